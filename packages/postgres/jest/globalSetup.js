@@ -1,0 +1,7 @@
+'use strict';
+
+const { startTestServers } = require('../src/testServers');
+
+module.exports = async () => {
+  globalThis.testServers = await startTestServers();
+};

@@ -1,0 +1,5 @@
+'use strict';
+
+module.exports = async () => {
+  await Promise.all(globalThis.testServers.map(server => server.stop()));
+};

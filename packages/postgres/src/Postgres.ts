@@ -1,0 +1,82 @@
+import { ChildProcess } from 'child_process';
+import { once } from 'events';
+import { resolve } from 'path';
+import { binariesOf } from './binaries';
+import { askGuard, forkGuard, reclaim } from './guard';
+import { PostgresConnection, PostgresOptions } from './types';
+
+/**
+ * A PostgreSQL server of our own, for development, tests and benchmarks.
+ *
+ * It listens on 127.0.0.1 only, and never outlives this process, not even when
+ * that is killed.
+ *
+ * @public
+ */
+export class Postgres {
+  /** How to log in as the superuser. */
+  readonly connection: PostgresConnection;
+  /** The folder with all that belongs to this server, its log included. */
+  readonly dataDirectory: string;
+  /** The process id of the server. */
+  readonly pid: number;
+  /** Resolves once the server is gone, for whatever reason. */
+  readonly exited: Promise<void>;
+
+  readonly #guard: ChildProcess;
+
+  /**
+   * Starts a server and waits until it accepts connections.
+   *
+   * @throws {@link PostgresStartError}
+   */
+  static async start(options: PostgresOptions = {}): Promise<Postgres> {
+    const { version = 18, port, dataDirectory, settings = {} } = options;
+    const binaries = binariesOf(version);
+    const guard = forkGuard();
+    const exited = once(guard, 'exit');
+    const ready = await askGuard(guard, {
+      version,
+      binaries,
+      port,
+      dataDirectory: dataDirectory && resolve(dataDirectory),
+      settings,
+    });
+    // From now on the server alone is no reason for this process to stay.
+    guard.unref();
+    guard.channel?.unref();
+    return new Postgres(guard, exited, ready);
+  }
+
+  private constructor(
+    guard: ChildProcess,
+    guardExited: Promise<unknown>,
+    server: Pick<Postgres, 'connection' | 'dataDirectory' | 'pid'>,
+  ) {
+    this.#guard = guard;
+    this.connection = server.connection;
+    this.dataDirectory = server.dataDirectory;
+    this.pid = server.pid;
+    this.exited = guardExited.then(async () => {
+      // A guard that ended by itself has cleaned up.
+      if (guard.signalCode) {
+        await reclaim(server.dataDirectory);
+      }
+    });
+  }
+
+  /** A `postgresql://` URL with the password. */
+  connectionString(database = 'postgres'): string {
+    const { host, port, user, password } = this.connection;
+    return `postgresql://${user}:${password}@${host}:${port}/${database}`;
+  }
+
+  /** Stops the server, and removes its folder unless one was given. */
+  async stop(): Promise<void> {
+    this.#guard.ref();
+    if (this.#guard.connected) {
+      this.#guard.disconnect();
+    }
+    await this.exited;
+  }
+}

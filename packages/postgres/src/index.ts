@@ -1,0 +1,15 @@
+/**
+ * Real PostgreSQL servers for development, tests and benchmarks.
+ *
+ * @packageDocumentation
+ */
+
+export { availableVersions } from './binaries';
+export { PostgresStartError } from './errors';
+export { Postgres } from './Postgres';
+export type { FailureCode } from './protocol';
+export type {
+  PostgresConnection,
+  PostgresOptions,
+  PostgresVersion,
+} from './types';
