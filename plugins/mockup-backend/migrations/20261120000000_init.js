@@ -1,0 +1,184 @@
+// @ts-check
+
+/**
+ * Creates the tables of mockups and their versions.
+ *
+ * Runs on an empty database, so that no statement waits for another or is
+ * waited for. The CHECK constraints repeat the bounds that the HTTP layer
+ * enforces (specification, "Limits"): other plugins reach the store without
+ * passing that layer.
+ *
+ * @param {import('knex').Knex} knex
+ * @returns {Promise<void>}
+ */
+exports.up = async function up(knex) {
+  await createMockups(knex);
+  await createVersions(knex);
+  await createSearchIndex(knex);
+};
+
+/**
+ * Drops both tables with everything in them. The extension pg_trgm stays: other
+ * plugins may have come to use it.
+ *
+ * @param {import('knex').Knex} knex
+ * @returns {Promise<void>}
+ */
+exports.down = async function down(knex) {
+  await knex.schema.dropTable('mockup_versions');
+  await knex.schema.dropTable('mockups');
+};
+
+/** @param {import('knex').Knex} knex */
+async function createMockups(knex) {
+  await knex.schema.createTable('mockups', table => {
+    table.comment('UI mockups');
+    table
+      .uuid('id')
+      .primary()
+      .defaultTo(knex.raw('gen_random_uuid()'))
+      .comment('Identifies the mockup');
+    table
+      .specificType('name', 'varchar')
+      .notNullable()
+      .comment('What people call the mockup, 1 to 255 characters');
+    table
+      .text('description')
+      .comment('What the mockup is about, at most 1000 characters');
+    table
+      .specificType('owner', 'varchar')
+      .notNullable()
+      .comment('The user who created it, as user:<namespace>/<name>');
+    table
+      .timestamp('created_at', { useTz: false })
+      .notNullable()
+      .defaultTo(knex.raw("(now() at time zone 'utc')"))
+      .comment('When it was created, in UTC');
+    table
+      .timestamp('updated_at', { useTz: false })
+      .notNullable()
+      .defaultTo(knex.raw("(now() at time zone 'utc')"))
+      .comment(
+        'When it or its versions last changed, in UTC. Rises by at least a microsecond with every change, so that it also names the state of the mockup',
+      );
+    // Every order that a list can be asked for.
+    table.index(['owner', 'updated_at', 'id'], 'mockups_owner_idx');
+    table.index(['updated_at', 'id'], 'mockups_updated_at_idx');
+    table.index(['created_at', 'id'], 'mockups_created_at_idx');
+    table.index(['name', 'id'], 'mockups_name_idx');
+  });
+
+  await knex.raw(`
+    alter table mockups
+      add constraint mockups_name_check
+        check (char_length(name) between 1 and 255),
+      add constraint mockups_description_check
+        check (char_length(description) <= 1000),
+      add constraint mockups_owner_check
+        check (owner ~ '^user:[^/]+/.+$')
+  `);
+}
+
+/** @param {import('knex').Knex} knex */
+async function createVersions(knex) {
+  await knex.schema.createTable('mockup_versions', table => {
+    table.comment('Saved layouts of mockups. Rows are never updated');
+    table
+      .uuid('id')
+      .primary()
+      .defaultTo(knex.raw('gen_random_uuid()'))
+      .comment('Identifies the version');
+    table
+      .uuid('mockup_id')
+      .notNullable()
+      .references('id')
+      .inTable('mockups')
+      .onDelete('CASCADE')
+      .comment('The mockup whose layout this is');
+    table
+      .specificType('version_tag', 'varchar')
+      .comment('A name for the version, at most 50 characters');
+    table
+      .jsonb('layout_data')
+      .notNullable()
+      .comment('The layout: a list of at most 1000 positioned grid items');
+    table
+      .specificType('created_by', 'varchar')
+      .notNullable()
+      .comment('The user who saved it, as user:<namespace>/<name>');
+    table
+      .timestamp('created_at', { useTz: false })
+      .notNullable()
+      .comment(
+        'When it was saved, in UTC, to the microsecond. No two versions of a mockup share it, which gives them a definite order',
+      );
+    // Finds the newest version of a mockup without looking at the others.
+    table.unique(['mockup_id', 'created_at'], {
+      indexName: 'mockup_versions_order_key',
+    });
+  });
+
+  await knex.raw(`
+    alter table mockup_versions
+      add constraint mockup_versions_version_tag_check
+        check (char_length(version_tag) <= 50),
+      add constraint mockup_versions_created_by_check
+        check (created_by ~ '^user:[^/]+/.+$'),
+      add constraint mockup_versions_layout_data_check
+        check (
+          case when jsonb_typeof(layout_data) = 'array' then
+            jsonb_array_length(layout_data) <= 1000
+            and jsonb_array_length(layout_data) = jsonb_array_length(
+              jsonb_path_query_array(layout_data, '${VALID_ITEMS}')
+            )
+          else false end
+        )
+  `);
+}
+
+// Picks the items that keep the bounds on a layout item. It is compared by
+// count, because a path that picked the offending ones would pass over an item
+// whose field is missing: comparing with nothing is neither true nor false.
+const VALID_ITEMS = [
+  'strict $[*] ? (',
+  [
+    '@.i.type() == "string"',
+    '@.component.type() == "string"',
+    '@.props.type() == "object"',
+    ...['x', 'y'].map(field => isInteger(field, 0)),
+    ...['w', 'h'].map(field => isInteger(field, 1)),
+  ].join(' && '),
+  ')',
+].join('');
+
+/**
+ * @param {string} field
+ * @param {number} minimum
+ */
+function isInteger(field, minimum) {
+  return `@.${field} >= ${minimum} && @.${field}.floor() == @.${field}`;
+}
+
+/**
+ * A list can be searched for any part of a name or description, which only a
+ * trigram index can find.
+ *
+ * @param {import('knex').Knex} knex
+ */
+async function createSearchIndex(knex) {
+  await knex.raw('create extension if not exists pg_trgm');
+
+  // The extension may have been installed before, into a schema that is not on
+  // the search path of this plugin.
+  const { rows } = await knex.raw(`
+    select quote_ident(nspname) as schema
+      from pg_extension
+      join pg_namespace on pg_namespace.oid = extnamespace
+     where extname = 'pg_trgm'
+  `);
+  const operators = `${rows[0].schema}.gin_trgm_ops`;
+  await knex.raw(`
+    create index mockups_search_idx on mockups
+      using gin (name ${operators}, description ${operators})
+  `);
+}

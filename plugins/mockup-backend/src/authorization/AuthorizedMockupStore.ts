@@ -1,0 +1,196 @@
+import type {
+  BackstageCredentials,
+  PermissionsService,
+} from '@backstage/backend-plugin-api';
+import { NotAllowedError } from '@backstage/errors';
+import {
+  AuthorizeResult,
+  type PolicyDecision,
+  type QueryPermissionResponse,
+  type ResourcePermission,
+} from '@backstage/plugin-permission-common';
+import {
+  createConditionAuthorizer,
+  createConditionTransformer,
+  type PermissionRuleset,
+} from '@backstage/plugin-permission-node';
+import {
+  type CreateMockupRequest,
+  type Mockup,
+  mockupCreatePermission,
+  mockupDeletePermission,
+  mockupReadPermission,
+  mockupUpdatePermission,
+  type Page,
+  type Pagination,
+  type SaveVersionRequest,
+  type UpdateMockupRequest,
+  type Version,
+} from 'backstage-plugin-mockup-common';
+import type {
+  ListMockupsOptions,
+  MockupCondition,
+  MockupStore,
+  MockupWriteCondition,
+} from 'backstage-plugin-mockup-node';
+
+/** The mockup store as one caller may see and change it. */
+export class AuthorizedMockupStore implements MockupStore {
+  readonly #store: MockupStore;
+  readonly #permissions: PermissionsService;
+  readonly #ruleset: PermissionRuleset<Mockup, MockupCondition>;
+  readonly #credentials: BackstageCredentials;
+
+  constructor(options: {
+    store: MockupStore;
+    permissions: PermissionsService;
+    ruleset: PermissionRuleset<Mockup, MockupCondition>;
+    credentials: BackstageCredentials;
+  }) {
+    this.#store = options.store;
+    this.#permissions = options.permissions;
+    this.#ruleset = options.ruleset;
+    this.#credentials = options.credentials;
+  }
+
+  async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
+    const [decision] = await this.#decide(mockupReadPermission);
+    if (decision.result !== AuthorizeResult.CONDITIONAL) {
+      return decision.result === AuthorizeResult.ALLOW
+        ? this.#store.list(options)
+        : { items: [], totalItems: 0 };
+    }
+    const allowed = createConditionTransformer(this.#ruleset)(
+      decision.conditions,
+    );
+    return this.#store.list({
+      ...options,
+      filter: options.filter ? { allOf: [allowed, options.filter] } : allowed,
+    });
+  }
+
+  async get(id: string) {
+    const [decision] = await this.#decide(mockupReadPermission);
+    if (decision.result === AuthorizeResult.DENY) {
+      return undefined;
+    }
+    const found = await this.#store.get(id);
+    return found && this.#isAllowed(decision, found.mockup) ? found : undefined;
+  }
+
+  async create(request: CreateMockupRequest, options: { owner: string }) {
+    const [{ result }] = await this.#permissions.authorize(
+      [{ permission: mockupCreatePermission }],
+      { credentials: this.#credentials },
+    );
+    if (result !== AuthorizeResult.ALLOW) {
+      throw new NotAllowedError('You may not create mockups');
+    }
+    return this.#store.create(request, options);
+  }
+
+  async update(
+    id: string,
+    request: UpdateMockupRequest,
+    condition?: MockupWriteCondition,
+  ) {
+    return (await this.#mayWrite(id, mockupUpdatePermission))
+      ? this.#store.update(id, request, condition)
+      : undefined;
+  }
+
+  async delete(id: string, condition?: MockupWriteCondition): Promise<boolean> {
+    return (await this.#mayWrite(id, mockupDeletePermission))
+      ? this.#store.delete(id, condition)
+      : false;
+  }
+
+  async saveVersion(
+    mockupId: string,
+    request: SaveVersionRequest,
+    options: { createdBy: string } & MockupWriteCondition,
+  ) {
+    return (await this.#mayWrite(mockupId, mockupUpdatePermission))
+      ? this.#store.saveVersion(mockupId, request, options)
+      : undefined;
+  }
+
+  async listVersions(
+    mockupId: string,
+    options?: Pagination,
+  ): Promise<Page<Version> | undefined> {
+    return (await this.#mayRead(mockupId))
+      ? this.#store.listVersions(mockupId, options)
+      : undefined;
+  }
+
+  async getVersion(
+    mockupId: string,
+    versionId: string,
+  ): Promise<Version | undefined> {
+    return (await this.#mayRead(mockupId))
+      ? this.#store.getVersion(mockupId, versionId)
+      : undefined;
+  }
+
+  async getLatestVersion(mockupId: string): Promise<Version | undefined> {
+    return (await this.#mayRead(mockupId))
+      ? this.#store.getLatestVersion(mockupId)
+      : undefined;
+  }
+
+  /** Whether the caller may see a mockup, if there is one. */
+  async #mayRead(id: string): Promise<boolean> {
+    const [decision] = await this.#decide(mockupReadPermission);
+    if (decision.result !== AuthorizeResult.CONDITIONAL) {
+      return decision.result === AuthorizeResult.ALLOW;
+    }
+    const found = await this.#store.get(id);
+    return found !== undefined && this.#isAllowed(decision, found.mockup);
+  }
+
+  /**
+   * Whether the caller may change a mockup: false where there is none, or none
+   * that the caller may see.
+   *
+   * The check and the write are two statements. Nothing is lost between them:
+   * what a rule can ask of a mockup in a query, its owner, never changes.
+   *
+   * @throws NotAllowedError if the caller may see the mockup but not change it
+   */
+  async #mayWrite(
+    id: string,
+    permission: ResourcePermission,
+  ): Promise<boolean> {
+    const [read, write] = await this.#decide(mockupReadPermission, permission);
+    if (
+      read.result === AuthorizeResult.ALLOW &&
+      write.result === AuthorizeResult.ALLOW
+    ) {
+      return true;
+    }
+    const found = await this.#store.get(id);
+    if (!found || !this.#isAllowed(read, found.mockup)) {
+      return false;
+    }
+    if (!this.#isAllowed(write, found.mockup)) {
+      throw new NotAllowedError(
+        `You may not ${permission.attributes.action} the mockup '${id}'`,
+      );
+    }
+    return true;
+  }
+
+  #isAllowed(decision: PolicyDecision, mockup: Mockup): boolean {
+    return createConditionAuthorizer(this.#ruleset)(decision, mockup);
+  }
+
+  #decide(
+    ...permissions: ResourcePermission[]
+  ): Promise<QueryPermissionResponse[]> {
+    return this.#permissions.authorizeConditional(
+      permissions.map(permission => ({ permission })),
+      { credentials: this.#credentials },
+    );
+  }
+}

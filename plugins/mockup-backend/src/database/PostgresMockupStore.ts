@@ -1,0 +1,296 @@
+import {
+  type DatabaseService,
+  type LoggerService,
+  resolvePackagePath,
+} from '@backstage/backend-plugin-api';
+import {
+  type CreateMockupRequest,
+  listMockupsQuerySchema,
+  type Mockup,
+  type Page,
+  type Pagination,
+  paginationSchema,
+  parseInput,
+  type SaveVersionRequest,
+  type UpdateMockupRequest,
+  type Version,
+} from 'backstage-plugin-mockup-common';
+import {
+  type ListMockupsOptions,
+  type MockupStore,
+  type MockupWriteCondition,
+  PreconditionFailedError,
+} from 'backstage-plugin-mockup-node';
+import type { Knex } from 'knex';
+import { assertPostgres } from './assertPostgres';
+import {
+  MOCKUP_COLUMNS,
+  type MockupRow,
+  toMockup,
+  toVersion,
+  VERSION_COLUMNS,
+  type VersionRow,
+} from './columns';
+import { withMappedErrors } from './errors';
+import { applyFilter, applySearch } from './filter';
+import { isUuid } from './isUuid';
+import { fetchPage } from './paging';
+import * as statements from './statements';
+
+const SORT_COLUMNS: Record<string, string> = {
+  name: 'mockups.name',
+  createdAt: 'mockups.created_at',
+  updatedAt: 'mockups.updated_at',
+};
+
+/**
+ * The mockup store on PostgreSQL.
+ *
+ * Every operation but the lists is one statement: it sees and leaves one
+ * consistent state without a transaction around it.
+ */
+export class PostgresMockupStore implements MockupStore {
+  readonly #knex: Knex;
+  readonly #logger: LoggerService;
+
+  /**
+   * Opens the store, and brings the schema of its database up to date unless
+   * the database service says that migrations are to be skipped.
+   *
+   * @throws Error if the database is not PostgreSQL
+   */
+  static async create(options: {
+    database: DatabaseService;
+    logger: LoggerService;
+  }): Promise<PostgresMockupStore> {
+    const { database, logger } = options;
+    const knex = await database.getClient();
+    assertPostgres(knex);
+
+    if (!database.migrations?.skip) {
+      await knex.migrate.latest({
+        directory: resolvePackagePath(
+          'backstage-plugin-mockup-backend',
+          'migrations',
+        ),
+      });
+    }
+    return new PostgresMockupStore(knex, logger);
+  }
+
+  private constructor(knex: Knex, logger: LoggerService) {
+    this.#knex = knex;
+    this.#logger = logger;
+  }
+
+  async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
+    const { filter, ...query } = options;
+    const { owner, search, orderBy, limit, offset } = parseInput(
+      listMockupsQuerySchema,
+      query,
+      'query',
+    );
+    const [field, direction] = orderBy.split(',');
+
+    const matching = this.#knex('mockups').modify(builder => {
+      if (owner !== undefined) {
+        builder.where('mockups.owner', owner);
+      }
+      if (search) {
+        applySearch(builder, search);
+      }
+      if (filter) {
+        applyFilter(builder, filter);
+      }
+    });
+    const page = await this.#run(() =>
+      fetchPage<MockupRow>(
+        matching,
+        this.#knex.raw(MOCKUP_COLUMNS),
+        // The id makes the order definite, so that no mockup appears on two
+        // pages or on none.
+        [SORT_COLUMNS[field], 'mockups.id'].map(column => ({
+          column,
+          order: direction,
+        })),
+        { limit, offset },
+      ),
+    );
+    return { items: page.items.map(toMockup), totalItems: page.totalItems };
+  }
+
+  async get(id: string) {
+    if (!isUuid(id)) {
+      return undefined;
+    }
+    const [row] = await this.#query<MockupRow & VersionRow>(
+      statements.SELECT_MOCKUP,
+      { id },
+    );
+    return (
+      row && {
+        mockup: {
+          ...toMockup(row),
+          latestVersion: row.version_id === null ? null : toVersion(row),
+        },
+        revision: row.revision,
+      }
+    );
+  }
+
+  async create(request: CreateMockupRequest, options: { owner: string }) {
+    const [row] = await this.#query<MockupRow>(statements.INSERT_MOCKUP, {
+      name: request.name,
+      description: request.description ?? null,
+      owner: options.owner,
+    });
+    return { mockup: toMockup(row), revision: row.revision };
+  }
+
+  async update(
+    id: string,
+    request: UpdateMockupRequest,
+    condition: MockupWriteCondition = {},
+  ) {
+    if (!isUuid(id)) {
+      return undefined;
+    }
+    const { name = null, description } = request;
+    const [row] = await this.#query<MockupRow>(statements.UPDATE_MOCKUP, {
+      ...atRevision(id, condition),
+      name,
+      changesDescription: description !== undefined,
+      description: description ?? null,
+    });
+    if (!row) {
+      return this.#explainNoChange(id, condition);
+    }
+    return { mockup: toMockup(row), revision: row.revision };
+  }
+
+  async delete(
+    id: string,
+    condition: MockupWriteCondition = {},
+  ): Promise<boolean> {
+    if (!isUuid(id)) {
+      return false;
+    }
+    const [row] = await this.#query<{ id: string }>(
+      statements.DELETE_MOCKUP,
+      atRevision(id, condition),
+    );
+    if (!row) {
+      await this.#explainNoChange(id, condition);
+    }
+    return row !== undefined;
+  }
+
+  async saveVersion(
+    mockupId: string,
+    request: SaveVersionRequest,
+    options: { createdBy: string } & MockupWriteCondition,
+  ) {
+    if (!isUuid(mockupId)) {
+      return undefined;
+    }
+    const [row] = await this.#query<VersionRow & { revision: string }>(
+      statements.INSERT_VERSION,
+      {
+        ...atRevision(mockupId, options),
+        versionTag: request.versionTag ?? null,
+        layoutData: JSON.stringify(request.layoutData),
+        createdBy: options.createdBy,
+      },
+    );
+    if (!row) {
+      return this.#explainNoChange(mockupId, options);
+    }
+    const version = toVersion({ ...row, layout_data: request.layoutData });
+    return { version, revision: row.revision };
+  }
+
+  async listVersions(
+    mockupId: string,
+    options: Pagination = {},
+  ): Promise<Page<Version> | undefined> {
+    if (!isUuid(mockupId)) {
+      return undefined;
+    }
+    const page = await this.#run(() =>
+      fetchPage<VersionRow>(
+        this.#knex('mockup_versions').where('mockup_id', mockupId),
+        this.#knex.raw(VERSION_COLUMNS),
+        [{ column: 'mockup_versions.created_at', order: 'desc' }],
+        parseInput(paginationSchema, options, 'query'),
+      ),
+    );
+    if (page.totalItems === 0 && !(await this.#exists(mockupId))) {
+      return undefined;
+    }
+    return { items: page.items.map(toVersion), totalItems: page.totalItems };
+  }
+
+  async getVersion(
+    mockupId: string,
+    versionId: string,
+  ): Promise<Version | undefined> {
+    if (!isUuid(mockupId) || !isUuid(versionId)) {
+      return undefined;
+    }
+    const [row] = await this.#query<VersionRow>(statements.SELECT_VERSION, {
+      mockupId,
+      versionId,
+    });
+    return row && toVersion(row);
+  }
+
+  async getLatestVersion(mockupId: string): Promise<Version | undefined> {
+    if (!isUuid(mockupId)) {
+      return undefined;
+    }
+    const [row] = await this.#query<VersionRow>(
+      statements.SELECT_LATEST_VERSION,
+      { mockupId },
+    );
+    return row && toVersion(row);
+  }
+
+  /**
+   * Tells a mockup that is not there from one that is at another revision than
+   * a write asked for.
+   */
+  async #explainNoChange(
+    id: string,
+    condition: MockupWriteCondition,
+  ): Promise<undefined> {
+    if (condition.ifRevisionIn && (await this.#exists(id))) {
+      throw new PreconditionFailedError(
+        `The mockup '${id}' was changed since it was read`,
+      );
+    }
+    return undefined;
+  }
+
+  async #exists(id: string): Promise<boolean> {
+    const rows = await this.#query(statements.SELECT_MOCKUP_EXISTS, {
+      id,
+    });
+    return rows.length > 0;
+  }
+
+  async #query<TRow = unknown>(
+    sql: string,
+    bindings: Knex.ValueDict,
+  ): Promise<(TRow | undefined)[] & TRow[]> {
+    const { rows } = await this.#run(() => this.#knex.raw(sql, bindings));
+    return rows;
+  }
+
+  #run<T>(operation: () => Promise<T>): Promise<T> {
+    return withMappedErrors(this.#logger, operation);
+  }
+}
+
+function atRevision(id: string, condition: MockupWriteCondition) {
+  return { id, revisions: condition.ifRevisionIn ?? null };
+}

@@ -1,0 +1,79 @@
+import type {
+  LayoutItem,
+  Mockup,
+  Version,
+} from 'backstage-plugin-mockup-common';
+
+/**
+ * PostgreSQL writes the timestamps out: the driver would read a TIMESTAMP as
+ * local time and drop its microseconds.
+ */
+function iso(column: string): string {
+  return `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+}
+
+/**
+ * The state of a mockup as a number that never comes back: the microsecond of
+ * its last change.
+ */
+export function revisionOf(column: string): string {
+  return `(extract(epoch from ${column}) * 1000000)::bigint::text`;
+}
+
+/** Selects a {@link MockupRow} from `mockups`. */
+export const MOCKUP_COLUMNS = `
+  mockups.id, mockups.name, mockups.description, mockups.owner,
+  ${iso('mockups.created_at')} as created_at,
+  ${iso('mockups.updated_at')} as updated_at,
+  ${revisionOf('mockups.updated_at')} as revision`;
+
+/** Selects a {@link VersionRow} from `mockup_versions`, without the layout. */
+export const VERSION_HEAD_COLUMNS = `
+  mockup_versions.id as version_id, mockup_versions.mockup_id,
+  mockup_versions.version_tag, mockup_versions.created_by,
+  ${iso('mockup_versions.created_at')} as version_created_at`;
+
+/** Selects a {@link VersionRow} from `mockup_versions`. */
+export const VERSION_COLUMNS = `
+  ${VERSION_HEAD_COLUMNS}, mockup_versions.layout_data`;
+
+export interface MockupRow {
+  id: string;
+  name: string;
+  description: string | null;
+  owner: string;
+  created_at: string;
+  updated_at: string;
+  revision: string;
+}
+
+export interface VersionRow {
+  version_id: string;
+  mockup_id: string;
+  version_tag: string | null;
+  layout_data: LayoutItem[];
+  created_by: string;
+  version_created_at: string;
+}
+
+export function toMockup(row: MockupRow): Mockup {
+  return {
+    id: row.id,
+    name: row.name,
+    ...(row.description !== null && { description: row.description }),
+    owner: row.owner,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
+
+export function toVersion(row: VersionRow): Version {
+  return {
+    id: row.version_id,
+    mockupId: row.mockup_id,
+    ...(row.version_tag !== null && { versionTag: row.version_tag }),
+    layoutData: row.layout_data,
+    createdBy: row.created_by,
+    createdAt: row.version_created_at,
+  };
+}

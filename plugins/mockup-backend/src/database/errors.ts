@@ -1,0 +1,89 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import {
+  InputError,
+  ServiceUnavailableError,
+  toError,
+} from '@backstage/errors';
+
+// PostgreSQL documentation, appendix A.
+const CHECK_VIOLATION = '23514';
+const CHARACTER_NOT_IN_REPERTOIRE = '22021';
+const UNTRANSLATABLE_CHARACTER = '22P05';
+
+const UNREACHABLE_CODES = new Set([
+  // Of the operating system
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+  // Of PostgreSQL: shutting down, crashed, starting up, too many connections
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+]);
+
+/**
+ * Runs an operation on the database and turns what the database says of the
+ * caller's values, or of its own state, into the errors that Backstage knows.
+ * None of them carries what the driver attached: statements, addresses,
+ * details of other rows.
+ */
+export async function withMappedErrors<T>(
+  logger: LoggerService,
+  operation: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await operation();
+  } catch (error) {
+    if (isUnreachable(error)) {
+      logger.error('The database cannot be reached', toError(error));
+      throw new ServiceUnavailableError(
+        'The database of the mockup plugin cannot be reached, try again later',
+      );
+    }
+    throw toInputError(error) ?? error;
+  }
+}
+
+function isUnreachable(error: unknown): boolean {
+  const { name, code, message } = describe(error);
+  return (
+    UNREACHABLE_CODES.has(code) ||
+    // Class 08, connection exceptions
+    /^08[0-9A-Z]{3}$/.test(code) ||
+    // No connection of the pool became free or could be opened in time
+    name === 'KnexTimeoutError' ||
+    message.startsWith('Connection terminated')
+  );
+}
+
+function toInputError(error: unknown): InputError | undefined {
+  const { code, constraint } = describe(error);
+  if (code === CHECK_VIOLATION) {
+    return new InputError(
+      `The value breaks the constraint '${constraint}' of the mockup database`,
+    );
+  }
+  if (
+    code === CHARACTER_NOT_IN_REPERTOIRE ||
+    code === UNTRANSLATABLE_CHARACTER
+  ) {
+    return new InputError(
+      'The value has a character that the mockup database cannot keep, such as NUL',
+    );
+  }
+  return undefined;
+}
+
+function describe(error: unknown) {
+  const {
+    name = '',
+    code = '',
+    message = '',
+    constraint = '',
+  } = (error ?? {}) as Record<string, string | undefined>;
+  return { name, code: String(code), message: String(message), constraint };
+}

@@ -1,0 +1,28 @@
+import type { Page } from 'backstage-plugin-mockup-common';
+import type { Knex } from 'knex';
+
+/**
+ * Fetches one page of what a query matches, and counts the rest only where the
+ * page does not already show how many there are. The two statements may see
+ * different states: between pages, that holds for every list with an offset.
+ */
+export async function fetchPage<TRow>(
+  matching: Knex.QueryBuilder,
+  columns: Knex.Raw,
+  order: { column: string; order: string }[],
+  { limit, offset }: { limit: number; offset: number },
+): Promise<Page<TRow>> {
+  const items: TRow[] = await matching
+    .clone()
+    .select(columns)
+    .orderBy(order)
+    .limit(limit)
+    .offset(offset);
+
+  const showsTheEnd = items.length > 0 || offset === 0;
+  if (showsTheEnd && items.length < limit) {
+    return { items, totalItems: offset + items.length };
+  }
+  const [{ count }] = await matching.clone().count({ count: '*' });
+  return { items, totalItems: Number(count) };
+}

@@ -1,0 +1,104 @@
+import {
+  MOCKUP_COLUMNS,
+  revisionOf,
+  VERSION_COLUMNS,
+  VERSION_HEAD_COLUMNS,
+} from './columns';
+
+// Types are given by cast(… as …): knex takes the name in `:name::type` for
+// that of a column.
+
+/**
+ * Finds the mockup that a write is for, unless it left the given revisions.
+ * Bindings: `id`, `revisions` (an array, or null for any).
+ */
+const AT_REVISION = `mockups.id = :id
+  and (cast(:revisions as text[]) is null
+       or ${revisionOf('mockups.updated_at')}
+          = any(cast(:revisions as text[])))`;
+
+/**
+ * When a mockup changes now. The row is locked by the UPDATE that sets this, so
+ * that `updated_at` is the last committed one; stepping past it keeps the order
+ * of changes even where the clock stands still or was set back.
+ */
+const NEXT_UPDATED_AT = `greatest(
+  clock_timestamp() at time zone 'utc',
+  mockups.updated_at + interval '1 microsecond')`;
+
+/** Bindings: `id`. Returns a mockup row joined with its newest version. */
+export const SELECT_MOCKUP = `
+  select ${MOCKUP_COLUMNS}, newest.*
+    from mockups
+    left join lateral (
+      select ${VERSION_COLUMNS}
+        from mockup_versions
+       where mockup_versions.mockup_id = mockups.id
+       order by mockup_versions.created_at desc
+       limit 1
+    ) newest on true
+   where mockups.id = :id`;
+
+/** Bindings: `id`. */
+export const SELECT_MOCKUP_EXISTS = `
+  select from mockups where id = :id`;
+
+/** Bindings: `name`, `description`, `owner`. */
+export const INSERT_MOCKUP = `
+  insert into mockups (name, description, owner)
+  values (:name, :description, :owner)
+  returning ${MOCKUP_COLUMNS}`;
+
+/**
+ * Locks the row of the mockup against other writes while it runs.
+ * Bindings: `id`, `revisions`, `name` (null keeps it), `changesDescription`,
+ * `description`.
+ */
+export const UPDATE_MOCKUP = `
+  update mockups
+     set name = coalesce(:name, name),
+         description = case when cast(:changesDescription as boolean)
+           then :description else description end,
+         updated_at = ${NEXT_UPDATED_AT}
+   where ${AT_REVISION}
+  returning ${MOCKUP_COLUMNS}`;
+
+/**
+ * Locks the rows of the mockup and its versions, which are gone afterwards.
+ * Bindings: `id`, `revisions`.
+ */
+export const DELETE_MOCKUP = `
+  delete from mockups where ${AT_REVISION} returning id`;
+
+/**
+ * Locks the row of the mockup against other writes while it runs, which puts
+ * versions that are saved at once in a definite order. Only other changes of
+ * the same mockup wait for it.
+ * Bindings: `id`, `revisions`, `versionTag`, `layoutData` (as text), `createdBy`.
+ */
+export const INSERT_VERSION = `
+  with mockup as (
+    update mockups set updated_at = ${NEXT_UPDATED_AT}
+     where ${AT_REVISION}
+    returning id, updated_at
+  )
+  insert into mockup_versions
+    (mockup_id, version_tag, layout_data, created_by, created_at)
+  select id, :versionTag, cast(:layoutData as jsonb), :createdBy, updated_at
+    from mockup
+  returning ${VERSION_HEAD_COLUMNS},
+    ${revisionOf('mockup_versions.created_at')} as revision`;
+
+/** Bindings: `mockupId`, `versionId`. */
+export const SELECT_VERSION = `
+  select ${VERSION_COLUMNS}
+    from mockup_versions
+   where id = :versionId and mockup_id = :mockupId`;
+
+/** Bindings: `mockupId`. */
+export const SELECT_LATEST_VERSION = `
+  select ${VERSION_COLUMNS}
+    from mockup_versions
+   where mockup_id = :mockupId
+   order by created_at desc
+   limit 1`;

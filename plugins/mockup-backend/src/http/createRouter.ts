@@ -1,0 +1,15 @@
+import type { Router } from 'express';
+import PromiseRouter from 'express-promise-router';
+import { addMockupRoutes } from './mockupRoutes';
+import type { Operations } from './operations';
+import { exposeHeaders } from './response/headers';
+import { addVersionRoutes } from './versionRoutes';
+
+/** The HTTP interface of the mockup plugin. */
+export function createRouter(operations: Operations): Router {
+  const router = PromiseRouter();
+  router.use(exposeHeaders);
+  addMockupRoutes(router, operations);
+  addVersionRoutes(router, operations);
+  return router;
+}

@@ -1,0 +1,101 @@
+import type {
+  AuditorService,
+  BackstageCredentials,
+  HttpAuthService,
+} from '@backstage/backend-plugin-api';
+import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
+import { toError } from '@backstage/errors';
+import type { JsonObject } from '@backstage/types';
+import type { MockupStore } from 'backstage-plugin-mockup-node';
+import type { Request, RequestHandler, Response } from 'express';
+import { measureOperations } from './metrics';
+
+/** Handles a request that changes nothing. */
+type ReadHandler = (context: {
+  req: Request;
+  res: Response;
+  mockups: MockupStore;
+}) => Promise<void>;
+
+/**
+ * Handles a request that changes something, and returns what the audit log is
+ * to say of it beside the path parameters of the request.
+ */
+type WriteHandler = (context: {
+  req: Request;
+  res: Response;
+  mockups: MockupStore;
+  user: string;
+}) => Promise<JsonObject | void>;
+
+/**
+ * Makes request handlers out of what is particular to each operation. Around
+ * it goes what all have in common: who is calling, what that caller may do,
+ * the audit event, and the metrics.
+ */
+export interface Operations {
+  /** An operation that users and services may ask for. */
+  read(name: string, handler: ReadHandler): RequestHandler[];
+  /** An operation for users, who become owner or creator of what it makes. */
+  write(name: string, handler: WriteHandler): RequestHandler[];
+}
+
+export function createOperations(options: {
+  httpAuth: HttpAuthService;
+  auditor: AuditorService;
+  metrics: MetricsService;
+  authorize: (credentials: BackstageCredentials) => MockupStore;
+}): Operations {
+  const { httpAuth, auditor, authorize } = options;
+  const measured = measureOperations(options.metrics);
+
+  return {
+    read: (name, handler) => [
+      measured(name),
+      async (req, res) => {
+        const credentials = await httpAuth.credentials(req, {
+          allow: ['user', 'service'],
+        });
+        await handler({ req, res, mockups: authorize(credentials) });
+      },
+    ],
+
+    write: (name, handler) => [
+      measured(name),
+      (req, res) =>
+        audited(auditor, name, req, async () => {
+          const credentials = await httpAuth.credentials(req, {
+            allow: ['user'],
+          });
+          return handler({
+            req,
+            res,
+            mockups: authorize(credentials),
+            user: credentials.principal.userEntityRef,
+          });
+        }),
+    ],
+  };
+}
+
+/** Runs an operation inside an audit event, and closes it whatever happens. */
+async function audited(
+  auditor: AuditorService,
+  eventId: string,
+  req: Request,
+  operation: () => Promise<JsonObject | void>,
+): Promise<void> {
+  const event = await auditor.createEvent({
+    eventId,
+    severityLevel: 'low',
+    request: req,
+    meta: { ...req.params },
+  });
+  try {
+    const meta = await operation();
+    await event.success(meta ? { meta } : undefined);
+  } catch (error) {
+    await event.fail({ error: toError(error) });
+    throw error;
+  }
+}

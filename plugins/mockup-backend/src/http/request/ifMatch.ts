@@ -1,0 +1,39 @@
+import { InputError } from '@backstage/errors';
+import type { MockupWriteCondition } from 'backstage-plugin-mockup-node';
+import type { Request } from 'express';
+
+// RFC 9110, 8.8.3: an entity tag is opaque text in quotes, with W/ before it
+// where it is weak.
+const ENTITY_TAG = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
+
+/**
+ * Reads the `If-Match` header as the revisions at which the caller wants the
+ * write to go ahead (RFC 9110, 13.1.1).
+ *
+ * @throws InputError if the header is neither `*` nor a list of entity tags
+ */
+export function parseIfMatch(req: Request): MockupWriteCondition {
+  const header = req.get('If-Match')?.trim();
+  // `*` asks for any state, as long as the mockup exists; a write to one that
+  // does not is refused anyway.
+  if (header === undefined || header === '*') {
+    return {};
+  }
+  const tags = header.split(',').map(part => {
+    const match = ENTITY_TAG.exec(part.trim());
+    if (!match) {
+      throw new InputError(
+        `The If-Match header must be * or a list of entity tags such as "1", got ${JSON.stringify(
+          header.slice(0, 60),
+        )}`,
+      );
+    }
+    return { isWeak: match[1] !== undefined, revision: match[2] };
+  });
+  // Weak tags never match: If-Match compares strongly.
+  return {
+    ifRevisionIn: tags
+      .filter(tag => !tag.isWeak)
+      .map(({ revision }) => revision),
+  };
+}

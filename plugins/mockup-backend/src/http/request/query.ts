@@ -1,0 +1,47 @@
+import {
+  listMockupsQuerySchema,
+  paginationSchema,
+  parseInput,
+} from 'backstage-plugin-mockup-common';
+import type { Request } from 'express';
+import type { z } from 'zod';
+
+/**
+ * Parses the query of the list of mockups.
+ *
+ * @throws InputError that names each unknown or malformed parameter
+ */
+export function parseListMockupsQuery(
+  req: Request,
+): z.output<typeof listMockupsQuerySchema> {
+  const query = parseInput(
+    listMockupsQuerySchema,
+    withNumbers(req.query),
+    'query',
+  );
+  // User references are kept in lower case, as everywhere in Backstage.
+  return { ...query, owner: query.owner?.toLocaleLowerCase('en-US') };
+}
+
+/**
+ * Parses the query of a list that can only be paged.
+ *
+ * @throws InputError that names each unknown or malformed parameter
+ */
+export function parsePagination(
+  req: Request,
+): z.output<typeof paginationSchema> {
+  return parseInput(paginationSchema, withNumbers(req.query), 'query');
+}
+
+/** Turns what is a plain decimal number into one, and leaves the rest as text. */
+function withNumbers(query: Request['query']): Record<string, unknown> {
+  const parsed: Record<string, unknown> = { ...query };
+  for (const key of ['limit', 'offset']) {
+    const value = parsed[key];
+    if (typeof value === 'string' && /^\d+$/.test(value)) {
+      parsed[key] = Number(value);
+    }
+  }
+  return parsed;
+}

@@ -1,0 +1,57 @@
+import { NotFoundError } from '@backstage/errors';
+import { saveVersionRequestSchema } from 'backstage-plugin-mockup-common';
+import type { Router } from 'express';
+import { noSuchMockup } from './mockupRoutes';
+import type { Operations } from './operations';
+import { parseBody } from './request/body';
+import { parseIfMatch } from './request/ifMatch';
+import { parsePagination } from './request/query';
+import { setETag, setLocation } from './response/headers';
+import { sendPage } from './response/page';
+
+/** Adds the operations on versions (specification, "Version operations"). */
+export function addVersionRoutes(router: Router, operations: Operations): void {
+  router.post(
+    '/mockups/:id/versions',
+    operations.write('save-version', async ({ req, res, mockups, user }) => {
+      const { id } = req.params;
+      const condition = parseIfMatch(req);
+      const request = await parseBody(req, res, saveVersionRequestSchema);
+      const saved = await mockups.saveVersion(id, request, {
+        ...condition,
+        createdBy: user,
+      });
+      if (!saved) {
+        throw noSuchMockup(id);
+      }
+      setETag(res, saved.revision);
+      setLocation(req, res, saved.version.id);
+      res.status(201).json(saved.version);
+      return { vid: saved.version.id };
+    }),
+  );
+
+  router.get(
+    '/mockups/:id/versions',
+    operations.read('list-versions', async ({ req, res, mockups }) => {
+      const page = parsePagination(req);
+      const versions = await mockups.listVersions(req.params.id, page);
+      if (!versions) {
+        throw noSuchMockup(req.params.id);
+      }
+      sendPage(req, res, versions, page);
+    }),
+  );
+
+  router.get(
+    '/mockups/:id/versions/:vid',
+    operations.read('get-version', async ({ req, res, mockups }) => {
+      const { id, vid } = req.params;
+      const version = await mockups.getVersion(id, vid);
+      if (!version) {
+        throw new NotFoundError(`No version '${vid}' of a mockup '${id}'`);
+      }
+      res.json(version);
+    }),
+  );
+}

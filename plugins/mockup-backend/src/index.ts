@@ -1,0 +1,7 @@
+/**
+ * The mockup backend plugin.
+ *
+ * @packageDocumentation
+ */
+
+export { mockupPlugin as default } from './plugin';

@@ -1,0 +1,101 @@
+import {
+  coreServices,
+  createBackendFeatureLoader,
+  createBackendPlugin,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
+import { mockupPermissions } from 'backstage-plugin-mockup-common';
+import {
+  mockupPermissionResourceRef,
+  mockupPermissionRules,
+  type MockupStore,
+  mockupStoreServiceRef,
+} from 'backstage-plugin-mockup-node';
+import { AuthorizedMockupStore } from './authorization/AuthorizedMockupStore';
+import { PostgresMockupStore } from './database/PostgresMockupStore';
+import { createRouter } from './http/createRouter';
+import { createOperations } from './http/operations';
+import { StoreHandover } from './StoreHandover';
+
+/**
+ * The mockup backend plugin, together with the service by which other plugins
+ * of the same backend reach its store.
+ *
+ * @public
+ */
+export const mockupPlugin = createBackendFeatureLoader({
+  loader() {
+    const handover = new StoreHandover();
+    return [
+      createPlugin(handover),
+      createServiceFactory({
+        service: mockupStoreServiceRef,
+        deps: {},
+        factory: () => handover.store,
+      }),
+    ];
+  },
+});
+
+function createPlugin(handover: StoreHandover) {
+  return createBackendPlugin({
+    pluginId: 'mockup',
+    register(env) {
+      env.registerInit({
+        deps: {
+          auditor: coreServices.auditor,
+          database: coreServices.database,
+          httpAuth: coreServices.httpAuth,
+          httpRouter: coreServices.httpRouter,
+          logger: coreServices.logger,
+          metrics: metricsServiceRef,
+          permissions: coreServices.permissions,
+          permissionsRegistry: coreServices.permissionsRegistry,
+        },
+        async init({
+          auditor,
+          database,
+          httpAuth,
+          httpRouter,
+          logger,
+          metrics,
+          permissions,
+          permissionsRegistry,
+        }) {
+          const store = await handover.open(() =>
+            PostgresMockupStore.create({ database, logger }),
+          );
+
+          permissionsRegistry.addResourceType({
+            resourceRef: mockupPermissionResourceRef,
+            permissions: mockupPermissions,
+            rules: Object.values(mockupPermissionRules),
+            getResources: ids => getMockups(store, ids),
+          });
+          const ruleset = permissionsRegistry.getPermissionRuleset(
+            mockupPermissionResourceRef,
+          );
+
+          const operations = createOperations({
+            auditor,
+            httpAuth,
+            metrics,
+            authorize: credentials =>
+              new AuthorizedMockupStore({
+                credentials,
+                permissions,
+                ruleset,
+                store,
+              }),
+          });
+          httpRouter.use(createRouter(operations));
+        },
+      });
+    },
+  });
+}
+
+function getMockups(store: MockupStore, ids: string[]) {
+  return Promise.all(ids.map(async id => (await store.get(id))?.mockup));
+}

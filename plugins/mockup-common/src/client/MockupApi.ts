@@ -1,0 +1,104 @@
+import type {
+  CreateMockupRequest,
+  ListMockupsQuery,
+  Mockup,
+  MockupWithLatestVersion,
+  Pagination,
+  SaveVersionRequest,
+  UpdateMockupRequest,
+  Version,
+} from '../schemas';
+
+/**
+ * Options of every call.
+ *
+ * @public
+ */
+export interface MockupRequestOptions {
+  /** A Backstage token, where the `fetchApi` of the client adds none. */
+  token?: string;
+}
+
+/**
+ * Options of calls that change a mockup.
+ *
+ * @public
+ */
+export interface MockupWriteOptions extends MockupRequestOptions {
+  /**
+   * The entity tag that the mockup had when the caller last saw it. The call
+   * fails with status 412 if somebody changed the mockup since.
+   */
+  ifMatch?: string;
+}
+
+/**
+ * One page of a list.
+ *
+ * @public
+ */
+export interface Page<TItem> {
+  items: TItem[];
+  /** How many there are on all pages together. */
+  totalItems: number;
+}
+
+/**
+ * What the mockup plugin offers over HTTP. Everything that fails other than by
+ * absence rejects with a `ResponseError` of `@backstage/errors`.
+ *
+ * @public
+ */
+export interface MockupApi {
+  /** Lists mockups, the most recently changed first. */
+  listMockups(
+    query?: ListMockupsQuery,
+    options?: MockupRequestOptions,
+  ): Promise<Page<Mockup>>;
+
+  /** Gets a mockup with its newest version; nothing where there is none. */
+  getMockup(
+    id: string,
+    options?: MockupRequestOptions,
+  ): Promise<{ mockup: MockupWithLatestVersion; etag: string } | undefined>;
+
+  /** Creates a mockup that the caller owns. */
+  createMockup(
+    request: CreateMockupRequest,
+    options?: MockupRequestOptions,
+  ): Promise<{ mockup: Mockup; etag: string }>;
+
+  /** Changes the name or the description of a mockup. */
+  updateMockup(
+    id: string,
+    request: UpdateMockupRequest,
+    options?: MockupWriteOptions,
+  ): Promise<{ mockup: Mockup; etag: string }>;
+
+  /** Deletes a mockup and its versions. */
+  deleteMockup(id: string, options?: MockupWriteOptions): Promise<void>;
+
+  /**
+   * Saves a layout as the next version of a mockup. The entity tag in the
+   * result is the one that the mockup has from now on.
+   */
+  saveVersion(
+    mockupId: string,
+    request: SaveVersionRequest,
+    options?: MockupWriteOptions,
+  ): Promise<{ version: Version; etag: string }>;
+
+  /** Lists the versions of a mockup, the newest first. */
+  listVersions(
+    mockupId: string,
+    query?: Pagination,
+    options?: MockupRequestOptions,
+  ): Promise<Page<Version>>;
+
+  /** Gets one version of a mockup; nothing where there is none. */
+  getVersion(
+    mockupId: string,
+    versionId: string,
+    options?: MockupRequestOptions,
+  ): Promise<Version | undefined>;
+}

@@ -1,0 +1,7 @@
+export type {
+  MockupApi,
+  MockupRequestOptions,
+  MockupWriteOptions,
+  Page,
+} from './MockupApi';
+export { MockupClient } from './MockupClient';

@@ -1,0 +1,11 @@
+/**
+ * Types, schemas, permissions and the client of the mockup plugin.
+ *
+ * @packageDocumentation
+ */
+
+export * from './client';
+export { MOCKUP_LIMITS } from './limits';
+export { parseInput } from './parseInput';
+export * from './permissions';
+export * from './schemas';

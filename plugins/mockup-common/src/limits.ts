@@ -1,0 +1,31 @@
+/**
+ * The bounds on everything that a caller can send to the mockup plugin.
+ *
+ * @remarks
+ *
+ * `name`, `description` and `versionTag` count characters as PostgreSQL's
+ * `char_length` and JSON Schema's `maxLength` do, which is Unicode code points
+ * and not UTF-16 units: an emoji is one character. Their values come from the
+ * specification, "Limits"; the other bounds keep one request from exhausting
+ * the backend.
+ *
+ * @public
+ */
+export const MOCKUP_LIMITS = {
+  /** Characters in the name of a mockup, at least one. */
+  name: 255,
+  /** Characters in the description of a mockup. */
+  description: 1000,
+  /** Characters in the tag of a version. */
+  versionTag: 50,
+  /** Items in one layout. */
+  layoutItems: 1000,
+  /** How deep the `props` of a layout item may nest. */
+  propsDepth: 100,
+  /** Bytes in the body of one request. */
+  bodyBytes: 1024 * 1024,
+  /** Entries in one page of a list. */
+  pageSize: 500,
+  /** Entries in one page where the caller asks for no other number. */
+  defaultPageSize: 100,
+} as const;

@@ -1,0 +1,78 @@
+import { InputError } from '@backstage/errors';
+import type { z } from 'zod';
+
+const MOST_PROBLEMS = 5;
+const LONGEST_VALUE = 60;
+
+/**
+ * Parses what a caller sent against one of the schemas of this package.
+ *
+ * @param schema - what is expected
+ * @param input - what was sent
+ * @param name - what to call it in the error, such as `request body`
+ * @returns the input as the schema returns it
+ * @throws InputError that names each bad value and the form that was expected
+ *
+ * @public
+ */
+export function parseInput<TSchema extends z.ZodType>(
+  schema: TSchema,
+  input: unknown,
+  name: string,
+): z.output<TSchema> {
+  const result = schema.safeParse(input);
+  if (result.success) {
+    return result.data;
+  }
+  const problems = result.error.issues.map(issue => describe(issue, input));
+  const shown = problems.slice(0, MOST_PROBLEMS);
+  if (problems.length > shown.length) {
+    shown.push(`and ${problems.length - shown.length} more`);
+  }
+  throw new InputError(`Invalid ${name}: ${shown.join('; ')}`);
+}
+
+function describe(issue: z.core.$ZodIssue, input: unknown): string {
+  const place = formatPath(issue.path);
+  if (issue.code === 'unrecognized_keys') {
+    const keys = issue.keys.map(formatValue).join(', ');
+    return `unknown field ${keys}${place && ` in ${place}`}`;
+  }
+  const value = issue.path.reduce<unknown>(valueAt, input);
+  const subject = place || 'it';
+  return value === undefined
+    ? `${subject} is missing, expected ${issue.message}`
+    : `${subject} must be ${issue.message}, got ${formatValue(value)}`;
+}
+
+function valueAt(parent: unknown, key: PropertyKey): unknown {
+  return typeof parent === 'object' && parent !== null
+    ? Reflect.get(parent, key)
+    : undefined;
+}
+
+function formatPath(path: PropertyKey[]): string {
+  return path.reduce<string>((text, key) => {
+    if (typeof key === 'number') {
+      return `${text}[${key}]`;
+    }
+    return text ? `${text}.${String(key)}` : String(key);
+  }, '');
+}
+
+// Objects and lists are not shown: what a caller nested in them may be of any
+// size and depth.
+function formatValue(value: unknown): string {
+  if (Array.isArray(value)) {
+    return 'a list';
+  }
+  if (typeof value === 'object' && value !== null) {
+    return 'an object';
+  }
+  if (typeof value === 'string' && value.length > LONGEST_VALUE) {
+    return `${JSON.stringify(value.slice(0, LONGEST_VALUE))}… (${
+      Array.from(value).length
+    } characters)`;
+  }
+  return typeof value === 'string' ? JSON.stringify(value) : String(value);
+}

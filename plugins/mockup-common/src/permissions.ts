@@ -1,0 +1,65 @@
+import { createPermission } from '@backstage/plugin-permission-common';
+
+/**
+ * The permission resource type of a mockup. Its resource references are the
+ * ids of mockups.
+ *
+ * @public
+ */
+export const RESOURCE_TYPE_MOCKUP = 'mockup';
+
+/**
+ * Seeing a mockup and its versions. A mockup that a caller may not read looks
+ * to that caller as if it did not exist.
+ *
+ * @public
+ */
+export const mockupReadPermission = createPermission({
+  name: 'mockup.read',
+  attributes: { action: 'read' },
+  resourceType: RESOURCE_TYPE_MOCKUP,
+});
+
+/**
+ * Creating a mockup, which the creator then owns.
+ *
+ * @public
+ */
+export const mockupCreatePermission = createPermission({
+  name: 'mockup.create',
+  attributes: { action: 'create' },
+});
+
+/**
+ * Changing the name or description of a mockup, and saving versions of it.
+ *
+ * @public
+ */
+export const mockupUpdatePermission = createPermission({
+  name: 'mockup.update',
+  attributes: { action: 'update' },
+  resourceType: RESOURCE_TYPE_MOCKUP,
+});
+
+/**
+ * Deleting a mockup together with its versions.
+ *
+ * @public
+ */
+export const mockupDeletePermission = createPermission({
+  name: 'mockup.delete',
+  attributes: { action: 'delete' },
+  resourceType: RESOURCE_TYPE_MOCKUP,
+});
+
+/**
+ * All permissions of the mockup plugin.
+ *
+ * @public
+ */
+export const mockupPermissions = [
+  mockupReadPermission,
+  mockupCreatePermission,
+  mockupUpdatePermission,
+  mockupDeletePermission,
+];

@@ -1,0 +1,12 @@
+import { CustomErrorBase } from '@backstage/errors';
+
+/**
+ * A write was refused because what it would have changed is no longer in the
+ * state that the caller based it on. Over HTTP it becomes status 412.
+ *
+ * @public
+ */
+export class PreconditionFailedError extends CustomErrorBase {
+  name = 'PreconditionFailedError' as const;
+  readonly statusCode = 412;
+}

@@ -1,0 +1,23 @@
+import { createServiceRef } from '@backstage/backend-plugin-api';
+import type { MockupStore } from './MockupStore';
+
+/**
+ * The store of the mockup plugin, for other plugins of the same backend.
+ *
+ * @remarks
+ *
+ * It comes with `backstage-plugin-mockup-backend`: a backend that lacks that
+ * plugin refuses to start, and names this service as missing. Calls wait until
+ * the plugin has migrated its database, so that a module of the mockup plugin
+ * itself, which is initialized before its plugin, must not await one in its
+ * `init`.
+ *
+ * The store asks no permissions. To act as a user, call the plugin over HTTP
+ * with `MockupClient` of `backstage-plugin-mockup-common` instead.
+ *
+ * @public
+ */
+export const mockupStoreServiceRef = createServiceRef<MockupStore>({
+  id: 'mockup.store',
+  scope: 'root',
+});

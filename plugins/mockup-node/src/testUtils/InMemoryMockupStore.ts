@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  CreateMockupRequest,
+  Mockup,
+  MockupWithLatestVersion,
+  Page,
+  Pagination,
+  SaveVersionRequest,
+  UpdateMockupRequest,
+  Version,
+} from 'backstage-plugin-mockup-common';
+import {
+  listMockupsQuerySchema,
+  paginationSchema,
+  parseInput,
+} from 'backstage-plugin-mockup-common';
+import {
+  type ListMockupsOptions,
+  type MockupStore,
+  type MockupWriteCondition,
+  PreconditionFailedError,
+} from '../store';
+import { matchesFilter } from './matchesFilter';
+
+interface StoredMockup {
+  mockup: Mockup;
+  revision: number;
+  /** The oldest first. */
+  versions: Version[];
+}
+
+/**
+ * A mockup store without a database, for the tests of plugins that use one.
+ */
+export class InMemoryMockupStore implements MockupStore {
+  readonly #stored = new Map<string, StoredMockup>();
+  #revision = 0;
+
+  async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
+    const { filter, ...query } = options;
+    const { owner, search, orderBy, limit, offset } = parseInput(
+      listMockupsQuerySchema,
+      query,
+      'query',
+    );
+    const needle = search?.toLocaleLowerCase('en-US');
+
+    const found = [...this.#stored.values()]
+      .filter(({ mockup }) => !owner || mockup.owner === owner)
+      .filter(({ mockup }) => !needle || containsText(mockup, needle))
+      .filter(({ mockup }) => !filter || matchesFilter(mockup, filter))
+      .sort(compareBy(orderBy))
+      .map(({ mockup }) => copyOf(mockup));
+
+    return {
+      items: found.slice(offset, offset + limit),
+      totalItems: found.length,
+    };
+  }
+
+  async get(id: string) {
+    const stored = this.#stored.get(id);
+    if (!stored) {
+      return undefined;
+    }
+    const mockup: MockupWithLatestVersion = {
+      ...copyOf(stored.mockup),
+      latestVersion: copyOf(stored.versions.at(-1) ?? null),
+    };
+    return { mockup, revision: String(stored.revision) };
+  }
+
+  async create(request: CreateMockupRequest, options: { owner: string }) {
+    const now = new Date().toISOString();
+    const mockup: Mockup = {
+      id: randomUUID(),
+      ...copyOf(request),
+      owner: options.owner,
+      createdAt: now,
+      updatedAt: now,
+    };
+    const revision = this.#nextRevision();
+    this.#stored.set(mockup.id, { mockup, revision, versions: [] });
+    return { mockup: copyOf(mockup), revision: String(revision) };
+  }
+
+  async update(
+    id: string,
+    request: UpdateMockupRequest,
+    condition?: MockupWriteCondition,
+  ) {
+    const stored = this.#findForWrite(id, condition);
+    if (!stored) {
+      return undefined;
+    }
+    const { name = stored.mockup.name, description } = request;
+    stored.mockup.name = name;
+    if (description === null) {
+      delete stored.mockup.description;
+    } else if (description !== undefined) {
+      stored.mockup.description = description;
+    }
+    this.#touch(stored);
+    return {
+      mockup: copyOf(stored.mockup),
+      revision: String(stored.revision),
+    };
+  }
+
+  async delete(id: string, condition?: MockupWriteCondition): Promise<boolean> {
+    this.#findForWrite(id, condition);
+    return this.#stored.delete(id);
+  }
+
+  async saveVersion(
+    mockupId: string,
+    request: SaveVersionRequest,
+    options: { createdBy: string } & MockupWriteCondition,
+  ) {
+    const stored = this.#findForWrite(mockupId, options);
+    if (!stored) {
+      return undefined;
+    }
+    this.#touch(stored);
+    const version: Version = {
+      id: randomUUID(),
+      mockupId,
+      ...copyOf(request),
+      createdBy: options.createdBy,
+      createdAt: stored.mockup.updatedAt,
+    };
+    stored.versions.push(version);
+    return { version: copyOf(version), revision: String(stored.revision) };
+  }
+
+  async listVersions(
+    mockupId: string,
+    options: Pagination = {},
+  ): Promise<Page<Version> | undefined> {
+    const stored = this.#stored.get(mockupId);
+    if (!stored) {
+      return undefined;
+    }
+    const { limit, offset } = parseInput(paginationSchema, options, 'query');
+    const newestFirst = copyOf(stored.versions).reverse();
+    return {
+      items: newestFirst.slice(offset, offset + limit),
+      totalItems: newestFirst.length,
+    };
+  }
+
+  async getVersion(
+    mockupId: string,
+    versionId: string,
+  ): Promise<Version | undefined> {
+    const versions = this.#stored.get(mockupId)?.versions;
+    return copyOf(versions?.find(({ id }) => id === versionId));
+  }
+
+  async getLatestVersion(mockupId: string): Promise<Version | undefined> {
+    return copyOf(this.#stored.get(mockupId)?.versions.at(-1));
+  }
+
+  #findForWrite(
+    id: string,
+    condition: MockupWriteCondition = {},
+  ): StoredMockup | undefined {
+    const stored = this.#stored.get(id);
+    const { ifRevisionIn } = condition;
+    if (stored && ifRevisionIn?.includes(String(stored.revision)) === false) {
+      throw new PreconditionFailedError(
+        `The mockup '${id}' was changed since it was read`,
+      );
+    }
+    return stored;
+  }
+
+  #touch(stored: StoredMockup): void {
+    stored.mockup.updatedAt = new Date().toISOString();
+    stored.revision = this.#nextRevision();
+  }
+
+  #nextRevision(): number {
+    this.#revision += 1;
+    return this.#revision;
+  }
+}
+
+/** Callers must not be able to change what is stored through what they got. */
+function copyOf<T>(value: T): T {
+  return structuredClone(value);
+}
+
+function containsText(mockup: Mockup, needle: string): boolean {
+  return [mockup.name, mockup.description ?? ''].some(text =>
+    text.toLocaleLowerCase('en-US').includes(needle),
+  );
+}
+
+function compareBy(orderBy: string) {
+  const [field, direction] = orderBy.split(',');
+  const sign = direction === 'asc' ? 1 : -1;
+  return (a: StoredMockup, b: StoredMockup): number => {
+    if (field === 'name') {
+      return sign * a.mockup.name.localeCompare(b.mockup.name, 'en-US');
+    }
+    if (field === 'createdAt') {
+      return sign * a.mockup.createdAt.localeCompare(b.mockup.createdAt);
+    }
+    return sign * (a.revision - b.revision);
+  };
+}
