@@ -24,6 +24,8 @@ import { matchesFilter } from './matchesFilter';
 
 interface StoredMockup {
   mockup: Mockup;
+  /** Orders creations and changes, which may share a millisecond. */
+  createdAt: number;
   revision: number;
   /** The oldest first. */
   versions: Version[];
@@ -80,7 +82,12 @@ export class InMemoryMockupStore implements MockupStore {
       updatedAt: now,
     };
     const revision = this.#nextRevision();
-    this.#stored.set(mockup.id, { mockup, revision, versions: [] });
+    this.#stored.set(mockup.id, {
+      mockup,
+      createdAt: revision,
+      revision,
+      versions: [],
+    });
     return { mockup: copyOf(mockup), revision: String(revision) };
   }
 
@@ -205,7 +212,7 @@ function compareBy(orderBy: string) {
       return sign * a.mockup.name.localeCompare(b.mockup.name, 'en-US');
     }
     if (field === 'createdAt') {
-      return sign * a.mockup.createdAt.localeCompare(b.mockup.createdAt);
+      return sign * (a.createdAt - b.createdAt);
     }
     return sign * (a.revision - b.revision);
   };
