@@ -1,6 +1,7 @@
 import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
 import { addMockupRoutes } from './mockupRoutes';
+import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import type { Operations } from './operations';
 import { exposeHeaders } from './response/headers';
 import { addVersionRoutes } from './versionRoutes';
@@ -11,5 +12,10 @@ export function createRouter(operations: Operations): Router {
   router.use(exposeHeaders);
   addMockupRoutes(router, operations);
   addVersionRoutes(router, operations);
+
+  const openApiDocument = createOpenApiDocument();
+  router.get('/openapi.json', (_req, res) => {
+    res.json(openApiDocument);
+  });
   return router;
 }

@@ -1,0 +1,450 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  mockupSchema,
+  mockupWithLatestVersionSchema,
+} from 'backstage-plugin-mockup-common';
+import type { Knex } from 'knex';
+import {
+  ALICE,
+  BOB,
+  item,
+  type MockupBackend,
+  startMockupBackend,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
+  let knex: Knex;
+  let backend: MockupBackend;
+
+  beforeAll(async () => {
+    knex = await databases.init(id);
+    backend = await startMockupBackend({ knex });
+  });
+
+  afterAll(() => backend.server.stop());
+
+  beforeEach(() => knex('mockups').delete());
+
+  async function createMockup(body: object = { name: 'Checkout' }) {
+    const response = await backend.alice.post('/mockups', body);
+    expect(response.status).toBe(201);
+    return response;
+  }
+
+  describe('POST /mockups', () => {
+    it('answers 201 with the mockup, its address and its entity tag', async () => {
+      const response = await createMockup({
+        name: 'Checkout',
+        description: 'The last step',
+      });
+      expect(response.body).toEqual({
+        id: expect.any(String),
+        name: 'Checkout',
+        description: 'The last step',
+        owner: ALICE,
+        createdAt: expect.any(String),
+        updatedAt: expect.any(String),
+      });
+      expect(mockupSchema.parse(response.body)).toEqual(response.body);
+      expect(response.get('Location')).toBe(
+        `/api/mockup/mockups/${response.body.id}`,
+      );
+      expect(response.get('ETag')).toMatch(/^"\d+"$/);
+
+      const path = response.get('Location')!.replace('/api/mockup', '');
+      const found = await backend.alice.get(path);
+      expect(found.status).toBe(200);
+      expect(found.get('ETag')).toBe(response.get('ETag'));
+    });
+
+    it('makes the caller the owner', async () => {
+      const { body } = await backend.bob.post('/mockups', { name: 'x' });
+      expect(body.owner).toBe(BOB);
+    });
+
+    it.each([
+      ['a name of 1 character', { name: 'x' }],
+      ['a name of 255 characters', { name: 'x'.repeat(255) }],
+      ['a name of 255 emoji', { name: '🙂'.repeat(255) }],
+      ['a name of blanks', { name: ' ' }],
+      ['an empty description', { name: 'x', description: '' }],
+      [
+        'a description of 1000 characters',
+        { name: 'x', description: 'd'.repeat(1000) },
+      ],
+    ])('accepts %s and returns it unchanged', async (_what, body) => {
+      const response = await createMockup(body);
+      expect(response.body).toMatchObject(body);
+    });
+
+    it.each([
+      [{}, 'name is missing, expected a string of 1 to 255 characters'],
+      [{ name: '' }, 'name must be a string of 1 to 255 characters, got ""'],
+      [{ name: 7 }, 'name must be a string of 1 to 255 characters, got 7'],
+      [
+        { name: null },
+        'name must be a string of 1 to 255 characters, got null',
+      ],
+      [{ name: 'x'.repeat(256) }, '(256 characters)'],
+      [{ name: '🙂'.repeat(256) }, '(256 characters)'],
+      [
+        { name: 'x', description: 'd'.repeat(1001) },
+        'description must be a string of at most 1000 characters',
+      ],
+      [
+        { name: 'x', description: null },
+        'description must be a string of at most 1000 characters, got null',
+      ],
+      [{ name: 'x', owner: BOB }, 'unknown field "owner"'],
+      [{ name: 'x', id: UNKNOWN_ID }, 'unknown field "id"'],
+      [['x'], 'Invalid request body'],
+    ])('refuses %j with 400', async (body, message) => {
+      const response = await backend.alice.post('/mockups', body);
+      expect(response.status).toBe(400);
+      expect(response.body.error.name).toBe('InputError');
+      expect(response.body.error.message).toContain(message);
+      await expect(knex('mockups')).resolves.toEqual([]);
+    });
+  });
+
+  describe('GET /mockups/:id', () => {
+    it('returns latestVersion null while nothing is saved', async () => {
+      const { body: mockup } = await createMockup();
+      const response = await backend.bob.get(`/mockups/${mockup.id}`);
+      expect(response.status).toBe(200);
+      expect(response.body).toEqual({ ...mockup, latestVersion: null });
+    });
+
+    it('returns the newest version as latestVersion', async () => {
+      const { body: mockup } = await createMockup();
+      const path = `/mockups/${mockup.id}`;
+      await backend.alice.post(`${path}/versions`, { layoutData: [] });
+      const { body: second } = await backend.bob.post(`${path}/versions`, {
+        layoutData: [item()],
+      });
+      const { body } = await backend.alice.get(path);
+      expect(body.latestVersion).toEqual(second);
+      expect(mockupWithLatestVersionSchema.parse(body)).toEqual(body);
+    });
+
+    it('answers 304 to a caller that has this state already', async () => {
+      const created = await createMockup();
+      const response = await backend.alice
+        .get(`/mockups/${created.body.id}`)
+        .set('If-None-Match', created.get('ETag')!);
+      expect(response.status).toBe(304);
+      expect(response.text).toBe('');
+    });
+
+    it.each([UNKNOWN_ID, 'no-uuid', '%00', "'", 'null'])(
+      'answers 404 to the id %s',
+      async mockupId => {
+        const response = await backend.alice.get(`/mockups/${mockupId}`);
+        expect(response.status).toBe(404);
+        expect(response.body.error.name).toBe('NotFoundError');
+      },
+    );
+  });
+
+  describe('GET /mockups', () => {
+    it('answers a bare array, empty while there is nothing', async () => {
+      const response = await backend.alice.get('/mockups');
+      expect(response.status).toBe(200);
+      expect(response.body).toEqual([]);
+      expect(response.get('X-Total-Count')).toBe('0');
+      expect(response.get('Link')).toBeUndefined();
+    });
+
+    it('lists the most recently changed mockup first', async () => {
+      const { body: first } = await createMockup({ name: 'first' });
+      const { body: second } = await createMockup({ name: 'second' });
+      await backend.alice.post(`/mockups/${first.id}/versions`, {
+        layoutData: [],
+      });
+      const { body } = await backend.alice.get('/mockups');
+      expect(body).toEqual([
+        { ...first, updatedAt: expect.any(String) },
+        second,
+      ]);
+    });
+
+    it('leads through all pages by its Link header', async () => {
+      for (const name of ['a', 'b', 'c', 'd', 'e']) {
+        await createMockup({ name });
+      }
+      const names: string[] = [];
+      let path = '/mockups?orderBy=name,asc&limit=2';
+      for (let pages = 1; path; pages++) {
+        expect(pages).toBeLessThanOrEqual(3);
+        const response = await backend.alice.get(path);
+        expect(response.get('X-Total-Count')).toBe('5');
+        names.push(...response.body.map((each: { name: string }) => each.name));
+        const next = /^<\/api\/mockup(.*)>; rel="next"$/.exec(
+          response.get('Link') ?? '',
+        );
+        path = next?.[1] ?? '';
+      }
+      expect(names).toEqual(['a', 'b', 'c', 'd', 'e']);
+    });
+
+    it('filters by owner, in any case, and by text', async () => {
+      await createMockup({ name: 'Checkout' });
+      await backend.bob.post('/mockups', { name: 'Basket' });
+      await backend.bob.post('/mockups', {
+        name: 'x',
+        description: 'before checkout',
+      });
+      const namesAt = async (query: string) => {
+        const { body } = await backend.alice.get(
+          `/mockups?orderBy=name,asc&${query}`,
+        );
+        return body.map((each: { name: string }) => each.name);
+      };
+      await expect(namesAt(`owner=${BOB}`)).resolves.toEqual(['Basket', 'x']);
+      await expect(namesAt('owner=User:Default/Bob')).resolves.toEqual([
+        'Basket',
+        'x',
+      ]);
+      await expect(namesAt('search=CHECKOUT')).resolves.toEqual([
+        'Checkout',
+        'x',
+      ]);
+      await expect(namesAt(`search=checkout&owner=${BOB}`)).resolves.toEqual([
+        'x',
+      ]);
+      await expect(namesAt('owner=user:default/nobody')).resolves.toEqual([]);
+    });
+
+    it('returns 100 mockups unless asked for another number', async () => {
+      await knex('mockups').insert(
+        Array.from({ length: 501 }, (_, n) => ({ name: `${n}`, owner: ALICE })),
+      );
+      const byDefault = await backend.alice.get('/mockups');
+      expect(byDefault.body).toHaveLength(100);
+      const most = await backend.alice.get('/mockups?limit=500');
+      expect(most.body).toHaveLength(500);
+      expect(most.get('X-Total-Count')).toBe('501');
+      expect(most.get('Link')).toBe(
+        '</api/mockup/mockups?limit=500&offset=500>; rel="next"',
+      );
+    });
+
+    it.each([
+      ['limit=0', 'limit must be an integer from 1 to 500, got 0'],
+      ['limit=501', 'limit must be an integer from 1 to 500, got 501'],
+      ['limit=-1', 'limit must be an integer from 1 to 500, got "-1"'],
+      ['limit=1e1', 'limit must be an integer from 1 to 500, got "1e1"'],
+      ['limit=', 'limit must be an integer from 1 to 500, got ""'],
+      ['limit=1&limit=2', 'limit must be an integer from 1 to 500, got a list'],
+      ['offset=-1', 'offset must be an integer >= 0, got "-1"'],
+      ['offset=99999999999999999999', 'offset must be an integer >= 0'],
+      ['orderBy=owner,asc', 'orderBy must be one of name,asc | name,desc'],
+      ['orderBy=name', 'orderBy must be one of'],
+      ['owner=bob', 'owner must be a user reference of the form user:'],
+      ['owner=group:default/a', 'owner must be a user reference'],
+      ['owner=', 'owner must be a user reference'],
+      ['owner[a]=b', 'owner must be a user reference'],
+      ['search=%00', 'search must be a text to look for without NUL'],
+      ['name=x', 'unknown field "name"'],
+      ['__proto__=x', ''],
+    ])('refuses ?%s with 400', async (query, message) => {
+      const response = await backend.alice.get(`/mockups?${query}`);
+      if (message) {
+        expect(response.status).toBe(400);
+        expect(response.body.error.message).toContain(message);
+      } else {
+        expect(response.status).toBeLessThan(500);
+      }
+    });
+  });
+
+  describe('PATCH /mockups/:id', () => {
+    it('changes the fields that are given and returns the mockup', async () => {
+      const { body: mockup } = await createMockup({
+        name: 'x',
+        description: 'kept',
+      });
+      const response = await backend.alice.patch(`/mockups/${mockup.id}`, {
+        name: 'y',
+      });
+      expect(response.status).toBe(200);
+      expect(response.body).toEqual({
+        ...mockup,
+        name: 'y',
+        updatedAt: expect.any(String),
+      });
+    });
+
+    it('clears the description for null', async () => {
+      const { body: mockup } = await createMockup({
+        name: 'x',
+        description: 'goes',
+      });
+      const response = await backend.alice.patch(`/mockups/${mockup.id}`, {
+        description: null,
+      });
+      expect(response.body).not.toHaveProperty('description');
+    });
+
+    it.each([
+      [{}, 'it must be an object with a name, a description, or both'],
+      [{ name: null }, 'name must be a string of 1 to 255 characters'],
+      [{ name: '' }, 'name must be a string of 1 to 255 characters'],
+      [{ description: 'd'.repeat(1001) }, 'at most 1000 characters'],
+      [{ owner: BOB }, 'unknown field "owner"'],
+      [{ name: 'y', createdAt: 'now' }, 'unknown field "createdAt"'],
+    ])('refuses %j with 400 and changes nothing', async (body, message) => {
+      const created = await createMockup();
+      const path = `/mockups/${created.body.id}`;
+      const response = await backend.alice.patch(path, body);
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(message);
+      const found = await backend.alice.get(path);
+      expect(found.get('ETag')).toBe(created.get('ETag'));
+    });
+
+    it('answers 404 where there is no such mockup', async () => {
+      for (const mockupId of [UNKNOWN_ID, 'no-uuid']) {
+        const response = await backend.alice.patch(`/mockups/${mockupId}`, {
+          name: 'y',
+        });
+        expect(response.status).toBe(404);
+      }
+    });
+  });
+
+  describe('DELETE /mockups/:id', () => {
+    it('answers 204 once, then 404, and takes the versions along', async () => {
+      const { body: mockup } = await createMockup();
+      const path = `/mockups/${mockup.id}`;
+      await backend.alice.post(`${path}/versions`, { layoutData: [] });
+
+      const response = await backend.alice.delete(path);
+      expect(response.status).toBe(204);
+      expect(response.text).toBe('');
+      expect((await backend.alice.delete(path)).status).toBe(404);
+      expect((await backend.alice.get(`${path}/versions`)).status).toBe(404);
+      await expect(knex('mockup_versions')).resolves.toEqual([]);
+    });
+
+    it.each([UNKNOWN_ID, 'no-uuid'])('answers 404 to %s', async mockupId => {
+      const response = await backend.alice.delete(`/mockups/${mockupId}`);
+      expect(response.status).toBe(404);
+    });
+  });
+
+  describe('If-Match', () => {
+    it('lets a write through while the entity tag holds', async () => {
+      const created = await createMockup();
+      const path = `/mockups/${created.body.id}`;
+      const updated = await backend.alice
+        .patch(path, { name: 'y' })
+        .set('If-Match', created.get('ETag')!);
+      expect(updated.status).toBe(200);
+      const saved = await backend.alice
+        .post(`${path}/versions`, { layoutData: [] })
+        .set('If-Match', `"1", ${updated.get('ETag')}`);
+      expect(saved.status).toBe(201);
+      // The tag of a saved version is the one that the mockup has from now on.
+      const deleted = await backend.alice
+        .delete(path)
+        .set('If-Match', saved.get('ETag')!);
+      expect(deleted.status).toBe(204);
+    });
+
+    it('answers 412 to every write once the mockup has changed', async () => {
+      const created = await createMockup();
+      const path = `/mockups/${created.body.id}`;
+      await backend.bob.patch(path, { name: 'by somebody else' });
+      const stale = created.get('ETag')!;
+
+      const responses = [
+        await backend.alice.patch(path, { name: 'y' }).set('If-Match', stale),
+        await backend.alice
+          .post(`${path}/versions`, { layoutData: [] })
+          .set('If-Match', stale),
+        await backend.alice.delete(path).set('If-Match', stale),
+      ];
+      for (const response of responses) {
+        expect(response.status).toBe(412);
+        expect(response.body.error.name).toBe('PreconditionFailedError');
+      }
+      const { body } = await backend.alice.get(path);
+      expect(body).toMatchObject({
+        name: 'by somebody else',
+        latestVersion: null,
+      });
+    });
+
+    it('compares strongly: a weak tag never matches', async () => {
+      const created = await createMockup();
+      const response = await backend.alice
+        .patch(`/mockups/${created.body.id}`, { name: 'y' })
+        .set('If-Match', `W/${created.get('ETag')}`);
+      expect(response.status).toBe(412);
+    });
+
+    it('with * lets a write through whenever there is a mockup', async () => {
+      const { body: mockup } = await createMockup();
+      const there = await backend.alice
+        .patch(`/mockups/${mockup.id}`, { name: 'y' })
+        .set('If-Match', '*');
+      expect(there.status).toBe(200);
+      const missing = await backend.alice
+        .patch(`/mockups/${UNKNOWN_ID}`, { name: 'y' })
+        .set('If-Match', '*');
+      expect(missing.status).toBe(404);
+    });
+
+    it.each(['1', '"1', '"1" "2"', ',', 'W/1'])(
+      'of %j is refused with 400',
+      async header => {
+        const { body: mockup } = await createMockup();
+        const response = await backend.alice
+          .patch(`/mockups/${mockup.id}`, { name: 'y' })
+          .set('If-Match', header);
+        expect(response.status).toBe(400);
+        expect(response.body.error.message).toContain('If-Match');
+      },
+    );
+
+    it('lets exactly one of two racing writers through', async () => {
+      const created = await createMockup();
+      const path = `/mockups/${created.body.id}`;
+      const responses = await Promise.all([
+        backend.alice
+          .patch(path, { name: 'hers' })
+          .set('If-Match', created.get('ETag')!),
+        backend.bob
+          .post(`${path}/versions`, { layoutData: [] })
+          .set('If-Match', created.get('ETag')!),
+      ]);
+      const statuses = responses.map(({ status }) => status);
+      expect(statuses.filter(status => status < 300)).toHaveLength(1);
+      expect(statuses.filter(status => status === 412)).toHaveLength(1);
+    });
+  });
+
+  it('keeps the order of two changes within one tick of the clock', async () => {
+    const { body: mockup } = await createMockup();
+    // A clock that stands still, or was set back, must not repeat a state.
+    await knex('mockups').update({ updated_at: '2999-01-01 00:00:00' });
+    const path = `/mockups/${mockup.id}`;
+    const first = await backend.alice.patch(path, { name: 'one' });
+    const second = await backend.alice.patch(path, { name: 'two' });
+    const [before, after] = [first, second].map(response =>
+      Number(response.get('ETag')!.slice(1, -1)),
+    );
+    expect(after).toBe(before + 1);
+  });
+
+  it('lets a frontend of another origin read its headers', async () => {
+    const response = await backend.alice.get('/mockups');
+    expect(response.get('Access-Control-Expose-Headers')).toBe(
+      'ETag, Link, Location, X-Total-Count',
+    );
+  });
+});

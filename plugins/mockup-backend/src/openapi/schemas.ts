@@ -1,0 +1,76 @@
+import {
+  createMockupRequestSchema,
+  layoutItemInputSchema,
+  layoutItemSchema,
+  listMockupsQuerySchema,
+  mockupSchema,
+  mockupWithLatestVersionSchema,
+  paginationSchema,
+  saveVersionRequestSchema,
+  updateMockupRequestSchema,
+  versionSchema,
+} from 'backstage-plugin-mockup-common';
+import { z } from 'zod';
+
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+const errorSchema = z.object({
+  error: z.object({ name: z.string(), message: z.string() }),
+  request: z.object({ method: z.string(), url: z.string() }).optional(),
+  response: z.object({ statusCode: z.int() }),
+});
+
+const NAMED_SCHEMAS = {
+  CreateMockupRequest: createMockupRequestSchema,
+  UpdateMockupRequest: updateMockupRequestSchema,
+  SaveVersionRequest: saveVersionRequestSchema,
+  LayoutItemInput: layoutItemInputSchema,
+  LayoutItem: layoutItemSchema,
+  Mockup: mockupSchema,
+  MockupWithLatestVersion: mockupWithLatestVersionSchema,
+  Version: versionSchema,
+  Error: errorSchema,
+} satisfies Record<string, z.ZodType>;
+
+/** The name of a schema under `components/schemas`. */
+export type SchemaName = keyof typeof NAMED_SCHEMAS;
+
+/** A reference to a schema under `components/schemas`. */
+export function schemaRef(name: SchemaName) {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** The schemas of requests and responses, as JSON Schema. */
+export function componentSchemas(): Record<string, JsonSchema> {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(NAMED_SCHEMAS)) {
+    registry.add(schema, { id });
+  }
+  const { schemas } = z.toJSONSchema(registry, {
+    // What callers may send, where that differs from what is kept of it.
+    io: 'input',
+    // `props` are checked by a function and described by hand.
+    unrepresentable: 'any',
+    uri: id => `#/components/schemas/${id}`,
+  });
+  return Object.fromEntries(
+    Object.entries(schemas).map(([id, schema]) => [id, withoutHead(schema)]),
+  );
+}
+
+/** The query parameters of a list, from the schema of its query. */
+export function queryParameters(
+  schema: typeof listMockupsQuerySchema | typeof paginationSchema,
+) {
+  const { properties = {} } = z.toJSONSchema(schema, { io: 'input' });
+  return Object.entries(properties).map(([name, property]) => ({
+    name,
+    in: 'query',
+    schema: property,
+  }));
+}
+
+function withoutHead(schema: JsonSchema): JsonSchema {
+  const { $schema: _schema, $id: _id, ...rest } = schema;
+  return rest;
+}
