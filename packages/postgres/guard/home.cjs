@@ -73,13 +73,21 @@ async function claimPersistent(directory, mark) {
  */
 function unusable(directory, cause) {
   const { code } = /** @type {NodeJS.ErrnoException} */ (cause);
-  const { username } = os.userInfo();
   return new Failure(
     'DIRECTORY_UNUSABLE',
     code === 'EEXIST' || code === 'ENOTDIR'
       ? `${directory} is not a folder`
-      : `${directory} can't be written to by the user ${username} (${code})`,
+      : `${directory} can't be written to by the user ${userName()} (${code})`,
   );
+}
+
+function userName() {
+  try {
+    return os.userInfo().username;
+  } catch {
+    // A container may run with a user id that has no name.
+    return process.getuid?.();
+  }
 }
 
 /** @param {string} home */

@@ -2,7 +2,6 @@
 'use strict';
 
 const fs = require('node:fs');
-const os = require('node:os');
 const { execFileSync, spawn, spawnSync } = require('node:child_process');
 const { Failure } = require('./failure.cjs');
 const { dataOf } = require('./home.cjs');
@@ -39,18 +38,28 @@ const REACH_FILES = [
   '--securebits=+no_setuid_fixup',
 ];
 
-/** @param {...string} args - of the command `id` */
-const idOf = (...args) =>
-  Number(execFileSync('id', [...args, 'nobody'], { encoding: 'utf8' }));
+/** @returns {OsUser} of this process */
+function ownUser() {
+  // Only Windows lacks these two, for which there are no binaries either.
+  return { uid: process.getuid?.() ?? -1, gid: process.getgid?.() ?? -1 };
+}
+
+/** @returns {OsUser} */
+function nobody() {
+  const [uid, gid] = ['-u', '-g'].map(option =>
+    Number(execFileSync('id', [option, 'nobody'], { encoding: 'utf8' })),
+  );
+  return { uid, gid };
+}
 
 /**
  * @param {string} home
  * @returns {OsUser}
  */
 function serverUserOf(home) {
-  const { uid, gid } = os.userInfo();
-  if (uid !== 0) {
-    return { uid, gid };
+  const self = ownUser();
+  if (self.uid !== 0) {
+    return self;
   }
   // PostgreSQL refuses to run as root. Existing data decides who runs it, so
   // that root can start what an ordinary user has made.
@@ -58,7 +67,7 @@ function serverUserOf(home) {
   const owner = fs.existsSync(data) ? fs.statSync(data) : undefined;
   return owner && owner.uid !== 0
     ? { uid: owner.uid, gid: owner.gid }
-    : { uid: idOf('-u'), gid: idOf('-g') };
+    : nobody();
 }
 
 /**
@@ -66,7 +75,7 @@ function serverUserOf(home) {
  * @returns {Launcher[]} the best first
  */
 function launchers(user) {
-  if (os.userInfo().uid !== 0) {
+  if (ownUser().uid !== 0) {
     return [
       { prefix: ['setpriv', ...DIE_WITH_GUARD, '--'], options: {} },
       { prefix: [], options: {} },

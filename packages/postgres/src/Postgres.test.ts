@@ -1,18 +1,121 @@
+import { existsSync, statSync } from 'fs';
+import { join } from 'path';
 import { Client } from 'pg';
-import { existsSync } from 'fs';
+import { temporaryFolder } from './__fixtures__/temporary';
+import { availableVersions } from './binaries';
 import { Postgres } from './Postgres';
 
 jest.setTimeout(60_000);
 
-describe.each([14, 18] as const)('PostgreSQL %s', version => {
-  it('starts', async () => {
-    const postgres = await Postgres.start({ version });
-    const client = new Client(postgres.connectionString());
-    await client.connect();
-    const { rows } = await client.query('select version()');
-    expect(rows[0].version).toContain(`PostgreSQL ${version}.`);
+async function query(postgres: Postgres, sql: string): Promise<unknown[]> {
+  const client = new Client(postgres.connectionString());
+  await client.connect();
+  try {
+    const { rows } = await client.query({ text: sql, rowMode: 'array' });
+    return rows.flat();
+  } finally {
     await client.end();
+  }
+}
+
+describe.each(availableVersions())('a throw-away PostgreSQL %s', version => {
+  let postgres: Postgres;
+
+  beforeAll(async () => {
+    postgres = await Postgres.start({ version });
+  });
+
+  afterAll(() => postgres.stop());
+
+  it('answers, and is what was asked for', async () => {
+    const [answer] = await query(postgres, 'select version()');
+    expect(answer).toContain(`PostgreSQL ${version}.`);
+  });
+
+  it.each(['pg_trgm', 'uuid-ossp'])('has the extension %s', async name => {
+    await query(postgres, `create extension "${name}"`);
+    const extensions = await query(
+      postgres,
+      'select extname from pg_extension',
+    );
+    expect(extensions).toContain(name);
+  });
+
+  it('sorts by code point and knows letters beyond ASCII', async () => {
+    const sorted = `select x from unnest(array['b', 'ä', 'a', 'B']) x order by x`;
+    expect(await query(postgres, sorted)).toEqual(['B', 'a', 'b', 'ä']);
+    expect(await query(postgres, `select 'Ä' ilike 'ä'`)).toEqual([true]);
+  });
+
+  it('refuses a wrong password', async () => {
+    const client = new Client({ ...postgres.connection, password: 'wrong' });
+    await expect(client.connect()).rejects.toThrow(
+      'password authentication failed',
+    );
+  });
+
+  it('listens on the loopback interface only', async () => {
+    const sql = `select current_setting('listen_addresses'), current_setting('unix_socket_directories')`;
+    expect(await query(postgres, sql)).toEqual(['127.0.0.1', '']);
+  });
+});
+
+describe('Postgres', () => {
+  const folder = temporaryFolder();
+
+  it('removes the folder of a throw-away server', async () => {
+    const postgres = await Postgres.start();
+    expect(existsSync(postgres.dataDirectory)).toBe(true);
     await postgres.stop();
+    expect(existsSync(postgres.dataDirectory)).toBe(false);
+  });
+
+  it('can be stopped twice', async () => {
+    const postgres = await Postgres.start();
+    await Promise.all([postgres.stop(), postgres.stop()]);
+    await expect(postgres.stop()).resolves.toBeUndefined();
+  });
+
+  it('keeps data and password in a folder that was given', async () => {
+    const dataDirectory = join(folder(), 'not', 'there', 'yet');
+
+    const first = await Postgres.start({ dataDirectory });
+    await query(first, 'create table kept as select 42 as answer');
+    await first.stop();
+
+    const second = await Postgres.start({ dataDirectory });
+    expect(await query(second, 'select answer from kept')).toEqual([42]);
+    expect(second.connection.password).toBe(first.connection.password);
+    await second.stop();
+  });
+
+  it('protects kept data against power failures, and its password', async () => {
+    const postgres = await Postgres.start({ dataDirectory: folder() });
+    expect(await query(postgres, 'show fsync')).toEqual(['on']);
+    const { mode } = statSync(join(folder(), 'password'));
+    expect((mode % 0o1000).toString(8)).toBe('600');
+    await postgres.stop();
+  });
+
+  it('applies the settings that it is given', async () => {
+    const postgres = await Postgres.start({
+      settings: { max_connections: '20' },
+    });
+    expect(await query(postgres, 'show max_connections')).toEqual(['20']);
+    await postgres.stop();
+  });
+
+  it('starts several servers at once', async () => {
+    const servers = await Promise.all([1, 2, 3].map(() => Postgres.start()));
+    const ports = servers.map(server => server.connection.port);
+    expect(new Set(ports).size).toBe(3);
+    await Promise.all(servers.map(server => server.stop()));
+  });
+
+  it('says when the server ends', async () => {
+    const postgres = await Postgres.start();
+    process.kill(postgres.pid, 'SIGQUIT');
+    await postgres.exited;
     expect(existsSync(postgres.dataDirectory)).toBe(false);
   });
 });

@@ -58,8 +58,8 @@ export class Postgres {
     this.dataDirectory = server.dataDirectory;
     this.pid = server.pid;
     this.exited = guardExited.then(async () => {
-      // A guard that ended by itself has cleaned up.
-      if (guard.signalCode) {
+      // A guard that ended in good order has cleaned up.
+      if (guard.exitCode !== 0) {
         await reclaim(server.dataDirectory);
       }
     });

@@ -1,0 +1,57 @@
+import { execFileSync } from 'child_process';
+import { cpSync, readFileSync, statSync } from 'fs';
+import { dirname, join } from 'path';
+import { temporaryFolder } from './__fixtures__/temporary';
+import { availableVersions, binariesOf } from './binaries';
+import { askGuard, forkGuard } from './guard';
+import { Postgres } from './Postgres';
+
+jest.setTimeout(60_000);
+
+const isRootOnLinux = process.getuid!() === 0 && process.platform === 'linux';
+
+(isRootOnLinux ? describe : describe.skip)('started by root', () => {
+  const folder = temporaryFolder();
+
+  function userOf(pid: number): number {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return Number(/^Uid:\s+(\d+)/m.exec(status)![1]);
+  }
+
+  it('runs as nobody', async () => {
+    const postgres = await Postgres.start();
+    const nobody = execFileSync('id', ['-u', 'nobody'], { encoding: 'utf8' });
+    expect(userOf(postgres.pid)).toBe(Number(nobody));
+    await postgres.stop();
+  });
+
+  it.each(availableVersions())(
+    'version %s runs from, and in, a folder that is open to root only',
+    async version => {
+      expect((statSync(folder()).mode % 0o1000).toString(8)).toBe('700');
+      const native = join(folder(), 'native');
+      cpSync(dirname(binariesOf(version)), native, { recursive: true });
+      const guard = forkGuard();
+      const { pid } = await askGuard(guard, {
+        version,
+        binaries: join(native, 'bin'),
+        dataDirectory: join(folder(), 'kept'),
+        settings: {},
+      });
+      expect(userOf(pid)).not.toBe(0);
+      guard.disconnect();
+      await new Promise(resolve => {
+        guard.once('exit', resolve);
+      });
+    },
+  );
+
+  it('runs as the user who owns the data', async () => {
+    const dataDirectory = folder();
+    await (await Postgres.start({ dataDirectory })).stop();
+    execFileSync('chown', ['-R', '12345:12345', join(dataDirectory, 'data')]);
+    const postgres = await Postgres.start({ dataDirectory });
+    expect(userOf(postgres.pid)).toBe(12345);
+    await postgres.stop();
+  });
+});
