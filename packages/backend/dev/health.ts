@@ -1,0 +1,14 @@
+import * as http from 'http';
+import * as https from 'https';
+
+/** Whether a GET of this URL is answered with 200. */
+export function answersOk(url: string): Promise<boolean> {
+  const { get } = url.startsWith('https:') ? https : http;
+  return new Promise(resolve => {
+    // fetch would refuse the certificate that Backstage makes for localhost.
+    get(url, { rejectUnauthorized: false, agent: false }, response => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    }).once('error', () => resolve(false));
+  });
+}

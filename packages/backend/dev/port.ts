@@ -1,0 +1,29 @@
+import { once } from 'events';
+import { createServer } from 'net';
+import { StartError } from './StartError';
+
+/** Fails early and on one line, where the backend would do so late and on many. */
+export async function assertPortIsFree(listen: {
+  host: string;
+  port: number;
+}): Promise<void> {
+  const probe = createServer();
+  try {
+    probe.listen(listen.port, listen.host);
+    await once(probe, 'listening');
+  } catch (error) {
+    throw new StartError(explain(listen, error as NodeJS.ErrnoException));
+  }
+  probe.close();
+  await once(probe, 'close');
+}
+
+function explain(
+  { host, port }: { host: string; port: number },
+  error: NodeJS.ErrnoException,
+): string {
+  return error.code === 'EADDRINUSE'
+    ? `Port ${port} is taken, maybe by another \`npm start\`: stop that, or set ` +
+        `backend.listen.port and backend.baseUrl in app-config.local.yaml`
+    : `The backend can't listen on ${host}:${port}: ${error.message}`;
+}

@@ -1,0 +1,66 @@
+import { readHttpServerOptions } from '@backstage/backend-defaults/rootHttpRouter';
+import { Config } from '@backstage/config';
+import { ConfigSources } from '@backstage/config-loader';
+import { StartError } from './StartError';
+
+/** What `npm start` needs to know of the backend's configuration. */
+export type Settings = {
+  listen: { host: string; port: number };
+  /** Where this machine reaches the backend, whatever the world calls it. */
+  localUrl: string;
+  baseUrl: string;
+  /** Describes the database that was configured, if one was. */
+  ownDatabase?: string;
+  hasGuest: boolean;
+};
+
+/** Reads the configuration exactly as the backend itself will. */
+export async function loadSettings(args: string[]): Promise<Settings> {
+  try {
+    const sources = ConfigSources.default({ argv: args, watch: false });
+    const config = await ConfigSources.toConfig(sources);
+    config.close();
+    return readSettings(config);
+  } catch (error) {
+    throw new StartError(
+      `The configuration is not usable: ${(error as Error).message}`,
+    );
+  }
+}
+
+/** @see {@link Settings} */
+export function readSettings(config: Config): Settings {
+  const { listen, https } = readHttpServerOptions(config.getConfig('backend'));
+  const isWildcard = ['', '0.0.0.0', '::'].includes(listen.host);
+  const host = isWildcard ? 'localhost' : listen.host;
+  return {
+    listen,
+    localUrl: `${https ? 'https' : 'http'}://${host}:${listen.port}`,
+    baseUrl: config.getString('backend.baseUrl'),
+    ownDatabase: describeOwnDatabase(config),
+    hasGuest: config.has('auth.providers.guest'),
+  };
+}
+
+function describeOwnDatabase(config: Config): string | undefined {
+  const client = config.getString('backend.database.client');
+  const connection = config.getOptional('backend.database.connection');
+  if (client !== 'pg') {
+    return client;
+  }
+  if (typeof connection === 'string') {
+    return describeUrl(connection);
+  }
+  // Without a host pg would use localhost, but nobody asked for that: it is what
+  // app-config.yaml amounts to when POSTGRES_HOST is not set.
+  const host = config.getOptionalString('backend.database.connection.host');
+  const port = config.getOptional('backend.database.connection.port');
+  return host && (port ? `${host}:${port}` : host);
+}
+
+/** The host only: there is a password in the rest. */
+function describeUrl(connectionString: string): string {
+  return URL.canParse(connectionString)
+    ? new URL(connectionString).host
+    : 'as configured';
+}

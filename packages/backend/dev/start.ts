@@ -1,0 +1,90 @@
+// What `npm start` runs: PostgreSQL, if the configuration names none, and the
+// backend, both of which end when this process does.
+
+import { targetPaths } from '@backstage/cli-common';
+import { Postgres, PostgresStartError } from '@internal/postgres';
+import { backendArguments } from './arguments';
+import { BackendProcess } from './BackendProcess';
+import { banner } from './banner';
+import { databaseEnvironment, startEmbeddedDatabase } from './database';
+import { assertPortIsFree } from './port';
+import { loadSettings, Settings } from './settings';
+import { StartError } from './StartError';
+
+const READINESS_PATH = '/.backstage/health/v1/readiness';
+
+// Stopping is what was asked for, and npm calls any other exit code an error.
+const EXIT_CODE_WHEN_STOPPED = 0;
+
+// Both kinds of signal reach this process twice when npm passes on what the
+// terminal has sent to it already, so that a second one means nothing.
+const stopped = new Promise<number>(resolve => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => resolve(EXIT_CODE_WHEN_STOPPED));
+  }
+});
+
+async function start(): Promise<number> {
+  const args = backendArguments(process.argv.slice(2));
+  const settings = await loadSettings(args);
+  await assertPortIsFree(settings.listen);
+  if (settings.ownDatabase) {
+    return await runBackend(args, settings);
+  }
+  const postgres = await startEmbeddedDatabase(targetPaths.rootDir);
+  try {
+    return await runBackend(args, settings, postgres);
+  } finally {
+    await postgres.stop();
+  }
+}
+
+async function runBackend(
+  args: string[],
+  settings: Settings,
+  postgres?: Postgres,
+): Promise<number> {
+  const backend = BackendProcess.start({
+    args,
+    folder: targetPaths.resolveRoot('packages/backend'),
+    env: postgres ? databaseEnvironment(postgres) : {},
+  });
+  const ended = Promise.race([
+    stopped,
+    backend.exited,
+    ...(postgres ? [endOf(postgres)] : []),
+  ]);
+  try {
+    const isReady = await Promise.race([
+      ended.then(() => false),
+      backend.untilReady(`${settings.localUrl}${READINESS_PATH}`),
+    ]);
+    if (isReady) {
+      process.stdout.write(banner(settings, postgres?.dataDirectory));
+    }
+    return await ended;
+  } finally {
+    await backend.stop();
+  }
+}
+
+async function endOf(postgres: Postgres): Promise<never> {
+  await postgres.exited;
+  throw new StartError(
+    `PostgreSQL has ended by itself: see ${postgres.dataDirectory}/postgres.log`,
+  );
+}
+
+function explain(error: Error): string {
+  return error instanceof StartError || error instanceof PostgresStartError
+    ? error.message
+    : String(error.stack);
+}
+
+start().then(
+  code => process.exit(code),
+  error => {
+    process.stderr.write(`${explain(error)}\n`);
+    process.exit(1);
+  },
+);
