@@ -56,7 +56,10 @@ function isUnreachable(error: unknown): boolean {
     /^08[0-9A-Z]{3}$/.test(code) ||
     // No connection of the pool became free or could be opened in time
     name === 'KnexTimeoutError' ||
-    message.startsWith('Connection terminated')
+    // The driver gives these no code
+    /^(Connection terminated|Client has encountered a connection error)/.test(
+      message,
+    )
   );
 }
 

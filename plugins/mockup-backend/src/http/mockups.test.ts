@@ -100,7 +100,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       ],
       [{ name: 'x', owner: BOB }, 'unknown field "owner"'],
       [{ name: 'x', id: UNKNOWN_ID }, 'unknown field "id"'],
-      [['x'], 'Invalid request body'],
+      [['x'], 'it must be an object with a name, got a list'],
     ])('refuses %j with 400', async (body, message) => {
       const response = await backend.alice.post('/mockups', body);
       expect(response.status).toBe(400);

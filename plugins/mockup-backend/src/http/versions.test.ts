@@ -135,7 +135,7 @@ describe.each(databases.eachSupportedId())('version routes on %s', id => {
       [{}, 'layoutData is missing, expected a list of layout items'],
       [{ layoutData: {} }, 'layoutData must be a list of layout items'],
       [{ layoutData: null }, 'layoutData must be a list of layout items'],
-      [{ layoutData: ['x'] }, 'layoutData[0] must be'],
+      [{ layoutData: ['x'] }, 'layoutData[0] must be a layout item, got "x"'],
       [
         { layoutData: [], versionTag: 't'.repeat(51) },
         'versionTag must be a string of at most 50 characters',

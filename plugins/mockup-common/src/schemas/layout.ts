@@ -18,30 +18,35 @@ const flag = z.boolean({ error: 'true or false' });
  *
  * @public
  */
-export const layoutItemSchema = z.strictObject({
-  i: storableText('a string that names the item'),
-  x: gridPosition,
-  y: gridPosition,
-  w: gridSize,
-  h: gridSize,
-  component: storableText('a string that names the component type'),
-  props: propsSchema,
-  minW: gridPosition.optional(),
-  maxW: gridPosition.optional(),
-  minH: gridPosition.optional(),
-  maxH: gridPosition.optional(),
-  static: flag.optional(),
-  isDraggable: flag.optional(),
-  isResizable: flag.optional(),
-  isBounded: flag.optional(),
-  resizeHandles: z
-    .array(
-      z.enum(RESIZE_HANDLES, { error: `one of ${RESIZE_HANDLES.join(', ')}` }),
-      { error: `a list of ${RESIZE_HANDLES.join(', ')}` },
-    )
-    .max(RESIZE_HANDLES.length, `at most ${RESIZE_HANDLES.length} handles`)
-    .optional(),
-});
+export const layoutItemSchema = z.strictObject(
+  {
+    i: storableText('a string that names the item'),
+    x: gridPosition,
+    y: gridPosition,
+    w: gridSize,
+    h: gridSize,
+    component: storableText('a string that names the component type'),
+    props: propsSchema,
+    minW: gridPosition.optional(),
+    maxW: gridPosition.optional(),
+    minH: gridPosition.optional(),
+    maxH: gridPosition.optional(),
+    static: flag.optional(),
+    isDraggable: flag.optional(),
+    isResizable: flag.optional(),
+    isBounded: flag.optional(),
+    resizeHandles: z
+      .array(
+        z.enum(RESIZE_HANDLES, {
+          error: `one of ${RESIZE_HANDLES.join(', ')}`,
+        }),
+        { error: `a list of ${RESIZE_HANDLES.join(', ')}` },
+      )
+      .max(RESIZE_HANDLES.length, `at most ${RESIZE_HANDLES.length} handles`)
+      .optional(),
+  },
+  { error: 'a layout item' },
+);
 
 /**
  * An item of a layout as a client sends it. react-grid-layout keeps state of a

@@ -6,6 +6,7 @@ import { boundedText } from './text';
 const name = boundedText(1, MOCKUP_LIMITS.name);
 const description = boundedText(0, MOCKUP_LIMITS.description);
 const versionTag = boundedText(0, MOCKUP_LIMITS.versionTag);
+const CHANGES = 'an object with a name, a description, or both';
 const timestamp = z.iso.datetime({ precision: 3 });
 const userRef = z.string().regex(/^user:[^/]+\/.+$/);
 
@@ -14,10 +15,10 @@ const userRef = z.string().regex(/^user:[^/]+\/.+$/);
  *
  * @public
  */
-export const createMockupRequestSchema = z.strictObject({
-  name,
-  description: description.optional(),
-});
+export const createMockupRequestSchema = z.strictObject(
+  { name, description: description.optional() },
+  { error: 'an object with a name' },
+);
 
 /**
  * The body of `PATCH /mockups/:id`: what changes, at least one field. A
@@ -26,13 +27,14 @@ export const createMockupRequestSchema = z.strictObject({
  * @public
  */
 export const updateMockupRequestSchema = z
-  .strictObject({
-    name: name.optional(),
-    description: description.nullable().optional(),
-  })
-  .refine(changes => Object.keys(changes).length > 0, {
-    error: 'an object with a name, a description, or both',
-  })
+  .strictObject(
+    {
+      name: name.optional(),
+      description: description.nullable().optional(),
+    },
+    { error: CHANGES },
+  )
+  .refine(changes => Object.keys(changes).length > 0, { error: CHANGES })
   .meta({ minProperties: 1 });
 
 /**
@@ -40,10 +42,10 @@ export const updateMockupRequestSchema = z
  *
  * @public
  */
-export const saveVersionRequestSchema = z.strictObject({
-  layoutData: layoutSchema,
-  versionTag: versionTag.optional(),
-});
+export const saveVersionRequestSchema = z.strictObject(
+  { layoutData: layoutSchema, versionTag: versionTag.optional() },
+  { error: 'an object with layoutData' },
+);
 
 /**
  * A mockup (specification, A.1).

@@ -33,7 +33,10 @@ export async function parseBody<TSchema extends z.ZodType>(
   res: Response,
   schema: TSchema,
 ): Promise<z.output<TSchema>> {
-  if (req.is('application/json') === false) {
+  if (isEmpty(req)) {
+    return parseInput(schema, undefined, 'request body');
+  }
+  if (!req.is('application/json')) {
     throw new UnsupportedMediaTypeError(
       `The Content-Type must be application/json, got ${JSON.stringify(
         req.get('Content-Type') ?? '',
@@ -46,6 +49,11 @@ export async function parseBody<TSchema extends z.ZodType>(
     throw toRequestError(error);
   }
   return parseInput(schema, req.body, 'request body');
+}
+
+function isEmpty(req: Request): boolean {
+  const hasLength = Number(req.get('Content-Length') ?? 0) > 0;
+  return !hasLength && req.get('Transfer-Encoding') === undefined;
 }
 
 /**

@@ -1,0 +1,232 @@
+import type { PermissionsService } from '@backstage/backend-plugin-api';
+import { mockCredentials } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  AuthorizeResult,
+  isResourcePermission,
+  type PolicyDecision,
+} from '@backstage/plugin-permission-common';
+import { mockupPermissions } from 'backstage-plugin-mockup-common';
+import {
+  createMockupConditionalDecision,
+  mockupConditions,
+  mockupPermissionRules,
+} from 'backstage-plugin-mockup-node';
+import type { Knex } from 'knex';
+import {
+  ALICE,
+  BOB,
+  type MockupBackend,
+  startMockupBackend,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('permissions on %s', id => {
+  let knex: Knex;
+  let backend: MockupBackend;
+  let hers: string;
+  let his: string;
+  let herVersion: string;
+
+  /** What the policy decides, by the name of the permission. */
+  let decisions: Record<string, PolicyDecision>;
+
+  const permissions: Partial<PermissionsService> = {
+    authorize: async requests =>
+      requests.map(({ permission }) => ({
+        result:
+          decisions[permission.name]?.result === AuthorizeResult.DENY
+            ? AuthorizeResult.DENY
+            : AuthorizeResult.ALLOW,
+      })),
+    authorizeConditional: async requests =>
+      requests.map(
+        ({ permission }) =>
+          decisions[permission.name] ?? { result: AuthorizeResult.ALLOW },
+      ),
+  };
+
+  const DENY: PolicyDecision = { result: AuthorizeResult.DENY };
+
+  function onlyOwnedBy(permissionName: string, owner: string): PolicyDecision {
+    const permission = mockupPermissions.find(
+      ({ name }) => name === permissionName,
+    );
+    if (!permission || !isResourcePermission(permission, 'mockup')) {
+      throw new Error(`No resource permission ${permissionName}`);
+    }
+    return createMockupConditionalDecision(
+      permission,
+      mockupConditions.isOwner({ claims: [owner] }),
+    );
+  }
+
+  beforeAll(async () => {
+    knex = await databases.init(id);
+    backend = await startMockupBackend({ knex, permissions });
+  });
+
+  afterAll(() => backend.server.stop());
+
+  beforeEach(async () => {
+    decisions = {};
+    await knex('mockups').delete();
+    hers = (await backend.alice.post('/mockups', { name: 'hers' })).body.id;
+    his = (await backend.bob.post('/mockups', { name: 'his' })).body.id;
+    const saved = await backend.alice.post(`/mockups/${hers}/versions`, {
+      layoutData: [],
+    });
+    herVersion = saved.body.id;
+  });
+
+  const namesSeen = async () => {
+    const response = await backend.alice.get('/mockups?orderBy=name,asc');
+    expect(response.get('X-Total-Count')).toBe(String(response.body.length));
+    return response.body.map(({ name }: { name: string }) => name);
+  };
+
+  const readsOf = (mockupId: string) => [
+    `/mockups/${mockupId}`,
+    `/mockups/${mockupId}/versions`,
+    `/mockups/${mockupId}/versions/${herVersion}`,
+  ];
+
+  const writesTo = (mockupId: string) => [
+    () => backend.alice.patch(`/mockups/${mockupId}`, { name: 'changed' }),
+    () =>
+      backend.alice.post(`/mockups/${mockupId}/versions`, { layoutData: [] }),
+    () => backend.alice.delete(`/mockups/${mockupId}`),
+  ];
+
+  describe('mockup.read', () => {
+    it('denied shows nothing: an empty list, and 404 for everything else', async () => {
+      decisions['mockup.read'] = DENY;
+      await expect(namesSeen()).resolves.toEqual([]);
+      for (const path of readsOf(hers)) {
+        expect((await backend.alice.get(path)).status).toBe(404);
+      }
+    });
+
+    it('denied makes a mockup look missing to every write', async () => {
+      decisions['mockup.read'] = DENY;
+      for (const write of writesTo(hers)) {
+        expect((await write()).status).toBe(404);
+      }
+    });
+
+    it('conditional filters lists and hides the rest', async () => {
+      decisions['mockup.read'] = onlyOwnedBy('mockup.read', ALICE);
+      await expect(namesSeen()).resolves.toEqual(['hers']);
+      for (const path of readsOf(hers)) {
+        expect((await backend.alice.get(path)).status).toBe(200);
+      }
+      for (const path of readsOf(his)) {
+        expect((await backend.alice.get(path)).status).toBe(404);
+      }
+      for (const write of writesTo(his)) {
+        expect((await write()).status).toBe(404);
+      }
+    });
+
+    it('conditional gives the same answer for a hidden and a missing mockup', async () => {
+      decisions['mockup.read'] = onlyOwnedBy('mockup.read', ALICE);
+      const hidden = await backend.alice.get(`/mockups/${his}`);
+      await backend.bob.delete(`/mockups/${his}`);
+      decisions = {};
+      await knex('mockups').where({ id: his }).delete();
+      const missing = await backend.alice.get(`/mockups/${his}`);
+      expect(hidden.body).toEqual(missing.body);
+    });
+
+    it('conditional is applied on top of the filter of the caller', async () => {
+      decisions['mockup.read'] = onlyOwnedBy('mockup.read', ALICE);
+      const response = await backend.alice.get(`/mockups?owner=${BOB}`);
+      expect(response.body).toEqual([]);
+      expect(response.get('X-Total-Count')).toBe('0');
+    });
+
+    it('conditional with several conditions combines them', async () => {
+      decisions['mockup.read'] = {
+        ...onlyOwnedBy('mockup.read', ALICE),
+        conditions: {
+          anyOf: [
+            mockupConditions.isOwner({ claims: ['user:default/nobody'] }),
+            {
+              allOf: [
+                mockupConditions.isOwner({ claims: [ALICE, BOB] }),
+                { not: mockupConditions.isOwner({ claims: [ALICE] }) },
+              ],
+            },
+          ],
+        },
+      } as PolicyDecision;
+      await expect(namesSeen()).resolves.toEqual(['his']);
+      expect((await backend.alice.get(`/mockups/${his}`)).status).toBe(200);
+      expect((await backend.alice.get(`/mockups/${hers}`)).status).toBe(404);
+    });
+  });
+
+  describe('mockup.create', () => {
+    it('denied is refused with 403, and nothing is created', async () => {
+      decisions['mockup.create'] = DENY;
+      const response = await backend.alice.post('/mockups', { name: 'new' });
+      expect(response.status).toBe(403);
+      await expect(namesSeen()).resolves.toEqual(['hers', 'his']);
+    });
+  });
+
+  describe.each(['mockup.update', 'mockup.delete'])('%s', name => {
+    const governed = (mockupId: string) =>
+      name === 'mockup.delete'
+        ? writesTo(mockupId).slice(2)
+        : writesTo(mockupId).slice(0, 2);
+
+    it('denied is refused with 403 where the caller may read', async () => {
+      decisions[name] = DENY;
+      for (const write of governed(hers)) {
+        expect((await write()).status).toBe(403);
+      }
+      await expect(namesSeen()).resolves.toEqual(['hers', 'his']);
+    });
+
+    it('denied still answers 404 to a mockup that does not exist', async () => {
+      decisions[name] = DENY;
+      await knex('mockups').where({ id: hers }).delete();
+      for (const write of governed(hers)) {
+        expect((await write()).status).toBe(404);
+      }
+    });
+
+    it('conditional lets the owner through and nobody else', async () => {
+      decisions[name] = onlyOwnedBy(name, ALICE);
+      for (const write of governed(his)) {
+        expect((await write()).status).toBe(403);
+      }
+      for (const write of governed(hers)) {
+        expect((await write()).status).toBeLessThan(300);
+      }
+    });
+  });
+
+  it('are published with their resource type and rules', async () => {
+    const { body } = await backend
+      .as(mockCredentials.service.header())
+      .get('/.well-known/backstage/permissions/metadata');
+    expect(
+      body.permissions.map(({ name }: { name: string }) => name).sort(),
+    ).toEqual([
+      'mockup.create',
+      'mockup.delete',
+      'mockup.read',
+      'mockup.update',
+    ]);
+    expect(body.rules).toEqual([
+      expect.objectContaining({
+        name: mockupPermissionRules.isOwner.name,
+        resourceType: 'mockup',
+      }),
+    ]);
+    expect(mockupPermissionRules.isOwner.name).toBe('IS_OWNER');
+  });
+});

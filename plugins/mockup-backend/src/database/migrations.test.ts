@@ -1,0 +1,207 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { Knex } from 'knex';
+import path from 'node:path';
+import { PostgresMockupStore } from './PostgresMockupStore';
+
+const databases = createTestDatabases();
+const directory = path.resolve(__dirname, '../../migrations');
+
+const OWNER = 'user:default/alice';
+const ITEM = { i: 'a', x: 0, y: 0, w: 1, h: 1, component: 'C', props: {} };
+
+describe.each(databases.eachSupportedId())('migrations on %s', id => {
+  let knex: Knex;
+
+  beforeAll(async () => {
+    knex = await databases.init(id);
+    await knex.migrate.latest({ directory });
+  });
+
+  async function columnsOf(table: string) {
+    const { rows } = await knex.raw(
+      `select column_name as name, data_type as type, is_nullable as nullable
+         from information_schema.columns where table_name = ?
+        order by ordinal_position`,
+      [table],
+    );
+    return rows.map((row: Record<string, string>) => Object.values(row));
+  }
+
+  it('create the columns of the specification', async () => {
+    await expect(columnsOf('mockups')).resolves.toEqual([
+      ['id', 'uuid', 'NO'],
+      ['name', 'character varying', 'NO'],
+      ['description', 'text', 'YES'],
+      ['owner', 'character varying', 'NO'],
+      ['created_at', 'timestamp without time zone', 'NO'],
+      ['updated_at', 'timestamp without time zone', 'NO'],
+    ]);
+    await expect(columnsOf('mockup_versions')).resolves.toEqual([
+      ['id', 'uuid', 'NO'],
+      ['mockup_id', 'uuid', 'NO'],
+      ['version_tag', 'character varying', 'YES'],
+      ['layout_data', 'jsonb', 'NO'],
+      ['created_by', 'character varying', 'NO'],
+      ['created_at', 'timestamp without time zone', 'NO'],
+    ]);
+  });
+
+  it('comment every table and column', async () => {
+    const { rows } = await knex.raw(`
+      select c.relname, a.attname
+        from pg_class c
+        join pg_attribute a on a.attrelid = c.oid and a.attnum >= 0
+       where c.relname in ('mockups', 'mockup_versions')
+         and not a.attisdropped
+         and (col_description(c.oid, a.attnum) is null
+              or obj_description(c.oid, 'pg_class') is null)
+    `);
+    expect(rows).toEqual([]);
+  });
+
+  it('leave nothing behind when they are undone, and can be run again', async () => {
+    const other = await databases.init(id);
+    await other.migrate.latest({ directory });
+    await other.migrate.down({ directory });
+    const { rows } = await other.raw(`
+      select relname from pg_class
+       where relnamespace = 'public'::regnamespace
+         and relname not like 'knex_migrations%'`);
+    expect(rows).toEqual([]);
+
+    await other.migrate.latest({ directory });
+    await expect(other('mockups')).resolves.toEqual([]);
+  });
+
+  it('work where pg_trgm stands in a schema off the search path', async () => {
+    const other = await databases.init(id);
+    await other.raw('create schema elsewhere');
+    await other.raw('create extension pg_trgm schema elsewhere');
+    await other.migrate.latest({ directory });
+    await expect(other('mockups').whereILike('name', '%a%')).resolves.toEqual(
+      [],
+    );
+  });
+
+  describe('bound what any writer can store:', () => {
+    it.each([
+      [{ name: '' }, 'mockups_name_check'],
+      [{ name: '🙂'.repeat(256) }, 'mockups_name_check'],
+      [{ description: 'd'.repeat(1001) }, 'mockups_description_check'],
+      [{ owner: 'alice' }, 'mockups_owner_check'],
+      [{ owner: 'group:default/a' }, 'mockups_owner_check'],
+    ])('a mockup with %j', async (overrides, constraint) => {
+      const row = { name: 'x', owner: OWNER, ...overrides };
+      await expect(knex('mockups').insert(row)).rejects.toMatchObject({
+        constraint,
+      });
+    });
+
+    it.each([
+      [{ version_tag: 't'.repeat(51) }, 'mockup_versions_version_tag_check'],
+      [{ created_by: 'alice' }, 'mockup_versions_created_by_check'],
+      ...[
+        {},
+        'text',
+        [7],
+        [[ITEM]],
+        [{}],
+        [{ ...ITEM, i: 1 }],
+        [{ ...ITEM, component: null }],
+        [{ ...ITEM, props: [] }],
+        [{ ...ITEM, x: -1 }],
+        [{ ...ITEM, y: 0.5 }],
+        [{ ...ITEM, w: 0 }],
+        [{ ...ITEM, h: '1' }],
+        [ITEM, { ...ITEM, x: null }],
+        Array(1001).fill(ITEM),
+      ].map((layout): [object, string] => [
+        { layout_data: JSON.stringify(layout) },
+        'mockup_versions_layout_data_check',
+      ]),
+    ])('a version %#', async (overrides: object, constraint) => {
+      const [{ id: mockupId }] = await knex('mockups')
+        .insert({ name: 'x', owner: OWNER })
+        .returning('id');
+      const row = {
+        mockup_id: mockupId,
+        layout_data: '[]',
+        created_by: OWNER,
+        created_at: '2026-01-01',
+      };
+      await knex('mockup_versions').insert(row);
+      await expect(
+        knex('mockup_versions').insert({
+          ...row,
+          created_at: '2026-01-02',
+          ...overrides,
+        }),
+      ).rejects.toMatchObject({ constraint });
+    });
+
+    it('and the store says which constraint, not which statement', async () => {
+      const store = await PostgresMockupStore.create({
+        database: mockServices.database({ knex }),
+        logger: mockServices.logger.mock(),
+      });
+      const tooLong = store.create({ name: 'x'.repeat(256) }, { owner: OWNER });
+      await expect(tooLong).rejects.toMatchObject({
+        name: 'InputError',
+        message:
+          "The value breaks the constraint 'mockups_name_check' of the mockup database",
+      });
+      const withNul = store.create({ name: 'a\0' }, { owner: OWNER });
+      await expect(withNul).rejects.toMatchObject({ name: 'InputError' });
+    });
+  });
+
+  it('give each query its index', async () => {
+    await knex.raw(`
+      insert into mockups (name, description, owner, updated_at)
+      select 'mockup ' || n, repeat(md5(n::text), 20), 'user:default/u' || n % 100,
+             timestamp '2026-01-01' + n * interval '1 second'
+        from generate_series(1, 5000) n`);
+    await knex.raw(`
+      insert into mockup_versions (mockup_id, layout_data, created_by, created_at)
+      select id, '[]', owner, updated_at + n * interval '1 second'
+        from mockups, generate_series(1, 3) n`);
+    await knex.raw('analyze mockups, mockup_versions');
+
+    // Whether an index can answer a query, however small the tables are here.
+    const planOf = (sql: string) =>
+      knex.transaction(async transaction => {
+        await transaction.raw('set local enable_seqscan = off');
+        const { rows } = await transaction.raw(`explain ${sql}`);
+        return rows
+          .map((row: Record<string, string>) => row['QUERY PLAN'])
+          .join('\n');
+      });
+    await expect(
+      planOf(
+        `select * from mockups where owner = 'user:default/u1' order by updated_at desc, id desc limit 10`,
+      ),
+    ).resolves.toContain('mockups_owner_idx');
+    await expect(
+      planOf(
+        'select * from mockups order by updated_at desc, id desc limit 10',
+      ),
+    ).resolves.toContain('mockups_updated_at_idx');
+    await expect(
+      planOf('select * from mockups order by created_at, id limit 10'),
+    ).resolves.toContain('mockups_created_at_idx');
+    await expect(
+      planOf('select * from mockups order by name, id limit 10'),
+    ).resolves.toContain('mockups_name_idx');
+    await expect(
+      planOf(
+        `select * from mockups where name ilike '%up 4999%' or description ilike '%up 4999%'`,
+      ),
+    ).resolves.toContain('mockups_search_idx');
+    await expect(
+      planOf(
+        `select * from mockup_versions where mockup_id = (select id from mockups limit 1) order by created_at desc limit 1`,
+      ),
+    ).resolves.toContain('mockup_versions_order_key');
+  });
+});

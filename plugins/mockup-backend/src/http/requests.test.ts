@@ -1,0 +1,214 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
+import type { Knex } from 'knex';
+import { gzipSync } from 'node:zlib';
+import {
+  item,
+  type MockupBackend,
+  startMockupBackend,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases();
+
+const JSON_TYPE = 'application/json';
+
+describe.each(databases.eachSupportedId())('requests on %s', id => {
+  let knex: Knex;
+  let backend: MockupBackend;
+  let mockupId: string;
+
+  beforeAll(async () => {
+    knex = await databases.init(id);
+    backend = await startMockupBackend({ knex });
+    const { body } = await backend.alice.post('/mockups', { name: 'x' });
+    mockupId = body.id;
+  });
+
+  afterAll(() => backend.server.stop());
+
+  const writes = [
+    ['POST /mockups', () => backend.alice.post('/mockups')],
+    ['PATCH /mockups/:id', () => backend.alice.patch(`/mockups/${mockupId}`)],
+    [
+      'POST /mockups/:id/versions',
+      () => backend.alice.post(`/mockups/${mockupId}/versions`),
+    ],
+  ] as const;
+
+  describe.each(writes)('%s', (_route, send) => {
+    it.each(['{', '{"name":', "{'name':'x'}", 'name=x', '\0', '"x"', '7'])(
+      'refuses the malformed JSON %j with 400, and does not send it back',
+      async text => {
+        const response = await send().set('Content-Type', JSON_TYPE).send(text);
+        expect(response.status).toBe(400);
+        expect(response.body.error.name).toBe('InputError');
+        expect(response.body.error).not.toHaveProperty('body');
+        expect(response.text).not.toContain('.ts:');
+      },
+    );
+
+    it('refuses a body of another type with 415 that names it', async () => {
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded']) {
+        const response = await send().set('Content-Type', type).send('name=x');
+        expect(response.status).toBe(415);
+        expect(response.body.error.message).toContain(type);
+        expect(response.body.error.message).toContain(JSON_TYPE);
+      }
+    });
+
+    it('refuses a missing body with 400', async () => {
+      const response = await send();
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(
+        'Invalid request body: it is missing, expected an object with',
+      );
+    });
+
+    it('refuses an encoding or character set that it cannot read with 415', async () => {
+      const encoded = await send()
+        .set('Content-Type', JSON_TYPE)
+        .set('Content-Encoding', 'zstd')
+        .send('{}');
+      expect(encoded.status).toBe(415);
+      const inLatin = await send()
+        .set('Content-Type', `${JSON_TYPE}; charset=latin1`)
+        .send('{}');
+      expect(inLatin.status).toBe(415);
+    });
+
+    it('refuses a body over 1 MiB with 413, compressed or not', async () => {
+      const large = JSON.stringify({ name: 'x'.repeat(1024 * 1024) });
+      const plain = await send().set('Content-Type', JSON_TYPE).send(large);
+      expect(plain.status).toBe(413);
+      expect(plain.body.error.message).toContain('1048576 bytes');
+
+      const compressed = await send()
+        .set('Content-Type', JSON_TYPE)
+        .set('Content-Encoding', 'gzip')
+        .serialize(body => body)
+        .send(gzipSync(large) as unknown as string);
+      expect(compressed.status).toBe(413);
+    });
+
+    it('refuses values nested without end', async () => {
+      const depth = 100_000;
+      const deep = '['.repeat(depth) + ']'.repeat(depth);
+      for (const field of ['name', 'layoutData', 'unknown']) {
+        const response = await send()
+          .set('Content-Type', JSON_TYPE)
+          .send(`{"${field}":${deep}}`);
+        expect(response.status).toBe(400);
+      }
+    });
+
+    it('refuses __proto__ as an unknown field', async () => {
+      const response = await send()
+        .set('Content-Type', JSON_TYPE)
+        .send('{"__proto__":{"name":"x"},"name":"x","layoutData":[]}');
+      expect(response.status).toBe(400);
+    });
+
+    it('asks for credentials before it looks at the body', async () => {
+      const response = await send()
+        .set('Content-Type', JSON_TYPE)
+        .set('Authorization', 'Bearer mock-none-token')
+        .send('{');
+      expect(response.status).toBe(401);
+    });
+  });
+
+  it('keeps a layout of nearly 1 MiB', async () => {
+    const layoutData = [item({ props: { text: 'x'.repeat(1024 * 1000) } })];
+    const response = await backend.alice.post(`/mockups/${mockupId}/versions`, {
+      layoutData,
+    });
+    expect(response.status).toBe(201);
+    expect(response.body.layoutData).toEqual(layoutData);
+  });
+
+  it('refuses text with NUL characters or lone surrogates wherever it stands', async () => {
+    for (const text of ['a\0b', '\ud800', '\udc00x']) {
+      const responses = [
+        await backend.alice.post('/mockups', { name: text }),
+        await backend.alice.post('/mockups', { name: 'x', description: text }),
+        await backend.alice.patch(`/mockups/${mockupId}`, { name: text }),
+        await backend.alice.post(`/mockups/${mockupId}/versions`, {
+          layoutData: [],
+          versionTag: text,
+        }),
+        await backend.alice.post(`/mockups/${mockupId}/versions`, {
+          layoutData: [item({ component: text })],
+        }),
+      ];
+      expect(responses.map(({ status }) => status)).toEqual(Array(5).fill(400));
+    }
+  });
+
+  it('names at most five problems', async () => {
+    const response = await backend.alice.post(`/mockups/${mockupId}/versions`, {
+      layoutData: Array.from({ length: 900 }, () => 7),
+    });
+    expect(response.status).toBe(400);
+    expect(response.body.error.message).toContain('and 895 more');
+    expect(response.body.error.message.length).toBeLessThan(1000);
+  });
+
+  describe('credentials', () => {
+    const routes = [
+      ['get', '/mockups'],
+      ['post', '/mockups'],
+      ['get', '/mockups/:id'],
+      ['patch', '/mockups/:id'],
+      ['delete', '/mockups/:id'],
+      ['get', '/mockups/:id/versions'],
+      ['post', '/mockups/:id/versions'],
+      ['get', '/mockups/:id/versions/:vid'],
+      ['get', '/openapi.json'],
+    ] as const;
+
+    it.each(routes)('%s %s answers 401 without any', async (method, path) => {
+      const at = path.replace(':id', mockupId).replace(':vid', mockupId);
+      expect((await backend.anonymous[method](at)).status).toBe(401);
+    });
+
+    it.each(routes)(
+      '%s %s answers 401 to foreign ones',
+      async (method, path) => {
+        const at = path.replace(':id', mockupId).replace(':vid', mockupId);
+        const stranger = backend.as('Bearer of.no.backstage');
+        expect((await stranger[method](at)).status).toBe(401);
+      },
+    );
+
+    it('of a service are enough to read', async () => {
+      const { body: version } = await backend.alice.post(
+        `/mockups/${mockupId}/versions`,
+        { layoutData: [] },
+      );
+      for (const path of [
+        '/mockups',
+        `/mockups/${mockupId}`,
+        `/mockups/${mockupId}/versions`,
+        `/mockups/${mockupId}/versions/${version.id}`,
+        '/openapi.json',
+      ]) {
+        expect((await backend.service.get(path)).status).toBe(200);
+      }
+    });
+
+    it('of a service are refused with 403 for every write', async () => {
+      const path = `/mockups/${mockupId}`;
+      const responses = [
+        await backend.service.post('/mockups', { name: 'x' }),
+        await backend.service.patch(path, { name: 'y' }),
+        await backend.service.post(`${path}/versions`, { layoutData: [] }),
+        await backend.service.delete(path),
+      ];
+      expect(responses.map(({ status }) => status)).toEqual(Array(4).fill(403));
+    });
+  });
+
+  it('bounds bodies at 1 MiB', () => {
+    expect(MOCKUP_LIMITS.bodyBytes).toBe(1_048_576);
+  });
+});
