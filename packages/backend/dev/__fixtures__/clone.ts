@@ -1,0 +1,129 @@
+import { ChildProcess, spawn } from 'child_process';
+import { once } from 'events';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'fs';
+import { AddressInfo, createServer } from 'net';
+import { tmpdir } from 'os';
+import { join } from 'path';
+import { setTimeout as delay } from 'timers/promises';
+import { targetPaths } from '@backstage/cli-common';
+import { answersOk } from '../health';
+
+const PATIENCE_MS = 15_000;
+
+/** `npm start`, once it has printed what it was waited for, or has ended. */
+export type Started = {
+  child: ChildProcess;
+  output: string;
+  exited: Promise<number>;
+};
+
+/**
+ * What looks like a clone of this repository to `npm start`, with a data folder
+ * and a port of its own, and without the developer's local configuration.
+ */
+export class Clone {
+  readonly folder: string;
+  readonly dataFolder: string;
+  readonly port: number;
+  readonly #children: ChildProcess[] = [];
+
+  static async create(): Promise<Clone> {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'start-test-')));
+    const root = JSON.stringify({ workspaces: ['packages/*'] });
+    writeFileSync(join(folder, 'package.json'), root);
+    mkdirSync(join(folder, 'packages/backend'), { recursive: true });
+    for (const name of ['app-config.yaml', 'examples']) {
+      const source = targetPaths.resolveRoot(name);
+      cpSync(source, join(folder, name), { recursive: true });
+    }
+    return new Clone(folder, await freePort());
+  }
+
+  private constructor(folder: string, port: number) {
+    this.folder = folder;
+    this.dataFolder = join(folder, '.postgres');
+    this.port = port;
+  }
+
+  get url(): string {
+    return `http://localhost:${this.port}`;
+  }
+
+  async start(untilText: string): Promise<Started> {
+    const child = spawn(
+      process.execPath,
+      [
+        '--require',
+        require.resolve('@backstage/cli/config/nodeTransform.cjs'),
+        require.resolve('../start.ts'),
+      ],
+      {
+        cwd: this.folder,
+        env: {
+          ...process.env,
+          NODE_ENV: 'development',
+          POSTGRES_HOST: undefined,
+          APP_CONFIG_backend_listen_port: String(this.port),
+          APP_CONFIG_backend_baseUrl: JSON.stringify(this.url),
+        },
+      },
+    );
+    this.#children.push(child);
+    const exited = once(child, 'exit').then(([code]) => code as number);
+    return { child, exited, output: await outputUntil(child, untilText) };
+  }
+
+  /** Waits for backend, database and guard to be gone. */
+  async isQuiet(): Promise<boolean> {
+    const isRunning = async () =>
+      existsSync(join(this.dataFolder, 'guard.json')) ||
+      existsSync(join(this.dataFolder, 'data/postmaster.pid')) ||
+      (await answersOk(`${this.url}/.backstage/health/v1/liveness`));
+    const deadline = Date.now() + PATIENCE_MS;
+    while (await isRunning()) {
+      if (Date.now() > deadline) {
+        return false;
+      }
+      await delay(50);
+    }
+    return true;
+  }
+
+  async remove(): Promise<void> {
+    this.#children.forEach(child => child.kill());
+    await this.isQuiet();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, 'localhost');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+function outputUntil(child: ChildProcess, text: string): Promise<string> {
+  return new Promise(resolve => {
+    let output = '';
+    const collect = (chunk: Buffer) => {
+      output += chunk;
+      if (output.includes(text)) {
+        resolve(output);
+      }
+    };
+    child.stdout!.on('data', collect);
+    child.stderr!.on('data', collect);
+    child.once('close', () => resolve(output));
+  });
+}

@@ -1,0 +1,39 @@
+import { ConfigReader } from '@backstage/config';
+import { JsonValue } from '@backstage/types';
+import { banner } from './banner';
+import { readSettings } from './settings';
+
+function settingsOf(connection?: JsonValue, auth = {}) {
+  return readSettings(
+    new ConfigReader({
+      backend: {
+        baseUrl: 'http://localhost:7007',
+        database: { client: 'pg', connection },
+      },
+      auth,
+    }),
+  );
+}
+
+describe('banner', () => {
+  it('says where the data of the embedded database is', () => {
+    expect(banner(settingsOf(), '/clone/.postgres')).toContain(
+      'embedded PostgreSQL, data in /clone/.postgres',
+    );
+  });
+
+  it.each([
+    'postgresql://me:secret@db.example/x',
+    { host: 'db.example', user: 'me', password: 'secret' },
+  ])('names one’s own database without its password: %j', connection => {
+    const text = banner(settingsOf(connection));
+    expect(text).toContain('your own: db.example');
+    expect(text).not.toContain('secret');
+  });
+
+  it('shows a first request only where a guest can make it', () => {
+    const guest = { providers: { guest: {} } };
+    expect(banner(settingsOf(undefined, guest))).toContain('TOKEN=$(curl');
+    expect(banner(settingsOf())).not.toContain('curl');
+  });
+});
