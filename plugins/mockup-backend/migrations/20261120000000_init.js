@@ -129,28 +129,30 @@ async function createVersions(knex) {
           case when jsonb_typeof(layout_data) = 'array' then
             jsonb_array_length(layout_data) <= 1000
             and jsonb_array_length(layout_data) = jsonb_array_length(
-              jsonb_path_query_array(layout_data, '${VALID_ITEMS}')
+              jsonb_path_query_array(layout_data, '${validItems()}')
             )
           else false end
         )
   `);
 }
 
-// Picks the items that keep the bounds on a layout item. It is compared by
-// count, because a path that picked the offending ones would pass over an item
-// whose field is missing: comparing with nothing is neither true nor false.
-const VALID_ITEMS = [
-  // The backslash keeps Knex from taking the question mark for a binding.
-  'strict $[*] \\? (',
-  [
+/**
+ * A path that picks the items which keep the bounds on a layout item. They are
+ * compared by count, because a path that picked the offending ones would pass
+ * over an item whose field is missing: comparing with nothing is neither true
+ * nor false.
+ */
+function validItems() {
+  const conditions = [
     '@.i.type() == "string"',
     '@.component.type() == "string"',
     '@.props.type() == "object"',
     ...['x', 'y'].map(field => isInteger(field, 0)),
     ...['w', 'h'].map(field => isInteger(field, 1)),
-  ].join(' && '),
-  ')',
-].join('');
+  ];
+  // The backslash keeps Knex from taking the question mark for a binding.
+  return `strict $[*] \\? (${conditions.join(' && ')})`;
+}
 
 /**
  * @param {string} field

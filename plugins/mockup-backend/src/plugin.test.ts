@@ -14,7 +14,7 @@ import { mockupStoreServiceMock } from 'backstage-plugin-mockup-node/testUtils';
 import createKnex, { type Knex } from 'knex';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { join } from 'node:path';
 import {
   ALICE,
   item,
@@ -249,7 +249,7 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
 
 describe.each(availableVersions())('a server %s that goes away', version => {
   it('is answered with 503 that says nothing of it, and heals by itself', async () => {
-    const dataDirectory = await mkdtemp(path.join(tmpdir(), 'mockup-test-'));
+    const dataDirectory = await mkdtemp(join(tmpdir(), 'mockup-test-'));
     const first = await Postgres.start({ version, dataDirectory });
     const { port } = first.connection;
     const knex = createKnex({

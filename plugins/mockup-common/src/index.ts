@@ -9,3 +9,4 @@ export { MOCKUP_LIMITS } from './limits';
 export { parseInput } from './parseInput';
 export * from './permissions';
 export * from './schemas';
+export type * from './types';

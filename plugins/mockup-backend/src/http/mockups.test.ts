@@ -249,15 +249,10 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       ['owner[a]=b', 'owner must be a user reference'],
       ['search=%00', 'search must be a text to look for without NUL'],
       ['name=x', 'unknown field "name"'],
-      ['__proto__=x', ''],
     ])('refuses ?%s with 400', async (query, message) => {
       const response = await backend.alice.get(`/mockups?${query}`);
-      if (message) {
-        expect(response.status).toBe(400);
-        expect(response.body.error.message).toContain(message);
-      } else {
-        expect(response.status).toBeLessThan(500);
-      }
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(message);
     });
   });
 
@@ -426,6 +421,21 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       expect(statuses.filter(status => status < 300)).toHaveLength(1);
       expect(statuses.filter(status => status === 412)).toHaveLength(1);
     });
+  });
+
+  it('takes one query to read a mockup with its latest version, and one to save a version', async () => {
+    const { body: mockup } = await createMockup();
+    const path = `/mockups/${mockup.id}`;
+    const queries: string[] = [];
+    const listener = ({ sql }: { sql: string }) => queries.push(sql);
+    knex.on('query', listener);
+
+    await backend.alice.post(`${path}/versions`, { layoutData: [item()] });
+    expect(queries).toHaveLength(1);
+    await backend.alice.get(path);
+    expect(queries).toHaveLength(2);
+
+    knex.removeListener('query', listener);
   });
 
   it('keeps the order of two changes within one tick of the clock', async () => {

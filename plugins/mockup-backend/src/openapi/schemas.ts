@@ -2,10 +2,8 @@ import {
   createMockupRequestSchema,
   layoutItemInputSchema,
   layoutItemSchema,
-  listMockupsQuerySchema,
   mockupSchema,
   mockupWithLatestVersionSchema,
-  paginationSchema,
   saveVersionRequestSchema,
   updateMockupRequestSchema,
   versionSchema,
@@ -59,9 +57,7 @@ export function componentSchemas(): Record<string, JsonSchema> {
 }
 
 /** The query parameters of a list, from the schema of its query. */
-export function queryParameters(
-  schema: typeof listMockupsQuerySchema | typeof paginationSchema,
-) {
+export function queryParameters(schema: z.ZodType) {
   const { properties = {} } = z.toJSONSchema(schema, { io: 'input' });
   return Object.entries(properties).map(([name, property]) => ({
     name,

@@ -3,11 +3,12 @@ import type {
   ListMockupsQuery,
   Mockup,
   MockupWithLatestVersion,
+  Page,
   Pagination,
   SaveVersionRequest,
   UpdateMockupRequest,
   Version,
-} from '../schemas';
+} from '../types';
 
 /**
  * Options of every call.
@@ -30,17 +31,6 @@ export interface MockupWriteOptions extends MockupRequestOptions {
    * fails with status 412 if somebody changed the mockup since.
    */
   ifMatch?: string;
-}
-
-/**
- * One page of a list.
- *
- * @public
- */
-export interface Page<TItem> {
-  items: TItem[];
-  /** How many there are on all pages together. */
-  totalItems: number;
 }
 
 /**

@@ -4,16 +4,16 @@ import type {
   ListMockupsQuery,
   Mockup,
   MockupWithLatestVersion,
+  Page,
   Pagination,
   SaveVersionRequest,
   UpdateMockupRequest,
   Version,
-} from '../schemas';
+} from '../types';
 import type {
   MockupApi,
   MockupRequestOptions,
   MockupWriteOptions,
-  Page,
 } from './MockupApi';
 
 interface MockupFetchOptions extends MockupWriteOptions {

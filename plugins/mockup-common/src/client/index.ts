@@ -2,6 +2,5 @@ export type {
   MockupApi,
   MockupRequestOptions,
   MockupWriteOptions,
-  Page,
 } from './MockupApi';
 export { MockupClient } from './MockupClient';

@@ -2,7 +2,6 @@ export {
   layoutItemInputSchema,
   layoutItemSchema,
   layoutSchema,
-  type LayoutItem,
 } from './layout';
 export {
   createMockupRequestSchema,
@@ -11,16 +10,5 @@ export {
   saveVersionRequestSchema,
   updateMockupRequestSchema,
   versionSchema,
-  type CreateMockupRequest,
-  type Mockup,
-  type MockupWithLatestVersion,
-  type SaveVersionRequest,
-  type UpdateMockupRequest,
-  type Version,
 } from './mockup';
-export {
-  listMockupsQuerySchema,
-  paginationSchema,
-  type ListMockupsQuery,
-  type Pagination,
-} from './query';
+export { listMockupsQuerySchema, paginationSchema } from './query';

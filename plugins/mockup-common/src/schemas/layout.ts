@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
+import type { LayoutItem } from '../types';
 import { propsSchema } from './props';
 import { storableText } from './text';
 
@@ -11,14 +12,7 @@ const gridPosition = z.int({ error: GRID_POSITION }).min(0, GRID_POSITION);
 const gridSize = z.int({ error: GRID_SIZE }).min(1, GRID_SIZE);
 const flag = z.boolean({ error: 'true or false' });
 
-/**
- * An item of a layout: where it stands on the grid and which component it
- * shows (specification, A.3), with the optional fields by which
- * react-grid-layout constrains an item.
- *
- * @public
- */
-export const layoutItemSchema = z.strictObject(
+const layoutItem = z.strictObject(
   {
     i: storableText('a string that names the item'),
     x: gridPosition,
@@ -49,13 +43,20 @@ export const layoutItemSchema = z.strictObject(
 );
 
 /**
+ * An item of a layout as it is kept.
+ *
+ * @public
+ */
+export const layoutItemSchema: z.ZodType<LayoutItem> = layoutItem;
+
+/**
  * An item of a layout as a client sends it. react-grid-layout keeps state of a
  * drag in progress (`moved`, `placeholder`) in the same objects; it means
  * nothing once the layout is saved and is dropped.
  *
  * @public
  */
-export const layoutItemInputSchema = layoutItemSchema
+export const layoutItemInputSchema: z.ZodType<LayoutItem> = layoutItem
   .extend({
     moved: z.unknown().optional(),
     placeholder: z.unknown().optional(),
@@ -68,7 +69,7 @@ export const layoutItemInputSchema = layoutItemSchema
  *
  * @public
  */
-export const layoutSchema = z
+export const layoutSchema: z.ZodType<LayoutItem[]> = z
   .array(layoutItemInputSchema, { error: 'a list of layout items' })
   .max(MOCKUP_LIMITS.layoutItems, {
     error: `a list of at most ${MOCKUP_LIMITS.layoutItems} layout items`,
@@ -87,10 +88,3 @@ export const layoutSchema = z
       seen.add(i);
     });
   });
-
-/**
- * One positioned component of a mockup.
- *
- * @public
- */
-export type LayoutItem = z.infer<typeof layoutItemSchema>;

@@ -1,5 +1,13 @@
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
+import type {
+  CreateMockupRequest,
+  Mockup,
+  MockupWithLatestVersion,
+  SaveVersionRequest,
+  UpdateMockupRequest,
+  Version,
+} from '../types';
 import { layoutItemSchema, layoutSchema } from './layout';
 import { boundedText } from './text';
 
@@ -15,10 +23,11 @@ const userRef = z.string().regex(/^user:[^/]+\/.+$/);
  *
  * @public
  */
-export const createMockupRequestSchema = z.strictObject(
-  { name, description: description.optional() },
-  { error: 'an object with a name' },
-);
+export const createMockupRequestSchema: z.ZodType<CreateMockupRequest> =
+  z.strictObject(
+    { name, description: description.optional() },
+    { error: 'an object with a name' },
+  );
 
 /**
  * The body of `PATCH /mockups/:id`: what changes, at least one field. A
@@ -26,7 +35,7 @@ export const createMockupRequestSchema = z.strictObject(
  *
  * @public
  */
-export const updateMockupRequestSchema = z
+export const updateMockupRequestSchema: z.ZodType<UpdateMockupRequest> = z
   .strictObject(
     {
       name: name.optional(),
@@ -42,17 +51,13 @@ export const updateMockupRequestSchema = z
  *
  * @public
  */
-export const saveVersionRequestSchema = z.strictObject(
-  { layoutData: layoutSchema, versionTag: versionTag.optional() },
-  { error: 'an object with layoutData' },
-);
+export const saveVersionRequestSchema: z.ZodType<SaveVersionRequest> =
+  z.strictObject(
+    { layoutData: layoutSchema, versionTag: versionTag.optional() },
+    { error: 'an object with layoutData' },
+  );
 
-/**
- * A mockup (specification, A.1).
- *
- * @public
- */
-export const mockupSchema = z.strictObject({
+const mockup = z.strictObject({
   id: z.uuid(),
   name,
   description: description.optional(),
@@ -62,11 +67,18 @@ export const mockupSchema = z.strictObject({
 });
 
 /**
- * An immutable saved layout of a mockup (specification, A.2).
+ * A mockup.
  *
  * @public
  */
-export const versionSchema = z.strictObject({
+export const mockupSchema: z.ZodType<Mockup> = mockup;
+
+/**
+ * A saved layout of a mockup.
+ *
+ * @public
+ */
+export const versionSchema: z.ZodType<Version> = z.strictObject({
   id: z.uuid(),
   mockupId: z.uuid(),
   versionTag: versionTag.optional(),
@@ -81,51 +93,7 @@ export const versionSchema = z.strictObject({
  *
  * @public
  */
-export const mockupWithLatestVersionSchema = mockupSchema.extend({
-  latestVersion: versionSchema.nullable(),
-});
-
-/**
- * What a caller says of a new mockup.
- *
- * @public
- */
-export type CreateMockupRequest = z.infer<typeof createMockupRequestSchema>;
-
-/**
- * What a caller changes of a mockup; `description: null` removes it.
- *
- * @public
- */
-export type UpdateMockupRequest = z.infer<typeof updateMockupRequestSchema>;
-
-/**
- * A layout to keep as the next version of a mockup.
- *
- * @public
- */
-export type SaveVersionRequest = z.infer<typeof saveVersionRequestSchema>;
-
-/**
- * A UI mockup. `owner` is a user reference of the form
- * `user:<namespace>/<name>`, timestamps are ISO 8601 in UTC.
- *
- * @public
- */
-export type Mockup = z.infer<typeof mockupSchema>;
-
-/**
- * A saved layout of a mockup; it never changes.
- *
- * @public
- */
-export type Version = z.infer<typeof versionSchema>;
-
-/**
- * A mockup with its newest version, `null` while nothing was saved.
- *
- * @public
- */
-export type MockupWithLatestVersion = z.infer<
-  typeof mockupWithLatestVersionSchema
->;
+export const mockupWithLatestVersionSchema: z.ZodType<MockupWithLatestVersion> =
+  mockup.extend({
+    latestVersion: versionSchema.nullable(),
+  });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
+import type { ListMockupsQuery, Pagination } from '../types';
 import { storableText } from './text';
 
 const ORDERS = [
@@ -15,12 +16,7 @@ const LIMIT = `an integer from 1 to ${MOCKUP_LIMITS.pageSize}`;
 const OFFSET = 'an integer >= 0';
 const OWNER = 'a user reference of the form user:<namespace>/<name>';
 
-/**
- * Which page of a list: `limit` entries after skipping `offset`.
- *
- * @public
- */
-export const paginationSchema = z.strictObject({
+const pagination = z.strictObject({
   limit: z
     .int({ error: LIMIT })
     .min(1, LIMIT)
@@ -30,12 +26,21 @@ export const paginationSchema = z.strictObject({
 });
 
 /**
- * The query of `GET /mockups`: a page, and optionally whose mockups, which
- * text their name or description contains (in any case), and in which order.
+ * Which page of a list to return, with the defaults filled in.
  *
  * @public
  */
-export const listMockupsQuerySchema = paginationSchema.extend({
+export const paginationSchema: z.ZodType<Required<Pagination>> = pagination;
+
+/**
+ * Which mockups to list, with the defaults filled in.
+ *
+ * @public
+ */
+export const listMockupsQuerySchema: z.ZodType<
+  ListMockupsQuery &
+    Required<Pick<ListMockupsQuery, 'limit' | 'offset' | 'orderBy'>>
+> = pagination.extend({
   owner: storableText(OWNER)
     .regex(/^user:[^/]+\/[^/]+$/i, OWNER)
     .optional(),
@@ -44,17 +49,3 @@ export const listMockupsQuerySchema = paginationSchema.extend({
     .enum(ORDERS, { error: `one of ${ORDERS.join(' | ')}` })
     .default('updatedAt,desc'),
 });
-
-/**
- * Which page of a list to return; see {@link paginationSchema}.
- *
- * @public
- */
-export type Pagination = z.input<typeof paginationSchema>;
-
-/**
- * Which mockups to list; see {@link listMockupsQuerySchema}.
- *
- * @public
- */
-export type ListMockupsQuery = z.input<typeof listMockupsQuerySchema>;

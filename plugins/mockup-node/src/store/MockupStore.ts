@@ -18,6 +18,7 @@ import type {
  * @public
  */
 export interface MockupCondition {
+  /** User references, any of which may be the owner. */
   owner: string[];
 }
 

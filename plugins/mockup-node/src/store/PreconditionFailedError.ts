@@ -7,6 +7,8 @@ import { CustomErrorBase } from '@backstage/errors';
  * @public
  */
 export class PreconditionFailedError extends CustomErrorBase {
+  /** Tells the error apart once it is serialized. */
   name = 'PreconditionFailedError' as const;
+  /** The status that Backstage answers with. */
   readonly statusCode = 412;
 }

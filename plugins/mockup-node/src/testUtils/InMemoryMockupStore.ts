@@ -19,7 +19,7 @@ import {
   type MockupStore,
   type MockupWriteCondition,
   PreconditionFailedError,
-} from '../store';
+} from 'backstage-plugin-mockup-node';
 import { matchesFilter } from './matchesFilter';
 
 interface StoredMockup {

@@ -1,5 +1,5 @@
 import type { Mockup } from 'backstage-plugin-mockup-common';
-import type { MockupFilter } from '../store';
+import type { MockupFilter } from 'backstage-plugin-mockup-node';
 
 export function matchesFilter(mockup: Mockup, filter: MockupFilter): boolean {
   if ('allOf' in filter) {

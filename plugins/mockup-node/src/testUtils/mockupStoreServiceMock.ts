@@ -6,7 +6,10 @@ import {
   createServiceMock,
   type ServiceMock,
 } from '@backstage/backend-test-utils';
-import { type MockupStore, mockupStoreServiceRef } from '../store';
+import {
+  type MockupStore,
+  mockupStoreServiceRef,
+} from 'backstage-plugin-mockup-node';
 import { InMemoryMockupStore } from './InMemoryMockupStore';
 
 /**

@@ -1,0 +1,113 @@
+import { mockCredentials } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { MockupClient } from 'backstage-plugin-mockup-common';
+import {
+  ALICE,
+  item,
+  type MockupBackend,
+  startMockupBackend,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
+  let backend: MockupBackend;
+  let client: MockupClient;
+
+  const alice = { token: mockCredentials.user.token(ALICE) };
+
+  beforeAll(async () => {
+    backend = await startMockupBackend({ knex: await databases.init(id) });
+    const port = backend.server.port();
+    client = new MockupClient({
+      discoveryApi: {
+        getBaseUrl: async pluginId =>
+          `http://localhost:${port}/api/${pluginId}`,
+      },
+    });
+  });
+
+  afterAll(() => backend.server.stop());
+
+  it('reaches every operation of the plugin', async () => {
+    const created = await client.createMockup({ name: 'Checkout' }, alice);
+    expect(created.mockup).toMatchObject({ name: 'Checkout', owner: ALICE });
+    const mockupId = created.mockup.id;
+
+    const updated = await client.updateMockup(
+      mockupId,
+      { description: 'The last step' },
+      { ...alice, ifMatch: created.etag },
+    );
+    expect(updated.mockup.description).toBe('The last step');
+
+    const saved = await client.saveVersion(
+      mockupId,
+      { layoutData: [item()], versionTag: 'first' },
+      { ...alice, ifMatch: updated.etag },
+    );
+    expect(saved.version).toMatchObject({ mockupId, versionTag: 'first' });
+
+    await expect(client.getMockup(mockupId, alice)).resolves.toEqual({
+      mockup: {
+        ...updated.mockup,
+        updatedAt: saved.version.createdAt,
+        latestVersion: saved.version,
+      },
+      etag: saved.etag,
+    });
+    await expect(
+      client.getVersion(mockupId, saved.version.id, alice),
+    ).resolves.toEqual(saved.version);
+    await expect(
+      client.listVersions(mockupId, { limit: 1 }, alice),
+    ).resolves.toEqual({ items: [saved.version], totalItems: 1 });
+    await expect(
+      client.listMockups(
+        { owner: ALICE, search: 'check & out', orderBy: 'name,asc' },
+        alice,
+      ),
+    ).resolves.toEqual({ items: [], totalItems: 0 });
+    await expect(
+      client.listMockups({ search: 'CHECK' }, alice),
+    ).resolves.toMatchObject({ items: [{ id: mockupId }], totalItems: 1 });
+
+    await client.deleteMockup(mockupId, { ...alice, ifMatch: saved.etag });
+    await expect(client.getMockup(mockupId, alice)).resolves.toBeUndefined();
+  });
+
+  it('returns nothing for what does not exist', async () => {
+    await expect(client.getMockup('a/b?c', alice)).resolves.toBeUndefined();
+    await expect(
+      client.getVersion(UNKNOWN_ID, UNKNOWN_ID, alice),
+    ).resolves.toBeUndefined();
+  });
+
+  it('rejects with the status and message of the plugin', async () => {
+    await expect(
+      client.createMockup({ name: '' }, alice),
+    ).rejects.toMatchObject({
+      name: 'ResponseError',
+      statusCode: 400,
+      cause: {
+        name: 'InputError',
+        message: expect.stringContaining('name must be a string of 1 to 255'),
+      },
+    });
+    await expect(client.getMockup(UNKNOWN_ID, alice)).resolves.toBeUndefined();
+    await expect(
+      client.getMockup(UNKNOWN_ID, { token: 'of.a.stranger' }),
+    ).rejects.toMatchObject({ statusCode: 401 });
+
+    const { mockup, etag } = await client.createMockup({ name: 'x' }, alice);
+    await client.updateMockup(mockup.id, { name: 'y' }, alice);
+    await expect(
+      client.updateMockup(
+        mockup.id,
+        { name: 'z' },
+        { ...alice, ifMatch: etag },
+      ),
+    ).rejects.toMatchObject({ statusCode: 412 });
+  });
+});

@@ -1,0 +1,181 @@
+/**
+ * One positioned component of a mockup (specification, A.3). Beside the fields
+ * of the specification it can carry those by which react-grid-layout
+ * constrains an item.
+ *
+ * @public
+ */
+export interface LayoutItem {
+  /** Identifies the item within its layout. */
+  i: string;
+  /** Column of the left edge in grid units, from 0. */
+  x: number;
+  /** Row of the upper edge in grid units, from 0. */
+  y: number;
+  /** Width in grid units, at least 1. */
+  w: number;
+  /** Height in grid units, at least 1. */
+  h: number;
+  /** The component type. */
+  component: string;
+  /** The properties of the component, kept exactly as they are. */
+  props: Record<string, unknown>;
+  /** Least width in grid units. */
+  minW?: number;
+  /** Greatest width in grid units. */
+  maxW?: number;
+  /** Least height in grid units. */
+  minH?: number;
+  /** Greatest height in grid units. */
+  maxH?: number;
+  /** Whether the item can neither be dragged nor resized. */
+  static?: boolean;
+  /** Whether the item can be dragged. */
+  isDraggable?: boolean;
+  /** Whether the item can be resized. */
+  isResizable?: boolean;
+  /** Whether the item can be dragged only within the grid. */
+  isBounded?: boolean;
+  /** The edges and corners by which the item can be resized. */
+  resizeHandles?: ResizeHandle[];
+}
+
+/**
+ * An edge or corner of a layout item, by compass direction.
+ *
+ * @public
+ */
+export type ResizeHandle = 's' | 'w' | 'e' | 'n' | 'sw' | 'nw' | 'se' | 'ne';
+
+/**
+ * A UI mockup (specification, A.1).
+ *
+ * @public
+ */
+export interface Mockup {
+  /** A UUID. */
+  id: string;
+  /** 1 to 255 characters. */
+  name: string;
+  /** At most 1000 characters. */
+  description?: string;
+  /** The user who created it, as `user:<namespace>/<name>`. */
+  owner: string;
+  /** When it was created, in ISO 8601 and UTC. */
+  createdAt: string;
+  /** When it last changed or a version was saved, in ISO 8601 and UTC. */
+  updatedAt: string;
+}
+
+/**
+ * A saved layout of a mockup (specification, A.2). It never changes.
+ *
+ * @public
+ */
+export interface Version {
+  /** A UUID. */
+  id: string;
+  /** The id of the mockup. */
+  mockupId: string;
+  /** A name for the version, at most 50 characters. */
+  versionTag?: string;
+  /** The layout. */
+  layoutData: LayoutItem[];
+  /** The user who saved it, as `user:<namespace>/<name>`. */
+  createdBy: string;
+  /** When it was saved, in ISO 8601 and UTC. */
+  createdAt: string;
+}
+
+/**
+ * A mockup together with its newest version.
+ *
+ * @public
+ */
+export interface MockupWithLatestVersion extends Mockup {
+  /** The newest version, `null` while there is none. */
+  latestVersion: Version | null;
+}
+
+/**
+ * What a caller says of a new mockup.
+ *
+ * @public
+ */
+export interface CreateMockupRequest {
+  /** 1 to 255 characters. */
+  name: string;
+  /** At most 1000 characters. */
+  description?: string;
+}
+
+/**
+ * What a caller changes of a mockup, at least one field.
+ *
+ * @public
+ */
+export interface UpdateMockupRequest {
+  /** 1 to 255 characters. */
+  name?: string;
+  /** At most 1000 characters; `null` removes the description. */
+  description?: string | null;
+}
+
+/**
+ * A layout to keep as the next version of a mockup.
+ *
+ * @public
+ */
+export interface SaveVersionRequest {
+  /** At most 1000 items, no two with the same `i`. */
+  layoutData: LayoutItem[];
+  /** A name for the version, at most 50 characters. */
+  versionTag?: string;
+}
+
+/**
+ * Which page of a list to return.
+ *
+ * @public
+ */
+export interface Pagination {
+  /** How many entries at most, from 1 to 500; 100 where it is not given. */
+  limit?: number;
+  /** How many entries to skip first. */
+  offset?: number;
+}
+
+/**
+ * By which field and in which direction mockups are listed.
+ *
+ * @public
+ */
+export type MockupOrder = `${'name' | 'createdAt' | 'updatedAt'},${
+  | 'asc'
+  | 'desc'}`;
+
+/**
+ * Which mockups to list, and in which order.
+ *
+ * @public
+ */
+export interface ListMockupsQuery extends Pagination {
+  /** Only those of this user, as `user:<namespace>/<name>`. */
+  owner?: string;
+  /** Only those with this text in their name or description, in any case. */
+  search?: string;
+  /** `updatedAt,desc` where it is not given. */
+  orderBy?: MockupOrder;
+}
+
+/**
+ * One page of a list.
+ *
+ * @public
+ */
+export interface Page<TItem> {
+  /** The entries on this page. */
+  items: TItem[];
+  /** How many there are on all pages together. */
+  totalItems: number;
+}
