@@ -60,7 +60,7 @@ describe('mockup plugin', () => {
 
   it('lets other plugins test against a store in memory', async () => {
     let store: MockupStore | undefined;
-    const { server } = await startTestBackend({
+    await startTestBackend({
       features: [
         pluginThatHolds(given => {
           store = given;
@@ -70,13 +70,12 @@ describe('mockup plugin', () => {
     });
     await store!.create({ name: 'x' }, { owner: ALICE });
     await expect(store!.list()).resolves.toMatchObject({ totalItems: 1 });
-    await server.stop();
   });
 
   it('lets other plugins test against mocked operations', async () => {
     const mock = mockupStoreServiceMock.mock({ delete: async () => true });
     let store: MockupStore | undefined;
-    const { server } = await startTestBackend({
+    await startTestBackend({
       features: [
         pluginThatHolds(given => {
           store = given;
@@ -86,7 +85,6 @@ describe('mockup plugin', () => {
     });
     await expect(store!.delete('any')).resolves.toBe(true);
     expect(mock.delete).toHaveBeenCalledWith('any');
-    await server.stop();
   });
 });
 
@@ -124,8 +122,6 @@ describe.each(databases.eachSupportedId())('mockup plugin on %s', id => {
       ],
     });
   });
-
-  afterAll(() => backend.server.stop());
 
   beforeEach(async () => {
     await knex('mockups').delete();
@@ -238,12 +234,11 @@ describe.each(databases.eachSupportedId())('mockup plugin on %s', id => {
 describe.each(databases.eachSupportedId())('migrations on %s', id => {
   it('are left to the operator where the database service says so', async () => {
     const knex = await databases.init(id);
-    const backend = await startMockupBackend({
+    await startMockupBackend({
       knex,
       migrations: { skip: true },
     });
     await expect(knex.schema.hasTable('mockups')).resolves.toBe(false);
-    await backend.server.stop();
   });
 });
 
@@ -256,6 +251,7 @@ describe.each(availableVersions())('a server %s that goes away', version => {
       client: 'pg',
       connection: { ...first.connection, database: 'postgres' },
       pool: { min: 0, max: 2, acquireTimeoutMillis: 2_000 },
+      log: { warn() {}, error() {} },
     });
     const backend = await startMockupBackend({ knex });
     const { body: mockup } = await backend.alice.post('/mockups', {
@@ -284,7 +280,6 @@ describe.each(availableVersions())('a server %s that goes away', version => {
     expect(found.status).toBe(200);
     expect(found.body).toEqual({ ...mockup, latestVersion: null });
 
-    await backend.server.stop();
     await knex.destroy();
     await second.stop();
     await rm(dataDirectory, { recursive: true });

@@ -67,8 +67,6 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
     backend = await startMockupBackend({ knex, permissions });
   });
 
-  afterAll(() => backend.server.stop());
-
   beforeEach(async () => {
     decisions = {};
     await knex('mockups').delete();

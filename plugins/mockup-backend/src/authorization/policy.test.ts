@@ -1,10 +1,11 @@
 import { authServiceFactory } from '@backstage/backend-defaults/auth';
-import { databaseServiceFactory } from '@backstage/backend-defaults/database';
 import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
 import { userInfoServiceFactory } from '@backstage/backend-defaults/userInfo';
 import {
+  coreServices,
   createBackendModule,
   createBackendPlugin,
+  createServiceFactory,
 } from '@backstage/backend-plugin-api';
 import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
 import authBackend from '@backstage/plugin-auth-backend';
@@ -53,10 +54,7 @@ const ownersOnly = createBackendModule({
 });
 
 describe.each(databases.eachSupportedId())('a policy on %s', id => {
-  it('restricts each user to their own, through the real auth, permission and database services', async () => {
-    const knex = await databases.init(id);
-    const { database, host, port, user, password } =
-      knex.client.config.connection;
+  it('restricts each user to their own, through the real auth and permission backends', async () => {
     let store: MockupStore;
 
     const { server } = await startTestBackend({
@@ -65,7 +63,13 @@ describe.each(databases.eachSupportedId())('a policy on %s', id => {
         authServiceFactory,
         httpAuthServiceFactory,
         userInfoServiceFactory,
-        databaseServiceFactory,
+        createServiceFactory({
+          service: coreServices.database,
+          // One for each plugin, as in production.
+          deps: { plugin: coreServices.pluginMetadata },
+          factory: async () =>
+            mockServices.database({ knex: await databases.init(id) }),
+        }),
         authBackend,
         guestProvider,
         permissionBackend,
@@ -84,14 +88,7 @@ describe.each(databases.eachSupportedId())('a policy on %s', id => {
         mockServices.rootConfig.factory({
           data: {
             app: { baseUrl: 'http://localhost' },
-            backend: {
-              baseUrl: 'http://localhost',
-              database: {
-                client: 'pg',
-                connection: { host, port, user, password },
-                prefix: `${database}_`,
-              },
-            },
+            backend: { baseUrl: 'http://localhost' },
             auth: {
               providers: {
                 guest: {
@@ -130,7 +127,5 @@ describe.each(databases.eachSupportedId())('a policy on %s', id => {
     expect(saved.body).toMatchObject({ createdBy: ALICE });
     expect((await agent.delete(hers)).status).toBe(204);
     await expect(store!.list()).resolves.toMatchObject({ totalItems: 1 });
-
-    await server.stop();
   });
 });

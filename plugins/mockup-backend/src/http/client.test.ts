@@ -28,8 +28,6 @@ describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
     });
   });
 
-  afterAll(() => backend.server.stop());
-
   it('reaches every operation of the plugin', async () => {
     const created = await client.createMockup({ name: 'Checkout' }, alice);
     expect(created.mockup).toMatchObject({ name: 'Checkout', owner: ALICE });

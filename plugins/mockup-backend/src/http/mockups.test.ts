@@ -24,8 +24,6 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
     backend = await startMockupBackend({ knex });
   });
 
-  afterAll(() => backend.server.stop());
-
   beforeEach(() => knex('mockups').delete());
 
   async function createMockup(body: object = { name: 'Checkout' }) {

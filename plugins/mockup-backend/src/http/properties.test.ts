@@ -166,8 +166,6 @@ describe.each(databases.eachSupportedId())('any payload on %s', id => {
     mockupId = body.id;
   });
 
-  afterAll(() => backend.server.stop());
-
   async function send(method: string, path: string, body: string) {
     const response = await fetch(`${baseUrl}${path}`, {
       method,

@@ -24,8 +24,6 @@ describe.each(databases.eachSupportedId())('requests on %s', id => {
     mockupId = body.id;
   });
 
-  afterAll(() => backend.server.stop());
-
   const writes = [
     ['POST /mockups', () => backend.alice.post('/mockups')],
     ['PATCH /mockups/:id', () => backend.alice.patch(`/mockups/${mockupId}`)],

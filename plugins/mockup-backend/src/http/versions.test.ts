@@ -23,8 +23,6 @@ describe.each(databases.eachSupportedId())('version routes on %s', id => {
     backend = await startMockupBackend({ knex });
   });
 
-  afterAll(() => backend.server.stop());
-
   beforeEach(async () => {
     await knex('mockups').delete();
     const { body } = await backend.alice.post('/mockups', { name: 'x' });
