@@ -49,7 +49,7 @@ export async function withMappedErrors<T>(
 }
 
 function isUnreachable(error: unknown): boolean {
-  const { name, code, message } = describe(error);
+  const { name, code, message } = fieldsOf(error);
   return (
     UNREACHABLE_CODES.has(code) ||
     // Class 08, connection exceptions
@@ -64,7 +64,7 @@ function isUnreachable(error: unknown): boolean {
 }
 
 function toInputError(error: unknown): InputError | undefined {
-  const { code, constraint } = describe(error);
+  const { code, constraint } = fieldsOf(error);
   if (code === CHECK_VIOLATION) {
     return new InputError(
       `The value breaks the constraint '${constraint}' of the mockup database`,
@@ -81,7 +81,7 @@ function toInputError(error: unknown): InputError | undefined {
   return undefined;
 }
 
-function describe(error: unknown) {
+function fieldsOf(error: unknown) {
   const {
     name = '',
     code = '',

@@ -188,7 +188,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       expect(names).toEqual(['a', 'b', 'c', 'd', 'e']);
     });
 
-    it('filters by owner, in any case, and by text', async () => {
+    it('filters by owner, and by text in any case', async () => {
       await createMockup({ name: 'Checkout' });
       await backend.bob.post('/mockups', { name: 'Basket' });
       await backend.bob.post('/mockups', {
@@ -202,10 +202,6 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
         return body.map((each: { name: string }) => each.name);
       };
       await expect(namesAt(`owner=${BOB}`)).resolves.toEqual(['Basket', 'x']);
-      await expect(namesAt('owner=User:Default/Bob')).resolves.toEqual([
-        'Basket',
-        'x',
-      ]);
       await expect(namesAt('search=CHECKOUT')).resolves.toEqual([
         'Checkout',
         'x',
@@ -243,6 +239,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       ['orderBy=name', 'orderBy must be one of'],
       ['owner=bob', 'owner must be a user reference of the form user:'],
       ['owner=group:default/a', 'owner must be a user reference'],
+      ['owner=user:bob', 'owner must be a user reference'],
       ['owner=', 'owner must be a user reference'],
       ['owner[a]=b', 'owner must be a user reference'],
       ['search=%00', 'search must be a text to look for without NUL'],

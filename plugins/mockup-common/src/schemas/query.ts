@@ -42,7 +42,7 @@ export const listMockupsQuerySchema: z.ZodType<
     Required<Pick<ListMockupsQuery, 'limit' | 'offset' | 'orderBy'>>
 > = pagination.extend({
   owner: storableText(OWNER)
-    .regex(/^user:[^/]+\/[^/]+$/i, OWNER)
+    .regex(/^user:[^/]+\/.+$/, OWNER)
     .optional(),
   search: storableText('a text to look for').optional(),
   orderBy: z

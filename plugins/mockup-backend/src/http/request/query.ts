@@ -14,13 +14,7 @@ import type { z } from 'zod';
 export function parseListMockupsQuery(
   req: Request,
 ): z.output<typeof listMockupsQuerySchema> {
-  const query = parseInput(
-    listMockupsQuerySchema,
-    withNumbers(req.query),
-    'query',
-  );
-  // User references are kept in lower case, as everywhere in Backstage.
-  return { ...query, owner: query.owner?.toLocaleLowerCase('en-US') };
+  return parseInput(listMockupsQuerySchema, withNumbers(req.query), 'query');
 }
 
 /**
