@@ -1,0 +1,150 @@
+// What `npm run smoke` runs: unpacks the built backend as a deployment does, into
+// a folder of its own, starts it with the production configuration on a
+// throw-away PostgreSQL, and calls the mockup plugin.
+
+import assert from 'assert';
+import { spawn, spawnSync } from 'child_process';
+import { randomUUID } from 'crypto';
+import { once } from 'events';
+import { copyFile, mkdtemp, rm } from 'fs/promises';
+import { tmpdir } from 'os';
+import { join } from 'path';
+import { setTimeout as delay } from 'timers/promises';
+import { targetPaths } from '@backstage/cli-common';
+import { Postgres } from '@internal/postgres';
+import { databaseEnvironment } from './database';
+import { freePort } from './port';
+import { answersOk } from './health';
+
+const STARTUP_PATIENCE_MS = 60_000;
+const POLL_MS = 250;
+
+const FILES_BESIDE_THE_BUNDLE = [
+  '.yarnrc.yml',
+  'app-config.production.yaml',
+  'backstage.json',
+  'package.json',
+  'yarn.lock',
+];
+
+async function unpack(folder: string): Promise<void> {
+  for (const file of FILES_BESIDE_THE_BUNDLE) {
+    await copyFile(targetPaths.resolveRoot(file), join(folder, file));
+  }
+  const dist = targetPaths.resolveRoot('packages/backend/dist');
+  run(folder, 'tar', ['xzf', join(dist, 'skeleton.tar.gz')]);
+  const { packageManager } = require(targetPaths.resolveRoot(
+    'package.json',
+  )) as { packageManager: string };
+  const yarn = packageManager.replace('yarn@', '@yarnpkg/cli-dist@');
+  run(folder, 'npx', [
+    '--yes',
+    yarn,
+    ...['workspaces', 'focus', '--all', '--production'],
+  ]);
+  run(folder, 'tar', ['xzf', join(dist, 'bundle.tar.gz')]);
+}
+
+function run(cwd: string, command: string, args: string[]): void {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+  });
+  assert.strictEqual(
+    status,
+    0,
+    `${command} ${args.join(' ')} failed:\n${stdout}${stderr}`,
+  );
+}
+
+/** Starts the backend, hands its address to a check, and stops it again. */
+async function withBackend(
+  folder: string,
+  env: Record<string, string>,
+  check: (baseUrl: string) => Promise<void>,
+): Promise<void> {
+  const port = await freePort();
+  const baseUrl = `http://localhost:${port}`;
+  const backend = spawn(
+    process.execPath,
+    ['packages/backend', '--config', 'app-config.production.yaml'],
+    {
+      cwd: folder,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: {
+        ...process.env,
+        ...env,
+        NODE_ENV: 'production',
+        APP_BASE_URL: baseUrl,
+        BACKEND_BASE_URL: baseUrl,
+        APP_CONFIG_backend_listen: JSON.stringify(`localhost:${port}`),
+      },
+    },
+  );
+  const exited = once(backend, 'exit');
+  try {
+    await untilReady(
+      () => backend.exitCode === null,
+      `${baseUrl}/.backstage/health/v1/readiness`,
+    );
+    await check(baseUrl);
+  } finally {
+    backend.kill('SIGTERM');
+    await exited;
+  }
+}
+
+async function untilReady(isRunning: () => boolean, url: string) {
+  const deadline = Date.now() + STARTUP_PATIENCE_MS;
+  while (!(await answersOk(url))) {
+    assert(isRunning(), 'the backend ended by itself');
+    assert(Date.now() < deadline, 'the backend is not ready in time');
+    await delay(POLL_MS);
+  }
+}
+
+async function callMockups(baseUrl: string, token: string): Promise<void> {
+  const url = `${baseUrl}/api/mockup/mockups`;
+  const headers = { Authorization: `Bearer ${token}` };
+
+  const withoutToken = await fetch(url);
+  assert.strictEqual(withoutToken.status, 401);
+
+  const list = await fetch(url, { headers });
+  assert.strictEqual(list.status, 200);
+  assert.deepStrictEqual(await list.json(), []);
+
+  const document = await fetch(`${baseUrl}/api/mockup/openapi.json`, {
+    headers,
+  });
+  assert.strictEqual((await document.json()).openapi, '3.1.0');
+}
+
+async function smokeTest(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'built-backend-'));
+  const postgres = await Postgres.start();
+  const token = randomUUID();
+  try {
+    await unpack(folder);
+    const env = {
+      ...databaseEnvironment(postgres),
+      // The throw-away server speaks no TLS.
+      APP_CONFIG_backend_database_connection_ssl: 'false',
+      APP_CONFIG_backend_auth_externalAccess: JSON.stringify([
+        { type: 'static', options: { token, subject: 'smoke-test' } },
+      ]),
+    };
+    await withBackend(folder, env, baseUrl => callMockups(baseUrl, token));
+  } finally {
+    await postgres.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+smokeTest().then(
+  () => process.stdout.write('The built backend serves mockups.\n'),
+  error => {
+    process.stderr.write(`${error.stack}\n`);
+    process.exitCode = 1;
+  },
+);
