@@ -1,0 +1,66 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { LoadGenerator } from './load';
+
+const CONCURRENCY = 3;
+const request = () => ({ method: 'GET' as const, path: '/' });
+
+async function withLoadOn(
+  listener: RequestListener,
+  action: (load: LoadGenerator) => Promise<void>,
+) {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const load = new LoadGenerator({
+    url: `http://127.0.0.1:${port}`,
+    concurrency: CONCURRENCY,
+  });
+  try {
+    await action(load);
+  } finally {
+    await load.close();
+    server.close();
+  }
+}
+
+it('keeps as many requests under way as it was told to, and no more', async () => {
+  let underWay = 0;
+  let most = 0;
+  let answered = 0;
+  await withLoadOn(
+    async (_req, res) => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await delay(5);
+      underWay -= 1;
+      answered += 1;
+      res.end('{}');
+    },
+    async load => {
+      const { requests, requestsPerSecond, p50, p99 } = await load.run(
+        0.2,
+        request,
+      );
+      expect(most).toBe(CONCURRENCY);
+      expect(requests).toBe(answered);
+      expect(requestsPerSecond).toBeGreaterThan(0);
+      expect(p99).toBeGreaterThanOrEqual(p50);
+    },
+  );
+});
+
+it('fails when a request does', async () => {
+  await withLoadOn(
+    (_req, res) => {
+      res.writeHead(503).end('busy');
+    },
+    async load => {
+      await expect(load.run(0.1, request)).rejects.toThrow(
+        'GET / failed with 503: busy',
+      );
+    },
+  );
+});

@@ -1,0 +1,95 @@
+import { createHistogram, performance } from 'node:perf_hooks';
+import { Pool } from 'undici';
+
+/** One request to send. */
+export interface LoadRequest {
+  method: 'GET' | 'POST';
+  path: string;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+/** What one round of requests to one server took. */
+export interface Measurement {
+  /** Requests that were answered. */
+  requests: number;
+  requestsPerSecond: number;
+  /** Median latency in milliseconds. */
+  p50: number;
+  /** The latency in milliseconds that one request of a hundred exceeds. */
+  p99: number;
+}
+
+const NANOSECONDS_PER_MS = 1e6;
+
+/** Keeps a server busy with a fixed number of requests at a time. */
+export class LoadGenerator {
+  readonly #pool: Pool;
+  readonly #concurrency: number;
+
+  constructor(options: { url: string; concurrency: number }) {
+    this.#concurrency = options.concurrency;
+    this.#pool = new Pool(options.url, {
+      connections: options.concurrency,
+      // One request at a time per connection, as browsers and proxies do it.
+      pipelining: 1,
+    });
+  }
+
+  /**
+   * Sends requests for a number of seconds, the next one as soon as one is
+   * answered.
+   *
+   * @throws Error if any request is not answered as a success: a server that
+   * fails fast must not look like a fast one
+   */
+  async run(
+    seconds: number,
+    nextRequest: () => LoadRequest,
+  ): Promise<Measurement> {
+    const latencies = createHistogram();
+    const start = performance.now();
+    const end = start + seconds * 1000;
+
+    const keepSending = async () => {
+      while (performance.now() < end) {
+        const sent = performance.now();
+        await this.#fetch(nextRequest());
+        const nanoseconds = (performance.now() - sent) * NANOSECONDS_PER_MS;
+        latencies.record(Math.max(1, Math.round(nanoseconds)));
+      }
+    };
+    await Promise.all(Array.from({ length: this.#concurrency }, keepSending));
+
+    const elapsed = (performance.now() - start) / 1000;
+    return {
+      requests: latencies.count,
+      requestsPerSecond: latencies.count / elapsed,
+      p50: latencies.percentile(50) / NANOSECONDS_PER_MS,
+      p99: latencies.percentile(99) / NANOSECONDS_PER_MS,
+    };
+  }
+
+  /** Sends one request, and returns the body of the response. */
+  async send(request: LoadRequest): Promise<string> {
+    return Buffer.from(await this.#fetch(request)).toString();
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.close();
+  }
+
+  async #fetch(request: LoadRequest): Promise<ArrayBuffer> {
+    const { statusCode, body } = await this.#pool.request(request);
+    // Read to its end but not parsed, so that the servers wait for this process
+    // as little as possible.
+    const content = await body.arrayBuffer();
+    if (statusCode >= 300) {
+      throw new Error(
+        `${request.method} ${request.path} failed with ${statusCode}: ` +
+          `${Buffer.from(content).toString()}`,
+      );
+    }
+    return content;
+  }
+}

@@ -1,0 +1,23 @@
+import { measureInTurn } from './rounds';
+
+it('measures contestants in turn, after they have warmed up', async () => {
+  const calls: string[] = [];
+  const contestant = (name: string) => ({
+    name,
+    async measure(seconds: number) {
+      calls.push(`${name}${seconds}`);
+      return { requests: calls.length, requestsPerSecond: 1, p50: 1, p99: 1 };
+    },
+  });
+
+  const measured = await measureInTurn([contestant('A'), contestant('B')], {
+    rounds: 2,
+    seconds: 3,
+  });
+
+  expect(calls.join(' ')).toBe('A9 B9 A3 B3 A3 B3');
+  expect(measured.map(rounds => rounds.map(r => r.requests))).toEqual([
+    [3, 5],
+    [4, 6],
+  ]);
+});

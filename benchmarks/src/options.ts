@@ -1,0 +1,54 @@
+import { Command, InvalidArgumentError } from 'commander';
+import type { Settings } from './harness/Benchmark';
+
+/** What the person who started the run asked for. */
+export interface Options {
+  settings: Settings;
+  /** The names of the benchmarks to run; all if there are none. */
+  names: string[];
+  /** Whether the results are to be printed for programs. */
+  json: boolean;
+}
+
+const FULL = { rounds: 20, seconds: 1, concurrency: 8 };
+const SHORT = { rounds: 5, seconds: 0.2, concurrency: 8 };
+
+/** Reads the command line; ends the process where it asks for help only. */
+export function parseOptions(args: string[], available: string[]): Options {
+  const command = new Command('npm run bench --')
+    .description('Measures what we claim about speed, as ratios in one run.')
+    .argument('[names...]', `what to run, of: ${available.join(', ')}`)
+    .option('--short', 'little data and time, to see that it works', false)
+    .option('--json', 'print every measurement as JSON', false)
+    .option('--rounds <n>', 'how often each side is measured', positiveInteger)
+    .option('--seconds <n>', 'how long a measurement takes', positiveNumber)
+    .option('--concurrency <n>', 'requests at a time', positiveInteger)
+    .parse(args, { from: 'user' });
+
+  const unknown = command.args.filter(name => !available.includes(name));
+  if (unknown.length > 0) {
+    command.error(`error: there is no benchmark ${unknown.join(', ')}`);
+  }
+  const { json, short, ...given } = command.opts();
+  return {
+    settings: { short, ...(short ? SHORT : FULL), ...given },
+    names: command.args,
+    json,
+  };
+}
+
+function positiveNumber(text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && Number.isFinite(value))) {
+    throw new InvalidArgumentError('It must be a number above 0.');
+  }
+  return value;
+}
+
+function positiveInteger(text: string): number {
+  const value = positiveNumber(text);
+  if (!Number.isInteger(value)) {
+    throw new InvalidArgumentError('It must be a whole number above 0.');
+  }
+  return value;
+}
