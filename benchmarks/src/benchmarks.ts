@@ -1,0 +1,5 @@
+import type { Benchmark } from './harness/Benchmark';
+import { mockupBenchmark } from './mockup';
+
+/** All benchmarks, in the order in which they run. */
+export const benchmarks: Benchmark[] = [mockupBenchmark];

@@ -1,0 +1,48 @@
+// What `npm run bench` runs.
+
+import { benchmarks } from './benchmarks';
+import type { Benchmark, BenchmarkResult, Settings } from './harness/Benchmark';
+import { startPostgres } from './harness/database';
+import { describeMachine } from './harness/machine';
+import { toJson, toText } from './harness/report';
+import { parseOptions } from './options';
+
+async function main(): Promise<void> {
+  const { json, names, settings } = parseOptions(
+    process.argv.slice(2),
+    benchmarks.map(({ name }) => name),
+  );
+  const machine = describeMachine();
+  const results: Record<string, BenchmarkResult> = {};
+  for (const benchmark of benchmarks) {
+    if (names.length === 0 || names.includes(benchmark.name)) {
+      results[benchmark.name] = await run(benchmark, settings);
+    }
+  }
+  const print = json ? toJson : toText;
+  process.stdout.write(print({ machine, settings, results }));
+}
+
+async function run(
+  benchmark: Benchmark,
+  settings: Settings,
+): Promise<BenchmarkResult> {
+  const postgres = await startPostgres();
+  try {
+    return await benchmark.run({
+      postgres,
+      settings,
+      // Apart from the results, which may go to a file.
+      progress: message =>
+        process.stderr.write(`${benchmark.name}: ${message}\n`),
+    });
+  } finally {
+    await postgres.stop();
+  }
+}
+
+main().catch(error => {
+  process.stderr.write(`${error.stack}\n`);
+  // A target that is missed is a result; only a run that fails is a failure.
+  process.exit(1);
+});
