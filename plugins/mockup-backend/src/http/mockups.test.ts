@@ -436,7 +436,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
   it('keeps the order of two changes within one tick of the clock', async () => {
     const { body: mockup } = await createMockup();
     // A clock that stands still, or was set back, must not repeat a state.
-    await knex('mockups').update({ updated_at: '2999-01-01 00:00:00' });
+    await knex('mockups').update({ updated_at: '2099-01-01 00:00:00' });
     const path = `/mockups/${mockup.id}`;
     const first = await backend.alice.patch(path, { name: 'one' });
     const second = await backend.alice.patch(path, { name: 'two' });
