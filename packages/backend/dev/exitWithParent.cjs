@@ -13,4 +13,9 @@ if (process.channel) {
   });
   // Waiting for that alone must not keep a backend alive that has failed.
   process.channel.unref();
+
+  // When the terminal is closed, each message fails to be written, which the
+  // backend would log, and so on for ever instead of stopping.
+  process.stdout.on('error', () => {});
+  process.stderr.on('error', () => {});
 }

@@ -10,19 +10,14 @@ import { databaseEnvironment, startEmbeddedDatabase } from './database';
 import { assertPortIsFree } from './port';
 import { loadSettings, Settings } from './settings';
 import { StartError } from './StartError';
+import { stopRequest } from './stopRequest';
 
 const READINESS_PATH = '/.backstage/health/v1/readiness';
 
 // Stopping is what was asked for, and npm calls any other exit code an error.
 const EXIT_CODE_WHEN_STOPPED = 0;
 
-// Both kinds of signal reach this process twice when npm passes on what the
-// terminal has sent to it already, so that a second one means nothing.
-const stopped = new Promise<number>(resolve => {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-    process.on(signal, () => resolve(EXIT_CODE_WHEN_STOPPED));
-  }
-});
+const stopped = stopRequest().then(() => EXIT_CODE_WHEN_STOPPED);
 
 async function start(): Promise<number> {
   const args = backendArguments(process.argv.slice(2));
