@@ -3,7 +3,11 @@ import { createBackend } from '@backstage/backend-defaults';
 const backend = createBackend();
 
 backend.add(import('@backstage/plugin-auth-backend'));
-backend.add(import('@backstage/plugin-auth-backend-module-guest-provider'));
+if (process.env.NODE_ENV === 'development') {
+  // Elsewhere nobody may be a guest, and without the configuration of one this
+  // module would keep the backend from starting.
+  backend.add(import('@backstage/plugin-auth-backend-module-guest-provider'));
+}
 
 backend.add(import('@backstage/plugin-catalog-backend'));
 
@@ -14,4 +18,9 @@ backend.add(
 
 backend.add(import('backstage-plugin-mockup-backend'));
 
-backend.start();
+backend.start().catch(error => {
+  // Left alone, the rejection is logged and the process goes on for ever without
+  // serving, where whatever runs it could start it again or report the failure.
+  process.stderr.write(`${error.stack}\n`);
+  process.exit(1);
+});
