@@ -127,9 +127,13 @@ function chooseLauncher(user, postgres) {
     }
     reason = attempt.error?.message ?? attempt.stderr.trim();
   }
+  const advice =
+    ownUser().uid === 0
+      ? '; install setpriv (util-linux), or keep the clone where every user may enter'
+      : '';
   throw new Failure(
     'CANNOT_RUN',
-    `${postgres} can't be run as the user with id ${user.uid}: ${reason}`,
+    `PostgreSQL can't be run as the user with id ${user.uid}: ${reason}${advice}`,
   );
 }
 
