@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * Creates the tables of mockups and their versions.
+ * Creates the tables of mockups, of their versions, and of their searchable text.
  *
  * Runs on an empty database, so that no statement waits for another or is
  * waited for. The CHECK constraints repeat the bounds that the HTTP layer
@@ -14,19 +14,21 @@
 exports.up = async function up(knex) {
   await createMockups(knex);
   await createVersions(knex);
-  await createSearchIndex(knex);
+  await createSearch(knex);
 };
 
 /**
- * Drops both tables with everything in them. The extension pg_trgm stays: other
+ * Drops all tables with everything in them. The extension pg_trgm stays: other
  * plugins may have come to use it.
  *
  * @param {import('knex').Knex} knex
  * @returns {Promise<void>}
  */
 exports.down = async function down(knex) {
+  await knex.schema.dropTable('mockup_search');
   await knex.schema.dropTable('mockup_versions');
   await knex.schema.dropTable('mockups');
+  await knex.raw('drop function mockup_search_refresh');
 };
 
 /** @param {import('knex').Knex} knex */
@@ -124,6 +126,8 @@ async function createVersions(knex) {
         check (char_length(version_tag) <= 50),
       add constraint mockup_versions_created_by_check
         check (created_by ~ '^user:[^/]+/.+$'),
+      add constraint mockup_versions_layout_size_check
+        check (octet_length(layout_data::text) <= 4 * 1024 * 1024),
       add constraint mockup_versions_layout_data_check
         check (
           case when jsonb_typeof(layout_data) = 'array' then
@@ -163,25 +167,79 @@ function isInteger(field, minimum) {
 }
 
 /**
- * A list can be searched for any part of a name or description, which only a
- * trigram index can find.
+ * What a list can be searched for stands in a table of its own, under a trigram
+ * index, which alone finds any part of a text. Beside the mockups themselves, the
+ * index would take in the whole text again with every saved version, because
+ * that moves updated_at, which other indexes are on.
  *
  * @param {import('knex').Knex} knex
  */
-async function createSearchIndex(knex) {
-  await knex.raw('create extension if not exists pg_trgm');
+async function createSearch(knex) {
+  await knex.schema.createTable('mockup_search', table => {
+    table.comment('The searchable text of mockups, kept by a trigger');
+    table
+      .uuid('mockup_id')
+      .primary()
+      .references('id')
+      .inTable('mockups')
+      .onDelete('CASCADE')
+      .comment('The mockup whose text this is');
+    table
+      .specificType('name', 'varchar')
+      .notNullable()
+      .comment('The name of the mockup');
+    table.text('description').comment('The description of the mockup');
+  });
 
-  // The extension may have been installed before, into a schema that is not on
-  // the search path of this plugin.
+  const operators = `${await provideTrigrams(knex)}.gin_trgm_ops`;
+  await knex.raw(`
+    create index mockup_search_text_idx on mockup_search
+      using gin (name ${operators}, description ${operators})
+  `);
+
+  // It has to find its table whatever the search path of the session that writes.
+  await knex.raw(`
+    create function mockup_search_refresh() returns trigger language plpgsql
+      set search_path from current as $$
+    begin
+      insert into mockup_search (mockup_id, name, description)
+      values (new.id, new.name, new.description)
+      on conflict (mockup_id) do update
+        set name = excluded.name, description = excluded.description;
+      return null;
+    end
+    $$
+  `);
+  await knex.raw(`
+    create trigger mockup_search_refresh
+      after insert or update of name, description on mockups
+      for each row execute function mockup_search_refresh()
+  `);
+}
+
+/**
+ * Makes sure of the extension pg_trgm, and returns the schema that it is in: it
+ * may have been installed before, off the search path of this plugin. In a
+ * database that plugins share, it belongs where all of them find it.
+ *
+ * @param {import('knex').Knex} knex
+ * @returns {Promise<string>}
+ */
+async function provideTrigrams(knex) {
+  const mayUsePublic = `
+    select 1 from pg_namespace
+     where nspname = 'public' and has_schema_privilege(oid, 'create')`;
+  const { rows: usable } = await knex.raw(mayUsePublic);
+  await knex.raw(
+    `create extension if not exists pg_trgm ${
+      usable.length > 0 ? 'schema public' : ''
+    }`,
+  );
   const { rows } = await knex.raw(`
     select quote_ident(nspname) as schema
       from pg_extension
       join pg_namespace on pg_namespace.oid = extnamespace
      where extname = 'pg_trgm'
   `);
-  const operators = `${rows[0].schema}.gin_trgm_ops`;
-  await knex.raw(`
-    create index mockups_search_idx on mockups
-      using gin (name ${operators}, description ${operators})
-  `);
+  return rows[0].schema;
 }

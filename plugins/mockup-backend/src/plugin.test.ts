@@ -166,7 +166,12 @@ describe.each(databases.eachSupportedId())('mockup plugin on %s', id => {
     await backend.alice.delete(path);
 
     expect(auditor.createEvent.mock.calls.map(([event]) => event)).toEqual([
-      expect.objectContaining({ eventId: 'create-mockup', meta: {} }),
+      expect.objectContaining({
+        eventId: 'create-mockup',
+        meta: {},
+        // Below that Backstage logs nothing by default.
+        severityLevel: 'medium',
+      }),
       expect.objectContaining({
         eventId: 'save-version',
         meta: { id: body.id },
@@ -231,7 +236,56 @@ describe.each(databases.eachSupportedId())('mockup plugin on %s', id => {
   });
 });
 
+describe.each(databases.eachSupportedId())('an error of our own on %s', id => {
+  it('is answered with 500 that says nothing of the statement', async () => {
+    const knex = await databases.init(id);
+    const backend = await startMockupBackend({ knex });
+    await knex.schema.dropTable('mockup_versions');
+    const response = await backend.alice.get(`/mockups/${UNKNOWN_ID}`);
+    expect(response.status).toBe(500);
+    expect(response.text).not.toMatch(/select|mockup_versions|\.ts:/);
+  });
+});
+
 describe.each(databases.eachSupportedId())('migrations on %s', id => {
+  it('are run once by backends that start at once', async () => {
+    const knex = await databases.init(id);
+    const pools = Array.from({ length: 4 }, () =>
+      createKnex({
+        client: 'pg',
+        connection: knex.client.config.connection,
+        pool: { min: 0, max: 1 },
+      }),
+    );
+    const backends = await Promise.all(
+      pools.map(pool => startMockupBackend({ knex: pool })),
+    );
+    for (const { alice } of backends) {
+      expect((await alice.get('/mockups')).status).toBe(200);
+    }
+    await Promise.all(pools.map(pool => pool.destroy()));
+  });
+
+  it('leave the plugin working in a schema of its own', async () => {
+    const knex = await databases.init(id);
+    await knex.raw('create schema mockup');
+    const inSchema = createKnex({
+      client: 'pg',
+      connection: knex.client.config.connection,
+      searchPath: ['mockup'],
+    });
+    const backend = await startMockupBackend({ knex: inSchema });
+    await backend.alice.post('/mockups', { name: 'Checkout' });
+    const { body } = await backend.alice.get('/mockups?search=CHECK');
+    expect(body).toHaveLength(1);
+    const { rows } = await knex.raw(
+      `select extnamespace::regnamespace::text as schema
+         from pg_extension where extname = 'pg_trgm'`,
+    );
+    expect(rows).toEqual([{ schema: 'public' }]);
+    await inSchema.destroy();
+  });
+
   it('are left to the operator where the database service says so', async () => {
     const knex = await databases.init(id);
     await startMockupBackend({

@@ -5,7 +5,11 @@ import {
   createServiceFactory,
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
-import { mockupPermissions } from 'backstage-plugin-mockup-common';
+import {
+  type Mockup,
+  MOCKUP_LIMITS,
+  mockupPermissions,
+} from 'backstage-plugin-mockup-common';
 import {
   mockupPermissionResourceRef,
   mockupPermissionRules,
@@ -96,6 +100,15 @@ function createPlugin(handover: StoreHandover) {
   });
 }
 
-function getMockups(store: MockupStore, ids: string[]) {
-  return Promise.all(ids.map(async id => (await store.get(id))?.mockup));
+/** Loads what permission rules are applied to, in the order of the ids. */
+async function getMockups(store: MockupStore, ids: string[]) {
+  const found = new Map<string, Mockup>();
+  for (let start = 0; start < ids.length; start += MOCKUP_LIMITS.pageSize) {
+    const { items } = await store.list({
+      filter: { id: ids.slice(start, start + MOCKUP_LIMITS.pageSize) },
+      limit: MOCKUP_LIMITS.pageSize,
+    });
+    items.forEach(mockup => found.set(mockup.id, mockup));
+  }
+  return ids.map(id => found.get(id));
 }

@@ -43,6 +43,15 @@ describe('parseInput', () => {
     ).toThrow(`got "${'x'.repeat(60)}"… (300 characters)`);
   });
 
+  it('stays short however much is wrong', () => {
+    const unknown = Object.fromEntries(
+      Array.from({ length: 60_000 }, (_, n) => [`field${n}`, n]),
+    );
+    const parse = () => parseInput(createMockupRequestSchema, unknown, 'body');
+    expect(parse).toThrow('"field4", and 59995 more');
+    expect(parse).toThrow(/^.{1,500}$/);
+  });
+
   it('survives values nested deeper than the stack', () => {
     let deep: unknown = [];
     for (let depth = 0; depth < 100_000; depth++) {

@@ -25,17 +25,13 @@ export function parseInput<TSchema extends z.ZodType>(
     return result.data;
   }
   const problems = result.error.issues.map(issue => describe(issue, input));
-  const shown = problems.slice(0, MOST_PROBLEMS);
-  if (problems.length > shown.length) {
-    shown.push(`and ${problems.length - shown.length} more`);
-  }
-  throw new InputError(`Invalid ${name}: ${shown.join('; ')}`);
+  throw new InputError(`Invalid ${name}: ${joinFirst(problems, '; ')}`);
 }
 
 function describe(issue: z.core.$ZodIssue, input: unknown): string {
   const place = formatPath(issue.path);
   if (issue.code === 'unrecognized_keys') {
-    const keys = issue.keys.map(formatValue).join(', ');
+    const keys = joinFirst(issue.keys.map(formatValue), ', ');
     return `unknown field ${keys}${place && ` in ${place}`}`;
   }
   const value = issue.path.reduce<unknown>(valueAt, input);
@@ -43,6 +39,15 @@ function describe(issue: z.core.$ZodIssue, input: unknown): string {
   return value === undefined
     ? `${subject} is missing, expected ${issue.message}`
     : `${subject} must be ${issue.message}, got ${formatValue(value)}`;
+}
+
+/** However much is wrong with an input, an error stays short. */
+function joinFirst(problems: string[], separator: string): string {
+  const shown = problems.slice(0, MOST_PROBLEMS);
+  if (problems.length > shown.length) {
+    shown.push(`and ${problems.length - shown.length} more`);
+  }
+  return shown.join(separator);
 }
 
 function valueAt(parent: unknown, key: PropertyKey): unknown {

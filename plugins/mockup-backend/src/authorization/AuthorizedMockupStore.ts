@@ -145,8 +145,8 @@ export class AuthorizedMockupStore implements MockupStore {
     if (decision.result !== AuthorizeResult.CONDITIONAL) {
       return decision.result === AuthorizeResult.ALLOW;
     }
-    const found = await this.#store.get(id);
-    return found !== undefined && this.#isAllowed(decision, found.mockup);
+    const mockup = await this.#find(id);
+    return mockup !== undefined && this.#isAllowed(decision, mockup);
   }
 
   /**
@@ -169,16 +169,22 @@ export class AuthorizedMockupStore implements MockupStore {
     ) {
       return true;
     }
-    const found = await this.#store.get(id);
-    if (!found || !this.#isAllowed(read, found.mockup)) {
+    const mockup = await this.#find(id);
+    if (!mockup || !this.#isAllowed(read, mockup)) {
       return false;
     }
-    if (!this.#isAllowed(write, found.mockup)) {
+    if (!this.#isAllowed(write, mockup)) {
       throw new NotAllowedError(
         `You may not ${permission.attributes.action} the mockup '${id}'`,
       );
     }
     return true;
+  }
+
+  /** Finds a mockup without its latest version, which may be large. */
+  async #find(id: string): Promise<Mockup | undefined> {
+    const { items } = await this.#store.list({ filter: { id: [id] } });
+    return items[0];
   }
 
   #isAllowed(decision: PolicyDecision, mockup: Mockup): boolean {

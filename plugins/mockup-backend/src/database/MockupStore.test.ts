@@ -3,7 +3,7 @@ import {
   type TestDatabaseId,
 } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { MockupStore } from 'backstage-plugin-mockup-node';
+import type { MockupFilter, MockupStore } from 'backstage-plugin-mockup-node';
 import { mockupStoreServiceMock } from 'backstage-plugin-mockup-node/testUtils';
 import type { Knex } from 'knex';
 import { PostgresMockupStore } from './PostgresMockupStore';
@@ -229,9 +229,41 @@ describe.each(implementations)('MockupStore on %s', (_name, createStore) => {
         }),
       ).resolves.toEqual(['his']);
       await expect(filtered({ filter: { owner: [] } })).resolves.toEqual([]);
+      const { items } = await store.list({ orderBy: 'name,asc' });
+      const ids = ['no-uuid', items[0].id, items[2].id, UNKNOWN_ID];
+      await expect(filtered({ filter: { id: ids } })).resolves.toEqual([
+        'hers',
+        'theirs',
+      ]);
+      await expect(filtered({ filter: { id: [] } })).resolves.toEqual([]);
       await expect(
         filtered({ owner: ALICE, filter: { owner: [BOB] } }),
       ).resolves.toEqual([]);
+    });
+
+    it('lets an empty alternative match nothing, and an empty conjunction everything', async () => {
+      await createMockups('x');
+      // No policy can say so, but a rule of one's own can.
+      const none = [] as unknown as [MockupFilter];
+      const countOf = async (filter: MockupFilter) =>
+        (await store.list({ filter })).totalItems;
+      await expect(countOf({ anyOf: none })).resolves.toBe(0);
+      await expect(countOf({ not: { anyOf: none } })).resolves.toBe(1);
+      await expect(countOf({ allOf: none })).resolves.toBe(1);
+      await expect(countOf({ not: { allOf: none } })).resolves.toBe(0);
+    });
+
+    it('finds a text by what it was changed to', async () => {
+      const [{ id }] = await createMockups('before');
+      await store.update(id, { name: 'after', description: 'described' });
+      await expect(store.list({ search: 'befor' })).resolves.toMatchObject({
+        totalItems: 0,
+      });
+      for (const search of ['aft', 'descri']) {
+        await expect(store.list({ search })).resolves.toMatchObject({
+          totalItems: 1,
+        });
+      }
     });
 
     it('refuses a limit out of bounds', async () => {

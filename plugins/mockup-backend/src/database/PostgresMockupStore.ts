@@ -1,12 +1,12 @@
-import {
-  type DatabaseService,
-  type LoggerService,
-  resolvePackagePath,
+import type {
+  DatabaseService,
+  LoggerService,
 } from '@backstage/backend-plugin-api';
 import {
   type CreateMockupRequest,
   listMockupsQuerySchema,
   type Mockup,
+  MOCKUP_LIMITS,
   type Page,
   type Pagination,
   paginationSchema,
@@ -28,12 +28,12 @@ import {
   type MockupRow,
   toMockup,
   toVersion,
-  VERSION_COLUMNS,
   type VersionRow,
 } from './columns';
 import { withMappedErrors } from './errors';
 import { applyFilter, applySearch } from './filter';
 import { isUuid } from './isUuid';
+import { migrate } from './migrate';
 import { fetchPage } from './paging';
 import * as statements from './statements';
 
@@ -68,12 +68,7 @@ export class PostgresMockupStore implements MockupStore {
     assertPostgres(knex);
 
     if (!database.migrations?.skip) {
-      await knex.migrate.latest({
-        directory: resolvePackagePath(
-          'backstage-plugin-mockup-backend',
-          'migrations',
-        ),
-      });
+      await migrate(knex);
     }
     return new PostgresMockupStore(knex, logger);
   }
@@ -123,7 +118,7 @@ export class PostgresMockupStore implements MockupStore {
     if (!isUuid(id)) {
       return undefined;
     }
-    const [row] = await this.#query<MockupRow & VersionRow>(
+    const row = await this.#queryOne<MockupRow & VersionRow>(
       statements.SELECT_MOCKUP,
       { id },
     );
@@ -156,7 +151,7 @@ export class PostgresMockupStore implements MockupStore {
       return undefined;
     }
     const { name = null, description } = request;
-    const [row] = await this.#query<MockupRow>(statements.UPDATE_MOCKUP, {
+    const row = await this.#queryOne<MockupRow>(statements.UPDATE_MOCKUP, {
       ...atRevision(id, condition),
       name,
       changesDescription: description !== undefined,
@@ -175,7 +170,7 @@ export class PostgresMockupStore implements MockupStore {
     if (!isUuid(id)) {
       return false;
     }
-    const [row] = await this.#query<{ id: string }>(
+    const row = await this.#queryOne<{ id: string }>(
       statements.DELETE_MOCKUP,
       atRevision(id, condition),
     );
@@ -193,7 +188,7 @@ export class PostgresMockupStore implements MockupStore {
     if (!isUuid(mockupId)) {
       return undefined;
     }
-    const [row] = await this.#query<VersionRow & { revision: string }>(
+    const row = await this.#queryOne<VersionRow & { revision: string }>(
       statements.INSERT_VERSION,
       {
         ...atRevision(mockupId, options),
@@ -216,18 +211,20 @@ export class PostgresMockupStore implements MockupStore {
     if (!isUuid(mockupId)) {
       return undefined;
     }
-    const page = await this.#run(() =>
-      fetchPage<VersionRow>(
-        this.#knex('mockup_versions').where('mockup_id', mockupId),
-        this.#knex.raw(VERSION_COLUMNS),
-        [{ column: 'mockup_versions.created_at', order: 'desc' }],
-        parseInput(paginationSchema, options, 'query'),
-      ),
-    );
-    if (page.totalItems === 0 && !(await this.#exists(mockupId))) {
-      return undefined;
+    const { limit, offset } = parseInput(paginationSchema, options, 'query');
+    const totalItems = await this.#countVersions(mockupId);
+    if (totalItems === 0) {
+      return (await this.#exists(mockupId))
+        ? { items: [], totalItems }
+        : undefined;
     }
-    return { items: page.items.map(toVersion), totalItems: page.totalItems };
+    const rows = await this.#query<VersionRow>(statements.SELECT_VERSIONS, {
+      mockupId,
+      limit,
+      offset,
+      maxBytes: MOCKUP_LIMITS.layoutBytes,
+    });
+    return { items: rows.map(toVersion), totalItems };
   }
 
   async getVersion(
@@ -237,7 +234,7 @@ export class PostgresMockupStore implements MockupStore {
     if (!isUuid(mockupId) || !isUuid(versionId)) {
       return undefined;
     }
-    const [row] = await this.#query<VersionRow>(statements.SELECT_VERSION, {
+    const row = await this.#queryOne<VersionRow>(statements.SELECT_VERSION, {
       mockupId,
       versionId,
     });
@@ -248,7 +245,7 @@ export class PostgresMockupStore implements MockupStore {
     if (!isUuid(mockupId)) {
       return undefined;
     }
-    const [row] = await this.#query<VersionRow>(
+    const row = await this.#queryOne<VersionRow>(
       statements.SELECT_LATEST_VERSION,
       { mockupId },
     );
@@ -271,17 +268,28 @@ export class PostgresMockupStore implements MockupStore {
     return undefined;
   }
 
-  async #exists(id: string): Promise<boolean> {
-    const rows = await this.#query(statements.SELECT_MOCKUP_EXISTS, {
-      id,
-    });
-    return rows.length > 0;
+  async #countVersions(mockupId: string): Promise<number> {
+    const [row] = await this.#query<{ count: number }>(
+      statements.COUNT_VERSIONS,
+      { mockupId },
+    );
+    return row.count;
   }
 
-  async #query<TRow = unknown>(
+  async #exists(id: string): Promise<boolean> {
+    const row = await this.#queryOne(statements.SELECT_MOCKUP_EXISTS, { id });
+    return row !== undefined;
+  }
+
+  async #queryOne<TRow>(
     sql: string,
     bindings: Knex.ValueDict,
-  ): Promise<(TRow | undefined)[] & TRow[]> {
+  ): Promise<TRow | undefined> {
+    const rows = await this.#query<TRow>(sql, bindings);
+    return rows[0];
+  }
+
+  async #query<TRow>(sql: string, bindings: Knex.ValueDict): Promise<TRow[]> {
     const { rows } = await this.#run(() => this.#knex.raw(sql, bindings));
     return rows;
   }

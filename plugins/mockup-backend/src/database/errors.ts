@@ -10,19 +10,15 @@ const CHECK_VIOLATION = '23514';
 const CHARACTER_NOT_IN_REPERTOIRE = '22021';
 const UNTRANSLATABLE_CHARACTER = '22P05';
 
+// Shutting down, crashed, starting up, idle for too long, too many connections,
+// and read-only, as a standby is after a failover.
 const UNREACHABLE_CODES = new Set([
-  // Of the operating system
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EHOSTUNREACH',
-  'ENOTFOUND',
-  'EPIPE',
-  'ETIMEDOUT',
-  // Of PostgreSQL: shutting down, crashed, starting up, too many connections
   '57P01',
   '57P02',
   '57P03',
+  '57P05',
   '53300',
+  '25006',
 ]);
 
 /**
@@ -49,15 +45,18 @@ export async function withMappedErrors<T>(
 }
 
 function isUnreachable(error: unknown): boolean {
-  const { name, code, message } = fieldsOf(error);
+  const { name, code, message, syscall } = fieldsOf(error);
   return (
     UNREACHABLE_CODES.has(code) ||
+    // Of the operating system, such as ECONNREFUSED or EAI_AGAIN
+    syscall !== '' ||
+    /^E[A-Z_]+$/.test(code) ||
     // Class 08, connection exceptions
     /^08[0-9A-Z]{3}$/.test(code) ||
     // No connection of the pool became free or could be opened in time
     name === 'KnexTimeoutError' ||
     // The driver gives these no code
-    /^(Connection terminated|Client has encountered a connection error)/.test(
+    /^(Connection terminated|Client has encountered a connection error|timeout e)/.test(
       message,
     )
   );
@@ -87,6 +86,13 @@ function fieldsOf(error: unknown) {
     code = '',
     message = '',
     constraint = '',
+    syscall = '',
   } = (error ?? {}) as Record<string, string | undefined>;
-  return { name, code: String(code), message: String(message), constraint };
+  return {
+    name,
+    code: String(code),
+    message: String(message),
+    constraint,
+    syscall,
+  };
 }

@@ -1,23 +1,32 @@
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import type { Knex } from 'knex';
+import { isUuid } from './isUuid';
 
 /** Restricts a query on `mockups` to those that match a filter. */
 export function applyFilter(
   query: Knex.QueryBuilder,
   filter: MockupFilter,
 ): void {
+  // Each starts from a condition of its own, because Knex leaves out a group
+  // that has none, and with it the restriction.
   if ('allOf' in filter) {
-    for (const part of filter.allOf) {
-      query.andWhere(nested => applyFilter(nested, part));
-    }
+    query.andWhere(nested => {
+      nested.whereRaw('true');
+      filter.allOf.forEach(part =>
+        nested.andWhere(inner => applyFilter(inner, part)),
+      );
+    });
   } else if ('anyOf' in filter) {
     query.andWhere(nested => {
-      for (const part of filter.anyOf) {
-        nested.orWhere(inner => applyFilter(inner, part));
-      }
+      nested.whereRaw('false');
+      filter.anyOf.forEach(part =>
+        nested.orWhere(inner => applyFilter(inner, part)),
+      );
     });
   } else if ('not' in filter) {
     query.andWhereNot(nested => applyFilter(nested, filter.not));
+  } else if ('id' in filter) {
+    query.whereIn('mockups.id', filter.id.filter(isUuid));
   } else {
     query.whereIn('mockups.owner', filter.owner);
   }
@@ -26,9 +35,11 @@ export function applyFilter(
 /** Restricts a query on `mockups` to those that contain a text in any case. */
 export function applySearch(query: Knex.QueryBuilder, search: string): void {
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
-  query.andWhere(nested =>
-    nested
-      .whereILike('mockups.name', pattern)
-      .orWhereILike('mockups.description', pattern),
+  query.whereIn('mockups.id', found =>
+    found
+      .select('mockup_id')
+      .from('mockup_search')
+      .whereILike('name', pattern)
+      .orWhereILike('description', pattern),
   );
 }

@@ -89,6 +89,33 @@ export const INSERT_VERSION = `
   returning ${VERSION_HEAD_COLUMNS},
     ${revisionOf('mockup_versions.created_at')} as revision`;
 
+/**
+ * A page of versions, cut short before the one with which the layouts on it
+ * would exceed `maxBytes`. Bindings: `mockupId`, `limit`, `offset`, `maxBytes`.
+ */
+export const SELECT_VERSIONS = `
+  with page as (
+    select id,
+           sum(octet_length(layout_data::text)) over (order by created_at desc)
+             as bytes
+      from (
+        select id, created_at, layout_data
+          from mockup_versions
+         where mockup_id = :mockupId
+         order by created_at desc
+         limit :limit offset :offset
+      ) newest
+  )
+  select ${VERSION_COLUMNS}
+    from mockup_versions
+    join page using (id)
+   where page.bytes <= :maxBytes
+   order by mockup_versions.created_at desc`;
+
+/** Bindings: `mockupId`. */
+export const COUNT_VERSIONS = `
+  select count(*)::int from mockup_versions where mockup_id = :mockupId`;
+
 /** Bindings: `mockupId`, `versionId`. */
 export const SELECT_VERSION = `
   select ${VERSION_COLUMNS}

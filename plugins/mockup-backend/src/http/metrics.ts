@@ -3,8 +3,8 @@ import type { RequestHandler } from 'express';
 
 /**
  * Makes middleware that counts and times the operations of the plugin by name
- * and outcome. The outcome is read off the response, so that a request which
- * fails in another middleware counts as well.
+ * and outcome. The outcome is read off the response: only there do a handler and
+ * the error middleware after it come together.
  */
 export function measureOperations(
   metrics: MetricsService,

@@ -87,15 +87,17 @@ async function audited(
 ): Promise<void> {
   const event = await auditor.createEvent({
     eventId,
-    severityLevel: 'low',
+    // As Backstage advises for writes; anything lower is not logged by default.
+    severityLevel: 'medium',
     request: req,
     meta: { ...req.params },
   });
+  let meta: JsonObject | void;
   try {
-    const meta = await operation();
-    await event.success(meta ? { meta } : undefined);
+    meta = await operation();
   } catch (error) {
     await event.fail({ error: toError(error) });
     throw error;
   }
+  await event.success(meta ? { meta } : undefined);
 }

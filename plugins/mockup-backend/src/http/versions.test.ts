@@ -201,6 +201,16 @@ describe.each(databases.eachSupportedId())('version routes on %s', id => {
       expect(status).toBe(201);
     });
 
+    it('refuses a layout whose numbers would take more than 4 MiB to write out', async () => {
+      const response = await backend.alice.post(path, {
+        layoutData: [item({ props: { n: Array(20_000).fill(1e300) } })],
+      });
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(
+        'mockup_versions_layout_size_check',
+      );
+    });
+
     it('refuses a number that no float can hold', async () => {
       const response = await backend.alice
         .post(path)
@@ -269,6 +279,24 @@ describe.each(databases.eachSupportedId())('version routes on %s', id => {
       );
       const second = await backend.alice.get(`${path}?limit=2&offset=2`);
       expect(second.body).toHaveLength(1);
+      expect(second.get('Link')).toBeUndefined();
+    });
+
+    it('ends a page before its layouts exceed 4 MiB, and leads on from there', async () => {
+      const layoutData = [item({ props: { text: 'x'.repeat(1_000_000) } })];
+      for (const versionTag of ['a', 'b', 'c', 'd', 'e', 'f']) {
+        await backend.alice.post(path, { layoutData, versionTag });
+      }
+      const first = await backend.alice.get(path);
+      expect(
+        first.body.map((each: { versionTag: string }) => each.versionTag),
+      ).toEqual(['f', 'e', 'd', 'c']);
+      expect(first.get('X-Total-Count')).toBe('6');
+      expect(first.get('Link')).toBe(
+        `</api/mockup${path}?limit=100&offset=4>; rel="next"`,
+      );
+      const second = await backend.alice.get(`${path}?limit=100&offset=4`);
+      expect(second.body).toHaveLength(2);
       expect(second.get('Link')).toBeUndefined();
     });
 

@@ -52,16 +52,10 @@ export function createOpenApiDocument(): object {
 }
 
 function describeOperation(operation: Operation) {
-  const { summary, query = [], body, conditional, success } = operation;
-  const ifMatch = {
-    name: 'If-Match',
-    in: 'header',
-    description: 'The entity tag at which to go ahead',
-    schema: { type: 'string' },
-  };
+  const { summary, query = [], body, success } = operation;
   return {
     summary,
-    parameters: conditional ? [...query, ifMatch] : query,
+    parameters: [...query, ...conditionHeaders(operation)],
     ...(body && {
       requestBody: {
         required: true,
@@ -70,6 +64,9 @@ function describeOperation(operation: Operation) {
     }),
     responses: {
       [success.status]: success.response,
+      ...(operation.revalidates && {
+        304: { description: 'Nothing changed since that state' },
+      }),
       ...Object.fromEntries(
         errorsOf(operation).map(status => [
           status,
@@ -83,10 +80,27 @@ function describeOperation(operation: Operation) {
   };
 }
 
+function conditionHeaders({ conditional, revalidates }: Operation) {
+  const names = [
+    ...(conditional ? ['If-Match'] : []),
+    ...(revalidates ? ['If-None-Match'] : []),
+  ];
+  return names.map(name => ({
+    name,
+    in: 'header',
+    description: 'The entity tag of a state of the mockup',
+    schema: { type: 'string' },
+  }));
+}
+
 type Operation = (typeof OPERATIONS)[string][string];
 
 function errorsOf({ path, query, body, conditional }: Operation) {
-  const statuses: (keyof typeof ERRORS)[] = [401, 403, 503];
+  const writes = body || conditional;
+  const statuses: (keyof typeof ERRORS)[] = [401, 503];
+  if (writes) {
+    statuses.push(403);
+  }
   if (query || body || conditional) {
     statuses.push(400);
   }

@@ -12,6 +12,8 @@ interface OperationDescription {
   body?: SchemaName;
   /** Whether it goes ahead only at the entity tag that the caller names. */
   conditional?: boolean;
+  /** Whether it answers 304 to a caller that has the current state already. */
+  revalidates?: boolean;
   success: ReturnType<typeof answer>;
 }
 
@@ -46,6 +48,7 @@ export const OPERATIONS: Record<
     get: {
       summary: 'Get a mockup with its newest version',
       path: true,
+      revalidates: true,
       success: answer(
         200,
         'The mockup',

@@ -151,7 +151,8 @@ export class MockupClient implements MockupApi {
     if (token) {
       headers.Authorization = `Bearer ${token}`;
     }
-    if (ifMatch) {
+    // An empty tag must not turn a conditional write into an unconditional one.
+    if (ifMatch !== undefined) {
       headers['If-Match'] = ifMatch;
     }
     if (body !== undefined) {
@@ -184,7 +185,8 @@ function toSearch(query: ListMockupsQuery | Pagination): string {
       search.set(key, String(value));
     }
   }
-  return search.size > 0 ? `?${search}` : '';
+  const text = search.toString();
+  return text && `?${text}`;
 }
 
 async function readPage<TItem>(response: Response): Promise<Page<TItem>> {
@@ -195,5 +197,11 @@ async function readPage<TItem>(response: Response): Promise<Page<TItem>> {
 }
 
 function readETag(response: Response): string {
-  return response.headers.get('ETag') ?? '';
+  const etag = response.headers.get('ETag');
+  if (etag === null) {
+    throw new Error(
+      'The answer of the mockup plugin has lost its ETag header on the way',
+    );
+  }
+  return etag;
 }

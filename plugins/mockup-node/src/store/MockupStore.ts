@@ -12,15 +12,12 @@ import type {
 } from 'backstage-plugin-mockup-common';
 
 /**
- * Something that can be asked of a mockup in a query: that one of the given
- * user references owns it.
+ * Something that can be asked of a mockup in a query: that its owner is among
+ * the given user references, or its id among the given ids.
  *
  * @public
  */
-export interface MockupCondition {
-  /** User references, any of which may be the owner. */
-  owner: string[];
-}
+export type MockupCondition = { owner: string[] } | { id: string[] };
 
 /**
  * Conditions on a mockup, combined with `allOf`, `anyOf` and `not`.
@@ -61,10 +58,11 @@ export interface MockupWriteCondition {
  * A `revision` names one state of a mockup. Every change of the mockup and
  * every saved version gives it another one, which never comes back.
  *
- * Strings and layouts are expected to keep the bounds of `MOCKUP_LIMITS`; a
- * value that breaks one of them is refused with an `InputError`. While the
- * database cannot be reached, every operation rejects with a
- * `ServiceUnavailableError`.
+ * It takes what the request schemas of `backstage-plugin-mockup-common` let
+ * through, and does not check it again; parse what you did not make yourself
+ * with `parseInput`. Of what slips past, the database refuses what breaks a
+ * bound of the specification, with an `InputError`. While the database cannot
+ * be reached, every operation rejects with a `ServiceUnavailableError`.
  *
  * @public
  */
@@ -106,7 +104,8 @@ export interface MockupStore {
 
   /**
    * Lists the versions of a mockup, the newest first; nothing where there is
-   * no such mockup.
+   * no such mockup. A page has fewer versions than asked for where their
+   * layouts would be larger than 4 MiB together.
    */
   listVersions(
     mockupId: string,

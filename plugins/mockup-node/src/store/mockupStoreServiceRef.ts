@@ -8,9 +8,12 @@ import type { MockupStore } from './MockupStore';
  *
  * It comes with `backstage-plugin-mockup-backend`: a backend that lacks that
  * plugin refuses to start, and names this service as missing. Calls wait until
- * the plugin has migrated its database, so that a module of the mockup plugin
- * itself, which is initialized before its plugin, must not await one in its
- * `init`.
+ * the plugin has migrated its database, and reject if that takes longer than a
+ * minute. A module of the mockup plugin itself must therefore not await one in
+ * its `init`, which comes before that of its plugin.
+ *
+ * A factory of one's own for this service replaces it for other plugins only;
+ * what the plugin serves over HTTP remains its own store.
  *
  * The store asks no permissions. To act as a user, call the plugin over HTTP
  * with `MockupClient` of `backstage-plugin-mockup-common` instead.

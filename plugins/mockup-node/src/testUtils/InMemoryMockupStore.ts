@@ -32,7 +32,8 @@ interface StoredMockup {
 }
 
 /**
- * A mockup store without a database, for the tests of plugins that use one.
+ * A mockup store without a database, for the tests of plugins that use one. It
+ * keeps whatever it is given, and ends no page early.
  */
 export class InMemoryMockupStore implements MockupStore {
   readonly #stored = new Map<string, StoredMockup>();

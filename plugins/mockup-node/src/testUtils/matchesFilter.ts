@@ -11,5 +11,8 @@ export function matchesFilter(mockup: Mockup, filter: MockupFilter): boolean {
   if ('not' in filter) {
     return !matchesFilter(mockup, filter.not);
   }
+  if ('id' in filter) {
+    return filter.id.includes(mockup.id);
+  }
   return filter.owner.includes(mockup.owner);
 }

@@ -13,8 +13,8 @@ import {
 import { InMemoryMockupStore } from './InMemoryMockupStore';
 
 /**
- * Creates a mockup store that keeps everything in memory and behaves as the
- * one of the plugin does.
+ * Creates a mockup store that keeps everything in memory. With valid input it
+ * does what the one of the plugin does.
  *
  * @public
  */

@@ -1,5 +1,8 @@
 import { InputError } from '@backstage/errors';
-import type { MockupWriteCondition } from 'backstage-plugin-mockup-node';
+import {
+  type MockupWriteCondition,
+  PreconditionFailedError,
+} from 'backstage-plugin-mockup-node';
 import type { Request } from 'express';
 
 // RFC 9110, 8.8.3: an entity tag is opaque text in quotes, with W/ before it
@@ -11,6 +14,7 @@ const ENTITY_TAG = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
  * write to go ahead (RFC 9110, 13.1.1).
  *
  * @throws InputError if the header is neither `*` nor a list of entity tags
+ * @throws PreconditionFailedError if no tag in it can ever match
  */
 export function parseIfMatch(req: Request): MockupWriteCondition {
   const header = req.get('If-Match')?.trim();
@@ -30,10 +34,13 @@ export function parseIfMatch(req: Request): MockupWriteCondition {
     }
     return { isWeak: match[1] !== undefined, revision: match[2] };
   });
-  // Weak tags never match: If-Match compares strongly.
-  return {
-    ifRevisionIn: tags
-      .filter(tag => !tag.isWeak)
-      .map(({ revision }) => revision),
-  };
+  // If-Match compares strongly, and by that a weak tag never matches. The
+  // plugin sends none: a proxy that compresses answers makes tags weak.
+  const strong = tags.filter(tag => !tag.isWeak);
+  if (strong.length === 0) {
+    throw new PreconditionFailedError(
+      'The If-Match header has only weak entity tags, which never match',
+    );
+  }
+  return { ifRevisionIn: strong.map(({ revision }) => revision) };
 }

@@ -1,0 +1,78 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import createKnex, { type Knex } from 'knex';
+import { withMappedErrors } from './errors';
+
+const databases = createTestDatabases();
+const logger = mockServices.logger.mock();
+
+const UNAVAILABLE = {
+  name: 'ServiceUnavailableError',
+  message:
+    'The database of the mockup plugin cannot be reached, try again later',
+};
+
+async function queryAt(connection: Knex.PgConnectionConfig) {
+  const knex = createKnex({
+    client: 'pg',
+    connection,
+    pool: { min: 0, max: 1, acquireTimeoutMillis: 2_000 },
+    log: { warn() {}, error() {} },
+  });
+  try {
+    await withMappedErrors(logger, () => knex.raw('select 1'));
+  } finally {
+    await knex.destroy();
+  }
+}
+
+describe('errors of a database that cannot be reached', () => {
+  it('become 503 where its host has no address', async () => {
+    await expect(queryAt({ host: 'no.such.host.invalid' })).rejects.toEqual(
+      expect.objectContaining(UNAVAILABLE),
+    );
+  });
+
+  it('become 503 where nothing listens', async () => {
+    await expect(queryAt({ host: '127.0.0.1', port: 1 })).rejects.toEqual(
+      expect.objectContaining(UNAVAILABLE),
+    );
+  });
+});
+
+describe.each(databases.eachSupportedId())('errors of %s', id => {
+  it('become 503 while it takes no writes, as after a failover', async () => {
+    const knex = await databases.init(id);
+    await knex.schema.createTable('t', table => table.integer('n'));
+    const write = () =>
+      knex.transaction(async transaction => {
+        await transaction.raw('set transaction read only');
+        await transaction('t').insert({ n: 1 });
+      });
+    await expect(withMappedErrors(logger, write)).rejects.toEqual(
+      expect.objectContaining(UNAVAILABLE),
+    );
+  });
+
+  it('become 503 while the pool has no connection to give', async () => {
+    const knex = await databases.init(id);
+    const small = createKnex({
+      client: 'pg',
+      connection: knex.client.config.connection,
+      pool: { min: 0, max: 1, acquireTimeoutMillis: 100 },
+    });
+    await small.transaction(async () => {
+      await expect(
+        withMappedErrors(logger, () => small.raw('select 1')),
+      ).rejects.toEqual(expect.objectContaining(UNAVAILABLE));
+    });
+    await small.destroy();
+  });
+
+  it('of our own making stay what they are', async () => {
+    const knex = await databases.init(id);
+    await expect(
+      withMappedErrors(logger, () => knex.raw('select nonsense')),
+    ).rejects.toMatchObject({ code: '42703' });
+  });
+});
