@@ -9,12 +9,12 @@ import {
   rmSync,
   writeFileSync,
 } from 'fs';
-import { AddressInfo, createServer } from 'net';
 import { tmpdir } from 'os';
 import { join } from 'path';
 import { setTimeout as delay } from 'timers/promises';
 import { targetPaths } from '@backstage/cli-common';
 import { answersOk } from '../health';
+import { freePort } from '../port';
 
 const PATIENCE_MS = 15_000;
 
@@ -102,15 +102,6 @@ export class Clone {
     await this.isQuiet();
     rmSync(this.folder, { recursive: true, force: true });
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, 'localhost');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 function outputUntil(child: ChildProcess, text: string): Promise<string> {

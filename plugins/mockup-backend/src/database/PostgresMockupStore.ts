@@ -212,11 +212,12 @@ export class PostgresMockupStore implements MockupStore {
       return undefined;
     }
     const { limit, offset } = parseInput(paginationSchema, options, 'query');
-    const totalItems = await this.#countVersions(mockupId);
-    if (totalItems === 0) {
-      return (await this.#exists(mockupId))
-        ? { items: [], totalItems }
-        : undefined;
+    const mockup = await this.#queryOne<{ versions: number }>(
+      statements.COUNT_VERSIONS,
+      { mockupId },
+    );
+    if (!mockup) {
+      return undefined;
     }
     const rows = await this.#query<VersionRow>(statements.SELECT_VERSIONS, {
       mockupId,
@@ -224,7 +225,7 @@ export class PostgresMockupStore implements MockupStore {
       offset,
       maxBytes: MOCKUP_LIMITS.layoutBytes,
     });
-    return { items: rows.map(toVersion), totalItems };
+    return { items: rows.map(toVersion), totalItems: mockup.versions };
   }
 
   async getVersion(
@@ -266,14 +267,6 @@ export class PostgresMockupStore implements MockupStore {
       );
     }
     return undefined;
-  }
-
-  async #countVersions(mockupId: string): Promise<number> {
-    const [row] = await this.#query<{ count: number }>(
-      statements.COUNT_VERSIONS,
-      { mockupId },
-    );
-    return row.count;
   }
 
   async #exists(id: string): Promise<boolean> {

@@ -112,9 +112,14 @@ export const SELECT_VERSIONS = `
    where page.bytes <= :maxBytes
    order by mockup_versions.created_at desc`;
 
-/** Bindings: `mockupId`. */
+/** Counts the versions of a mockup, if there is one. Bindings: `mockupId`. */
 export const COUNT_VERSIONS = `
-  select count(*)::int from mockup_versions where mockup_id = :mockupId`;
+  select (
+           select count(*)::int from mockup_versions
+            where mockup_id = mockups.id
+         ) as versions
+    from mockups
+   where id = :mockupId`;
 
 /** Bindings: `mockupId`, `versionId`. */
 export const SELECT_VERSION = `

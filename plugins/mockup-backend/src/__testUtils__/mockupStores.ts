@@ -1,0 +1,45 @@
+import {
+  mockServices,
+  type TestDatabaseId,
+  type TestDatabases,
+} from '@backstage/backend-test-utils';
+import type { MockupStore } from 'backstage-plugin-mockup-node';
+import { mockupStoreServiceMock } from 'backstage-plugin-mockup-node/testUtils';
+import type { Knex } from 'knex';
+import { PostgresMockupStore } from '../database/PostgresMockupStore';
+
+/**
+ * Every implementation of the mockup store, by name, with a way to get an empty
+ * one. They have one contract: other plugins test against the one in memory, so
+ * that it has to do what the real one does.
+ */
+export function mockupStores(
+  databases: TestDatabases,
+): [string, () => Promise<MockupStore>][] {
+  return [
+    ...databases
+      .eachSupportedId()
+      .map(([id]): [string, () => Promise<MockupStore>] => [
+        id,
+        emptyStoreOn(databases, id),
+      ]),
+    ['in memory', async () => mockupStoreServiceMock()],
+  ];
+}
+
+function emptyStoreOn(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+): () => Promise<MockupStore> {
+  let opened: Promise<Knex> | undefined;
+  return async () => {
+    opened ??= databases.init(id);
+    const knex = await opened;
+    const store = await PostgresMockupStore.create({
+      database: mockServices.database({ knex }),
+      logger: mockServices.logger.mock(),
+    });
+    await knex('mockups').delete();
+    return store;
+  };
+}

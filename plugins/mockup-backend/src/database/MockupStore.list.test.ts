@@ -1,0 +1,167 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { MockupFilter, MockupStore } from 'backstage-plugin-mockup-node';
+import { mockupStores } from '../__testUtils__/mockupStores';
+import { ALICE, BOB, UNKNOWN_ID } from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases();
+
+describe.each(mockupStores(databases))(
+  'lists of a mockup store on %s',
+  (_name, createStore) => {
+    let store: MockupStore;
+
+    beforeEach(async () => {
+      store = await createStore();
+    });
+
+    async function createMockups(...names: string[]) {
+      const created = [];
+      for (const name of names) {
+        const { mockup } = await store.create({ name }, { owner: ALICE });
+        created.push(mockup);
+      }
+      return created;
+    }
+
+    const namesOf = (page: { items: { name: string }[] }) =>
+      page.items.map(({ name }) => name);
+
+    it('is empty while there is nothing', async () => {
+      await expect(store.list()).resolves.toEqual({ items: [], totalItems: 0 });
+    });
+
+    it('returns the most recently changed mockup first', async () => {
+      const [first] = await createMockups('first', 'second', 'third');
+      await store.update(first.id, { description: 'changed' });
+      expect(namesOf(await store.list())).toEqual(['first', 'third', 'second']);
+    });
+
+    it('moves a mockup to the front when a version of it is saved', async () => {
+      const [first] = await createMockups('first', 'second');
+      await store.saveVersion(
+        first.id,
+        { layoutData: [] },
+        { createdBy: ALICE },
+      );
+      expect(namesOf(await store.list())).toEqual(['first', 'second']);
+    });
+
+    it('returns only the mockups of an owner', async () => {
+      await createMockups('hers');
+      await store.create({ name: 'his' }, { owner: BOB });
+      const page = await store.list({ owner: BOB });
+      expect(namesOf(page)).toEqual(['his']);
+      expect(page.totalItems).toBe(1);
+    });
+
+    it.each([
+      ['name,asc', ['a', 'b', 'c']],
+      ['name,desc', ['c', 'b', 'a']],
+      ['createdAt,asc', ['b', 'c', 'a']],
+      ['createdAt,desc', ['a', 'c', 'b']],
+      ['updatedAt,asc', ['c', 'a', 'b']],
+      ['updatedAt,desc', ['b', 'a', 'c']],
+    ] as const)('orders by %s', async (orderBy, expected) => {
+      const [b] = await createMockups('b', 'c', 'a');
+      await store.update(b.id, { description: 'changed last' });
+      expect(namesOf(await store.list({ orderBy }))).toEqual(expected);
+    });
+
+    it('finds text in names and descriptions in any case', async () => {
+      await createMockups('Checkout', 'Basket');
+      await store.create(
+        { name: 'x', description: 'before the CHECKOUT' },
+        { owner: ALICE },
+      );
+      const page = await store.list({ search: 'checkOut' });
+      expect(namesOf(page).sort()).toEqual(['Checkout', 'x']);
+    });
+
+    it.each(['%', '_', '\\', "'"])(
+      'takes %j in a search for itself',
+      async character => {
+        await createMockups('plain', `with ${character} in it`);
+        const page = await store.list({ search: character });
+        expect(namesOf(page)).toEqual([`with ${character} in it`]);
+      },
+    );
+
+    it('pages without losing or repeating a mockup', async () => {
+      await createMockups('a', 'b', 'c', 'd', 'e');
+      const pages = await Promise.all(
+        [0, 2, 4, 6].map(offset =>
+          store.list({ orderBy: 'name,asc', limit: 2, offset }),
+        ),
+      );
+      expect(pages.map(namesOf)).toEqual([['a', 'b'], ['c', 'd'], ['e'], []]);
+      expect(pages.map(page => page.totalItems)).toEqual([5, 5, 5, 5]);
+    });
+
+    it('applies a filter of nested conditions', async () => {
+      await createMockups('hers');
+      await store.create({ name: 'his' }, { owner: BOB });
+      await store.create({ name: 'theirs' }, { owner: 'user:default/carol' });
+
+      const filtered = (filter: Parameters<MockupStore['list']>[0]) =>
+        store.list({ orderBy: 'name,asc', ...filter }).then(namesOf);
+
+      await expect(
+        filtered({ filter: { not: { owner: [BOB] } } }),
+      ).resolves.toEqual(['hers', 'theirs']);
+      await expect(
+        filtered({
+          filter: { anyOf: [{ owner: [ALICE] }, { owner: [BOB] }] },
+        }),
+      ).resolves.toEqual(['hers', 'his']);
+      await expect(
+        filtered({
+          filter: {
+            allOf: [{ owner: [ALICE, BOB] }, { not: { owner: [ALICE] } }],
+          },
+        }),
+      ).resolves.toEqual(['his']);
+      await expect(filtered({ filter: { owner: [] } })).resolves.toEqual([]);
+      const { items } = await store.list({ orderBy: 'name,asc' });
+      const ids = ['no-uuid', items[0].id, items[2].id, UNKNOWN_ID];
+      await expect(filtered({ filter: { id: ids } })).resolves.toEqual([
+        'hers',
+        'theirs',
+      ]);
+      await expect(filtered({ filter: { id: [] } })).resolves.toEqual([]);
+      await expect(
+        filtered({ owner: ALICE, filter: { owner: [BOB] } }),
+      ).resolves.toEqual([]);
+    });
+
+    it('lets an empty alternative match nothing, and an empty conjunction everything', async () => {
+      await createMockups('x');
+      // No policy can say so, but a rule of one's own can.
+      const none = [] as unknown as [MockupFilter];
+      const countOf = async (filter: MockupFilter) =>
+        (await store.list({ filter })).totalItems;
+      await expect(countOf({ anyOf: none })).resolves.toBe(0);
+      await expect(countOf({ not: { anyOf: none } })).resolves.toBe(1);
+      await expect(countOf({ allOf: none })).resolves.toBe(1);
+      await expect(countOf({ not: { allOf: none } })).resolves.toBe(0);
+    });
+
+    it('finds a text by what it was changed to', async () => {
+      const [{ id }] = await createMockups('before');
+      await store.update(id, { name: 'after', description: 'described' });
+      await expect(store.list({ search: 'befor' })).resolves.toMatchObject({
+        totalItems: 0,
+      });
+      for (const search of ['aft', 'descri']) {
+        await expect(store.list({ search })).resolves.toMatchObject({
+          totalItems: 1,
+        });
+      }
+    });
+
+    it('refuses a limit out of bounds', async () => {
+      await expect(store.list({ limit: 501 })).rejects.toThrow(
+        'limit must be an integer from 1 to 500, got 501',
+      );
+    });
+  },
+);

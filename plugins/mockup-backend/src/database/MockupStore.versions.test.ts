@@ -1,0 +1,140 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { MockupStore } from 'backstage-plugin-mockup-node';
+import { mockupStores } from '../__testUtils__/mockupStores';
+import {
+  ALICE,
+  BOB,
+  item,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases();
+
+describe.each(mockupStores(databases))(
+  'versions in a mockup store on %s',
+  (_name, createStore) => {
+    let store: MockupStore;
+
+    beforeEach(async () => {
+      store = await createStore();
+    });
+
+    async function createMockups(...names: string[]) {
+      const created = [];
+      for (const name of names) {
+        const { mockup } = await store.create({ name }, { owner: ALICE });
+        created.push(mockup);
+      }
+      return created;
+    }
+
+    it('come back as they were saved', async () => {
+      const [{ id }] = await createMockups('x');
+      const saved = await store.saveVersion(
+        id,
+        { layoutData: [item()], versionTag: 'first' },
+        { createdBy: BOB },
+      );
+      expect(saved?.version).toEqual({
+        id: expect.any(String),
+        mockupId: id,
+        versionTag: 'first',
+        layoutData: [item()],
+        createdBy: BOB,
+        createdAt: expect.any(String),
+      });
+      const { version } = saved!;
+      await expect(store.getVersion(id, version.id)).resolves.toEqual(version);
+      await expect(store.getLatestVersion(id)).resolves.toEqual(version);
+      await expect(store.listVersions(id)).resolves.toEqual({
+        items: [version],
+        totalItems: 1,
+      });
+    });
+
+    it('leave out a tag that was not given', async () => {
+      const [{ id }] = await createMockups('x');
+      await store.saveVersion(id, { layoutData: [] }, { createdBy: ALICE });
+      const version = await store.getLatestVersion(id);
+      expect(version).not.toHaveProperty('versionTag');
+    });
+
+    it('saved at once have a definite order, in which the last is the latest', async () => {
+      const [{ id }] = await createMockups('x');
+      const saved = await Promise.all(
+        Array.from({ length: 50 }, (_, n) =>
+          store.saveVersion(
+            id,
+            { layoutData: [], versionTag: `v${n}` },
+            { createdBy: ALICE },
+          ),
+        ),
+      );
+      expect(new Set(saved.map(each => each?.revision)).size).toBe(50);
+
+      const first = await store.listVersions(id, { limit: 500 });
+      const second = await store.listVersions(id, { limit: 500 });
+      expect(first?.items).toEqual(second?.items);
+      expect(first?.totalItems).toBe(50);
+
+      const newestFirst = saved
+        .sort((a, b) => Number(b!.revision) - Number(a!.revision))
+        .map(each => each!.version.id);
+      expect(first?.items.map(version => version.id)).toEqual(newestFirst);
+      const latest = await store.getLatestVersion(id);
+      expect(latest?.id).toBe(newestFirst[0]);
+    });
+
+    it('are listed newest first, a page at a time', async () => {
+      const [{ id }] = await createMockups('x');
+      for (const versionTag of ['a', 'b', 'c']) {
+        await store.saveVersion(
+          id,
+          { layoutData: [], versionTag },
+          { createdBy: ALICE },
+        );
+      }
+      const tagsOf = async (offset: number) => {
+        const page = await store.listVersions(id, { limit: 2, offset });
+        expect(page?.totalItems).toBe(3);
+        return page?.items.map(({ versionTag }) => versionTag);
+      };
+      await expect(tagsOf(0)).resolves.toEqual(['c', 'b']);
+      await expect(tagsOf(2)).resolves.toEqual(['a']);
+      await expect(tagsOf(4)).resolves.toEqual([]);
+    });
+
+    it('are an empty list for a mockup without any', async () => {
+      const [{ id }] = await createMockups('x');
+      await expect(store.listVersions(id)).resolves.toEqual({
+        items: [],
+        totalItems: 0,
+      });
+    });
+
+    it('are nothing for a mockup that does not exist', async () => {
+      const options = { createdBy: ALICE };
+      for (const id of [UNKNOWN_ID, 'no-uuid']) {
+        await expect(store.listVersions(id)).resolves.toBeUndefined();
+        await expect(store.getLatestVersion(id)).resolves.toBeUndefined();
+        await expect(
+          store.saveVersion(id, { layoutData: [] }, options),
+        ).resolves.toBeUndefined();
+      }
+    });
+
+    it('are not found under another mockup', async () => {
+      const [one, other] = await createMockups('one', 'other');
+      const saved = await store.saveVersion(
+        one.id,
+        { layoutData: [] },
+        { createdBy: ALICE },
+      );
+      const { id } = saved!.version;
+      await expect(store.getVersion(other.id, id)).resolves.toBeUndefined();
+      await expect(
+        store.getVersion(one.id, 'no-uuid'),
+      ).resolves.toBeUndefined();
+    });
+  },
+);

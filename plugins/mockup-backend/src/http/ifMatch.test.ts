@@ -1,0 +1,117 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { Knex } from 'knex';
+import {
+  type MockupBackend,
+  startMockupBackend,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('If-Match on %s', id => {
+  let knex: Knex;
+  let backend: MockupBackend;
+
+  beforeAll(async () => {
+    knex = await databases.init(id);
+    backend = await startMockupBackend({ knex });
+  });
+
+  beforeEach(() => knex('mockups').delete());
+
+  async function createMockup(body: object = { name: 'Checkout' }) {
+    const response = await backend.alice.post('/mockups', body);
+    expect(response.status).toBe(201);
+    return response;
+  }
+
+  it('lets a write through while the entity tag holds', async () => {
+    const created = await createMockup();
+    const path = `/mockups/${created.body.id}`;
+    const updated = await backend.alice
+      .patch(path, { name: 'y' })
+      .set('If-Match', created.get('ETag')!);
+    expect(updated.status).toBe(200);
+    const saved = await backend.alice
+      .post(`${path}/versions`, { layoutData: [] })
+      .set('If-Match', `"1", ${updated.get('ETag')}`);
+    expect(saved.status).toBe(201);
+    // The tag of a saved version is the one that the mockup has from now on.
+    const deleted = await backend.alice
+      .delete(path)
+      .set('If-Match', saved.get('ETag')!);
+    expect(deleted.status).toBe(204);
+  });
+
+  it('answers 412 to every write once the mockup has changed', async () => {
+    const created = await createMockup();
+    const path = `/mockups/${created.body.id}`;
+    await backend.bob.patch(path, { name: 'by somebody else' });
+    const stale = created.get('ETag')!;
+
+    const responses = [
+      await backend.alice.patch(path, { name: 'y' }).set('If-Match', stale),
+      await backend.alice
+        .post(`${path}/versions`, { layoutData: [] })
+        .set('If-Match', stale),
+      await backend.alice.delete(path).set('If-Match', stale),
+    ];
+    for (const response of responses) {
+      expect(response.status).toBe(412);
+      expect(response.body.error.name).toBe('PreconditionFailedError');
+    }
+    const { body } = await backend.alice.get(path);
+    expect(body).toMatchObject({
+      name: 'by somebody else',
+      latestVersion: null,
+    });
+  });
+
+  it('compares strongly: a weak tag never matches', async () => {
+    const created = await createMockup();
+    const response = await backend.alice
+      .patch(`/mockups/${created.body.id}`, { name: 'y' })
+      .set('If-Match', `W/${created.get('ETag')}`);
+    expect(response.status).toBe(412);
+  });
+
+  it('with * lets a write through whenever there is a mockup', async () => {
+    const { body: mockup } = await createMockup();
+    const there = await backend.alice
+      .patch(`/mockups/${mockup.id}`, { name: 'y' })
+      .set('If-Match', '*');
+    expect(there.status).toBe(200);
+    const missing = await backend.alice
+      .patch(`/mockups/${UNKNOWN_ID}`, { name: 'y' })
+      .set('If-Match', '*');
+    expect(missing.status).toBe(404);
+  });
+
+  it.each(['1', '"1', '"1" "2"', ',', 'W/1'])(
+    'of %j is refused with 400',
+    async header => {
+      const { body: mockup } = await createMockup();
+      const response = await backend.alice
+        .patch(`/mockups/${mockup.id}`, { name: 'y' })
+        .set('If-Match', header);
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain('If-Match');
+    },
+  );
+
+  it('lets exactly one of two racing writers through', async () => {
+    const created = await createMockup();
+    const path = `/mockups/${created.body.id}`;
+    const responses = await Promise.all([
+      backend.alice
+        .patch(path, { name: 'hers' })
+        .set('If-Match', created.get('ETag')!),
+      backend.bob
+        .post(`${path}/versions`, { layoutData: [] })
+        .set('If-Match', created.get('ETag')!),
+    ]);
+    const statuses = responses.map(({ status }) => status);
+    expect(statuses.filter(status => status < 300)).toHaveLength(1);
+    expect(statuses.filter(status => status === 412)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,127 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { Knex } from 'knex';
+import {
+  ALICE,
+  BOB,
+  type MockupBackend,
+  startMockupBackend,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('GET /mockups on %s', id => {
+  let knex: Knex;
+  let backend: MockupBackend;
+
+  beforeAll(async () => {
+    knex = await databases.init(id);
+    backend = await startMockupBackend({ knex });
+  });
+
+  beforeEach(() => knex('mockups').delete());
+
+  async function createMockup(body: object = { name: 'Checkout' }) {
+    const response = await backend.alice.post('/mockups', body);
+    expect(response.status).toBe(201);
+    return response;
+  }
+
+  it('answers a bare array, empty while there is nothing', async () => {
+    const response = await backend.alice.get('/mockups');
+    expect(response.status).toBe(200);
+    expect(response.body).toEqual([]);
+    expect(response.get('X-Total-Count')).toBe('0');
+    expect(response.get('Link')).toBeUndefined();
+  });
+
+  it('lists the most recently changed mockup first', async () => {
+    const { body: first } = await createMockup({ name: 'first' });
+    const { body: second } = await createMockup({ name: 'second' });
+    await backend.alice.post(`/mockups/${first.id}/versions`, {
+      layoutData: [],
+    });
+    const { body } = await backend.alice.get('/mockups');
+    expect(body).toEqual([{ ...first, updatedAt: expect.any(String) }, second]);
+  });
+
+  it('leads through all pages by its Link header', async () => {
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      await createMockup({ name });
+    }
+    const names: string[] = [];
+    let path = '/mockups?orderBy=name,asc&limit=2';
+    for (let pages = 1; path; pages++) {
+      expect(pages).toBeLessThanOrEqual(3);
+      const response = await backend.alice.get(path);
+      expect(response.get('X-Total-Count')).toBe('5');
+      names.push(...response.body.map((each: { name: string }) => each.name));
+      const next = /^<\/api\/mockup(.*)>; rel="next"$/.exec(
+        response.get('Link') ?? '',
+      );
+      path = next?.[1] ?? '';
+    }
+    expect(names).toEqual(['a', 'b', 'c', 'd', 'e']);
+  });
+
+  it('filters by owner, and by text in any case', async () => {
+    await createMockup({ name: 'Checkout' });
+    await backend.bob.post('/mockups', { name: 'Basket' });
+    await backend.bob.post('/mockups', {
+      name: 'x',
+      description: 'before checkout',
+    });
+    const namesAt = async (query: string) => {
+      const { body } = await backend.alice.get(
+        `/mockups?orderBy=name,asc&${query}`,
+      );
+      return body.map((each: { name: string }) => each.name);
+    };
+    await expect(namesAt(`owner=${BOB}`)).resolves.toEqual(['Basket', 'x']);
+    await expect(namesAt('search=CHECKOUT')).resolves.toEqual([
+      'Checkout',
+      'x',
+    ]);
+    await expect(namesAt(`search=checkout&owner=${BOB}`)).resolves.toEqual([
+      'x',
+    ]);
+    await expect(namesAt('owner=user:default/nobody')).resolves.toEqual([]);
+  });
+
+  it('returns 100 mockups unless asked for another number', async () => {
+    await knex('mockups').insert(
+      Array.from({ length: 501 }, (_, n) => ({ name: `${n}`, owner: ALICE })),
+    );
+    const byDefault = await backend.alice.get('/mockups');
+    expect(byDefault.body).toHaveLength(100);
+    const most = await backend.alice.get('/mockups?limit=500');
+    expect(most.body).toHaveLength(500);
+    expect(most.get('X-Total-Count')).toBe('501');
+    expect(most.get('Link')).toBe(
+      '</api/mockup/mockups?limit=500&offset=500>; rel="next"',
+    );
+  });
+
+  it.each([
+    ['limit=0', 'limit must be an integer from 1 to 500, got 0'],
+    ['limit=501', 'limit must be an integer from 1 to 500, got 501'],
+    ['limit=-1', 'limit must be an integer from 1 to 500, got "-1"'],
+    ['limit=1e1', 'limit must be an integer from 1 to 500, got "1e1"'],
+    ['limit=', 'limit must be an integer from 1 to 500, got ""'],
+    ['limit=1&limit=2', 'limit must be an integer from 1 to 500, got a list'],
+    ['offset=-1', 'offset must be an integer >= 0, got "-1"'],
+    ['offset=99999999999999999999', 'offset must be an integer >= 0'],
+    ['orderBy=owner,asc', 'orderBy must be one of name,asc | name,desc'],
+    ['orderBy=name', 'orderBy must be one of'],
+    ['owner=bob', 'owner must be a user reference of the form user:'],
+    ['owner=group:default/a', 'owner must be a user reference'],
+    ['owner=user:bob', 'owner must be a user reference'],
+    ['owner=', 'owner must be a user reference'],
+    ['owner[a]=b', 'owner must be a user reference'],
+    ['search=%00', 'search must be a text to look for without NUL'],
+    ['name=x', 'unknown field "name"'],
+  ])('refuses ?%s with 400', async (query, message) => {
+    const response = await backend.alice.get(`/mockups?${query}`);
+    expect(response.status).toBe(400);
+    expect(response.body.error.message).toContain(message);
+  });
+});

@@ -1,0 +1,123 @@
+import { createServiceFactory } from '@backstage/backend-plugin-api';
+import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
+import { mockServices } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  type MockupBackend,
+  startMockupBackend,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('operations on %s', id => {
+  let backend: MockupBackend;
+
+  const auditor = mockServices.auditor.mock();
+  const count = { add: jest.fn() };
+  const duration = { record: jest.fn() };
+  const success = jest.fn();
+  const fail = jest.fn();
+
+  beforeAll(async () => {
+    backend = await startMockupBackend({
+      knex: await databases.init(id),
+      features: [
+        auditor.factory,
+        createServiceFactory({
+          service: metricsServiceRef,
+          deps: {},
+          factory: () =>
+            ({
+              createCounter: () => count,
+              createHistogram: () => duration,
+            } as unknown as typeof metricsServiceRef.T),
+        }),
+      ],
+    });
+  });
+
+  beforeEach(() => {
+    jest.clearAllMocks();
+    auditor.createEvent.mockResolvedValue({ success, fail });
+  });
+
+  it('audits every write, by user, mockup and outcome', async () => {
+    const { body } = await backend.alice.post('/mockups', { name: 'x' });
+    const path = `/mockups/${body.id}`;
+    const saved = await backend.alice.post(`${path}/versions`, {
+      layoutData: [],
+    });
+    await backend.alice.patch(path, { name: 'y' });
+    await backend.alice.delete(path);
+
+    expect(auditor.createEvent.mock.calls.map(([event]) => event)).toEqual([
+      expect.objectContaining({
+        eventId: 'create-mockup',
+        meta: {},
+        // Below that Backstage logs nothing by default.
+        severityLevel: 'medium',
+      }),
+      expect.objectContaining({
+        eventId: 'save-version',
+        meta: { id: body.id },
+      }),
+      expect.objectContaining({
+        eventId: 'update-mockup',
+        meta: { id: body.id },
+      }),
+      expect.objectContaining({
+        eventId: 'delete-mockup',
+        meta: { id: body.id },
+      }),
+    ]);
+    expect(success.mock.calls).toEqual([
+      [{ meta: { id: body.id } }],
+      [{ meta: { vid: saved.body.id } }],
+      [undefined],
+      [undefined],
+    ]);
+    expect(fail).not.toHaveBeenCalled();
+  });
+
+  it('closes the audit event of every write that fails', async () => {
+    await backend.alice.post('/mockups', { name: '' });
+    await backend.alice.patch(`/mockups/${UNKNOWN_ID}`, { name: 'x' });
+    await backend.service.post('/mockups', { name: 'x' });
+
+    expect(auditor.createEvent).toHaveBeenCalledTimes(3);
+    expect(success).not.toHaveBeenCalled();
+    expect(fail.mock.calls.map(([{ error }]) => error.name)).toEqual([
+      'InputError',
+      'NotFoundError',
+      'NotAllowedError',
+    ]);
+  });
+
+  it('does not audit reads', async () => {
+    await backend.alice.get('/mockups');
+    expect(auditor.createEvent).not.toHaveBeenCalled();
+  });
+
+  it('counts and times operations by outcome', async () => {
+    const created = await backend.alice.post('/mockups', { name: 'x' });
+    const path = `/mockups/${created.body.id}`;
+    await backend.alice.post('/mockups', {});
+    await backend.alice.get(`/mockups/${UNKNOWN_ID}`);
+    await backend.alice.patch(path, { name: 'y' }).set('If-Match', '"1"');
+    await backend.service.delete(path);
+
+    expect(count.add.mock.calls).toEqual([
+      [1, { operation: 'create-mockup', outcome: 'success' }],
+      [1, { operation: 'create-mockup', outcome: 'invalid' }],
+      [1, { operation: 'get-mockup', outcome: 'not_found' }],
+      [1, { operation: 'update-mockup', outcome: 'conflict' }],
+      [1, { operation: 'delete-mockup', outcome: 'denied' }],
+    ]);
+    expect(duration.record).toHaveBeenCalledTimes(5);
+    expect(duration.record).toHaveBeenLastCalledWith(expect.any(Number), {
+      operation: 'delete-mockup',
+      outcome: 'denied',
+    });
+  });
+});

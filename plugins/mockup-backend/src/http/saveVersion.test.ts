@@ -1,0 +1,268 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { versionSchema } from 'backstage-plugin-mockup-common';
+import type { Knex } from 'knex';
+import {
+  BOB,
+  item,
+  type MockupBackend,
+  startMockupBackend,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())(
+  'POST /mockups/:id/versions on %s',
+  id => {
+    let knex: Knex;
+    let backend: MockupBackend;
+    let mockupId: string;
+    let path: string;
+
+    beforeAll(async () => {
+      knex = await databases.init(id);
+      backend = await startMockupBackend({ knex });
+    });
+
+    beforeEach(async () => {
+      await knex('mockups').delete();
+      const { body } = await backend.alice.post('/mockups', { name: 'x' });
+      mockupId = body.id;
+      path = `/mockups/${mockupId}/versions`;
+    });
+
+    it('answers 201 with the version, its address and an entity tag', async () => {
+      const response = await backend.bob.post(path, {
+        layoutData: [item()],
+        versionTag: 'first',
+      });
+      expect(response.status).toBe(201);
+      expect(response.body).toEqual({
+        id: expect.any(String),
+        mockupId,
+        versionTag: 'first',
+        layoutData: [item()],
+        createdBy: BOB,
+        createdAt: expect.any(String),
+      });
+      expect(versionSchema.parse(response.body)).toEqual(response.body);
+      expect(response.get('Location')).toBe(
+        `/api/mockup${path}/${response.body.id}`,
+      );
+      const mockup = await backend.alice.get(`/mockups/${mockupId}`);
+      expect(mockup.get('ETag')).toBe(response.get('ETag'));
+      expect(mockup.body.updatedAt).toBe(response.body.createdAt);
+    });
+
+    it('leaves out a tag that was not given', async () => {
+      const { body } = await backend.alice.post(path, { layoutData: [] });
+      expect(body).not.toHaveProperty('versionTag');
+    });
+
+    it.each([
+      ['an empty layout', { layoutData: [] }],
+      ['an empty tag', { layoutData: [], versionTag: '' }],
+      [
+        'a tag of 50 characters',
+        { layoutData: [], versionTag: 't'.repeat(50) },
+      ],
+      ['items at the lower bounds', { layoutData: [item({ w: 1, h: 1 })] }],
+      [
+        'integers up to 2^53 - 1',
+        { layoutData: [item({ x: 2 ** 53 - 1, h: 2 ** 53 - 1 })] },
+      ],
+      ['props without anything', { layoutData: [item({ props: {} })] }],
+      [
+        'the fields by which react-grid-layout constrains an item',
+        {
+          layoutData: [
+            item({
+              minW: 1,
+              maxW: 4,
+              minH: 0,
+              maxH: 9,
+              static: true,
+              isDraggable: false,
+              isResizable: true,
+              isBounded: false,
+              resizeHandles: ['se', 'n'],
+            }),
+          ],
+        },
+      ],
+      [
+        '1000 items',
+        {
+          layoutData: Array.from({ length: 1000 }, (_, n) =>
+            item({ i: `${n}` }),
+          ),
+        },
+      ],
+    ])('keeps %s as it is', async (_what, body) => {
+      const saved = await backend.alice.post(path, body);
+      expect(saved.status).toBe(201);
+      expect(saved.body).toMatchObject(body);
+      const read = await backend.alice.get(`${path}/${saved.body.id}`);
+      expect(read.body).toEqual(saved.body);
+    });
+
+    it('keeps props exactly as they came', async () => {
+      const props = JSON.parse(
+        '{"__proto__":{"a":1},"constructor":null,"":[[],{}],"π":"😀\\u0001\\\\",' +
+          '"n":[0,-1.5,1e300,5e-324,123456789012345680000],"t":true,"a":"b"}',
+      );
+      const saved = await backend.alice.post(path, {
+        layoutData: [item({ props })],
+      });
+      expect(saved.status).toBe(201);
+      const { body } = await backend.alice.get(`${path}/${saved.body.id}`);
+      expect(body.layoutData[0].props).toEqual(props);
+      expect(Object.keys(body.layoutData[0].props).sort()).toEqual(
+        Object.keys(props).sort(),
+      );
+    });
+
+    it('drops what react-grid-layout keeps of a drag in progress', async () => {
+      const { body } = await backend.alice.post(path, {
+        layoutData: [item({ moved: false, placeholder: { any: 'thing' } })],
+      });
+      expect(body.layoutData).toEqual([item()]);
+    });
+
+    it.each([
+      [{}, 'layoutData is missing, expected a list of layout items'],
+      [{ layoutData: {} }, 'layoutData must be a list of layout items'],
+      [{ layoutData: null }, 'layoutData must be a list of layout items'],
+      [{ layoutData: ['x'] }, 'layoutData[0] must be a layout item, got "x"'],
+      [
+        { layoutData: [], versionTag: 't'.repeat(51) },
+        'versionTag must be a string of at most 50 characters',
+      ],
+      [{ layoutData: [], versionTag: null }, 'versionTag must be a string'],
+      [{ layoutData: [], createdBy: BOB }, 'unknown field "createdBy"'],
+      [
+        { layoutData: [item(), item({ i: 'other' }), item()] },
+        'layoutData[2].i must be unique within its layout, got "buy"',
+      ],
+      [
+        {
+          layoutData: Array.from({ length: 1001 }, (_, n) =>
+            item({ i: `${n}` }),
+          ),
+        },
+        'layoutData must be a list of at most 1000 layout items',
+      ],
+    ])('refuses a body %# with 400', async (body, message) => {
+      const response = await backend.alice.post(path, body);
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(message);
+      await expect(knex('mockup_versions')).resolves.toEqual([]);
+    });
+
+    it.each([
+      [{ i: undefined }, 'i is missing, expected a string'],
+      [{ i: 1 }, 'i must be a string that names the item, got 1'],
+      [{ i: 'a\0' }, 'i must be a string that names the item without NUL'],
+      [{ x: -1 }, 'x must be an integer >= 0, got -1'],
+      [{ x: 0.5 }, 'x must be an integer >= 0, got 0.5'],
+      [{ x: '0' }, 'x must be an integer >= 0, got "0"'],
+      [{ x: 2 ** 53 }, 'x must be an integer >= 0, got 9007199254740992'],
+      [{ y: -1 }, 'y must be an integer >= 0, got -1'],
+      [{ w: 0 }, 'w must be an integer >= 1, got 0'],
+      [{ h: 0 }, 'h must be an integer >= 1, got 0'],
+      [{ h: null }, 'h must be an integer >= 1, got null'],
+      [{ component: undefined }, 'component is missing'],
+      [{ component: {} }, 'component must be a string'],
+      [{ props: undefined }, 'props is missing'],
+      [{ props: [] }, 'props must be an object of component properties'],
+      [{ props: null }, 'props must be an object of component properties'],
+      [{ props: { a: ['\0'] } }, 'without NUL characters'],
+      [{ props: { '\0': 1 } }, 'without NUL characters'],
+      [{ props: { a: '\ud800' } }, 'lone surrogates'],
+      [{ props: nested(101) }, 'nested at most 100 deep'],
+      [{ minW: -1 }, 'minW must be an integer >= 0, got -1'],
+      [{ static: 'yes' }, 'static must be true or false, got "yes"'],
+      [{ resizeHandles: ['up'] }, 'resizeHandles[0] must be one of s, w'],
+      [{ resizeHandles: 'se' }, 'resizeHandles must be a list of s, w'],
+      [{ color: 'red' }, 'unknown field "color" in layoutData[0]'],
+    ])('refuses an item with %j with 400', async (overrides, message) => {
+      const response = await backend.alice.post(path, {
+        layoutData: [item(overrides)],
+      });
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(message);
+      await expect(knex('mockup_versions')).resolves.toEqual([]);
+    });
+
+    it('keeps props nested 100 deep', async () => {
+      const { status } = await backend.alice.post(path, {
+        layoutData: [item({ props: nested(100) })],
+      });
+      expect(status).toBe(201);
+    });
+
+    it('refuses a layout whose numbers would take more than 4 MiB to write out', async () => {
+      const response = await backend.alice.post(path, {
+        layoutData: [item({ props: { n: Array(20_000).fill(1e300) } })],
+      });
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(
+        'mockup_versions_layout_size_check',
+      );
+    });
+
+    it('refuses a number that no float can hold', async () => {
+      const response = await backend.alice
+        .post(path)
+        .set('Content-Type', 'application/json')
+        .send(
+          JSON.stringify({ layoutData: [item({ props: { n: 'N' } })] }).replace(
+            '"N"',
+            '1e400',
+          ),
+        );
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain('64-bit float');
+    });
+
+    it('answers 404 where there is no such mockup', async () => {
+      for (const unknown of [UNKNOWN_ID, 'no-uuid']) {
+        const response = await backend.alice.post(
+          `/mockups/${unknown}/versions`,
+          { layoutData: [] },
+        );
+        expect(response.status).toBe(404);
+      }
+    });
+
+    it('gives 50 versions saved at once a definite order', async () => {
+      const responses = await Promise.all(
+        Array.from({ length: 50 }, (_, n) =>
+          backend.alice.post(path, { layoutData: [], versionTag: `v${n}` }),
+        ),
+      );
+      expect(responses.map(({ status }) => status)).toEqual(
+        Array(50).fill(201),
+      );
+      const listed = await backend.alice.get(path);
+      expect(listed.get('X-Total-Count')).toBe('50');
+      const newestFirst = responses
+        .sort((a, b) => tagOf(b) - tagOf(a))
+        .map(({ body }) => body.id);
+      expect(listed.body.map((each: { id: string }) => each.id)).toEqual(
+        newestFirst,
+      );
+      const mockup = await backend.alice.get(`/mockups/${mockupId}`);
+      expect(mockup.body.latestVersion.id).toBe(newestFirst[0]);
+    });
+  },
+);
+
+/** Props whose objects are nested to the given depth. */
+function nested(depth: number): object {
+  return depth === 1 ? {} : { a: nested(depth - 1) };
+}
+
+function tagOf(response: { get(name: 'ETag'): string | undefined }): number {
+  return Number(response.get('ETag')!.slice(1, -1));
+}
