@@ -53,9 +53,48 @@ function writeClaim(home, options) {
   }
 }
 
-/** @param {string} home */
-function dropClaim(home) {
-  fs.rmSync(claimFile(home), { force: true });
+/**
+ * Puts a claim in the place of one whose guard is gone. Of several that try it at
+ * once, at most one succeeds.
+ *
+ * @param {string} home
+ * @param {Claim} stale
+ * @param {{ mark: string, throwAway: boolean }} options
+ * @returns {boolean} false when somebody else was faster
+ */
+function takeOver(home, stale, options) {
+  const aside = path.join(home, `guard.json.${options.mark}.stale`);
+  try {
+    // Moved instead of removed, because only afterwards is it certain what it is.
+    fs.renameSync(claimFile(home), aside);
+  } catch {
+    return false;
+  }
+  try {
+    if (JSON.parse(fs.readFileSync(aside, 'utf8')).mark === stale.mark) {
+      return writeClaim(home, options);
+    }
+    fs.linkSync(aside, claimFile(home));
+    return false;
+  } catch {
+    // Whoever has claimed the home in the meantime finds it in use, by the
+    // server's own lock.
+    return false;
+  } finally {
+    fs.rmSync(aside, { force: true });
+  }
+}
+
+/**
+ * Gives a home free, unless somebody else has taken it over.
+ *
+ * @param {string} home
+ * @param {string} mark - of the guard that claimed it
+ */
+function dropClaim(home, mark) {
+  if (readClaim(home)?.mark === mark) {
+    fs.rmSync(claimFile(home), { force: true });
+  }
 }
 
 /** @param {Claim} claim */
@@ -63,4 +102,4 @@ function isAlive(claim) {
   return isRunning(claim.pid, claim.mark);
 }
 
-module.exports = { readClaim, writeClaim, dropClaim, isAlive };
+module.exports = { readClaim, writeClaim, takeOver, dropClaim, isAlive };

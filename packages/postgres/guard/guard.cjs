@@ -13,6 +13,7 @@ const { Failure } = require('./failure.cjs');
 const home = require('./home.cjs');
 const { chooseLauncher, serverUserOf } = require('./osUser.cjs');
 const { sweep } = require('./orphans.cjs');
+const { stopServer } = require('./processes.cjs');
 const { HOST, startServer } = require('./server.cjs');
 
 // Tells this guard from every other process, see isRunning().
@@ -62,23 +63,27 @@ async function serve(request, directory) {
   const { pid, port } = server;
   const connection = { host: HOST, port, user: SUPERUSER, password };
   await reply({ type: 'ready', connection, pid, dataDirectory: directory });
-  if (!stopping.signal.aborted) {
-    await Promise.race([once(stopping.signal, 'abort'), server.exited]);
+  try {
+    if (!stopping.signal.aborted) {
+      await Promise.race([once(stopping.signal, 'abort'), server.exited]);
+    }
+  } finally {
+    // No other server than its own: somebody else may be starting one here.
+    await stopServer(pid, home.dataOf(directory));
   }
 }
 
 /** @param {import('../src/protocol').StartRequest} request */
 async function run(request) {
-  await sweep();
+  await sweep(mark);
   const directory = request.dataDirectory
     ? await home.claimPersistent(request.dataDirectory, mark)
     : home.createThrowAway(mark);
   try {
     await serve(request, directory);
   } finally {
-    await home.stopServerIn(directory);
     if (request.dataDirectory) {
-      dropClaim(directory);
+      dropClaim(directory, mark);
     } else {
       await home.removeHome(directory);
     }

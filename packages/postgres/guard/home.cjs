@@ -13,7 +13,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { randomBytes } = require('node:crypto');
-const { dropClaim, isAlive, readClaim, writeClaim } = require('./claim.cjs');
+const { isAlive, readClaim, takeOver, writeClaim } = require('./claim.cjs');
 const { Failure } = require('./failure.cjs');
 const { stopServer } = require('./processes.cjs');
 
@@ -54,12 +54,12 @@ async function claimPersistent(directory, mark) {
       return home;
     }
     const holder = readClaim(home);
-    if (!holder || !isAlive(holder)) {
+    if (!holder && writeClaim(home, claim)) {
+      return home;
+    }
+    if (holder && !isAlive(holder) && takeOver(home, holder, claim)) {
       await stopServerIn(home);
-      dropClaim(home);
-      if (writeClaim(home, claim)) {
-        return home;
-      }
+      return home;
     }
   } catch (error) {
     throw unusable(directory, error);
@@ -72,13 +72,26 @@ async function claimPersistent(directory, mark) {
  * @param {unknown} cause
  */
 function unusable(directory, cause) {
-  const { code } = /** @type {NodeJS.ErrnoException} */ (cause);
   return new Failure(
     'DIRECTORY_UNUSABLE',
-    code === 'EEXIST' || code === 'ENOTDIR'
-      ? `${directory} is not a folder`
-      : `${directory} can't be written to by the user ${userName()} (${code})`,
+    `${directory} ${whatIsWrong(cause)}`,
   );
+}
+
+/** @param {unknown} cause */
+function whatIsWrong(cause) {
+  const { code, message } = /** @type {NodeJS.ErrnoException} */ (cause);
+  switch (code) {
+    case 'EEXIST':
+    case 'ENOTDIR':
+      return 'is not a folder';
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+      return `can't be written to by the user ${userName()} (${code})`;
+    default:
+      return `can't be used: ${message}`;
+  }
 }
 
 function userName() {
@@ -134,17 +147,18 @@ async function removeHome(home) {
  */
 function passwordOf(home, serverUser) {
   const file = path.join(home, 'password');
-  if (!fs.existsSync(file)) {
-    if (fs.existsSync(dataOf(home))) {
-      throw new Failure(
-        'DIRECTORY_UNUSABLE',
-        `${file} is missing, and nobody can log in without it: remove ${home} to begin with an empty database`,
-      );
-    }
+  if (!fs.existsSync(dataOf(home))) {
+    // What a start that was killed has left of it may be incomplete.
+    fs.rmSync(file, { force: true });
     const password = randomBytes(24).toString('base64url');
     fs.writeFileSync(file, password, { mode: 0o600 });
     // initdb reads it, and runs as that user.
     fs.chownSync(file, serverUser.uid, serverUser.gid);
+  } else if (!fs.existsSync(file)) {
+    throw new Failure(
+      'DIRECTORY_UNUSABLE',
+      `${file} is missing, and nobody can log in without it: remove ${home} to begin with an empty database`,
+    );
   }
   return { file, password: fs.readFileSync(file, 'utf8') };
 }

@@ -26,15 +26,16 @@ const { dataOf } = require('./home.cjs');
 // there is no such thing, the guard's parent or the next start does it.
 const DIE_WITH_GUARD = ['--pdeathsig', 'INT'];
 
-// Keeps, of all that root may do, the right to reach any file. A clone made by
-// root is usually below /root, where nobody else can read the binaries or write
-// the data. The secure bit makes access(2), with which PostgreSQL looks for its
-// own binaries, honour that right.
+// Keeps, of all that root may do, the right to enter any folder and to read, but
+// not to write. A clone made by root is usually below /root, where nobody else
+// gets through to the binaries and to the data, which is the server's own. The
+// secure bit makes access(2), with which PostgreSQL looks for its own binaries,
+// honour that right.
 const REACH_FILES = [
   '--clear-groups',
-  '--inh-caps=-all,+dac_override',
-  '--ambient-caps=-all,+dac_override',
-  '--bounding-set=-all,+dac_override',
+  '--inh-caps=-all,+dac_read_search',
+  '--ambient-caps=-all,+dac_read_search',
+  '--bounding-set=-all,+dac_read_search',
   '--securebits=+no_setuid_fixup',
 ];
 

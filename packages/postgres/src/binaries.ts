@@ -2,7 +2,8 @@ import { dirname, resolve } from 'path';
 import { PostgresStartError } from './errors';
 import { PostgresVersion } from './types';
 
-const VERSIONS: PostgresVersion[] = [14, 18];
+/** The versions that this package knows. */
+export const VERSIONS: PostgresVersion[] = [14, 18];
 
 function findBinaries(version: PostgresVersion): string | undefined {
   // Aliases in this package's optionalDependencies: npm knows one package per

@@ -6,8 +6,7 @@ import { GuardReply, StartRequest } from './protocol';
 
 /** Forks a guard, in a session of its own so that Ctrl-C does not reach it. */
 export function forkGuard(): ChildProcess {
-  const mark = `guard-${randomBytes(8).toString('hex')}`;
-  return fork(require.resolve('../guard/guard.cjs'), [mark], {
+  return fork(require.resolve('../guard/guard.cjs'), [newMark()], {
     detached: true,
     cwd: '/',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
@@ -15,6 +14,11 @@ export function forkGuard(): ChildProcess {
     execArgv: [],
     env: { ...process.env, NODE_OPTIONS: '' },
   });
+}
+
+/** Tells a process from every other by its command line. */
+function newMark(): string {
+  return `guard-${randomBytes(8).toString('hex')}`;
 }
 
 /** Asks the guard for a server, and waits until it is there or has failed. */
@@ -42,7 +46,7 @@ export async function askGuard(
 /** Does what a guard that was killed can't do any more. */
 export async function reclaim(dataDirectory: string): Promise<void> {
   const script = require.resolve('../guard/reclaim.cjs');
-  const child = spawn(process.execPath, [script, dataDirectory], {
+  const child = spawn(process.execPath, [script, dataDirectory, newMark()], {
     // It finishes its work even when this process ends now.
     detached: true,
     stdio: 'ignore',

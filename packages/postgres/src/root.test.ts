@@ -4,6 +4,7 @@ import { dirname, join } from 'path';
 import { temporaryFolder } from './__fixtures__/temporary';
 import { availableVersions, binariesOf } from './binaries';
 import { askGuard, forkGuard } from './guard';
+import { Client } from 'pg';
 import { Postgres } from './Postgres';
 
 jest.setTimeout(60_000);
@@ -43,6 +44,21 @@ const isRootOnLinux = process.getuid!() === 0 && process.platform === 'linux';
       await new Promise(resolve => {
         guard.once('exit', resolve);
       });
+    },
+  );
+
+  it.each(availableVersions())(
+    'version %s lets no superuser of the database write to files of root',
+    async version => {
+      const postgres = await Postgres.start({ version });
+      const client = new Client(postgres.connection);
+      await client.connect();
+      const file = join(folder(), 'written');
+      await expect(
+        client.query(`copy (select 1) to '${file}'`),
+      ).rejects.toThrow('Permission denied');
+      await client.end();
+      await postgres.stop();
     },
   );
 

@@ -10,6 +10,7 @@ import {
   isGone,
 } from './__fixtures__/processes';
 import { temporaryFolder } from './__fixtures__/temporary';
+import { Client } from 'pg';
 import { Postgres } from './Postgres';
 
 jest.setTimeout(60_000);
@@ -95,5 +96,32 @@ describe('a folder that was given', () => {
     const again = await Postgres.start({ dataDirectory });
     await again.stop();
     expect(existsSync(join(dataDirectory, 'data', 'PG_VERSION'))).toBe(true);
+  });
+
+  it('is taken over by one of several that start at once, orphaned server and all', async () => {
+    const dataDirectory = folder();
+    const orphan = await Postgres.start({ dataDirectory });
+    const gone = { pid: 1, mark: 'guard-that-is-gone', throwAway: false };
+    writeFileSync(join(dataDirectory, 'guard.json'), JSON.stringify(gone));
+
+    const starts = await Promise.allSettled(
+      Array.from({ length: 4 }, () => Postgres.start({ dataDirectory })),
+    );
+    const [winner, ...others] = starts.flatMap(start =>
+      start.status === 'fulfilled' ? [start.value] : [],
+    );
+    expect(others).toEqual([]);
+    expect(
+      starts.flatMap(start =>
+        start.status === 'rejected' ? [start.reason.code] : [],
+      ),
+    ).toEqual(Array(3).fill('DIRECTORY_IN_USE'));
+
+    const client = new Client(winner.connection);
+    await client.connect();
+    await client.query('select 1');
+    await client.end();
+    await winner.stop();
+    await orphan.exited;
   });
 });

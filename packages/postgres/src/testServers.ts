@@ -1,8 +1,6 @@
-import { availableVersions } from './binaries';
+import { availableVersions, VERSIONS } from './binaries';
 import { Postgres } from './Postgres';
 import { PostgresVersion } from './types';
-
-const VERSIONS: PostgresVersion[] = [14, 18];
 
 /** The variable in which Backstage's `TestDatabases` looks for a server. */
 export function connectionStringVariable(version: PostgresVersion): string {
