@@ -32,6 +32,5 @@ export interface BenchmarkResult {
 /** Something that we claim about speed, by the name of what it is about. */
 export interface Benchmark {
   name: string;
-  description: string;
   run(context: BenchmarkContext): Promise<BenchmarkResult>;
 }

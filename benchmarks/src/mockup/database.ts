@@ -24,7 +24,9 @@ const GROWTH_NAME = 'Versions: ';
 
 const INSERT_MOCKUPS = `
   insert into mockups (name, description, owner, created_at, updated_at)
-  select 'Mockup ' || number, 'What mockup ' || number || ' is about', :user,
+  select 'Mockup ' || number,
+    'Draft ' || number || ' of the page on which customers of the shop look through '
+      || 'what is in their basket, before they choose how to pay', :user,
     timestamp '2025-01-01', timestamp '2025-06-01' + number * interval '1 second'
   from generate_series(1, :count) number`;
 

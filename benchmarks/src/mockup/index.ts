@@ -31,7 +31,6 @@ const GROWTH_TARGET = 0.9;
 /** Saving and reading mockups over HTTP, against a plain express + pg handler. */
 export const mockupBenchmark: Benchmark = {
   name: 'mockup',
-  description: 'save a version with 50 items, read a mockup with its latest',
   run,
 };
 

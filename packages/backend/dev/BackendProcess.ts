@@ -37,7 +37,7 @@ export class BackendProcess {
         // Ctrl-C would otherwise reach the backend too, at the same time.
         detached: true,
         // The guest may sign in during development only.
-        env: { NODE_ENV: 'development', ...process.env, ...options.env },
+        env: { ...process.env, ...options.env, NODE_ENV: 'development' },
       },
     );
     return new BackendProcess(child);

@@ -17,6 +17,7 @@ import { freePort } from './port';
 import { answersOk } from './health';
 
 const STARTUP_PATIENCE_MS = 60_000;
+const STOP_PATIENCE_MS = 15_000;
 const POLL_MS = 250;
 
 const FILES_BESIDE_THE_BUNDLE = [
@@ -82,15 +83,16 @@ async function withBackend(
     },
   );
   const exited = once(backend, 'exit');
+  const isRunning = () =>
+    backend.exitCode === null && backend.signalCode === null;
   try {
-    await untilReady(
-      () => backend.exitCode === null,
-      `${baseUrl}/.backstage/health/v1/readiness`,
-    );
+    await untilReady(isRunning, `${baseUrl}/.backstage/health/v1/readiness`);
     await check(baseUrl);
   } finally {
     backend.kill('SIGTERM');
+    const overdue = setTimeout(() => backend.kill('SIGKILL'), STOP_PATIENCE_MS);
     await exited;
+    clearTimeout(overdue);
   }
 }
 
@@ -121,8 +123,8 @@ async function callMockups(baseUrl: string, token: string): Promise<void> {
 }
 
 async function smokeTest(): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'built-backend-'));
   const postgres = await Postgres.start();
+  const folder = await mkdtemp(join(tmpdir(), 'built-backend-'));
   const token = randomUUID();
   try {
     await unpack(folder);
