@@ -110,5 +110,6 @@ async function getMockups(store: MockupStore, ids: string[]) {
     });
     items.forEach(mockup => found.set(mockup.id, mockup));
   }
-  return ids.map(id => found.get(id));
+  // PostgreSQL returns a UUID in lower case, whatever was asked for.
+  return ids.map(id => found.get(id.toLowerCase()));
 }

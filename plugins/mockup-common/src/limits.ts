@@ -24,8 +24,10 @@ export const MOCKUP_LIMITS = {
   propsDepth: 100,
   /** Bytes in the body of one request. */
   bodyBytes: 1024 * 1024,
-  /** Bytes of one layout, or of all on one page of versions, as the database
-   * writes them out: it gives a number all of its digits. */
+  /**
+   * Bytes of one layout, and of all layouts on one page of versions, as the
+   * database writes them out: it gives a number all of its digits.
+   */
   layoutBytes: 4 * 1024 * 1024,
   /** Entries in one page of a list. */
   pageSize: 500,

@@ -3,10 +3,12 @@ import {
   type TestDatabaseId,
   type TestDatabases,
 } from '@backstage/backend-test-utils';
+import type { Mockup } from 'backstage-plugin-mockup-common';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import { mockupStoreServiceMock } from 'backstage-plugin-mockup-node/testUtils';
 import type { Knex } from 'knex';
 import { PostgresMockupStore } from '../database/PostgresMockupStore';
+import { ALICE } from './startMockupBackend';
 
 /**
  * Every implementation of the mockup store, by name, with a way to get an empty
@@ -42,4 +44,17 @@ function emptyStoreOn(
     await knex('mockups').delete();
     return store;
   };
+}
+
+/** Creates mockups of Alice one after the other, and returns them. */
+export async function createMockups(
+  store: MockupStore,
+  ...names: string[]
+): Promise<Mockup[]> {
+  const created = [];
+  for (const name of names) {
+    const { mockup } = await store.create({ name }, { owner: ALICE });
+    created.push(mockup);
+  }
+  return created;
 }

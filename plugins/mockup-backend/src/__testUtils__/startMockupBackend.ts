@@ -91,3 +91,13 @@ export function item(overrides: Record<string, unknown> = {}) {
     ...overrides,
   };
 }
+
+/** Creates a mockup as Alice, and returns the whole response. */
+export async function createMockup(
+  backend: MockupBackend,
+  body: object = { name: 'Checkout' },
+) {
+  const response = await backend.alice.post('/mockups', body);
+  expect(response.status).toBe(201);
+  return response;
+}

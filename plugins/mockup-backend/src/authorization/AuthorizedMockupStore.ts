@@ -154,7 +154,7 @@ export class AuthorizedMockupStore implements MockupStore {
    * that the caller may see.
    *
    * The check and the write are two statements. Nothing is lost between them:
-   * what a rule can ask of a mockup in a query, its owner, never changes.
+   * what a rule can ask of a mockup in a query, its id and owner, never changes.
    *
    * @throws NotAllowedError if the caller may see the mockup but not change it
    */

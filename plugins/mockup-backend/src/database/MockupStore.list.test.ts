@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { MockupFilter, MockupStore } from 'backstage-plugin-mockup-node';
-import { mockupStores } from '../__testUtils__/mockupStores';
+import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
 import { ALICE, BOB, UNKNOWN_ID } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases();
@@ -14,15 +14,6 @@ describe.each(mockupStores(databases))(
       store = await createStore();
     });
 
-    async function createMockups(...names: string[]) {
-      const created = [];
-      for (const name of names) {
-        const { mockup } = await store.create({ name }, { owner: ALICE });
-        created.push(mockup);
-      }
-      return created;
-    }
-
     const namesOf = (page: { items: { name: string }[] }) =>
       page.items.map(({ name }) => name);
 
@@ -31,13 +22,13 @@ describe.each(mockupStores(databases))(
     });
 
     it('returns the most recently changed mockup first', async () => {
-      const [first] = await createMockups('first', 'second', 'third');
+      const [first] = await createMockups(store, 'first', 'second', 'third');
       await store.update(first.id, { description: 'changed' });
       expect(namesOf(await store.list())).toEqual(['first', 'third', 'second']);
     });
 
     it('moves a mockup to the front when a version of it is saved', async () => {
-      const [first] = await createMockups('first', 'second');
+      const [first] = await createMockups(store, 'first', 'second');
       await store.saveVersion(
         first.id,
         { layoutData: [] },
@@ -47,7 +38,7 @@ describe.each(mockupStores(databases))(
     });
 
     it('returns only the mockups of an owner', async () => {
-      await createMockups('hers');
+      await createMockups(store, 'hers');
       await store.create({ name: 'his' }, { owner: BOB });
       const page = await store.list({ owner: BOB });
       expect(namesOf(page)).toEqual(['his']);
@@ -62,13 +53,13 @@ describe.each(mockupStores(databases))(
       ['updatedAt,asc', ['c', 'a', 'b']],
       ['updatedAt,desc', ['b', 'a', 'c']],
     ] as const)('orders by %s', async (orderBy, expected) => {
-      const [b] = await createMockups('b', 'c', 'a');
+      const [b] = await createMockups(store, 'b', 'c', 'a');
       await store.update(b.id, { description: 'changed last' });
       expect(namesOf(await store.list({ orderBy }))).toEqual(expected);
     });
 
     it('finds text in names and descriptions in any case', async () => {
-      await createMockups('Checkout', 'Basket');
+      await createMockups(store, 'Checkout', 'Basket');
       await store.create(
         { name: 'x', description: 'before the CHECKOUT' },
         { owner: ALICE },
@@ -80,14 +71,14 @@ describe.each(mockupStores(databases))(
     it.each(['%', '_', '\\', "'"])(
       'takes %j in a search for itself',
       async character => {
-        await createMockups('plain', `with ${character} in it`);
+        await createMockups(store, 'plain', `with ${character} in it`);
         const page = await store.list({ search: character });
         expect(namesOf(page)).toEqual([`with ${character} in it`]);
       },
     );
 
     it('pages without losing or repeating a mockup', async () => {
-      await createMockups('a', 'b', 'c', 'd', 'e');
+      await createMockups(store, 'a', 'b', 'c', 'd', 'e');
       const pages = await Promise.all(
         [0, 2, 4, 6].map(offset =>
           store.list({ orderBy: 'name,asc', limit: 2, offset }),
@@ -98,7 +89,7 @@ describe.each(mockupStores(databases))(
     });
 
     it('applies a filter of nested conditions', async () => {
-      await createMockups('hers');
+      await createMockups(store, 'hers');
       await store.create({ name: 'his' }, { owner: BOB });
       await store.create({ name: 'theirs' }, { owner: 'user:default/carol' });
 
@@ -134,7 +125,7 @@ describe.each(mockupStores(databases))(
     });
 
     it('lets an empty alternative match nothing, and an empty conjunction everything', async () => {
-      await createMockups('x');
+      await createMockups(store, 'x');
       // No policy can say so, but a rule of one's own can.
       const none = [] as unknown as [MockupFilter];
       const countOf = async (filter: MockupFilter) =>
@@ -146,7 +137,7 @@ describe.each(mockupStores(databases))(
     });
 
     it('finds a text by what it was changed to', async () => {
-      const [{ id }] = await createMockups('before');
+      const [{ id }] = await createMockups(store, 'before');
       await store.update(id, { name: 'after', description: 'described' });
       await expect(store.list({ search: 'befor' })).resolves.toMatchObject({
         totalItems: 0,

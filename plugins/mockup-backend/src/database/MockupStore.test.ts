@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
-import { mockupStores } from '../__testUtils__/mockupStores';
+import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
 import {
   ALICE,
   BOB,
@@ -18,15 +18,6 @@ describe.each(mockupStores(databases))(
     beforeEach(async () => {
       store = await createStore();
     });
-
-    async function createMockups(...names: string[]) {
-      const created = [];
-      for (const name of names) {
-        const { mockup } = await store.create({ name }, { owner: ALICE });
-        created.push(mockup);
-      }
-      return created;
-    }
 
     describe('create', () => {
       it('returns the mockup with a new id, its owner and equal timestamps', async () => {
@@ -73,7 +64,7 @@ describe.each(mockupStores(databases))(
       });
 
       it('returns the newest of several versions', async () => {
-        const [{ id }] = await createMockups('x');
+        const [{ id }] = await createMockups(store, 'x');
         await store.saveVersion(id, { layoutData: [] }, { createdBy: ALICE });
         const second = await store.saveVersion(
           id,
@@ -165,7 +156,7 @@ describe.each(mockupStores(databases))(
       });
 
       it('refuse every write where none is named', async () => {
-        const [{ id }] = await createMockups('x');
+        const [{ id }] = await createMockups(store, 'x');
         await expect(
           store.update(id, { name: 'y' }, { ifRevisionIn: [] }),
         ).rejects.toMatchObject({ statusCode: 412 });
@@ -193,7 +184,7 @@ describe.each(mockupStores(databases))(
 
     describe('delete', () => {
       it('removes the mockup with its versions, once', async () => {
-        const [{ id }] = await createMockups('x');
+        const [{ id }] = await createMockups(store, 'x');
         const saved = await store.saveVersion(
           id,
           { layoutData: [] },

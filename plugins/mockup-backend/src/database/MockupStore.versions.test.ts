@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
-import { mockupStores } from '../__testUtils__/mockupStores';
+import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
 import {
   ALICE,
   BOB,
@@ -19,17 +19,8 @@ describe.each(mockupStores(databases))(
       store = await createStore();
     });
 
-    async function createMockups(...names: string[]) {
-      const created = [];
-      for (const name of names) {
-        const { mockup } = await store.create({ name }, { owner: ALICE });
-        created.push(mockup);
-      }
-      return created;
-    }
-
     it('come back as they were saved', async () => {
-      const [{ id }] = await createMockups('x');
+      const [{ id }] = await createMockups(store, 'x');
       const saved = await store.saveVersion(
         id,
         { layoutData: [item()], versionTag: 'first' },
@@ -53,14 +44,14 @@ describe.each(mockupStores(databases))(
     });
 
     it('leave out a tag that was not given', async () => {
-      const [{ id }] = await createMockups('x');
+      const [{ id }] = await createMockups(store, 'x');
       await store.saveVersion(id, { layoutData: [] }, { createdBy: ALICE });
       const version = await store.getLatestVersion(id);
       expect(version).not.toHaveProperty('versionTag');
     });
 
     it('saved at once have a definite order, in which the last is the latest', async () => {
-      const [{ id }] = await createMockups('x');
+      const [{ id }] = await createMockups(store, 'x');
       const saved = await Promise.all(
         Array.from({ length: 50 }, (_, n) =>
           store.saveVersion(
@@ -86,7 +77,7 @@ describe.each(mockupStores(databases))(
     });
 
     it('are listed newest first, a page at a time', async () => {
-      const [{ id }] = await createMockups('x');
+      const [{ id }] = await createMockups(store, 'x');
       for (const versionTag of ['a', 'b', 'c']) {
         await store.saveVersion(
           id,
@@ -105,7 +96,7 @@ describe.each(mockupStores(databases))(
     });
 
     it('are an empty list for a mockup without any', async () => {
-      const [{ id }] = await createMockups('x');
+      const [{ id }] = await createMockups(store, 'x');
       await expect(store.listVersions(id)).resolves.toEqual({
         items: [],
         totalItems: 0,
@@ -124,7 +115,7 @@ describe.each(mockupStores(databases))(
     });
 
     it('are not found under another mockup', async () => {
-      const [one, other] = await createMockups('one', 'other');
+      const [one, other] = await createMockups(store, 'one', 'other');
       const saved = await store.saveVersion(
         one.id,
         { layoutData: [] },

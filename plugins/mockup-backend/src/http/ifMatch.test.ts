@@ -1,6 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import {
+  createMockup,
   type MockupBackend,
   startMockupBackend,
   UNKNOWN_ID,
@@ -19,14 +20,8 @@ describe.each(databases.eachSupportedId())('If-Match on %s', id => {
 
   beforeEach(() => knex('mockups').delete());
 
-  async function createMockup(body: object = { name: 'Checkout' }) {
-    const response = await backend.alice.post('/mockups', body);
-    expect(response.status).toBe(201);
-    return response;
-  }
-
   it('lets a write through while the entity tag holds', async () => {
-    const created = await createMockup();
+    const created = await createMockup(backend);
     const path = `/mockups/${created.body.id}`;
     const updated = await backend.alice
       .patch(path, { name: 'y' })
@@ -44,7 +39,7 @@ describe.each(databases.eachSupportedId())('If-Match on %s', id => {
   });
 
   it('answers 412 to every write once the mockup has changed', async () => {
-    const created = await createMockup();
+    const created = await createMockup(backend);
     const path = `/mockups/${created.body.id}`;
     await backend.bob.patch(path, { name: 'by somebody else' });
     const stale = created.get('ETag')!;
@@ -68,7 +63,7 @@ describe.each(databases.eachSupportedId())('If-Match on %s', id => {
   });
 
   it('compares strongly: a weak tag never matches', async () => {
-    const created = await createMockup();
+    const created = await createMockup(backend);
     const response = await backend.alice
       .patch(`/mockups/${created.body.id}`, { name: 'y' })
       .set('If-Match', `W/${created.get('ETag')}`);
@@ -76,7 +71,7 @@ describe.each(databases.eachSupportedId())('If-Match on %s', id => {
   });
 
   it('with * lets a write through whenever there is a mockup', async () => {
-    const { body: mockup } = await createMockup();
+    const { body: mockup } = await createMockup(backend);
     const there = await backend.alice
       .patch(`/mockups/${mockup.id}`, { name: 'y' })
       .set('If-Match', '*');
@@ -90,7 +85,7 @@ describe.each(databases.eachSupportedId())('If-Match on %s', id => {
   it.each(['1', '"1', '"1" "2"', ',', 'W/1'])(
     'of %j is refused with 400',
     async header => {
-      const { body: mockup } = await createMockup();
+      const { body: mockup } = await createMockup(backend);
       const response = await backend.alice
         .patch(`/mockups/${mockup.id}`, { name: 'y' })
         .set('If-Match', header);
@@ -100,7 +95,7 @@ describe.each(databases.eachSupportedId())('If-Match on %s', id => {
   );
 
   it('lets exactly one of two racing writers through', async () => {
-    const created = await createMockup();
+    const created = await createMockup(backend);
     const path = `/mockups/${created.body.id}`;
     const responses = await Promise.all([
       backend.alice

@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import {
   ALICE,
   BOB,
+  createMockup,
   type MockupBackend,
   startMockupBackend,
 } from '../__testUtils__/startMockupBackend';
@@ -20,12 +21,6 @@ describe.each(databases.eachSupportedId())('GET /mockups on %s', id => {
 
   beforeEach(() => knex('mockups').delete());
 
-  async function createMockup(body: object = { name: 'Checkout' }) {
-    const response = await backend.alice.post('/mockups', body);
-    expect(response.status).toBe(201);
-    return response;
-  }
-
   it('answers a bare array, empty while there is nothing', async () => {
     const response = await backend.alice.get('/mockups');
     expect(response.status).toBe(200);
@@ -35,8 +30,8 @@ describe.each(databases.eachSupportedId())('GET /mockups on %s', id => {
   });
 
   it('lists the most recently changed mockup first', async () => {
-    const { body: first } = await createMockup({ name: 'first' });
-    const { body: second } = await createMockup({ name: 'second' });
+    const { body: first } = await createMockup(backend, { name: 'first' });
+    const { body: second } = await createMockup(backend, { name: 'second' });
     await backend.alice.post(`/mockups/${first.id}/versions`, {
       layoutData: [],
     });
@@ -46,7 +41,7 @@ describe.each(databases.eachSupportedId())('GET /mockups on %s', id => {
 
   it('leads through all pages by its Link header', async () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
-      await createMockup({ name });
+      await createMockup(backend, { name });
     }
     const names: string[] = [];
     let path = '/mockups?orderBy=name,asc&limit=2';
@@ -64,7 +59,7 @@ describe.each(databases.eachSupportedId())('GET /mockups on %s', id => {
   });
 
   it('filters by owner, and by text in any case', async () => {
-    await createMockup({ name: 'Checkout' });
+    await createMockup(backend, { name: 'Checkout' });
     await backend.bob.post('/mockups', { name: 'Basket' });
     await backend.bob.post('/mockups', {
       name: 'x',

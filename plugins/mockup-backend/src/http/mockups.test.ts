@@ -7,6 +7,7 @@ import type { Knex } from 'knex';
 import {
   ALICE,
   BOB,
+  createMockup,
   item,
   type MockupBackend,
   startMockupBackend,
@@ -26,15 +27,9 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
 
   beforeEach(() => knex('mockups').delete());
 
-  async function createMockup(body: object = { name: 'Checkout' }) {
-    const response = await backend.alice.post('/mockups', body);
-    expect(response.status).toBe(201);
-    return response;
-  }
-
   describe('POST /mockups', () => {
     it('answers 201 with the mockup, its address and its entity tag', async () => {
-      const response = await createMockup({
+      const response = await createMockup(backend, {
         name: 'Checkout',
         description: 'The last step',
       });
@@ -74,7 +69,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
         { name: 'x', description: 'd'.repeat(1000) },
       ],
     ])('accepts %s and returns it unchanged', async (_what, body) => {
-      const response = await createMockup(body);
+      const response = await createMockup(backend, body);
       expect(response.body).toMatchObject(body);
     });
 
@@ -110,14 +105,14 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
 
   describe('GET /mockups/:id', () => {
     it('returns latestVersion null while nothing is saved', async () => {
-      const { body: mockup } = await createMockup();
+      const { body: mockup } = await createMockup(backend);
       const response = await backend.bob.get(`/mockups/${mockup.id}`);
       expect(response.status).toBe(200);
       expect(response.body).toEqual({ ...mockup, latestVersion: null });
     });
 
     it('returns the newest version as latestVersion', async () => {
-      const { body: mockup } = await createMockup();
+      const { body: mockup } = await createMockup(backend);
       const path = `/mockups/${mockup.id}`;
       await backend.alice.post(`${path}/versions`, { layoutData: [] });
       const { body: second } = await backend.bob.post(`${path}/versions`, {
@@ -129,7 +124,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
     });
 
     it('answers 304 to a caller that has this state already', async () => {
-      const created = await createMockup();
+      const created = await createMockup(backend);
       const response = await backend.alice
         .get(`/mockups/${created.body.id}`)
         .set('If-None-Match', created.get('ETag')!);
@@ -149,7 +144,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
 
   describe('PATCH /mockups/:id', () => {
     it('changes the fields that are given and returns the mockup', async () => {
-      const { body: mockup } = await createMockup({
+      const { body: mockup } = await createMockup(backend, {
         name: 'x',
         description: 'kept',
       });
@@ -165,7 +160,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
     });
 
     it('clears the description for null', async () => {
-      const { body: mockup } = await createMockup({
+      const { body: mockup } = await createMockup(backend, {
         name: 'x',
         description: 'goes',
       });
@@ -183,7 +178,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       [{ owner: BOB }, 'unknown field "owner"'],
       [{ name: 'y', createdAt: 'now' }, 'unknown field "createdAt"'],
     ])('refuses %j with 400 and changes nothing', async (body, message) => {
-      const created = await createMockup();
+      const created = await createMockup(backend);
       const path = `/mockups/${created.body.id}`;
       const response = await backend.alice.patch(path, body);
       expect(response.status).toBe(400);
@@ -204,7 +199,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
 
   describe('DELETE /mockups/:id', () => {
     it('answers 204 once, then 404, and takes the versions along', async () => {
-      const { body: mockup } = await createMockup();
+      const { body: mockup } = await createMockup(backend);
       const path = `/mockups/${mockup.id}`;
       await backend.alice.post(`${path}/versions`, { layoutData: [] });
 
@@ -223,7 +218,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
   });
 
   it('takes one query to read a mockup with its latest version, and one to save a version', async () => {
-    const { body: mockup } = await createMockup();
+    const { body: mockup } = await createMockup(backend);
     const path = `/mockups/${mockup.id}`;
     const queries: string[] = [];
     const listener = ({ sql }: { sql: string }) => queries.push(sql);
@@ -238,7 +233,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
   });
 
   it('keeps the order of two changes within one tick of the clock', async () => {
-    const { body: mockup } = await createMockup();
+    const { body: mockup } = await createMockup(backend);
     // A clock that stands still, or was set back, must not repeat a state.
     await knex('mockups').update({ updated_at: '2099-01-01 00:00:00' });
     const path = `/mockups/${mockup.id}`;
