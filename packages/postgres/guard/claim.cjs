@@ -14,6 +14,12 @@ const { isRunning } = require('./processes.cjs');
  * @property {boolean} throwAway - the home goes when its server stops
  */
 
+// The lock of a take-over is held for less than a millisecond. One this old was
+// left by a process that was killed in it.
+const ABANDONED_MS = 10_000;
+
+const NO_THROW = /** @type {const} */ ({ throwIfNoEntry: false });
+
 /** @param {string} home */
 const claimFile = home => path.join(home, 'guard.json');
 
@@ -30,32 +36,64 @@ function readClaim(home) {
 }
 
 /**
+ * Writes a claim under a name of its own, from where it can be put in its place
+ * complete.
+ *
  * @param {string} home
  * @param {{ mark: string, throwAway: boolean }} options
- * @returns {boolean} false when the home is claimed already
  */
-function writeClaim(home, options) {
+function writeDraft(home, options) {
   /** @type {Claim} */
   const claim = { pid: process.pid, ...options };
   const draft = path.join(home, `guard.json.${claim.mark}`);
   fs.writeFileSync(draft, JSON.stringify(claim), { mode: 0o600 });
+  return draft;
+}
+
+/**
+ * @param {() => void} create - makes a file that must not exist yet
+ * @returns {boolean} false when it exists
+ */
+function createdExclusively(create) {
   try {
-    // Unlike a file written with the flag `wx`, a link appears with its content.
-    fs.linkSync(draft, claimFile(home));
+    create();
     return true;
   } catch (error) {
     if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST') {
       return false;
     }
     throw error;
+  }
+}
+
+/**
+ * @param {string} home
+ * @param {{ mark: string, throwAway: boolean }} options
+ * @returns {boolean} false when the home is claimed already
+ */
+function writeClaim(home, options) {
+  const draft = writeDraft(home, options);
+  try {
+    // Unlike a file written with the flag `wx`, a link appears with its content.
+    return createdExclusively(() => fs.linkSync(draft, claimFile(home)));
   } finally {
     fs.rmSync(draft);
   }
 }
 
+/** @param {string} lock */
+function removeAbandoned(lock) {
+  const age = Date.now() - (fs.statSync(lock, NO_THROW)?.mtimeMs ?? Date.now());
+  if (age > ABANDONED_MS) {
+    fs.rmSync(lock, { force: true });
+  }
+}
+
 /**
  * Puts a claim in the place of one whose guard is gone. Of several that try it at
- * once, at most one succeeds.
+ * once, at most one succeeds: a lock named after the stale claim lets one at a
+ * time look whether that claim still stands, and replace it. There is a claim at
+ * any time, so that nobody finds the home free meanwhile.
  *
  * @param {string} home
  * @param {Claim} stale
@@ -63,25 +101,19 @@ function writeClaim(home, options) {
  * @returns {boolean} false when somebody else was faster
  */
 function takeOver(home, stale, options) {
-  const aside = path.join(home, `guard.json.${options.mark}.stale`);
-  try {
-    // Moved instead of removed, because only afterwards is it certain what it is.
-    fs.renameSync(claimFile(home), aside);
-  } catch {
+  const lock = path.join(home, `guard.json.${stale.mark}.lock`);
+  removeAbandoned(lock);
+  if (!createdExclusively(() => fs.writeFileSync(lock, '', { flag: 'wx' }))) {
     return false;
   }
   try {
-    if (JSON.parse(fs.readFileSync(aside, 'utf8')).mark === stale.mark) {
-      return writeClaim(home, options);
+    if (readClaim(home)?.mark !== stale.mark) {
+      return false;
     }
-    fs.linkSync(aside, claimFile(home));
-    return false;
-  } catch {
-    // Whoever has claimed the home in the meantime finds it in use, by the
-    // server's own lock.
-    return false;
+    fs.renameSync(writeDraft(home, options), claimFile(home));
+    return true;
   } finally {
-    fs.rmSync(aside, { force: true });
+    fs.rmSync(lock, { force: true });
   }
 }
 
