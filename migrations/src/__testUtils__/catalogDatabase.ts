@@ -1,0 +1,70 @@
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@backstage/backend-test-utils';
+import { Client } from 'pg';
+import type { ClientConfig } from 'pg';
+import { TenancyMigration } from '../engine/TenancyMigration';
+import type { OpenOptions } from '../engine/TenancyMigration';
+import type { MigrationSettings } from '../engine/Step';
+import { seedCatalog } from './seed';
+
+export const testSettings: MigrationSettings = {
+  schema: 'tenancy',
+  lockTimeoutMs: 50,
+  batchSize: 50,
+  defaultTenantName: 'Our company',
+  adminGrant: true,
+  force: false,
+};
+
+/** A database with a single-tenant catalog, and a client of its owner. */
+export interface CatalogDatabase {
+  connection: ClientConfig;
+  client: Client;
+  /** Opens a migration, uses it, and closes it whatever happens. */
+  migrate<T>(
+    use: (migration: TenancyMigration) => Promise<T>,
+    options?: Partial<Omit<OpenOptions, 'settings'>> & {
+      settings?: Partial<MigrationSettings>;
+    },
+  ): Promise<T>;
+  close(): Promise<void>;
+}
+
+/** A new database on the server `id`, seeded unless told otherwise. */
+export async function createCatalogDatabase(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+  options: { seed?: boolean; entities?: number } = {},
+): Promise<CatalogDatabase> {
+  const knex = await databases.init(id);
+  const connection = { ...knex.client.config.connection } as ClientConfig;
+  // Knex hides the password from enumeration.
+  connection.password = knex.client.config.connection.password;
+  const client = new Client(connection);
+  await client.connect();
+  if (options.seed !== false) {
+    await seedCatalog(client, { entities: options.entities });
+  }
+  await client.query('set search_path = tenancy');
+  return {
+    connection,
+    client,
+    async migrate(use, { settings, ...rest } = {}) {
+      const migration = await TenancyMigration.open({
+        connection,
+        command: 'test',
+        mode: 'change',
+        settings: { ...testSettings, ...settings },
+        ...rest,
+      });
+      try {
+        return await use(migration);
+      } finally {
+        await migration.close();
+      }
+    },
+    close: () => client.end(),
+  };
+}

@@ -1,0 +1,113 @@
+import type { Client } from 'pg';
+
+/** The tables of a single-tenant catalog before phase 1, with no rows. */
+export async function createCatalogTables(
+  client: Pick<Client, 'query'>,
+  schema = 'tenancy',
+): Promise<void> {
+  await client.query(`
+    create schema if not exists ${schema};
+    set search_path = ${schema}, public;
+    create table entities (
+      entity_id uuid primary key default gen_random_uuid(),
+      entity_ref text not null unique,
+      entity_kind text not null,
+      entity_namespace text not null default 'default',
+      entity_name text not null,
+      final_entity jsonb not null,
+      hash text not null,
+      stitch_ticket text,
+      created_at timestamptz not null default now(),
+      updated_at timestamptz not null default now(),
+      deleted_at timestamptz
+    );
+    create table relations (
+      originating_entity_id uuid not null
+        references entities (entity_id) on delete cascade,
+      source_entity_ref text not null,
+      type text not null,
+      target_entity_ref text not null,
+      weight numeric(6, 2) default 1,
+      noted_at timestamptz not null default now()
+    );
+    create index relations_source_idx on relations (source_entity_ref);
+    create index relations_origin_idx on relations (originating_entity_id);
+    create table refresh_state (
+      entity_id uuid primary key
+        references entities (entity_id) on delete cascade,
+      location_key text,
+      next_update_at timestamptz not null default now(),
+      errors jsonb,
+      attempts serial,
+      ref_length int generated always as (length(location_key)) stored
+    );
+    create unique index refresh_state_location_idx
+      on refresh_state (location_key) where location_key is not null;
+  `);
+}
+
+/**
+ * A catalog of so many entities, each with two relations and a refresh state, as
+ * a team might have it: a trigger that keeps a history, a view, and a role that
+ * only reads.
+ */
+export async function seedCatalog(
+  client: Pick<Client, 'query'>,
+  options: { entities?: number; schema?: string } = {},
+): Promise<void> {
+  const { entities = 200, schema = 'tenancy' } = options;
+  await createCatalogTables(client, schema);
+  await client.query(`
+    insert into entities (entity_ref, entity_kind, entity_namespace, entity_name,
+                          final_entity, hash, deleted_at)
+    select format('component:default/service-%s', i), 'component', 'default',
+           format('service-%s', i),
+           jsonb_build_object('kind', 'Component', 'metadata',
+             jsonb_build_object('name', format('service-%s', i), 'n', i,
+                                'description', repeat('é"\\', i % 50))),
+           md5(i::text), case when i % 20 = 0 then now() end
+      from generate_series(1, ${entities}) i;
+    insert into relations (originating_entity_id, source_entity_ref, type, target_entity_ref)
+    select e.entity_id, e.entity_ref, t.type, 'group:default/team-' || length(e.entity_name)
+      from entities e, (values ('ownedBy'), ('dependsOn')) t (type);
+    insert into refresh_state (entity_id, location_key, errors)
+    select entity_id, 'url:' || entity_name, '[]' from entities;
+    ${AROUND}
+  `);
+}
+
+const AROUND = `
+  create table relation_history (
+    id serial primary key, operation text not null, target_entity_ref text
+  );
+  create function note_relation() returns trigger language plpgsql
+    security definer set search_path from current as $$
+  begin
+    insert into relation_history (operation, target_entity_ref)
+    values (tg_op, coalesce(new.target_entity_ref, old.target_entity_ref));
+    return null;
+  end $$;
+  create trigger relations_history
+    after insert or update of target_entity_ref or delete on relations
+    for each row execute function note_relation();
+  create function touch_refresh_state() returns trigger language plpgsql as $$
+  begin
+    new.attempts := coalesce(old.attempts, 0) + 1;
+    return new;
+  end $$;
+  create trigger refresh_state_touch before update on refresh_state
+    for each row when (new.errors is distinct from old.errors)
+    execute function touch_refresh_state();
+  do $$ begin
+    create role catalog_report nologin;
+  exception when duplicate_object or unique_violation then null; end $$;
+  do $$ begin
+    execute format('grant usage on schema %I to catalog_report', current_schema);
+  end $$;
+  grant select on relations to catalog_report;
+  grant select (entity_id, location_key) on refresh_state to catalog_report;
+  create view owned as
+    select originating_entity_id, source_entity_ref, target_entity_ref, weight
+      from relations where type = 'ownedBy';
+  alter view owned owner to catalog_report;
+`;

@@ -1,0 +1,46 @@
+import type { MigrationSession } from '../session/MigrationSession';
+
+/** A transaction that is meant to be short. */
+export interface BriefTransaction {
+  /** What it does, for the log: `Add the column tenant_id`. */
+  title: string;
+  /**
+   * Which locks it takes, for how long, and why that is safe. Printed in front of
+   * the statements of a dry run.
+   */
+  locks: string;
+  statements: string[];
+}
+
+/** Work that is more than a list of statements. */
+export interface Work {
+  title: string;
+  /** What a dry run prints: statements that come to the same. */
+  script: string[];
+  run(session: MigrationSession): Promise<void>;
+}
+
+/**
+ * How steps reach the database. In a dry run what changes something is printed,
+ * and the transaction that steps read in refuses to write.
+ */
+export interface Executor {
+  readonly dryRun: boolean;
+  /** Rows of a query that changes nothing. */
+  read<Row = Record<string, unknown>>(
+    sql: string,
+    values?: unknown[],
+  ): Promise<Row[]>;
+  /**
+   * Runs a statement by itself, for as long as it takes: one that blocks no
+   * reader and no writer, such as CREATE INDEX CONCURRENTLY.
+   */
+  execute(statement: string): Promise<void>;
+  /**
+   * Runs statements in one transaction that gives up waiting for a lock after the
+   * lock timeout, and begins again.
+   */
+  transaction(transaction: BriefTransaction): Promise<void>;
+  /** Runs work in batches, each with transactions of its own. */
+  work(work: Work): Promise<void>;
+}

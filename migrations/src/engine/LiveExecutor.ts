@@ -1,0 +1,49 @@
+import { withLockRetries } from '../session/lockRetries';
+import type { MigrationSession } from '../session/MigrationSession';
+import type { BriefTransaction, Executor, Work } from './Executor';
+import type { Reporter } from './Reporter';
+
+/** Runs what steps ask for. */
+export class LiveExecutor implements Executor {
+  readonly dryRun = false;
+
+  constructor(
+    private readonly session: MigrationSession,
+    private readonly lockTimeoutMs: number,
+    private readonly reporter: Reporter,
+  ) {}
+
+  read<Row>(sql: string, values?: unknown[]): Promise<Row[]> {
+    return this.session.query<Row>(sql, values);
+  }
+
+  async execute(statement: string): Promise<void> {
+    await this.session.query(statement);
+  }
+
+  async transaction({ title, statements }: BriefTransaction): Promise<void> {
+    // In one message, so that no lock is held for the time of a round trip.
+    const text = [
+      'begin',
+      `set local lock_timeout = ${this.lockTimeoutMs}`,
+      ...statements,
+      'commit',
+    ].join(';\n');
+    await withLockRetries(
+      title,
+      async () => {
+        try {
+          await this.session.query(text);
+        } catch (error) {
+          await this.session.rollback();
+          throw error;
+        }
+      },
+      attempts => this.reporter.waiting(title, attempts),
+    );
+  }
+
+  async work({ run }: Work): Promise<void> {
+    await run(this.session);
+  }
+}

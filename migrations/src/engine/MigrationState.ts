@@ -1,0 +1,45 @@
+import { escapeLiteral } from '../schema/sql';
+import type { Executor } from './Executor';
+
+export const STATE_TABLE = 'tenancy_migration_state';
+
+/**
+ * What steps have to remember beyond their own completion: how far a copy has
+ * come, or what has to be put back by an undo.
+ *
+ * Writing is a statement, so that it goes into the same transaction as what it
+ * tells about.
+ */
+export class MigrationState {
+  constructor(private readonly executor: Executor) {}
+
+  async get<T>(key: string): Promise<T | undefined> {
+    const [{ exists }] = await this.executor.read<{ exists: boolean }>(
+      `select to_regclass('${STATE_TABLE}') is not null as exists`,
+    );
+    if (!exists) {
+      return undefined;
+    }
+    const [row] = await this.executor.read<{ value: T }>(
+      `select value from ${STATE_TABLE} where key = $1`,
+      [key],
+    );
+    return row?.value;
+  }
+
+  /** The statement that stores a value, which must be JSON. */
+  put(key: string, value: unknown): string {
+    return (
+      `insert into ${STATE_TABLE} (key, value) values (${escapeLiteral(
+        key,
+      )}, ` +
+      `${escapeLiteral(JSON.stringify(value))}) ` +
+      `on conflict (key) do update set value = excluded.value`
+    );
+  }
+
+  /** The statement that forgets a value. */
+  forget(key: string): string {
+    return `delete from ${STATE_TABLE} where key = ${escapeLiteral(key)}`;
+  }
+}

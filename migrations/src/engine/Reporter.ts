@@ -1,0 +1,24 @@
+/** Rows that are worked through. */
+export interface Progress {
+  /** So many more rows are done. */
+  advance(rows: number): void;
+  finish(): void;
+}
+
+/** What an operator sees while a command is at work. */
+export interface Reporter {
+  info(message: string): void;
+  warn(message: string): void;
+  /** A lock was not granted yet; the attempt will be repeated. */
+  waiting(what: string, attempts: number): void;
+  /** Begins a bar of `total` rows (an estimate) with rate and time to go. */
+  progress(what: string, total: number): Progress;
+}
+
+/** Says nothing. */
+export const silentReporter: Reporter = {
+  info: () => undefined,
+  warn: () => undefined,
+  waiting: () => undefined,
+  progress: () => ({ advance: () => undefined, finish: () => undefined }),
+};

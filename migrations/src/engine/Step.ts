@@ -1,0 +1,50 @@
+import type { Executor } from './Executor';
+import type { MigrationState } from './MigrationState';
+import type { Reporter } from './Reporter';
+
+/** What the operator has chosen. */
+export interface MigrationSettings {
+  /** The schema of the tables. */
+  schema: string;
+  /** For how long, in milliseconds, a request for a lock may hold up writers. */
+  lockTimeoutMs: number;
+  /** Rows of a batch. */
+  batchSize: number;
+  /** `tenant_name` of the default tenant. */
+  defaultTenantName: string;
+  /** Whether `portal_admin` is granted to `portal_app` (specification, B). */
+  adminGrant: boolean;
+  /** Goes on where a step would refuse because of what may be lost or broken. */
+  force: boolean;
+}
+
+export interface StepContext {
+  readonly executor: Executor;
+  readonly state: MigrationState;
+  readonly settings: MigrationSettings;
+  readonly reporter: Reporter;
+}
+
+/**
+ * One step of a phase. Both directions can be repeated: a command that is killed
+ * in the middle of a step begins that step again.
+ */
+export interface Step {
+  /** Recorded in the database once done; sorts by phase and order. */
+  name: string;
+  /** What it does, in the imperative. */
+  title: string;
+  up(context: StepContext): Promise<void>;
+  down(context: StepContext): Promise<void>;
+}
+
+export type PhaseNumber = 1 | 2 | 3 | 4 | 5 | 6;
+
+/** A phase of the specification's table. */
+export interface Phase {
+  number: PhaseNumber;
+  title: string;
+  /** Refuses the phase where a condition of it does not hold. */
+  check?(context: StepContext): Promise<void>;
+  steps: Step[];
+}

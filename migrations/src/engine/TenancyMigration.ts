@@ -1,0 +1,208 @@
+import type { ClientConfig } from 'pg';
+import { RefusedError } from '../errors';
+import { phases } from '../phases';
+import {
+  applicationName,
+  findOperator,
+  takeOperatorLock,
+} from '../session/operatorLock';
+import type { Operator } from '../session/operatorLock';
+import { MigrationSession } from '../session/MigrationSession';
+import {
+  Bookkeeping,
+  bookkeepingStatements,
+  forgetStatement,
+  readCompletedSteps,
+  recordStatement,
+} from './bookkeeping';
+import { DryRunExecutor } from './DryRunExecutor';
+import type { Executor } from './Executor';
+import { LiveExecutor } from './LiveExecutor';
+import { MigrationState } from './MigrationState';
+import { silentReporter } from './Reporter';
+import type { Reporter } from './Reporter';
+import type {
+  MigrationSettings,
+  Phase,
+  PhaseNumber,
+  Step,
+  StepContext,
+} from './Step';
+
+export interface OpenOptions {
+  connection: ClientConfig;
+  /** The command, as other operators and `pg_stat_activity` see it. */
+  command: string;
+  settings: MigrationSettings;
+  reporter?: Reporter;
+  /**
+   * `change` takes the operator's lock; `read` takes none; `dryRun` takes none
+   * and hands the statements to `print`.
+   */
+  mode: 'change' | 'read' | 'dryRun';
+  print?: (text: string) => void;
+}
+
+/** The migration of one schema, on one session. */
+export class TenancyMigration {
+  /**
+   * @throws {@link OtherOperatorError} in mode `change`, if somebody is at work
+   */
+  static async open(options: OpenOptions): Promise<TenancyMigration> {
+    const { connection, settings, mode, command } = options;
+    const reporter = options.reporter ?? silentReporter;
+    const session = await MigrationSession.open({
+      connection,
+      schema: settings.schema,
+      applicationName: applicationName(command),
+    });
+    try {
+      if (mode === 'change') {
+        await takeOperatorLock(session, settings.schema);
+      }
+      const executor: Executor =
+        mode === 'dryRun'
+          ? await DryRunExecutor.create(
+              session,
+              settings.lockTimeoutMs,
+              options.print ?? (() => undefined),
+            )
+          : new LiveExecutor(session, settings.lockTimeoutMs, reporter);
+      const state = new MigrationState(executor);
+      const context = { executor, state, settings, reporter };
+      return new TenancyMigration(session, connection, context);
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+  }
+
+  private constructor(
+    private readonly session: MigrationSession,
+    private readonly connection: ClientConfig,
+    readonly context: StepContext,
+  ) {}
+
+  async close(): Promise<void> {
+    await this.session.close();
+  }
+
+  /** Whoever else works on the schema. */
+  async operator(): Promise<Operator | undefined> {
+    return findOperator(this.session, this.context.settings.schema);
+  }
+
+  /** The names of the steps that are done. */
+  async completedSteps(): Promise<string[]> {
+    return readCompletedSteps(this.context.executor);
+  }
+
+  /** The last phase whose steps are all done; 0 before the first. */
+  async completedPhase(): Promise<PhaseNumber | 0> {
+    const completed = await this.completedSteps();
+    let last: PhaseNumber | 0 = 0;
+    for (const phase of phases) {
+      if (phase.steps.some(step => !completed.includes(step.name))) {
+        break;
+      }
+      last = phase.number;
+    }
+    return last;
+  }
+
+  /**
+   * Runs what is left of one phase.
+   *
+   * @returns whether there was anything to do
+   * @throws {@link RefusedError} if the phase before it is not complete
+   */
+  async runPhase(number: PhaseNumber): Promise<boolean> {
+    const completed = await this.completedPhase();
+    if (completed >= number) {
+      return false;
+    }
+    if (completed < number - 1) {
+      throw new RefusedError(
+        `Phase ${number} needs phase ${
+          number - 1
+        }, and phase ${completed} is the ` +
+          `last that is complete. Run "yarn migrate:phase${completed + 1}".`,
+      );
+    }
+    const phase = phaseOf(number);
+    await phase.check?.(this.context);
+    const steps = phases.slice(0, number).flatMap(({ steps: own }) => own);
+    await (this.context.executor.dryRun
+      ? this.printUp(phase.steps)
+      : this.withBookkeeping(bookkeeping => bookkeeping.up(steps)));
+    return true;
+  }
+
+  /**
+   * Undoes steps, the last first, until only those are done that come before the
+   * step `first`.
+   */
+  async undoFrom(first: Step): Promise<void> {
+    const completed = await this.completedSteps();
+    const all = phases.flatMap(({ steps }) => steps);
+    const undone = all
+      .slice(all.indexOf(first))
+      .filter(step => completed.includes(step.name))
+      .reverse();
+    if (this.context.executor.dryRun) {
+      await this.printDown(undone);
+      return;
+    }
+    await this.withBookkeeping(async bookkeeping => {
+      for (let count = 0; count < undone.length; count += 1) {
+        await bookkeeping.down(all);
+      }
+    });
+  }
+
+  private async withBookkeeping(
+    use: (bookkeeping: Bookkeeping) => Promise<void>,
+  ): Promise<void> {
+    const { executor, settings } = this.context;
+    for (const statement of bookkeepingStatements(settings.schema)) {
+      await executor.execute(statement);
+    }
+    const bookkeeping = await Bookkeeping.open(this.connection, this.context);
+    try {
+      await use(bookkeeping);
+    } finally {
+      await bookkeeping.close();
+    }
+  }
+
+  private async printUp(steps: Step[]): Promise<void> {
+    const { executor, settings } = this.context;
+    const completed = await this.completedSteps();
+    await this.printSettings();
+    for (const statement of bookkeepingStatements(settings.schema)) {
+      await executor.execute(statement);
+    }
+    for (const step of steps.filter(({ name }) => !completed.includes(name))) {
+      await step.up(this.context);
+      await executor.execute(recordStatement(step));
+    }
+  }
+
+  private async printDown(steps: Step[]): Promise<void> {
+    await this.printSettings();
+    for (const step of steps) {
+      await step.down(this.context);
+      await this.context.executor.execute(forgetStatement(step));
+    }
+  }
+
+  /** A script runs in a session that has none of ours. */
+  private async printSettings(): Promise<void> {
+    const { executor, settings } = this.context;
+    await executor.execute(MigrationSession.settings(settings.schema));
+  }
+}
+
+function phaseOf(number: PhaseNumber): Phase {
+  return phases[number - 1];
+}

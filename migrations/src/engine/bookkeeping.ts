@@ -1,0 +1,152 @@
+import createKnex from 'knex';
+import type { Knex } from 'knex';
+import type { ClientConfig } from 'pg';
+import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import type { Executor } from './Executor';
+import { STATE_TABLE } from './MigrationState';
+import type { Step, StepContext } from './Step';
+
+// Names of our own: the default ones are Backstage's catalog's, which refuses to
+// start when it finds migrations there that it does not know.
+const MIGRATIONS_TABLE = 'tenancy_migrations';
+const LOCK_TABLE = 'tenancy_migrations_lock';
+
+/** The schema and the tables in which steps are recorded, as Knex has them. */
+export function bookkeepingStatements(schema: string): string[] {
+  return [
+    // IF NOT EXISTS asks for the right to create one even where it exists.
+    `do $$ begin
+  if to_regnamespace(${escapeLiteral(escapeIdentifier(schema))}) is null then
+    create schema ${escapeIdentifier(schema)};
+  end if;
+end $$`,
+    `create table if not exists ${MIGRATIONS_TABLE} (
+  id serial primary key,
+  name varchar(255),
+  batch integer,
+  migration_time timestamptz
+)`,
+    `create table if not exists ${LOCK_TABLE} (
+  index serial primary key,
+  is_locked integer
+)`,
+    `insert into ${LOCK_TABLE} (is_locked)
+select 0 where not exists (select from ${LOCK_TABLE})`,
+    `create table if not exists ${STATE_TABLE} (
+  key text primary key,
+  value jsonb not null
+)`,
+  ];
+}
+
+/** The names of the steps that are done, in their order. */
+export async function readCompletedSteps(
+  executor: Executor,
+): Promise<string[]> {
+  const [{ exists }] = await executor.read<{ exists: boolean }>(
+    `select to_regclass('${MIGRATIONS_TABLE}') is not null as exists`,
+  );
+  if (!exists) {
+    return [];
+  }
+  const rows = await executor.read<{ name: string }>(
+    `select name from ${MIGRATIONS_TABLE} order by id`,
+  );
+  return rows.map(row => row.name);
+}
+
+/** The statements that record a step in a script that is run by hand. */
+export function recordStatement(step: Step): string {
+  return (
+    `insert into ${MIGRATIONS_TABLE} (name, batch, migration_time) values ` +
+    `(${escapeLiteral(step.name)}, 1, now())`
+  );
+}
+
+/** The counterpart of {@link recordStatement} for a step that is undone. */
+export function forgetStatement(step: Step): string {
+  return `delete from ${MIGRATIONS_TABLE} where name = ${escapeLiteral(
+    step.name,
+  )}`;
+}
+
+/**
+ * Runs steps as Knex migrations and records them.
+ *
+ * Knex has a connection of its own for its tables; the steps use the session that
+ * holds the operator's lock.
+ */
+export class Bookkeeping {
+  static async open(
+    connection: ClientConfig,
+    context: StepContext,
+  ): Promise<Bookkeeping> {
+    const knex = createKnex({
+      client: 'pg',
+      connection: connection as Knex.PgConnectionConfig,
+      pool: { min: 0, max: 1 },
+      log: SILENT,
+    });
+    const bookkeeping = new Bookkeeping(knex, context);
+    // Knex's lock is a row, which stays when a command is killed. Under the
+    // operator's lock it can only be such a leftover.
+    await knex.migrate
+      .forceFreeMigrationsLock(bookkeeping.config([]))
+      .catch(async error => {
+        await bookkeeping.close();
+        throw error;
+      });
+    return bookkeeping;
+  }
+
+  private constructor(
+    private readonly knex: Knex,
+    private readonly context: StepContext,
+  ) {}
+
+  /** Does those of the steps that are not done. */
+  async up(steps: Step[]): Promise<void> {
+    await this.knex.migrate.latest(this.config(steps));
+  }
+
+  /** Undoes the last of the steps that are done. */
+  async down(steps: Step[]): Promise<void> {
+    await this.knex.migrate.down(this.config(steps));
+  }
+
+  async close(): Promise<void> {
+    await this.knex.destroy();
+  }
+
+  private config(steps: Step[]): Knex.MigratorConfig {
+    const { context } = this;
+    return {
+      tableName: MIGRATIONS_TABLE,
+      schemaName: context.settings.schema,
+      // Steps have transactions of their own, as short as they can be.
+      disableTransactions: true,
+      migrationSource: {
+        getMigrations: async () => steps,
+        getMigrationName: (step: Step) => step.name,
+        getMigration: async (step: Step) => ({
+          up: async () => {
+            context.reporter.info(step.title);
+            await step.up(context);
+          },
+          down: async () => {
+            context.reporter.info(`Undo: ${step.title}`);
+            await step.down(context);
+          },
+        }),
+      },
+    };
+  }
+}
+
+// What fails is thrown as well.
+const SILENT = {
+  warn: () => undefined,
+  error: () => undefined,
+  deprecate: () => undefined,
+  debug: () => undefined,
+};

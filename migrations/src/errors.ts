@@ -1,0 +1,85 @@
+/**
+ * What a script learns from the exit of a command.
+ *
+ * @public
+ */
+export const EXIT_CODES = {
+  done: 0,
+  unexpected: 1,
+  usage: 2,
+  refused: 3,
+  verificationFailed: 4,
+  otherOperator: 5,
+  lockNotGranted: 6,
+  connectionLost: 7,
+} as const;
+
+/**
+ * A failure that an operator can act on: its message says what was found and
+ * what to do, and the command ends with its exit code.
+ *
+ * @public
+ */
+export class MigrationError extends Error {
+  constructor(message: string, readonly exitCode: number) {
+    super(message);
+    this.name = new.target.name;
+  }
+}
+
+/**
+ * A condition of the step does not hold. Nothing was changed by that step.
+ *
+ * @public
+ */
+export class RefusedError extends MigrationError {
+  constructor(message: string) {
+    super(message, EXIT_CODES.refused);
+  }
+}
+
+/**
+ * The data is not what it has to be, such as a copy that differs from its source.
+ *
+ * @public
+ */
+export class VerificationError extends MigrationError {
+  constructor(message: string) {
+    super(message, EXIT_CODES.verificationFailed);
+  }
+}
+
+/**
+ * Another operator's command is at work on the same schema.
+ *
+ * @public
+ */
+export class OtherOperatorError extends MigrationError {
+  constructor(message: string) {
+    super(message, EXIT_CODES.otherOperator);
+  }
+}
+
+/**
+ * A lock was not granted within the time that writers may be kept waiting,
+ * however often it was asked for.
+ *
+ * @public
+ */
+export class LockNotGrantedError extends MigrationError {
+  constructor(message: string) {
+    super(message, EXIT_CODES.lockNotGranted);
+  }
+}
+
+/**
+ * The connection to the database ended. What was committed stays; the same
+ * command goes on from there.
+ *
+ * @public
+ */
+export class ConnectionLostError extends MigrationError {
+  constructor(message: string) {
+    super(message, EXIT_CODES.connectionLost);
+  }
+}

@@ -1,0 +1,65 @@
+import { RefusedError } from '../../errors';
+import type { Step } from '../../engine/Step';
+import { relationExists } from '../../schema/lookups';
+import { DEFAULT_TENANT_ID } from '../../schema/tables';
+
+/** The registry of tenants (specification, B.1). */
+export const tenantsTable: Step = {
+  name: '1_10_tenants_table',
+  title: 'Create the table tenants',
+
+  async up({ executor }) {
+    await executor.transaction({
+      title: 'Create the table tenants',
+      locks: 'A new table: nobody waits for it.',
+      statements: [
+        CREATE_TABLE,
+        `create index if not exists tenants_active_slug_idx on tenants (tenant_slug)
+  where deleted_at is null`,
+        ...COMMENTS,
+      ],
+    });
+  },
+
+  async down({ executor, settings }) {
+    if (!settings.force && (await relationExists(executor, 'tenants'))) {
+      const [{ others }] = await executor.read<{ others: number }>(
+        'select count(*)::int as others from tenants where tenant_id <> $1',
+        [DEFAULT_TENANT_ID],
+      );
+      if (others > 0) {
+        throw new RefusedError(
+          `The table tenants holds ${others} tenants besides the default one, and ` +
+            'undoing phase 1 would delete them. Give --force to delete them.',
+        );
+      }
+    }
+    await executor.transaction({
+      title: 'Drop the table tenants',
+      locks:
+        'ACCESS EXCLUSIVE on tenants, for a change of the catalog. Nothing ' +
+        'references it any more.',
+      statements: ['drop table if exists tenants'],
+    });
+  },
+};
+
+const CREATE_TABLE = `create table if not exists tenants (
+  tenant_id uuid primary key default gen_random_uuid(),
+  tenant_slug text not null
+    constraint tenants_tenant_slug_key unique
+    constraint tenants_tenant_slug_check check (tenant_slug ~ '^[a-z0-9-]+$'),
+  tenant_name text not null,
+  max_entities int default 50000,
+  entity_ttl_days int default 365,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  deleted_at timestamptz
+)`;
+
+const COMMENTS = [
+  `comment on table tenants is 'The tenants of the catalog'`,
+  `comment on column tenants.max_entities is 'How many live entities the tenant may have'`,
+  `comment on column tenants.entity_ttl_days is 'For how many days deleted entities are kept'`,
+  `comment on column tenants.deleted_at is 'Set while the tenant is deleted'`,
+];

@@ -1,0 +1,38 @@
+import type { Step } from '../../engine/Step';
+import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
+
+/**
+ * The nullable column, empty in the rows that are there (phase 2 fills them).
+ *
+ * Applications that know nothing of tenants go on inserting until phase 4, and
+ * their rows must not end up without one: a default does that. It is set after
+ * the column is added, because a default of ADD COLUMN holds for old rows too.
+ */
+export const tenantColumns: Step = {
+  name: '1_20_tenant_columns',
+  title: 'Add the column tenant_id to entities, relations and refresh_state',
+
+  async up({ executor }) {
+    for (const table of TENANT_TABLES) {
+      await executor.transaction({
+        title: `Add the column tenant_id to ${table}`,
+        locks: `ACCESS EXCLUSIVE on ${table}, for two changes of the catalog: no row is touched.`,
+        statements: [
+          `alter table ${table} add column if not exists tenant_id uuid`,
+          `alter table ${table} alter column tenant_id set default '${DEFAULT_TENANT_ID}'`,
+          `comment on column ${table}.tenant_id is 'The tenant that the row belongs to'`,
+        ],
+      });
+    }
+  },
+
+  async down({ executor }) {
+    for (const table of TENANT_TABLES) {
+      await executor.transaction({
+        title: `Drop the column tenant_id of ${table}`,
+        locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is touched.`,
+        statements: [`alter table ${table} drop column if exists tenant_id`],
+      });
+    }
+  },
+};

@@ -1,0 +1,66 @@
+import type { Executor } from '../engine/Executor';
+
+// What PostgreSQL's catalog says about the objects of the schema, which is the
+// first and only one of the search path.
+
+/** Whether a table, view or index of that name exists. */
+export async function relationExists(
+  executor: Executor,
+  name: string,
+): Promise<boolean> {
+  const [{ found }] = await executor.read<{ found: boolean }>(
+    'select to_regclass(quote_ident($1)) is not null as found',
+    [name],
+  );
+  return found;
+}
+
+export async function columnExists(
+  executor: Executor,
+  table: string,
+  column: string,
+): Promise<boolean> {
+  const rows = await executor.read(
+    `select from pg_attribute
+      where attrelid = to_regclass(quote_ident($1)) and attname = $2
+        and not attisdropped`,
+    [table, column],
+  );
+  return rows.length > 0;
+}
+
+export type Validity = 'missing' | 'invalid' | 'valid';
+
+/** An index that a CREATE INDEX CONCURRENTLY left unfinished is invalid. */
+export async function indexValidity(
+  executor: Executor,
+  index: string,
+): Promise<Validity> {
+  const [row] = await executor.read<{ valid: boolean }>(
+    `select indisvalid as valid from pg_index
+      where indexrelid = to_regclass(quote_ident($1))`,
+    [index],
+  );
+  return validity(row);
+}
+
+/** A constraint that is NOT VALID holds for new rows only. */
+export async function constraintValidity(
+  executor: Executor,
+  table: string,
+  constraint: string,
+): Promise<Validity> {
+  const [row] = await executor.read<{ valid: boolean }>(
+    `select convalidated as valid from pg_constraint
+      where conrelid = to_regclass(quote_ident($1)) and conname = $2`,
+    [table, constraint],
+  );
+  return validity(row);
+}
+
+function validity(row: { valid: boolean } | undefined): Validity {
+  if (!row) {
+    return 'missing';
+  }
+  return row.valid ? 'valid' : 'invalid';
+}

@@ -1,0 +1,19 @@
+/** The tables whose rows belong to a tenant, referenced before referencing. */
+export const TENANT_TABLES = [
+  'entities',
+  'relations',
+  'refresh_state',
+] as const;
+
+export type TenantTable = (typeof TENANT_TABLES)[number];
+
+/** The column that names the entity a row is about. */
+export const ENTITY_KEY: Record<TenantTable, string> = {
+  entities: 'entity_id',
+  relations: 'originating_entity_id',
+  refresh_state: 'entity_id',
+};
+
+/** The tenant that owns what was there before (specification, B.1). */
+export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
+export const DEFAULT_TENANT_SLUG = 'default';

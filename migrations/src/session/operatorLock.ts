@@ -1,0 +1,81 @@
+import pRetry from 'p-retry';
+import os from 'node:os';
+import { OtherOperatorError } from '../errors';
+import type { MigrationSession } from './MigrationSession';
+
+/** How a session of ours is known in `pg_stat_activity`. */
+export const APPLICATION_PREFIX = 'catalog-tenancy';
+
+/** What a session shows of itself: the command, the user, the machine. */
+export function applicationName(command: string): string {
+  return `${APPLICATION_PREFIX} ${command} ${
+    os.userInfo().username
+  }@${os.hostname()}`;
+}
+
+/** Whoever holds the operator's lock of a schema. */
+export interface Operator {
+  pid: number;
+  name: string;
+  since: Date;
+}
+
+/**
+ * Takes the operator's lock of a schema for as long as the session lives.
+ *
+ * An advisory lock of the session: no row and no table is locked, the application
+ * never sees it, and it is gone with the session however that ends. It is asked
+ * for over a few seconds, because the server may take one to notice that a
+ * command before this one was killed.
+ *
+ * @throws {@link OtherOperatorError} which names the holder
+ */
+export async function takeOperatorLock(
+  session: MigrationSession,
+  schema: string,
+): Promise<void> {
+  await pRetry(
+    async () => {
+      const [{ taken }] = await session.query<{ taken: boolean }>(
+        `select pg_try_advisory_lock(${LOCK_CLASS}, hashtext($1)) as taken`,
+        [schema],
+      );
+      if (!taken) {
+        throw refusal(await findOperator(session, schema));
+      }
+    },
+    { retries: 6, factor: 1.5, minTimeout: 200, maxTimeout: 1000 },
+  );
+}
+
+/** Whoever works on the schema at this moment, if anybody does. */
+export async function findOperator(
+  session: MigrationSession,
+  schema: string,
+): Promise<Operator | undefined> {
+  const [operator] = await session.query<Operator>(
+    `select a.pid, a.application_name as name, a.backend_start as since
+       from pg_locks l
+       join pg_stat_activity a using (pid)
+      where l.locktype = 'advisory' and l.granted
+        and l.database = (select oid from pg_database where datname = current_database())
+        and l.classid = ${LOCK_CLASS}
+        and l.objid = (hashtext($1)::bigint & 4294967295)::oid
+        and l.objsubid = 2`,
+    [schema],
+  );
+  return operator;
+}
+
+function refusal(operator: Operator | undefined): Error {
+  return new OtherOperatorError(
+    operator
+      ? `Another operator is at work: "${operator.name}" (process ${operator.pid} ` +
+        `of the server, since ${operator.since.toISOString()}). Wait for it to end.`
+      : 'Another operator was at work until a moment ago. Run the command again.',
+  );
+}
+
+// Any number that is not 0: sets our locks apart from those that others number
+// with one bigint.
+const LOCK_CLASS = 7007;
