@@ -11,6 +11,14 @@ import type { Step, StepContext } from './Step';
 const MIGRATIONS_TABLE = 'tenancy_migrations';
 const LOCK_TABLE = 'tenancy_migrations_lock';
 
+// What fails is thrown as well.
+const SILENT = {
+  warn: () => undefined,
+  error: () => undefined,
+  deprecate: () => undefined,
+  debug: () => undefined,
+};
+
 /** The schema and the tables in which steps are recorded, as Knex has them. */
 export function bookkeepingStatements(schema: string): string[] {
   return [
@@ -142,11 +150,3 @@ export class Bookkeeping {
     };
   }
 }
-
-// What fails is thrown as well.
-const SILENT = {
-  warn: () => undefined,
-  error: () => undefined,
-  deprecate: () => undefined,
-  debug: () => undefined,
-};

@@ -3,6 +3,25 @@ import type { ClientConfig } from 'pg';
 import { escapeIdentifier } from '../schema/sql';
 import { ConnectionLostError } from '../errors';
 
+// `row_security = off` makes PostgreSQL refuse what row-level security would
+// filter: under FORCE an owner copies 0 rows and validates foreign keys over
+// orphans, without a word.
+const SETTINGS = [
+  'set row_security = off',
+  'set statement_timeout = 0',
+  'set idle_in_transaction_session_timeout = 0',
+  'set lock_timeout = 0',
+  'set client_min_messages = warning',
+  "set timezone = 'UTC'",
+];
+
+// A server whose client was killed notices it within a second, also in the middle
+// of a statement, and so frees the operator's lock.
+const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
+
+// Class 57P: terminated, crash or shutdown of the server; class 08: connection.
+const SESSION_ENDED = /^(57P0[123]|08)/;
+
 export interface SessionOptions {
   connection: ClientConfig;
   schema: string;
@@ -114,22 +133,3 @@ export class MigrationSession {
       : error;
   }
 }
-
-// `row_security = off` makes PostgreSQL refuse what row-level security would
-// filter: under FORCE an owner copies 0 rows and validates foreign keys over
-// orphans, without a word.
-const SETTINGS = [
-  'set row_security = off',
-  'set statement_timeout = 0',
-  'set idle_in_transaction_session_timeout = 0',
-  'set lock_timeout = 0',
-  'set client_min_messages = warning',
-  "set timezone = 'UTC'",
-];
-
-// A server whose client was killed notices it within a second, also in the middle
-// of a statement, and so frees the operator's lock.
-const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
-
-// Class 57P: terminated, crash or shutdown of the server; class 08: connection.
-const SESSION_ENDED = /^(57P0[123]|08)/;

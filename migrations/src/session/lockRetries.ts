@@ -2,6 +2,11 @@ import { DatabaseError } from 'pg';
 import pRetry, { AbortError } from 'p-retry';
 import { LockNotGrantedError } from '../errors';
 
+const RETRIES = 400;
+
+// lock_not_available, deadlock_detected, and query_canceled by statement_timeout.
+const LOCK_FAILURES = ['55P03', '40P01', '57014'];
+
 /**
  * Repeats a short transaction until it gets its locks.
  *
@@ -47,11 +52,6 @@ export async function withLockRetries<T>(
     throw error;
   }
 }
-
-const RETRIES = 400;
-
-// lock_not_available, deadlock_detected, and query_canceled by statement_timeout.
-const LOCK_FAILURES = ['55P03', '40P01', '57014'];
 
 function isLockFailure(error: unknown): boolean {
   return (

@@ -6,6 +6,10 @@ import type { MigrationSession } from './MigrationSession';
 /** How a session of ours is known in `pg_stat_activity`. */
 export const APPLICATION_PREFIX = 'catalog-tenancy';
 
+// Any number that is not 0: sets our locks apart from those that others number
+// with one bigint.
+const LOCK_CLASS = 7007;
+
 /** What a session shows of itself: the command, the user, the machine. */
 export function applicationName(command: string): string {
   return `${APPLICATION_PREFIX} ${command} ${
@@ -75,7 +79,3 @@ function refusal(operator: Operator | undefined): Error {
       : 'Another operator was at work until a moment ago. Run the command again.',
   );
 }
-
-// Any number that is not 0: sets our locks apart from those that others number
-// with one bigint.
-const LOCK_CLASS = 7007;
