@@ -64,3 +64,17 @@ function validity(row: { valid: boolean } | undefined): Validity {
   }
   return row.valid ? 'valid' : 'invalid';
 }
+
+/** The schema that an extension stands in, as SQL; `public` if there is none. */
+export async function extensionSchema(
+  executor: Executor,
+  extension: string,
+): Promise<string> {
+  const [row] = await executor.read<{ name: string }>(
+    `select quote_ident(nspname) as name
+       from pg_extension e join pg_namespace n on n.oid = e.extnamespace
+      where e.extname = $1`,
+    [extension],
+  );
+  return row?.name ?? 'public';
+}

@@ -1,0 +1,178 @@
+import { withLockRetries } from '../session/lockRetries';
+import type { MigrationSession } from '../session/MigrationSession';
+import type { StepContext } from '../engine/Step';
+import { escapeIdentifier } from '../schema/sql';
+import { insertInto, ofTenant, writtenColumns } from './TableCopy';
+import type { TableCopy } from './TableCopy';
+
+/** How far the copy of a table has come; stored with each batch. */
+interface Cursor {
+  /** The file of the table: another one after VACUUM FULL or CLUSTER. */
+  file: number;
+  /** The first block that is not copied yet. */
+  next: number;
+  /** Blocks from here on did not exist when the change log began. */
+  end: number;
+}
+
+/** What there is to copy: the file, its blocks, and about how many rows. */
+interface Size {
+  file: number;
+  end: number;
+  rows: number;
+}
+
+const SIZE = `
+  select pg_relation_filenode(c.oid)::bigint::float8 as file,
+         (pg_relation_size(c.oid) / current_setting('block_size')::int)::float8 as end,
+         greatest(c.reltuples, 0)::float8 as rows
+    from pg_class c where c.oid = to_regclass(quote_ident($1))`;
+
+/**
+ * Copies the rows of a table in ranges of blocks while the application writes.
+ *
+ * The change log must run before it begins. A row that changes, or moves to
+ * another block, while the copy is under way may be copied in an old form, twice
+ * or not at all; its key is in the log, and replaying the log puts it right. Every
+ * row that does not change is copied once, because each batch and its cursor are
+ * committed together.
+ */
+export class BulkCopy {
+  constructor(
+    private readonly context: StepContext,
+    private readonly copy: TableCopy,
+    /** The table that takes the rows: a partition, so that none has to be routed. */
+    private readonly into: string,
+  ) {}
+
+  /** The same in SQL alone, for a dry run. */
+  async script(): Promise<string[]> {
+    const [size] = await this.context.executor.read<Size>(SIZE, [
+      this.copy.source,
+    ]);
+    const step = this.blocksPerBatch(size);
+    return [
+      `do $$
+declare
+  first bigint := 0;
+  last bigint := pg_relation_size('${
+    this.copy.source
+  }') / current_setting('block_size')::int;
+begin
+  while first < last loop
+    ${this.insertRows(
+      "s.ctid >= format('(%s,0)', first)::tid and " +
+        `s.ctid < format('(%s,0)', least(first + ${step}, last))::tid`,
+    )};
+    commit;
+    first := first + ${step};
+  end loop;
+end $$`,
+    ];
+  }
+
+  async run(session: MigrationSession): Promise<void> {
+    const size = await this.measure(session);
+    let cursor = await this.begin(session, size);
+    const step = this.blocksPerBatch(size);
+    const progress = this.context.reporter.progress(
+      `Copy ${this.copy.source}`,
+      Math.round((size.rows * (cursor.end - cursor.next)) / (cursor.end || 1)),
+    );
+    while (cursor.next < cursor.end) {
+      const { copied, advanced } = await this.batch(session, cursor, step);
+      progress.advance(copied);
+      cursor = advanced;
+    }
+    progress.finish();
+  }
+
+  private async batch(
+    session: MigrationSession,
+    cursor: Cursor,
+    step: number,
+  ): Promise<{ copied: number; advanced: Cursor }> {
+    const { state } = this.context;
+    const advanced = { ...cursor, next: cursor.next + step };
+    return withLockRetries(`Copy ${this.copy.source}`, () =>
+      // ACCESS SHARE, which only what would rewrite the table waits for: its blocks
+      // are the same ones until the batch is committed.
+      session.transaction('begin', async () => {
+        await session.query(
+          `lock table ${escapeIdentifier(
+            this.copy.source,
+          )} in access share mode`,
+        );
+        const { file, end } = await this.measure(session);
+        if (file !== cursor.file) {
+          return {
+            copied: 0,
+            advanced: await this.restart(session, file, end),
+          };
+        }
+        const range =
+          `s.ctid >= '(${cursor.next},0)' and ` +
+          `s.ctid < '(${Math.min(advanced.next, cursor.end)},0)'`;
+        const [{ copied }] = await session.query<{ copied: number }>(
+          `with copied as (${this.insertRows(range)} returning 1)
+           select count(*)::int as copied from copied`,
+        );
+        await session.query(state.put(this.stateKey(), advanced));
+        return { copied, advanced };
+      }),
+    );
+  }
+
+  /** Goes on where an earlier run was stopped. */
+  private async begin(
+    session: MigrationSession,
+    { file, end }: { file: number; end: number },
+  ): Promise<Cursor> {
+    const stored = await this.context.state.get<Cursor>(this.stateKey());
+    if (stored && stored.file === file) {
+      return stored;
+    }
+    return session.transaction('begin', () => this.restart(session, file, end));
+  }
+
+  /** Blocks of another file say nothing about what was copied: all over again. */
+  private async restart(
+    session: MigrationSession,
+    file: number,
+    end: number,
+  ): Promise<Cursor> {
+    const cursor = { file, next: 0, end };
+    // ACCESS EXCLUSIVE on a copy that nobody uses yet.
+    await session.query(`truncate ${escapeIdentifier(this.into)}`);
+    await session.query(this.context.state.put(this.stateKey(), cursor));
+    return cursor;
+  }
+
+  private insertRows(range: string): string {
+    const { copy } = this;
+    const columns = writtenColumns(copy).map(column => `s.${column}`);
+    // A row that has moved may come twice; the other tables have no key to tell.
+    const conflict = copy.table === 'entities' ? ' on conflict do nothing' : '';
+    return `${insertInto(copy, this.into)}
+select ${columns.join(', ')}
+  from ${escapeIdentifier(copy.source)} s
+ where ${ofTenant(copy, 's')} and ${range}${conflict}`;
+  }
+
+  private async measure(session: MigrationSession): Promise<Size> {
+    const [size] = await session.query<Size>(SIZE, [this.copy.source]);
+    return size;
+  }
+
+  private blocksPerBatch({ end, rows }: Size): number {
+    const rowsPerBlock = Math.max(rows / Math.max(end, 1), 1);
+    return Math.max(
+      1,
+      Math.round(this.context.settings.batchSize / rowsPerBlock),
+    );
+  }
+
+  private stateKey(): string {
+    return `copy:${this.into}`;
+  }
+}

@@ -1,0 +1,74 @@
+import type { Executor } from '../engine/Executor';
+import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import { ENTITY_KEY } from '../schema/tables';
+import type { TenantTable } from '../schema/tables';
+
+/** A column as far as copying is concerned. */
+export interface Column {
+  name: string;
+  /** Computed by the database from other columns: never written. */
+  generated: boolean;
+  /** GENERATED ALWAYS AS IDENTITY: written only when overridden. */
+  identityAlways: boolean;
+}
+
+/** One tenant's rows of one table, and where they are copied to. */
+export interface TableCopy {
+  table: TenantTable;
+  /** The column that names the entity: what the change log remembers. */
+  key: string;
+  columns: Column[];
+  /** The table that the application uses. */
+  source: string;
+  /** The table that is kept equal to it. */
+  target: string;
+  tenantId: string;
+}
+
+/** The columns of a table, in their order. */
+export async function readColumns(
+  executor: Executor,
+  table: string,
+): Promise<Column[]> {
+  return executor.read<Column>(
+    `select attname as name, attgenerated <> '' as generated,
+            attidentity = 'a' as "identityAlways"
+       from pg_attribute
+      where attrelid = to_regclass(quote_ident($1)) and attnum > 0
+        and not attisdropped
+      order by attnum`,
+    [table],
+  );
+}
+
+/** Describes the copying of a table; both sides have the same columns. */
+export async function describeCopy(
+  executor: Executor,
+  table: TenantTable,
+  sides: Pick<TableCopy, 'source' | 'target' | 'tenantId'>,
+): Promise<TableCopy> {
+  const columns = await readColumns(executor, table);
+  return { table, key: ENTITY_KEY[table], columns, ...sides };
+}
+
+/** The columns that a copy writes, as a list. */
+export function writtenColumns({ columns }: TableCopy): string[] {
+  return columns
+    .filter(column => !column.generated)
+    .map(column => escapeIdentifier(column.name));
+}
+
+/** `insert into <target> (…)`, also over identity columns. */
+export function insertInto(copy: TableCopy, target = copy.target): string {
+  const overriding = copy.columns.some(column => column.identityAlways)
+    ? ' overriding system value'
+    : '';
+  return `insert into ${escapeIdentifier(target)} (${writtenColumns(copy).join(
+    ', ',
+  )})${overriding}`;
+}
+
+/** The condition for the rows of the tenant. */
+export function ofTenant({ tenantId }: TableCopy, alias?: string): string {
+  return `${alias ? `${alias}.` : ''}tenant_id = ${escapeLiteral(tenantId)}`;
+}

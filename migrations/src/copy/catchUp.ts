@@ -1,0 +1,47 @@
+import type { StepContext } from '../engine/Step';
+import type { MigrationSession } from '../session/MigrationSession';
+import { CHANGE_LOG } from './changeLog';
+import { REPLAY } from './replay';
+
+// One snapshot for the log and the rows (see createReplay).
+export const SNAPSHOT = 'begin isolation level repeatable read';
+
+// A log this short is replayed in a few milliseconds, and gets no shorter.
+const SHORT_LOG = 50;
+const ROUNDS = 30;
+
+/** The statements of a dry run that replay the change log. */
+export const CATCH_UP_SCRIPT = [SNAPSHOT, `select ${REPLAY}()`, 'commit'];
+
+/** Replays the change log once, and returns how many entries it had. */
+export async function replayOnce(session: MigrationSession): Promise<number> {
+  return session.transaction(SNAPSHOT, async () => {
+    const [{ entries }] = await session.query<{ entries: number }>(
+      `select ${REPLAY}()::int as entries`,
+    );
+    return entries;
+  });
+}
+
+/**
+ * Replays the change log until it is short. Each round is as long as what was
+ * written during the one before, so that the rounds get shorter as long as
+ * replaying is faster than writing.
+ */
+export async function catchUp(
+  { reporter }: StepContext,
+  session: MigrationSession,
+): Promise<void> {
+  const [{ waiting }] = await session.query<{ waiting: number }>(
+    `select count(*)::int as waiting from ${CHANGE_LOG}`,
+  );
+  const progress = reporter.progress('Replay changes', waiting);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const entries = await replayOnce(session);
+    progress.advance(entries);
+    if (entries <= SHORT_LOG) {
+      break;
+    }
+  }
+  progress.finish();
+}

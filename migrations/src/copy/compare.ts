@@ -1,0 +1,91 @@
+import type { Executor } from '../engine/Executor';
+import { escapeIdentifier } from '../schema/sql';
+import { CHANGE_LOG } from './changeLog';
+import { ofTenant } from './TableCopy';
+import type { TableCopy } from './TableCopy';
+
+/** How the two sides of a copy compare. */
+export interface Comparison {
+  table: string;
+  source: string;
+  target: string;
+  sourceRows: number;
+  targetRows: number;
+  equal: boolean;
+  /** Some of the entities whose rows differ. */
+  differing: { key: string; sourceRows: number; targetRows: number }[];
+}
+
+/**
+ * A query for one value: the number of rows and the sum of the hashes of their
+ * texts, which does not depend on their order.
+ */
+export function checksum(
+  copy: TableCopy,
+  name: string,
+  condition = 'true',
+): string {
+  return (
+    `select row(count(*), sum(hashtextextended(r::text, 0)::numeric))::text ` +
+    `from (select ${allColumns(copy)} from ${escapeIdentifier(name)} ` +
+    `where ${ofTenant(copy)} and ${condition}) r`
+  );
+}
+
+/**
+ * Compares the rows of both sides, except those of entities whose changes wait in
+ * the log. Both must be read in one snapshot: call it in a REPEATABLE READ
+ * transaction, or while nobody writes.
+ */
+export async function compareCopy(
+  read: Executor['read'],
+  copy: TableCopy,
+): Promise<Comparison> {
+  const settled =
+    `${copy.key} not in (select key from ${CHANGE_LOG} ` +
+    `where table_name = '${copy.table}' and key is not null)`;
+  const [sums] = await read<{ source: string; target: string }>(
+    `select (${checksum(copy, copy.source, settled)}) as source,
+            (${checksum(copy, copy.target, settled)}) as target`,
+  );
+  const equal = sums.source === sums.target;
+  return {
+    table: copy.table,
+    source: copy.source,
+    target: copy.target,
+    sourceRows: rowsOf(sums.source),
+    targetRows: rowsOf(sums.target),
+    equal,
+    differing: equal ? [] : await findDifferences(read, copy, settled),
+  };
+}
+
+async function findDifferences(
+  read: Executor['read'],
+  copy: TableCopy,
+  settled: string,
+): Promise<Comparison['differing']> {
+  const side = (name: string) =>
+    `select key, count(*)::int as rows, sum(hashtextextended(r::text, 0)::numeric) as hash
+       from (select ${copy.key} as key, ${allColumns(
+      copy,
+    )} from ${escapeIdentifier(name)}
+              where ${ofTenant(copy)} and ${settled}) r
+      group by key`;
+  return read(
+    `select key, coalesce(s.rows, 0) as "sourceRows", coalesce(t.rows, 0) as "targetRows"
+       from (${side(copy.source)}) s full join (${side(
+      copy.target,
+    )}) t using (key)
+      where (s.rows, s.hash) is distinct from (t.rows, t.hash)
+      order by key limit 10`,
+  );
+}
+
+function allColumns({ columns }: TableCopy): string {
+  return columns.map(({ name }) => escapeIdentifier(name)).join(', ');
+}
+
+function rowsOf(sum: string): number {
+  return Number(/^\((\d+),/.exec(sum)?.[1]);
+}

@@ -1,0 +1,58 @@
+import { TENANT_TABLES } from '../schema/tables';
+
+const POLICY = 'tenancy_swap_fence';
+const FUNCTION = 'tenancy_snapshot_after';
+
+/**
+ * The function that fails with 40001 (serialization_failure) unless the current
+ * snapshot shows the transaction that swapped the tables.
+ */
+export const createFenceFunction = `create or replace function ${FUNCTION}(swap xid8)
+returns boolean language plpgsql stable as $$
+begin
+  if pg_visible_in_snapshot(swap, pg_current_snapshot()) then
+    return true;
+  end if;
+  raise exception 'could not serialize access due to a concurrent swap of the table'
+    using errcode = 'serialization_failure', hint = 'Retry the transaction.';
+end $$`;
+
+export const dropFenceFunction = `drop function if exists ${FUNCTION}(xid8)`;
+
+/**
+ * The statements that keep transactions off the swapped tables whose snapshot is
+ * older than the swap.
+ *
+ * A REPEATABLE READ transaction that comes to the tables only after the swap finds
+ * the new ones under their names, but its snapshot does not show the rows that the
+ * last replays wrote there: it would miss rows, and an UPDATE of them would change
+ * nothing without an error. A restrictive policy makes it fail as PostgreSQL fails
+ * any such transaction whose rows were changed, and it is tried again as any.
+ */
+export function createFence(): string[] {
+  return [
+    `do $$ begin
+${TENANT_TABLES.map(
+  table => `  drop policy if exists ${POLICY} on ${table};
+  execute format('create policy ${POLICY} on ${table} as restrictive using (${FUNCTION}(%L))',
+                 pg_current_xact_id());`,
+).join('\n')}
+end $$`,
+    `insert into tenancy_migration_state (key, value)
+values ('swap', jsonb_build_object('xid', pg_current_xact_id()::text, 'at', now()))
+on conflict (key) do update set value = excluded.value`,
+  ];
+}
+
+/** The statements that take it away again. */
+export const dropFence = TENANT_TABLES.map(
+  table => `drop policy if exists ${POLICY} on ${table}`,
+);
+
+/** A query for the sessions whose snapshot is older than the swap. */
+export const SESSIONS_BEFORE_SWAP = `
+  select a.pid, a.application_name as name
+    from pg_stat_activity a, tenancy_migration_state s
+   where s.key = 'swap' and a.datname = current_database()
+     and a.pid <> pg_backend_pid() and a.backend_xmin is not null
+     and age(a.backend_xmin) >= age((mod((s.value ->> 'xid')::numeric, 4294967296))::text::xid)`;

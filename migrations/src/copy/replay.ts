@@ -1,0 +1,121 @@
+import { escapeIdentifier } from '../schema/sql';
+import { CHANGE_LOG } from './changeLog';
+import { checksum } from './compare';
+import { insertInto, ofTenant, writtenColumns } from './TableCopy';
+import type { TableCopy } from './TableCopy';
+
+export const REPLAY = 'tenancy_replay_changes';
+
+/**
+ * The statement that creates the function `tenancy_replay_changes()`, which makes
+ * the targets equal to their sources for all keys in the change log, takes those
+ * out of it, and returns how many there were.
+ *
+ * It must be called in a REPEATABLE READ transaction, or while the sources are
+ * locked: one snapshot shows the log and the rows, so that what is equal before is
+ * equal after, and no foreign key of a copy is ever broken. Whatever is committed
+ * later is in the log of the next call. At the end it compares the rows that it
+ * wrote, and fails where they differ.
+ */
+export function createReplay(copies: TableCopy[]): string {
+  const { tenantId } = copies[0];
+  return `create or replace function ${REPLAY}() returns bigint language plpgsql as $$
+declare
+  entries bigint;
+${copies.map(({ table }) => `  ${table}_keys uuid[];`).join('\n')}
+begin
+  with entry as (delete from ${CHANGE_LOG} returning table_name, key)
+  select count(*)${copies
+    .map(copy => `,\n         ${selectKeys(copy)}`)
+    .join('')}
+    into entries${copies.map(({ table }) => `, ${table}_keys`).join('')}
+    from entry;
+  if entries = 0 then
+    return 0;
+  end if;
+${copies.map(copy => indent(replayTable(copy))).join('\n')}
+${copies.map(copy => indent(compareKeys(copy))).join('\n')}
+  return entries;
+end $$;
+comment on function ${REPLAY} is 'Brings the copy of tenant ${tenantId} up to date'`;
+}
+
+/** The keys of the log; all of both sides after a TRUNCATE. */
+function selectKeys({ table, key, source, target }: TableCopy): string {
+  const mine = `filter (where table_name = '${table}')`;
+  return (
+    `case when bool_or(key is null) ${mine}\n` +
+    `              then array(select ${key} from ${escapeIdentifier(source)} ` +
+    `union select ${key} from ${escapeIdentifier(target)})\n` +
+    `              else array_agg(distinct key) ${mine} end`
+  );
+}
+
+function replayTable(copy: TableCopy): string {
+  const statements =
+    copy.table === 'entities' ? replayEntities(copy) : replayRows(copy);
+  return statements.map(statement => `${statement};`).join('\n');
+}
+
+/**
+ * Entities stay in place where they can, since relations and refresh state hang
+ * on them. References move between entities in any order, such as two that swap
+ * theirs: those that change get one that is nobody's first.
+ */
+function replayEntities(copy: TableCopy): string[] {
+  const source = escapeIdentifier(copy.source);
+  const target = escapeIdentifier(copy.target);
+  const keys = `unnest(${copy.table}_keys) k (key)`;
+  const written = writtenColumns(copy);
+  const same = `${ofTenant(copy, 's')} and s.entity_id = k.key`;
+  const assignments = written
+    .filter(column => !['tenant_id', 'entity_id'].includes(column))
+    .map(column => `${column} = excluded.${column}`);
+  return [
+    `delete from ${target} t using ${keys}
+ where ${ofTenant(copy, 't')} and t.entity_id = k.key
+   and not exists (select from ${source} s where ${same})`,
+    `update ${target} t
+   set entity_name = t.entity_id::text,
+       entity_ref = t.entity_kind || ':' || t.entity_namespace || '/' || t.entity_id
+  from ${keys} join ${source} s on ${same}
+ where ${ofTenant(copy, 't')} and t.entity_id = k.key
+   and t.entity_ref <> s.entity_ref`,
+    `${insertInto(copy)}
+select ${written.map(column => `s.${column}`).join(', ')}
+  from ${keys} join ${source} s on ${same}
+    on conflict (tenant_id, entity_id) do update set ${assignments.join(', ')}`,
+  ];
+}
+
+/** The other tables may have no key of their own: all rows of an entity at once. */
+function replayRows(copy: TableCopy): string[] {
+  const keys = `unnest(${copy.table}_keys) k (key)`;
+  const source = escapeIdentifier(copy.source);
+  return [
+    `delete from ${escapeIdentifier(copy.target)} t using ${keys}
+ where ${ofTenant(copy, 't')} and t.${copy.key} = k.key`,
+    `${insertInto(copy)}
+select ${writtenColumns(copy)
+      .map(column => `s.${column}`)
+      .join(', ')}
+  from ${keys} join ${source} s on ${ofTenant(copy, 's')} and s.${
+      copy.key
+    } = k.key`,
+  ];
+}
+
+function compareKeys(copy: TableCopy): string {
+  const keys = `${copy.key} = any (${copy.table}_keys)`;
+  const side = (name: string) => checksum(copy, name, keys);
+  return `if (${side(copy.source)}) is distinct from (${side(copy.target)}) then
+  raise exception 'The rows of ${copy.target} differ from those of ${
+    copy.source
+  } after a replay'
+    using errcode = 'integrity_constraint_violation';
+end if;`;
+}
+
+function indent(text: string): string {
+  return text.replace(/^/gm, '  ');
+}

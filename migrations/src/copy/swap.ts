@@ -1,0 +1,67 @@
+import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
+import type { TenantTable } from '../schema/tables';
+import { carryOver } from './carryOver';
+import { CHANGE_LOG, createLogTriggers, dropLogTriggers } from './changeLog';
+import { createFence } from './fence';
+import { REPLAY } from './replay';
+
+/** The names of a table's two sides. */
+export interface Sides {
+  table: TenantTable;
+  /** The side that takes the production name. */
+  incoming: string;
+  /** The name that the side in use gets. */
+  outgoing: string;
+}
+
+// So many entries take a few milliseconds, all of which writers wait for.
+const LONGEST_LOG = 500;
+
+/**
+ * The statements of the transaction that puts one side of the three tables in the
+ * place of the other, in either direction.
+ *
+ * It takes ACCESS EXCLUSIVE on both sides, and holds it for the replay of what
+ * changed in the last milliseconds and for changes of the catalog. The tables are
+ * locked in the order in which applications use them, and a request that is not
+ * granted within the lock timeout is given up with all the others, well before
+ * PostgreSQL looks for deadlocks: no application's transaction is ever the victim.
+ */
+export function swapStatements(
+  sides: Sides[],
+  lockTimeoutMs: number,
+): string[] {
+  return [
+    // lock_timeout holds for each table; this one for all of them together.
+    `set local statement_timeout = ${lockTimeoutMs}`,
+    `lock table ${TENANT_TABLES.join(', ')} in access exclusive mode`,
+    'set local statement_timeout = 0',
+    refuseLongLog,
+    refuseOtherTenants(sides),
+    `select ${REPLAY}()`,
+    ...sides.flatMap(({ table }) => dropLogTriggers(table)),
+    carryOver(sides),
+    ...sides.flatMap(({ table }) => createLogTriggers(table, table)),
+    ...createFence(),
+  ];
+}
+
+// 55P03, lock_not_available: the attempt is given up like one that got no lock,
+// and the log is replayed again before the next one.
+const refuseLongLog = `do $$ begin
+  if (select count(*) from ${CHANGE_LOG}) > ${LONGEST_LOG} then
+    raise exception 'The change log is too long for a swap' using errcode = '55P03';
+  end if;
+end $$`;
+
+function refuseOtherTenants(sides: Sides[]): string {
+  // The table of before has room for one tenant only.
+  return `do $$ begin
+  if (select relkind from pg_class where oid = 'entities'::regclass) = 'r'
+     and exists (select from entities where tenant_id <> '${DEFAULT_TENANT_ID}') then
+    raise exception 'entities holds rows of other tenants than the default one before the swap'
+      using errcode = 'integrity_constraint_violation',
+            hint = '${sides[0].incoming} is not put in its place.';
+  end if;
+end $$`;
+}

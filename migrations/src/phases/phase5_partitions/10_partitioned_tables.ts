@@ -1,0 +1,126 @@
+import type { Step, StepContext } from '../../engine/Step';
+import { RefusedError } from '../../errors';
+import { relationExists } from '../../schema/lookups';
+import {
+  catchAllPartition,
+  defaultTenantPartition,
+  partitionedName,
+  waitingName,
+} from '../../schema/partitions';
+import { tenantPolicyStatements } from '../../schema/policies';
+import { ownerStatement } from '../../schema/roles';
+import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
+import type { TenantTable } from '../../schema/tables';
+import { secludeStatements } from './seclude';
+
+/**
+ * The partitioned tables, with no rows and no indexes yet, in the order of columns
+ * of the tables before, so that `select *` means the same after the swap.
+ */
+export const partitionedTables: Step = {
+  name: '5_10_partitioned_tables',
+  title: 'Create the partitioned tables',
+
+  async up(context) {
+    for (const table of TENANT_TABLES) {
+      await context.executor.transaction({
+        title: `Create ${partitionedName(table)} and its partitions`,
+        locks: `New tables: nobody waits for them. ACCESS SHARE on ${table}.`,
+        statements: [
+          createTable(table),
+          ...(table === 'entities' ? ENTITY_DEFAULTS : []),
+          ...tenantPolicyStatements(partitionedName(table), {
+            policyFor: table,
+          }),
+          ownerStatement(partitionedName(table)),
+          ...(await createPartitions(context, table)),
+        ],
+      });
+    }
+  },
+
+  async down(context) {
+    const { executor, settings } = context;
+    const names: string[] = [];
+    for (const table of TENANT_TABLES) {
+      names.push(await waitingName(executor, table));
+    }
+    if (!settings.force) {
+      await refuseOtherTenants(context, names);
+    }
+    await executor.transaction({
+      title: 'Drop the partitioned tables',
+      locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
+      statements: [`drop table if exists ${names.reverse().join(', ')}`],
+    });
+  },
+};
+
+function createTable(table: TenantTable): string {
+  const name = partitionedName(table);
+  const key =
+    table === 'entities'
+      ? `,\n  constraint ${name}_pkey primary key (tenant_id, entity_id)`
+      : '';
+  return `create table if not exists ${name} (
+  like ${table} including all excluding indexes${key}
+) partition by list (tenant_id)`;
+}
+
+// Those of the specification (B.2), whatever the table before has.
+const ENTITY_DEFAULTS = [
+  ['entity_id', 'gen_random_uuid()'],
+  ['entity_namespace', `'default'`],
+  ['created_at', 'now()'],
+  ['updated_at', 'now()'],
+].map(
+  ([column, value]) =>
+    `alter table ${partitionedName('entities')} ` +
+    `alter column ${column} set default ${value}`,
+);
+
+async function createPartitions(
+  { executor }: StepContext,
+  table: TenantTable,
+): Promise<string[]> {
+  const [{ options }] = await executor.read<{ options: string | null }>(
+    `select array_to_string(reloptions, ', ') as options
+       from pg_class where oid = to_regclass($1)`,
+    [table],
+  );
+  const storage = options ? `\n  with (${options})` : '';
+  const partitions = {
+    [defaultTenantPartition(table)]: `for values in ('${DEFAULT_TENANT_ID}')`,
+    [catchAllPartition(table)]: 'default',
+  };
+  return Object.entries(partitions).flatMap(([name, bound]) => [
+    `create table if not exists ${name}
+  partition of ${partitionedName(table)} ${bound}${storage}`,
+    ...secludeStatements(name),
+  ]);
+}
+
+async function refuseOtherTenants(
+  { executor }: StepContext,
+  names: string[],
+): Promise<void> {
+  for (const name of names) {
+    if (!(await relationExists(executor, name))) {
+      continue;
+    }
+    const [{ rows, tenants }] = await executor.read<{
+      rows: number;
+      tenants: number;
+    }>(
+      `select count(*)::int as rows, count(distinct tenant_id)::int as tenants
+         from ${name} where tenant_id <> $1`,
+      [DEFAULT_TENANT_ID],
+    );
+    if (rows > 0) {
+      throw new RefusedError(
+        `${name} holds ${rows} rows of ${tenants} other tenants, which are nowhere ` +
+          'else. Run phase 5 again to bring them back, or give --force to drop them.',
+      );
+    }
+  }
+}

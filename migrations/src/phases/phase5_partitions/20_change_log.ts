@@ -1,0 +1,63 @@
+import {
+  createChangeLog,
+  createLogTriggers,
+  dropChangeLog,
+  dropLogTriggers,
+  CHANGE_LOG,
+  logFunction,
+} from '../../copy/changeLog';
+import { createFenceFunction, dropFenceFunction } from '../../copy/fence';
+import { REPLAY } from '../../copy/replay';
+import type { Step } from '../../engine/Step';
+import { ADMIN_ROLE } from '../../schema/roles';
+import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
+
+/** From here on every change is remembered until it has reached the other side. */
+export const changeLog: Step = {
+  name: '5_20_change_log',
+  title: 'Log which entities change',
+
+  async up({ executor, settings }) {
+    await executor.transaction({
+      title: 'Create the change log',
+      locks: 'New objects: nobody waits for them.',
+      statements: [
+        ...createChangeLog(settings.schema, DEFAULT_TENANT_ID),
+        createFenceFunction,
+        `alter table ${CHANGE_LOG} owner to ${ADMIN_ROLE}`,
+        ...TENANT_TABLES.map(
+          table =>
+            `alter function ${logFunction(table)}() owner to ${ADMIN_ROLE}`,
+        ),
+      ],
+    });
+    for (const table of TENANT_TABLES) {
+      await executor.transaction({
+        title: `Log the changes of ${table}`,
+        locks:
+          `SHARE ROW EXCLUSIVE on ${table}, for a change of the catalog. It waits for ` +
+          'the transactions that have written, so that none of them is missed.',
+        statements: createLogTriggers(table, table),
+      });
+    }
+  },
+
+  async down({ executor }) {
+    for (const table of TENANT_TABLES) {
+      await executor.transaction({
+        title: `Stop logging the changes of ${table}`,
+        locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog.`,
+        statements: dropLogTriggers(table),
+      });
+    }
+    await executor.transaction({
+      title: 'Drop the change log',
+      locks: `ACCESS EXCLUSIVE on ${CHANGE_LOG}, which nobody writes to any more.`,
+      statements: [
+        ...dropChangeLog(),
+        `drop function if exists ${REPLAY}()`,
+        dropFenceFunction,
+      ],
+    });
+  },
+};

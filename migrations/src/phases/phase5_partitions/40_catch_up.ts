@@ -1,0 +1,39 @@
+import { CATCH_UP_SCRIPT, catchUp } from '../../copy/catchUp';
+import { createReplay } from '../../copy/replay';
+import type { Step } from '../../engine/Step';
+import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
+import { defaultTenantPartition } from '../../schema/partitions';
+import { describeCopies } from './copies';
+
+/**
+ * Makes the copies equal to their sources for the first time. Only after that can
+ * unique indexes be built: a row that moved during the copy may be there twice.
+ */
+export const firstCatchUp: Step = {
+  name: '5_40_catch_up',
+  title: 'Replay what changed during the copy',
+
+  async up(context) {
+    const { executor } = context;
+    const copies = await describeCopies(executor);
+    for (const { table, target } of copies.slice(1)) {
+      // SHARE on a table that nobody uses yet.
+      await executor.execute(
+        `create index if not exists ${table}_partitioned_entity_idx ` +
+          `on ${target} (tenant_id, ${ENTITY_KEY[table]})`,
+      );
+    }
+    for (const table of TENANT_TABLES) {
+      await executor.execute(`analyze ${defaultTenantPartition(table)}`);
+    }
+    await executor.execute(createReplay(copies));
+    await executor.work({
+      title: 'Replay the change log',
+      script: CATCH_UP_SCRIPT,
+      run: session => catchUp(context, session),
+    });
+  },
+
+  // The indexes are dropped with their tables, the function with the change log.
+  async down() {},
+};

@@ -1,0 +1,46 @@
+import type { Step } from '../../engine/Step';
+import { defaultTenantPartition } from '../../schema/partitions';
+import { TENANT_TABLES } from '../../schema/tables';
+import { CATCH_UP_SCRIPT, catchUp } from '../../copy/catchUp';
+import { extensionSchema } from '../../schema/lookups';
+import { describeCopies } from './copies';
+import { carriedIndexes, entityIndexes } from './indexes';
+
+/** Every other index of the partitioned tables. */
+export const indexes: Step = {
+  name: '5_50_indexes',
+  title: 'Build the indexes of the partitioned tables',
+
+  async up(context) {
+    const { executor, reporter } = context;
+    const copies = await describeCopies(executor);
+    const [entities] = copies;
+    const all = entityIndexes(
+      entities.target,
+      await extensionSchema(executor, 'pg_trgm'),
+    );
+    for (const copy of copies) {
+      all.push(...(await carriedIndexes(executor, copy)));
+    }
+    // A unique index needs the copies as they are at one moment.
+    await executor.work({
+      title: 'Replay the change log',
+      script: CATCH_UP_SCRIPT,
+      run: session => catchUp(context, session),
+    });
+    for (const [position, { name, statement }] of all.entries()) {
+      reporter.info(`Index ${position + 1} of ${all.length}: ${name}`);
+      // SHARE on a table that only this command writes to.
+      await executor.execute(statement);
+    }
+    for (const table of TENANT_TABLES) {
+      // Plans are right from the first query after the swap.
+      await executor.execute(
+        `vacuum (analyze) ${defaultTenantPartition(table)}`,
+      );
+    }
+  },
+
+  // They are dropped with their tables.
+  async down() {},
+};

@@ -1,0 +1,67 @@
+import { CATCH_UP_SCRIPT, catchUp } from '../../copy/catchUp';
+import type { Step, StepContext } from '../../engine/Step';
+import { addConstraint } from '../../schema/changes';
+import { constraintValidity } from '../../schema/lookups';
+import { defaultTenantPartition } from '../../schema/partitions';
+import { describeCopies } from './copies';
+import { readForeignKeys } from './foreignKeys';
+import type { ForeignKey } from './foreignKeys';
+
+/**
+ * The foreign keys of the copies: on the composite key of entities, on tenants,
+ * and those that the tables have by themselves.
+ *
+ * A partitioned table takes no foreign key that is NOT VALID, and validating one
+ * while it is added would lock the table that it references for a scan. So the
+ * partition with the rows gets it first, in two parts, and the partitioned table
+ * then finds it there.
+ */
+export const foreignKeys: Step = {
+  name: '5_60_foreign_keys',
+  title: 'Build the foreign keys of the partitioned tables',
+
+  async up(context) {
+    const { executor } = context;
+    const copies = await describeCopies(executor);
+    // Consistent at one moment, and from then on at the end of every replay.
+    await executor.work({
+      title: 'Replay the change log',
+      script: CATCH_UP_SCRIPT,
+      run: session => catchUp(context, session),
+    });
+    for (const copy of copies) {
+      for (const key of await readForeignKeys(executor, copy, copies[0])) {
+        await addForeignKey(context, key);
+      }
+    }
+  },
+
+  // They are dropped with their tables.
+  async down() {},
+};
+
+async function addForeignKey(
+  context: StepContext,
+  key: ForeignKey,
+): Promise<void> {
+  const { executor } = context;
+  const locks =
+    `SHARE ROW EXCLUSIVE on ${key.referenced}, for a change of the catalog: foreign ` +
+    'keys of the application go on being checked.';
+  await addConstraint(context, {
+    table: defaultTenantPartition(key.table),
+    name: key.name,
+    definition: key.definition,
+    locks,
+  });
+  const found = await constraintValidity(executor, key.target, key.name);
+  if (found === 'missing') {
+    await executor.transaction({
+      title: `Add the constraint ${key.name} to ${key.target}`,
+      locks,
+      statements: [
+        `alter table ${key.target} add constraint ${key.name} ${key.definition}`,
+      ],
+    });
+  }
+}

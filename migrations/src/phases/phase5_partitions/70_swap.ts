@@ -1,0 +1,111 @@
+import {
+  CATCH_UP_SCRIPT,
+  catchUp,
+  replayOnce,
+  SNAPSHOT,
+} from '../../copy/catchUp';
+import { createReplay } from '../../copy/replay';
+import { swapStatements } from '../../copy/swap';
+import type { Sides } from '../../copy/swap';
+import type { TableCopy } from '../../copy/TableCopy';
+import { assertEqual, examineCopies } from '../../copy/verifyCopies';
+import type { Step, StepContext } from '../../engine/Step';
+import { archiveName, isSwapped, oldName } from '../../schema/partitions';
+import { withLockRetries } from '../../session/lockRetries';
+import type { MigrationSession } from '../../session/MigrationSession';
+import { settle } from './80_settle';
+import { describeCopies } from './copies';
+
+/**
+ * The point at which the partitioned tables take the production names, and its
+ * way back: both directions are the same, because the change log goes on on
+ * whichever side is in use.
+ */
+export const swap: Step = {
+  name: '5_70_swap',
+  title: 'Verify the copies and swap the tables',
+
+  async up(context) {
+    if (!(await isSwapped(context.executor))) {
+      await exchange(context, copy => ({
+        table: copy.table,
+        incoming: copy.target,
+        outgoing: oldName(copy.table),
+      }));
+    }
+  },
+
+  async down(context) {
+    if (await isSwapped(context.executor)) {
+      await exchange(context, copy => ({
+        table: copy.table,
+        incoming: copy.target,
+        outgoing: archiveName(copy.table),
+      }));
+    }
+    await settle(context);
+  },
+};
+
+async function exchange(
+  context: StepContext,
+  sidesOf: (copy: TableCopy) => Sides,
+): Promise<void> {
+  const { executor, settings } = context;
+  const copies = await describeCopies(executor);
+  await executor.execute(createReplay(copies));
+  const statements = swapStatements(
+    copies.map(sidesOf),
+    settings.lockTimeoutMs,
+  );
+  await executor.work({
+    title:
+      'Swap the tables. ACCESS EXCLUSIVE on all of them, for milliseconds.',
+    script: [...CATCH_UP_SCRIPT, 'begin', ...statements, 'commit'],
+    async run(session) {
+      await catchUp(context, session);
+      await verify(context, session, copies);
+      await catchUp(context, session);
+      await swapOnce(context, session, statements);
+    },
+  });
+}
+
+/**
+ * Compares the copies as a whole, at one moment. What changes after it is compared
+ * by each replay, so that the copies are equal when they are swapped.
+ */
+async function verify(
+  { reporter }: StepContext,
+  session: MigrationSession,
+  copies: TableCopy[],
+): Promise<void> {
+  reporter.info('Compare the tables with their copies');
+  await session.transaction(SNAPSHOT, async () => {
+    assertEqual(
+      await examineCopies((sql, values) => session.query(sql, values), copies),
+    );
+  });
+}
+
+async function swapOnce(
+  { reporter }: StepContext,
+  session: MigrationSession,
+  statements: string[],
+): Promise<void> {
+  const title = 'Swap the tables';
+  await withLockRetries(
+    title,
+    async () => {
+      await replayOnce(session);
+      try {
+        // In one message: the locks are not held for the time of a round trip.
+        await session.query(['begin', ...statements, 'commit'].join(';\n'));
+      } catch (error) {
+        await session.rollback();
+        throw error;
+      }
+    },
+    attempts => reporter.waiting(title, attempts),
+  );
+}

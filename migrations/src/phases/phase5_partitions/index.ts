@@ -1,0 +1,45 @@
+import type { Phase, StepContext } from '../../engine/Step';
+import { RefusedError } from '../../errors';
+import { DEFAULT_TENANT_ID } from '../../schema/tables';
+import { partitionedTables } from './10_partitioned_tables';
+import { changeLog } from './20_change_log';
+import { copyRows } from './30_copy';
+import { firstCatchUp } from './40_catch_up';
+import { indexes } from './50_indexes';
+import { foreignKeys } from './60_foreign_keys';
+import { swap } from './70_swap';
+import { settled } from './80_settle';
+
+export const phase5: Phase = {
+  number: 5,
+  title: 'Primary keys and partitions',
+  check: refuseRowsOfOtherTenants,
+  steps: [
+    partitionedTables,
+    changeLog,
+    copyRows,
+    firstCatchUp,
+    indexes,
+    foreignKeys,
+    swap,
+    settled,
+  ],
+};
+
+/** Before the swap there is one tenant only (specification, migration phases). */
+async function refuseRowsOfOtherTenants({
+  executor,
+}: StepContext): Promise<void> {
+  const [{ rows }] = await executor.read<{ rows: number }>(
+    `select count(*)::int as rows from entities
+      where tenant_id <> $1
+        and (select relkind from pg_class where oid = to_regclass('entities')) = 'r'`,
+    [DEFAULT_TENANT_ID],
+  );
+  if (rows > 0) {
+    throw new RefusedError(
+      `entities holds ${rows} rows of other tenants than the default one. The table ` +
+        'has room for one tenant until phase 5 is done: delete them, or move them.',
+    );
+  }
+}
