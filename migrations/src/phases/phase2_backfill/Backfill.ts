@@ -1,0 +1,241 @@
+import { DatabaseError } from 'pg';
+import { STATE_TABLE } from '../../engine/MigrationState';
+import type { Progress } from '../../engine/Reporter';
+import type { StepContext } from '../../engine/Step';
+import { withLockRetries } from '../../session/lockRetries';
+import type { MigrationSession } from '../../session/MigrationSession';
+import { DEFAULT_TENANT_ID } from '../../schema/tables';
+import type { TenantTable } from '../../schema/tables';
+import { describeRowHolders } from './rowHolders';
+import { silenceTriggers } from './triggers';
+import { estimateRows, pageCount, patienceMs } from './tableSize';
+
+// The first batch; those after it follow from how many rows the one before found.
+const FIRST_PAGES = 16;
+// 128 MB of a table with few rows in it, so that no batch takes long.
+const MAX_PAGES = 16_384;
+
+const LOCK_NOT_AVAILABLE = '55P03';
+
+// Holds the addresses of the locked rows until the end of the transaction.
+const LOCKED = `current_setting('tenancy.locked_rows')::tid[]`;
+
+/** Where the cursor of a table's backfill is kept. */
+export function cursorKey(table: TenantTable): string {
+  return `backfill of ${table}`;
+}
+
+/** How far the backfill has come: the pages from `next` to before `end` are left. */
+interface Cursor {
+  next: number;
+  end: number;
+}
+
+interface Filled {
+  /** Rows that were found and locked. */
+  locked: number;
+  /** Those of them that have a tenant now. */
+  filled: number;
+}
+
+/**
+ * Fills tenant_id in the rows of one table, while an application writes to it.
+ *
+ * It goes through the pages that the table has at the start (rows that come later
+ * carry the default), in batches of one short transaction each. A row that
+ * somebody has locked is passed over, so a batch never waits for a row while it
+ * holds others, and no deadlock can hit the application. What was passed over, or
+ * has moved meanwhile, is swept up at the end through the temporary index.
+ *
+ * A batch and the cursor behind it are one transaction, and the server gets it in
+ * one message: no row stays locked for the time of a round trip. A row is locked
+ * as by an UPDATE of its own, so rows that reference it can still be inserted.
+ *
+ * An application's REPEATABLE READ transaction that began before its row was
+ * filled, and then changes that row, gets a serialization failure (40001), as from
+ * any concurrent update, and has to be repeated as always.
+ */
+export class Backfill {
+  static async create(
+    context: StepContext,
+    session: MigrationSession,
+    table: TenantTable,
+  ): Promise<Backfill> {
+    const silence = await silenceTriggers(context, session, table);
+    const patience = await patienceMs(session);
+    return new Backfill(context, session, table, silence, patience);
+  }
+
+  private holders?: string;
+
+  private constructor(
+    private readonly context: StepContext,
+    private readonly session: MigrationSession,
+    private readonly table: TenantTable,
+    private readonly silence: string[],
+    private readonly patience: number,
+  ) {}
+
+  /**
+   * Fills the rows, beginning where an earlier run has stopped. Rows that refuse to
+   * be filled are left, for the count check to find.
+   */
+  async run(): Promise<void> {
+    const cursor = await this.readCursor();
+    const share = (cursor.end - cursor.next) / Math.max(cursor.end, 1);
+    const progress = this.context.reporter.progress(
+      `Fill ${this.table}`,
+      Math.round((await estimateRows(this.session, this.table)) * share),
+    );
+    try {
+      await this.pass(cursor, progress);
+      await this.sweep(progress);
+    } finally {
+      progress.finish();
+    }
+  }
+
+  private async readCursor(): Promise<Cursor> {
+    const kept = await this.context.state.get<Cursor>(cursorKey(this.table));
+    return kept ?? { next: 0, end: await pageCount(this.session, this.table) };
+  }
+
+  private async pass({ next, end }: Cursor, progress: Progress): Promise<void> {
+    const { batchSize } = this.context.settings;
+    let pages = FIRST_PAGES;
+    let from = next;
+    while (from < end) {
+      const to = Math.min(from + pages, end);
+      const batch = await this.batch(from, to, end);
+      const wanted = ((to - from) * batchSize) / Math.max(batch.locked, 1);
+      pages = Math.ceil(Math.min(wanted, pages * 2, MAX_PAGES));
+      from = batch.next;
+      progress.advance(batch.filled);
+    }
+  }
+
+  /**
+   * One batch. Where it finds more rows than a batch may have, the cursor stays at
+   * the last page that it came to.
+   */
+  private async batch(
+    from: number,
+    to: number,
+    end: number,
+  ): Promise<Filled & { next: number }> {
+    const { batchSize, lockTimeoutMs } = this.context.settings;
+    const reached = `least((last::text::point)[0], ${to})`;
+    return this.retried(() =>
+      this.fill<Filled & { next: number }>({
+        rows:
+          `and ctid >= '(${from},0)' and ctid < '(${to},0)' ` +
+          `limit ${batchSize} for no key update skip locked`,
+        // Longer than the server takes to look for deadlocks would be too long.
+        lockTimeoutMs: Math.min(lockTimeoutMs, this.patience),
+        outcome: `moved as (
+          insert into ${STATE_TABLE} (key, value)
+          select '${cursorKey(this.table)}', jsonb_build_object('end', ${end},
+                   'next', case when locked >= ${batchSize} and filled > 0
+                             then ${reached} else ${to} end)
+            from tally
+          on conflict (key) do update set value = excluded.value
+          returning (value ->> 'next')::float8 as next
+        ) select locked, filled, next from tally, moved`,
+      }),
+    );
+  }
+
+  private async sweep(progress: Progress): Promise<void> {
+    while (await this.isAnyLeft()) {
+      const { locked, filled } = await this.retried(() => this.sweepOnce());
+      progress.advance(filled);
+      if (locked > 0 && filled === 0) {
+        // A trigger or a rule undoes it, and would do so for ever.
+        return;
+      }
+    }
+  }
+
+  private async sweepOnce(): Promise<Filled> {
+    const { batchSize, lockTimeoutMs } = this.context.settings;
+    const free = await this.fill<Filled>({
+      rows: `limit ${batchSize} for no key update skip locked`,
+      lockTimeoutMs: Math.min(lockTimeoutMs, this.patience),
+    });
+    return free.locked > 0 ? free : this.fillLockedRow();
+  }
+
+  /**
+   * Queues up for one row, holding no other: whoever has it locked can go on to
+   * lock whatever else there is.
+   */
+  private async fillLockedRow(): Promise<Filled> {
+    try {
+      return await this.fill<Filled>({
+        rows: 'limit 1 for no key update',
+        lockTimeoutMs: this.patience,
+      });
+    } catch (error) {
+      if (error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE) {
+        await this.reportHolders();
+      }
+      throw error;
+    }
+  }
+
+  private async reportHolders(): Promise<void> {
+    const holders = await describeRowHolders(this.session, this.table);
+    if (holders !== this.holders) {
+      this.holders = holders;
+      this.context.reporter.warn(
+        `Rows of ${this.table} are locked, and are waited for: ${holders}`,
+      );
+    }
+  }
+
+  /**
+   * Locks rows and fills them, in one transaction and one message.
+   *
+   * The update is a statement of its own, which sees what was committed until the
+   * row was locked: for a row that somebody has changed in that moment, locking it
+   * gives the address of the new version.
+   */
+  private async fill<Result>(options: {
+    rows: string;
+    lockTimeoutMs: number;
+    outcome?: string;
+  }): Promise<Result> {
+    const { rows, lockTimeoutMs, outcome } = options;
+    const [result] = await this.session.query(
+      [
+        `set local lock_timeout = ${lockTimeoutMs}`,
+        ...this.silence,
+        `select set_config('tenancy.locked_rows', coalesce(array_agg(ctid), '{}')::text, true)
+           from (select ctid from ${this.table} where tenant_id is null ${rows}) locked`,
+        `with filled as (
+           update ${this.table} set tenant_id = '${DEFAULT_TENANT_ID}'
+            where ctid = any (${LOCKED}) returning tenant_id
+         ), tally as (
+           select (select count(tenant_id)::int from filled) as filled,
+                  count(*)::int as locked, max(address) as last
+             from unnest(${LOCKED}) address
+         )${outcome ? `, ${outcome}` : ' select locked, filled from tally'}`,
+      ].join(';\n'),
+    );
+    return result as Result;
+  }
+
+  private async isAnyLeft(): Promise<boolean> {
+    const [{ left }] = await this.session.query<{ left: boolean }>(
+      `select exists (select from ${this.table} where tenant_id is null) as left`,
+    );
+    return left;
+  }
+
+  private retried<T>(attempt: () => Promise<T>): Promise<T> {
+    const what = `Fill ${this.table}`;
+    return withLockRetries(what, attempt, attempts =>
+      this.context.reporter.waiting(what, attempts),
+    );
+  }
+}

@@ -1,0 +1,59 @@
+import { VerificationError } from '../../errors';
+import type { StepContext } from '../../engine/Step';
+import type { MigrationSession } from '../../session/MigrationSession';
+import {
+  DEFAULT_TENANT_ID,
+  ENTITY_KEY,
+  TENANT_TABLES,
+} from '../../schema/tables';
+import type { TenantTable } from '../../schema/tables';
+
+/**
+ * The check of the specification: as many rows as rows with a tenant.
+ *
+ * @throws {@link VerificationError} which says how many rows have none
+ */
+export async function checkCounts(context: StepContext): Promise<void> {
+  await context.executor.work({
+    title: 'Every row must have a tenant',
+    script: TENANT_TABLES.map(script),
+    run: async session => {
+      for (const table of TENANT_TABLES) {
+        await checkCount(session, table);
+      }
+    },
+  });
+}
+
+async function checkCount(
+  session: MigrationSession,
+  table: TenantTable,
+): Promise<void> {
+  const [{ rows, missing }] = await session.query<{
+    rows: number;
+    missing: number;
+  }>(
+    `select count(*)::float8 as rows,
+            (count(*) - count(tenant_id))::float8 as missing from ${table}`,
+  );
+  if (missing > 0) {
+    const key = ENTITY_KEY[table];
+    const [example] = await session.query<{ id: string }>(
+      `select ${key} as id from ${table} where tenant_id is null limit 1`,
+    );
+    throw new VerificationError(
+      `${missing} of the ${rows} rows of ${table} have no tenant, such as the one ` +
+        `with ${key} = ${example?.id}. Look for a trigger or a rule that keeps ` +
+        `"update ${table} set tenant_id = '${DEFAULT_TENANT_ID}' where tenant_id is ` +
+        'null" from changing them, run that by hand, and run the phase again.',
+    );
+  }
+}
+
+function script(table: TenantTable): string {
+  return `do $$ begin
+  if (select count(*) <> count(tenant_id) from ${table}) then
+    raise exception 'Rows of ${table} have no tenant';
+  end if;
+end $$`;
+}

@@ -1,0 +1,189 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { DEFAULT_TENANT_ID } from '../../schema/tables';
+import { defaultTenant } from './10_default_tenant';
+
+const databases = createTestDatabases();
+
+const TABLES = ['entities', 'refresh_state', 'relations'];
+
+/** What the phase leaves behind, apart from the rows. */
+async function readLayout({ client }: CatalogDatabase) {
+  const { rows: columns } = await client.query(
+    `select attrelid::regclass::text as table, attnotnull as required
+       from pg_attribute where attname = 'tenant_id' and attrelid in
+         ('entities'::regclass, 'relations'::regclass, 'refresh_state'::regclass)
+      order by 1`,
+  );
+  const { rows: constraints } = await client.query(
+    `select conrelid::regclass::text as table, conname as name,
+            pg_get_constraintdef(oid) as definition, convalidated as valid
+       from pg_constraint where contype in ('c', 'f')
+        and pg_get_constraintdef(oid) like '%tenant_id%'
+        and conrelid <> 'tenants'::regclass order by 1, 2`,
+  );
+  return { columns, constraints };
+}
+
+async function readRows({ client }: CatalogDatabase) {
+  const { rows } = await client.query(
+    `select t, count(*)::int as all,
+            count(*) filter (where id = '${DEFAULT_TENANT_ID}')::int as filled
+       from (select 'entities' as t, tenant_id as id from entities
+             union all select 'relations', tenant_id from relations
+             union all select 'refresh_state', tenant_id from refresh_state) rows
+      group by t order by t`,
+  );
+  return rows;
+}
+
+const LAYOUT = {
+  columns: TABLES.map(table => ({ table, required: true })),
+  constraints: TABLES.map(table => ({
+    table,
+    name: `${table}_tenant_id_fkey`,
+    definition:
+      'FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id) ON DELETE CASCADE',
+    valid: true,
+  })),
+};
+
+const ROWS = [
+  { t: 'entities', all: 200, filled: 200 },
+  { t: 'refresh_state', all: 200, filled: 200 },
+  { t: 'relations', all: 400, filled: 400 },
+];
+
+describe.each(databases.eachSupportedId())('phase 2 on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id);
+    await database.migrate(migration => migration.runPhase(1));
+  });
+  afterEach(() => database.close());
+
+  const runPhase2 = () => database.migrate(migration => migration.runPhase(2));
+
+  const readTenants = async () =>
+    (
+      await database.client.query(
+        'select tenant_id, tenant_slug, tenant_name from tenants',
+      )
+    ).rows;
+
+  it('gives every row to the default tenant, and requires one from then on', async () => {
+    await runPhase2();
+    await expect(readTenants()).resolves.toEqual([
+      {
+        tenant_id: DEFAULT_TENANT_ID,
+        tenant_slug: 'default',
+        tenant_name: 'Our company',
+      },
+    ]);
+    await expect(readRows(database)).resolves.toEqual(ROWS);
+    await expect(readLayout(database)).resolves.toEqual(LAYOUT);
+  });
+
+  it('changes nothing of a row but its tenant', async () => {
+    const readContent = async () =>
+      (
+        await database.client.query(
+          `select t, r - 'tenant_id' as row from (
+             select 'entities' as t, to_jsonb(e) as r from entities e
+              union all select 'relations', to_jsonb(r) from relations r
+              union all select 'refresh_state', to_jsonb(s) from refresh_state s) t
+            order by t, (r - 'tenant_id')::text`,
+        )
+      ).rows;
+    const before = await readContent();
+    await runPhase2();
+    await expect(readContent()).resolves.toEqual(before);
+  });
+
+  it('keeps a default tenant that is there already', async () => {
+    await database.client.query(
+      `insert into tenants (tenant_id, tenant_slug, tenant_name)
+       values ('${DEFAULT_TENANT_ID}', 'headquarters', 'Headquarters')`,
+    );
+    await runPhase2();
+    await expect(readTenants()).resolves.toEqual([
+      expect.objectContaining({ tenant_name: 'Headquarters' }),
+    ]);
+  });
+
+  it('refuses where another tenant has the slug of the default one', async () => {
+    const other = '11111111-1111-1111-1111-111111111111';
+    await database.client.query(
+      `insert into tenants (tenant_id, tenant_slug, tenant_name)
+       values ('${other}', 'default', 'Other')`,
+    );
+    await expect(runPhase2()).rejects.toThrow(
+      `The slug "default" belongs to the tenant ${other}`,
+    );
+  });
+
+  it('is undone, apart from the values, and done again', async () => {
+    await runPhase2();
+    await database.migrate(migration => migration.undoFrom(defaultTenant));
+    await expect(readTenants()).resolves.toEqual([]);
+    await expect(readLayout(database)).resolves.toEqual({
+      columns: TABLES.map(table => ({ table, required: false })),
+      constraints: [],
+    });
+    const { rows } = await database.client.query(
+      'select key from tenancy_migration_state',
+    );
+    expect(rows).toEqual([]);
+    await expect(readRows(database)).resolves.toEqual(ROWS);
+    await runPhase2();
+    await expect(readLayout(database)).resolves.toEqual(LAYOUT);
+  });
+
+  it('goes on where a command was killed before NOT NULL was set', async () => {
+    await database.client.query(
+      `alter table relations add constraint relations_tenant_id_check
+         check (tenant_id is not null) not valid`,
+    );
+    await runPhase2();
+    await expect(readLayout(database)).resolves.toEqual(LAYOUT);
+  });
+
+  it('prints a script that comes to the same, and changes nothing', async () => {
+    let script = '';
+    await database.migrate(migration => migration.runPhase(2), {
+      mode: 'dryRun',
+      print: text => {
+        script += text;
+      },
+    });
+    await expect(readTenants()).resolves.toEqual([]);
+    for (const statement of script.split(/;\n\n/).filter(s => s.trim())) {
+      await database.client.query(statement);
+    }
+    await expect(readRows(database)).resolves.toEqual(ROWS);
+    await expect(readLayout(database)).resolves.toEqual(LAYOUT);
+    await expect(
+      database.migrate(migration => migration.completedPhase()),
+    ).resolves.toBe(2);
+  });
+
+  it('prints a script of its undo', async () => {
+    await runPhase2();
+    let script = '';
+    await database.migrate(migration => migration.undoFrom(defaultTenant), {
+      mode: 'dryRun',
+      print: text => {
+        script += text;
+      },
+    });
+    await expect(readLayout(database)).resolves.toEqual(LAYOUT);
+    for (const statement of script.split(/;\n\n/).filter(s => s.trim())) {
+      await database.client.query(statement);
+    }
+    await expect(
+      database.migrate(migration => migration.completedPhase()),
+    ).resolves.toBe(1);
+    await expect(readTenants()).resolves.toEqual([]);
+  });
+});
