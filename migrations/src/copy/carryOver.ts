@@ -2,54 +2,6 @@ import type { Sides } from './swap';
 import { escapeLiteral } from '../schema/sql';
 import { LOG_TRIGGER } from './changeLog';
 
-/**
- * The statement that renames both sides of the tables and lets everything follow
- * that hangs on a table itself rather than on its name: triggers, views, grants
- * and the sequences behind its columns. All of it is read when it runs, so that a
- * trigger made a moment ago is not forgotten.
- *
- * The triggers of the side that goes out of use are disabled: when rows are
- * replayed into it, they have fired already, on the other side.
- */
-export function carryOver(sides: Sides[]): string {
-  return `do $$
-declare
-  commands text[] := '{}';
-  views text[] := '{}';
-  command text;
-  item record;
-  acting text := current_setting('role');
-begin
-${[TRIGGERS, GRANTS, SEQUENCES, VIEWS]
-  .map(part => part.split('/* sides */').join(pairs(sides)))
-  .join('')}
-${sides.map(rename).join('\n')}
-  foreach command in array commands loop execute command; end loop;
-${sides
-  .map(({ outgoing }) => `  alter table ${outgoing} disable trigger user;`)
-  .join('\n')}
-  -- A view belongs to whoever made it, not to the owner of the tables.
-  perform set_config('role', 'none', true);
-  foreach command in array views loop execute command; end loop;
-  perform set_config('role', acting, true);
-end $$`;
-}
-
-function pairs(sides: Sides[]): string {
-  const rows = sides.map(
-    ({ table, incoming }) =>
-      `(${escapeLiteral(table)}::regclass, ${escapeLiteral(
-        table,
-      )}, ${escapeLiteral(incoming)}::regclass)`,
-  );
-  return `(values ${rows.join(', ')}) side (live, name, incoming)`;
-}
-
-function rename({ table, incoming, outgoing }: Sides): string {
-  return `  alter table ${table} rename to ${outgoing};
-  alter table ${incoming} rename to ${table};`;
-}
-
 const TRIGGERS = `
   for item in
     select side.name, t.tgname, t.tgenabled, pg_get_triggerdef(t.oid) as definition,
@@ -133,3 +85,51 @@ const VIEWS = `
       item.definition);
   end loop;
 `;
+
+/**
+ * The statement that renames both sides of the tables and lets everything follow
+ * that hangs on a table itself rather than on its name: triggers, views, grants
+ * and the sequences behind its columns. All of it is read when it runs, so that a
+ * trigger made a moment ago is not forgotten.
+ *
+ * The triggers of the side that goes out of use are disabled: when rows are
+ * replayed into it, they have fired already, on the other side.
+ */
+export function carryOver(sides: Sides[]): string {
+  return `do $$
+declare
+  commands text[] := '{}';
+  views text[] := '{}';
+  command text;
+  item record;
+  acting text := current_setting('role');
+begin
+${[TRIGGERS, GRANTS, SEQUENCES, VIEWS]
+  .map(part => part.split('/* sides */').join(pairs(sides)))
+  .join('')}
+${sides.map(rename).join('\n')}
+  foreach command in array commands loop execute command; end loop;
+${sides
+  .map(({ outgoing }) => `  alter table ${outgoing} disable trigger user;`)
+  .join('\n')}
+  -- A view belongs to whoever made it, not to the owner of the tables.
+  perform set_config('role', 'none', true);
+  foreach command in array views loop execute command; end loop;
+  perform set_config('role', acting, true);
+end $$`;
+}
+
+function pairs(sides: Sides[]): string {
+  const rows = sides.map(
+    ({ table, incoming }) =>
+      `(${escapeLiteral(table)}::regclass, ${escapeLiteral(
+        table,
+      )}, ${escapeLiteral(incoming)}::regclass)`,
+  );
+  return `(values ${rows.join(', ')}) side (live, name, incoming)`;
+}
+
+function rename({ table, incoming, outgoing }: Sides): string {
+  return `  alter table ${table} rename to ${outgoing};
+  alter table ${incoming} rename to ${table};`;
+}

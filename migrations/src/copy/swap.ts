@@ -17,6 +17,14 @@ export interface Sides {
 // So many entries take a few milliseconds, all of which writers wait for.
 const LONGEST_LOG = 500;
 
+// 55P03, lock_not_available: the attempt is given up like one that got no lock,
+// and the log is replayed again before the next one.
+const refuseLongLog = `do $$ begin
+  if (select count(*) from ${CHANGE_LOG}) > ${LONGEST_LOG} then
+    raise exception 'The change log is too long for a swap' using errcode = '55P03';
+  end if;
+end $$`;
+
 /**
  * The statements of the transaction that puts one side of the three tables in the
  * place of the other, in either direction.
@@ -45,14 +53,6 @@ export function swapStatements(
     ...createFence(),
   ];
 }
-
-// 55P03, lock_not_available: the attempt is given up like one that got no lock,
-// and the log is replayed again before the next one.
-const refuseLongLog = `do $$ begin
-  if (select count(*) from ${CHANGE_LOG}) > ${LONGEST_LOG} then
-    raise exception 'The change log is too long for a swap' using errcode = '55P03';
-  end if;
-end $$`;
 
 function refuseOtherTenants(sides: Sides[]): string {
   // The table of before has room for one tenant only.

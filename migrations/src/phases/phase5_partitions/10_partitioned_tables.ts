@@ -13,6 +13,18 @@ import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { secludeStatements } from './seclude';
 
+// Those of the specification (B.2), whatever the table before has.
+const ENTITY_DEFAULTS = [
+  ['entity_id', 'gen_random_uuid()'],
+  ['entity_namespace', `'default'`],
+  ['created_at', 'now()'],
+  ['updated_at', 'now()'],
+].map(
+  ([column, value]) =>
+    `alter table ${partitionedName('entities')} ` +
+    `alter column ${column} set default ${value}`,
+);
+
 /**
  * The partitioned tables, with no rows and no indexes yet, in the order of columns
  * of the tables before, so that `select *` means the same after the swap.
@@ -66,18 +78,6 @@ function createTable(table: TenantTable): string {
   like ${table} including all excluding indexes${key}
 ) partition by list (tenant_id)`;
 }
-
-// Those of the specification (B.2), whatever the table before has.
-const ENTITY_DEFAULTS = [
-  ['entity_id', 'gen_random_uuid()'],
-  ['entity_namespace', `'default'`],
-  ['created_at', 'now()'],
-  ['updated_at', 'now()'],
-].map(
-  ([column, value]) =>
-    `alter table ${partitionedName('entities')} ` +
-    `alter column ${column} set default ${value}`,
-);
 
 async function createPartitions(
   { executor }: StepContext,
