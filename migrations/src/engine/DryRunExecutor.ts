@@ -1,5 +1,6 @@
-import type { MigrationSession } from '../session/MigrationSession';
+import { MigrationSession } from '../session/MigrationSession';
 import type { BriefTransaction, Executor, Work } from './Executor';
+import type { MigrationSettings } from './Step';
 
 /**
  * Prints what steps ask for, each statement followed by an empty line. It reads
@@ -8,18 +9,23 @@ import type { BriefTransaction, Executor, Work } from './Executor';
 export class DryRunExecutor implements Executor {
   static async create(
     session: MigrationSession,
-    lockTimeoutMs: number,
+    settings: Pick<MigrationSettings, 'schema' | 'lockTimeoutMs'>,
     print: (text: string) => void,
   ): Promise<DryRunExecutor> {
     await session.query('begin transaction read only');
-    return new DryRunExecutor(session, lockTimeoutMs, print);
+    return new DryRunExecutor(session, settings, print);
   }
 
   readonly dryRun = true;
 
+  private hasPrinted = false;
+
   private constructor(
     private readonly session: MigrationSession,
-    private readonly lockTimeoutMs: number,
+    private readonly settings: Pick<
+      MigrationSettings,
+      'schema' | 'lockTimeoutMs'
+    >,
     private readonly print: (text: string) => void,
   ) {}
 
@@ -35,7 +41,9 @@ export class DryRunExecutor implements Executor {
     const { title, locks, statements } = transaction;
     this.comment(`${title}. ${locks}`);
     this.printStatement('begin');
-    this.printStatement(`set local lock_timeout = ${this.lockTimeoutMs}`);
+    this.printStatement(
+      `set local lock_timeout = ${this.settings.lockTimeoutMs}`,
+    );
     statements.forEach(statement => this.printStatement(statement));
     this.printStatement('commit');
   }
@@ -46,11 +54,21 @@ export class DryRunExecutor implements Executor {
   }
 
   private comment(text: string): void {
+    this.printPreamble();
     this.print(`${text.replace(/^/gm, '-- ')}\n`);
   }
 
   private printStatement(statement: string): void {
+    this.printPreamble();
     // An empty line is the end of a statement to whoever splits the script.
     this.print(`${statement.trim().replace(/\n\s*\n/g, '\n')};\n\n`);
+  }
+
+  /** The script runs in a session that has none of our settings. */
+  private printPreamble(): void {
+    if (!this.hasPrinted) {
+      this.hasPrinted = true;
+      this.printStatement(MigrationSession.settings(this.settings.schema));
+    }
   }
 }

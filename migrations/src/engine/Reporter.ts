@@ -1,11 +1,19 @@
-/** Rows that are worked through. */
+/**
+ * Rows that are worked through.
+ *
+ * @public
+ */
 export interface Progress {
   /** So many more rows are done. */
   advance(rows: number): void;
   finish(): void;
 }
 
-/** What an operator sees while a command is at work. */
+/**
+ * What an operator sees while a command is at work.
+ *
+ * @public
+ */
 export interface Reporter {
   info(message: string): void;
   warn(message: string): void;

@@ -38,6 +38,11 @@ export interface Step {
   down(context: StepContext): Promise<void>;
 }
 
+/**
+ * A phase of the specification's table.
+ *
+ * @public
+ */
 export type PhaseNumber = 1 | 2 | 3 | 4 | 5 | 6;
 
 /** A phase of the specification's table. */

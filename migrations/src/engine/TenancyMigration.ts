@@ -64,7 +64,7 @@ export class TenancyMigration {
         mode === 'dryRun'
           ? await DryRunExecutor.create(
               session,
-              settings.lockTimeoutMs,
+              settings,
               options.print ?? (() => undefined),
             )
           : new LiveExecutor(session, settings.lockTimeoutMs, reporter);
@@ -178,7 +178,6 @@ export class TenancyMigration {
   private async printUp(steps: Step[]): Promise<void> {
     const { executor, settings } = this.context;
     const completed = await this.completedSteps();
-    await this.printSettings();
     for (const statement of bookkeepingStatements(settings.schema)) {
       await executor.execute(statement);
     }
@@ -189,17 +188,10 @@ export class TenancyMigration {
   }
 
   private async printDown(steps: Step[]): Promise<void> {
-    await this.printSettings();
     for (const step of steps) {
       await step.down(this.context);
       await this.context.executor.execute(forgetStatement(step));
     }
-  }
-
-  /** A script runs in a session that has none of ours. */
-  private async printSettings(): Promise<void> {
-    const { executor, settings } = this.context;
-    await executor.execute(MigrationSession.settings(settings.schema));
   }
 }
 

@@ -47,20 +47,33 @@ select 0 where not exists (select from ${LOCK_TABLE})`,
   ];
 }
 
-/** The names of the steps that are done, in their order. */
-export async function readCompletedSteps(
+/** A step that is done. */
+export interface StepRecord {
+  name: string;
+  time: Date;
+}
+
+/** The steps that are done and when they were, in their order. */
+export async function readStepRecords(
   executor: Executor,
-): Promise<string[]> {
+): Promise<StepRecord[]> {
   const [{ exists }] = await executor.read<{ exists: boolean }>(
     `select to_regclass('${MIGRATIONS_TABLE}') is not null as exists`,
   );
   if (!exists) {
     return [];
   }
-  const rows = await executor.read<{ name: string }>(
-    `select name from ${MIGRATIONS_TABLE} order by id`,
+  return executor.read<StepRecord>(
+    `select name, migration_time as time from ${MIGRATIONS_TABLE} order by id`,
   );
-  return rows.map(row => row.name);
+}
+
+/** The names of the steps that are done, in their order. */
+export async function readCompletedSteps(
+  executor: Executor,
+): Promise<string[]> {
+  const records = await readStepRecords(executor);
+  return records.map(({ name }) => name);
 }
 
 /** The statements that record a step in a script that is run by hand. */

@@ -8,7 +8,7 @@ export const APPLICATION_PREFIX = 'catalog-tenancy';
 
 // Any number that is not 0: sets our locks apart from those that others number
 // with one bigint.
-const LOCK_CLASS = 7007;
+export const LOCK_CLASS = 7007;
 
 /** What a session shows of itself: the command, the user, the machine. */
 export function applicationName(command: string): string {
@@ -17,7 +17,11 @@ export function applicationName(command: string): string {
   }@${os.hostname()}`;
 }
 
-/** Whoever holds the operator's lock of a schema. */
+/**
+ * Whoever holds the operator's lock of a schema.
+ *
+ * @public
+ */
 export interface Operator {
   pid: number;
   name: string;

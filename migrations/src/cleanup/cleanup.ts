@@ -1,0 +1,112 @@
+import { CHANGE_LOG, dropChangeLog, dropLogTriggers } from '../copy/changeLog';
+import { dropFence, dropFenceFunction } from '../copy/fence';
+import { REPLAY } from '../copy/replay';
+import type { BriefTransaction } from '../engine/Executor';
+import type { StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
+import { relationExists } from '../schema/lookups';
+import { isSwapped, oldName } from '../schema/partitions';
+import { TENANT_TABLES } from '../schema/tables';
+
+/** For how long, in hours, the tables of before the swap are kept at least. */
+export const RETENTION_HOURS = 24;
+
+/** What `migration_state` remembers of the last swap. */
+interface SwapState {
+  at: string;
+}
+
+/**
+ * Drops the tables of before the swap, and everything that only served the way
+ * back: the change log, its triggers and functions, and with the tables the
+ * temporary indexes (specification, Limits: old table retention).
+ *
+ * @returns whether there was anything to drop
+ * @throws {@link RefusedError} before the swap, and within 24 hours of it unless
+ *   `settings.force` is set
+ */
+export async function cleanup(context: StepContext): Promise<boolean> {
+  const { executor, settings } = context;
+  await refuseBeforeSwap(context);
+  if (!(await isLeft(context))) {
+    return false;
+  }
+  if (!settings.force) {
+    await refuseEarly(context);
+  }
+  for (const transaction of cleanupTransactions(context)) {
+    await executor.transaction(transaction);
+  }
+  return true;
+}
+
+/** The transactions of a cleanup; each can be repeated. */
+export function cleanupTransactions({
+  state,
+}: StepContext): BriefTransaction[] {
+  return [
+    ...TENANT_TABLES.map(table => ({
+      title: `Stop logging the changes of ${table}`,
+      locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog.`,
+      statements: dropLogTriggers(table),
+    })),
+    {
+      title: 'Drop the fence, if it is still there',
+      locks: 'ACCESS EXCLUSIVE on each table, for a change of the catalog.',
+      statements: dropFence,
+    },
+    {
+      title: 'Drop the tables of before the swap and the change log',
+      locks:
+        'ACCESS EXCLUSIVE on tables that are not in use, and on tenants, which they ' +
+        'reference, for a change of the catalog.',
+      statements: [
+        ...[...TENANT_TABLES]
+          .reverse()
+          .map(table => `drop table if exists ${oldName(table)}`),
+        ...dropChangeLog(),
+        `drop function if exists ${REPLAY}()`,
+        dropFenceFunction,
+        state.put('cleanup', { done: true }),
+      ],
+    },
+  ];
+}
+
+async function isLeft({ executor }: StepContext): Promise<boolean> {
+  for (const name of [...TENANT_TABLES.map(oldName), CHANGE_LOG]) {
+    if (await relationExists(executor, name)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/** @throws {@link RefusedError} while the tables of before are in use */
+export async function refuseBeforeSwap({
+  executor,
+}: StepContext): Promise<void> {
+  if (!(await isSwapped(executor))) {
+    throw new RefusedError(
+      'The partitioned tables are not in use: cleaning up would drop nothing but the ' +
+        'way to them. Run it after phase 5, or "yarn migrate:rollback" to undo phases.',
+    );
+  }
+}
+
+async function refuseEarly({ executor, state }: StepContext): Promise<void> {
+  const swapped = await state.get<SwapState>('swap');
+  const [{ hours }] = await executor.read<{ hours: number }>(
+    'select extract(epoch from now() - $1::timestamptz)::float8 / 3600 as hours',
+    [swapped?.at],
+  );
+  if (hours < RETENTION_HOURS) {
+    throw new RefusedError(
+      `The tables were swapped ${hours.toFixed(
+        1,
+      )} hours ago. The ones of before are ` +
+        `kept for ${RETENTION_HOURS} hours, because they are the way back. Give ` +
+        '--force to drop them now.',
+    );
+  }
+}
