@@ -48,11 +48,13 @@ export function cleanupTransactions({
     ...TENANT_TABLES.map(table => ({
       title: `Stop logging the changes of ${table}`,
       locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog.`,
+      tables: [table],
       statements: dropLogTriggers(table),
     })),
     {
       title: 'Drop the fence, if it is still there',
       locks: 'ACCESS EXCLUSIVE on each table, for a change of the catalog.',
+      tables: TENANT_TABLES,
       statements: dropFence,
     },
     {

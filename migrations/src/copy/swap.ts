@@ -40,7 +40,11 @@ export function swapStatements(
   lockTimeoutMs: number,
 ): string[] {
   return [
-    // lock_timeout holds for each table; this one for all of them together.
+    // Autovacuum is cancelled without a writer waiting (see lockStatements).
+    'set local lock_timeout = 5000',
+    `lock table ${TENANT_TABLES.join(', ')} in share update exclusive mode`,
+    'set local lock_timeout = 0',
+    // lock_timeout would hold for each table; this one for all of them together.
     `set local statement_timeout = ${lockTimeoutMs}`,
     `lock table ${TENANT_TABLES.join(', ')} in access exclusive mode`,
     'set local statement_timeout = 0',

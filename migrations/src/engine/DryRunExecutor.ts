@@ -1,4 +1,5 @@
 import { MigrationSession } from '../session/MigrationSession';
+import { lockStatements } from './Executor';
 import type { BriefTransaction, Executor, Work } from './Executor';
 import type { MigrationSettings } from './Step';
 
@@ -41,8 +42,8 @@ export class DryRunExecutor implements Executor {
     const { title, locks, statements } = transaction;
     this.comment(`${title}. ${locks}`);
     this.printStatement('begin');
-    this.printStatement(
-      `set local lock_timeout = ${this.settings.lockTimeoutMs}`,
+    lockStatements(transaction, this.settings.lockTimeoutMs).forEach(
+      statement => this.printStatement(statement),
     );
     statements.forEach(statement => this.printStatement(statement));
     this.printStatement('commit');

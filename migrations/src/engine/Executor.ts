@@ -9,7 +9,34 @@ export interface BriefTransaction {
    * the statements of a dry run.
    */
   locks: string;
+  /** The tables in use that it changes: see {@link lockStatements}. */
+  tables?: readonly string[];
   statements: string[];
+}
+
+// Longer than deadlock_timeout (a second, by default), after which PostgreSQL
+// cancels an autovacuum that is in somebody's way.
+const AUTOVACUUM_TIMEOUT_MS = 5000;
+
+/**
+ * The statements at the beginning of a brief transaction.
+ *
+ * An autovacuum may hold a table for hours and is only cancelled by a request that
+ * waits for longer than we let writers wait. SHARE UPDATE EXCLUSIVE stops no
+ * writer, so that it can be waited for, and keeps the next autovacuum out.
+ */
+export function lockStatements(
+  { tables = [] }: BriefTransaction,
+  lockTimeoutMs: number,
+): string[] {
+  const autovacuum = [
+    `set local lock_timeout = ${AUTOVACUUM_TIMEOUT_MS}`,
+    `lock table ${tables.join(', ')} in share update exclusive mode`,
+  ];
+  return [
+    ...(tables.length > 0 ? autovacuum : []),
+    `set local lock_timeout = ${lockTimeoutMs}`,
+  ];
 }
 
 /** Work that is more than a list of statements. */

@@ -1,5 +1,6 @@
 import { withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
+import { lockStatements } from './Executor';
 import type { BriefTransaction, Executor, Work } from './Executor';
 import type { Reporter } from './Reporter';
 
@@ -21,11 +22,12 @@ export class LiveExecutor implements Executor {
     await this.session.query(statement);
   }
 
-  async transaction({ title, statements }: BriefTransaction): Promise<void> {
+  async transaction(transaction: BriefTransaction): Promise<void> {
+    const { title, statements } = transaction;
     // In one message, so that no lock is held for the time of a round trip.
     const text = [
       'begin',
-      `set local lock_timeout = ${this.lockTimeoutMs}`,
+      ...lockStatements(transaction, this.lockTimeoutMs),
       ...statements,
       'commit',
     ].join(';\n');

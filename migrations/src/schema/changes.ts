@@ -72,6 +72,7 @@ export async function addConstraint(
     await executor.transaction({
       title: `Add the constraint ${name} to ${table}`,
       locks,
+      tables: [escapeIdentifier(table)],
       statements: [
         `alter table ${escapeIdentifier(table)} add constraint ` +
           `${escapeIdentifier(name)} ${definition} not valid`,
@@ -94,6 +95,7 @@ export async function dropConstraint(
   await executor.transaction({
     title: `Drop the constraint ${name} of ${table}`,
     locks,
+    tables: [escapeIdentifier(table)],
     statements: [
       `alter table ${escapeIdentifier(table)} drop constraint if exists ` +
         `${escapeIdentifier(name)}`,

@@ -17,6 +17,7 @@ export const tenantColumns: Step = {
       await executor.transaction({
         title: `Add the column tenant_id to ${table}`,
         locks: `ACCESS EXCLUSIVE on ${table}, for two changes of the catalog: no row is touched.`,
+        tables: [table],
         statements: [
           `alter table ${table} add column if not exists tenant_id uuid`,
           `alter table ${table} alter column tenant_id set default '${DEFAULT_TENANT_ID}'`,
@@ -31,6 +32,7 @@ export const tenantColumns: Step = {
       await executor.transaction({
         title: `Drop the column tenant_id of ${table}`,
         locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is touched.`,
+        tables: [table],
         statements: [`alter table ${table} drop column if exists tenant_id`],
       });
     }

@@ -37,6 +37,7 @@ export const changeLog: Step = {
         locks:
           `SHARE ROW EXCLUSIVE on ${table}, for a change of the catalog. It waits for ` +
           'the transactions that have written, so that none of them is missed.',
+        tables: [table],
         statements: createLogTriggers(table, table),
       });
     }
@@ -47,6 +48,7 @@ export const changeLog: Step = {
       await executor.transaction({
         title: `Stop logging the changes of ${table}`,
         locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog.`,
+        tables: [table],
         statements: dropLogTriggers(table),
       });
     }

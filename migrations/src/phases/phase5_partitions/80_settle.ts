@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { dropFence, SESSIONS_BEFORE_SWAP } from '../../copy/fence';
 import type { Step, StepContext } from '../../engine/Step';
+import { TENANT_TABLES } from '../../schema/tables';
 
 const POLL_MS = 200;
 
@@ -37,6 +38,7 @@ export async function settle({
   await executor.transaction({
     title: 'Let transactions in without a look at their age',
     locks: 'ACCESS EXCLUSIVE on each table, for a change of the catalog.',
+    tables: TENANT_TABLES,
     statements: dropFence,
   });
 }
