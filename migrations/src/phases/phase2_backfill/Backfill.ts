@@ -82,10 +82,10 @@ export class Backfill {
    */
   async run(): Promise<void> {
     const cursor = await this.readCursor();
-    const share = (cursor.end - cursor.next) / Math.max(cursor.end, 1);
+    const pages = cursor.end - cursor.next;
     const progress = this.context.reporter.progress(
       `Fill ${this.table}`,
-      Math.round((await estimateRows(this.session, this.table)) * share),
+      await estimateRows(this.session, this.table, pages),
     );
     try {
       await this.pass(cursor, progress);
@@ -116,7 +116,7 @@ export class Backfill {
 
   /**
    * One batch. Where it finds more rows than a batch may have, the cursor stays at
-   * the last page that it came to.
+   * the last page that it came to, or passes it if none of its rows can be filled.
    */
   private async batch(
     from: number,
@@ -124,7 +124,7 @@ export class Backfill {
     end: number,
   ): Promise<Filled & { next: number }> {
     const { batchSize, lockTimeoutMs } = this.context.settings;
-    const reached = `least((last::text::point)[0], ${to})`;
+    const reached = `(last::text::point)[0] + (filled = 0)::int`;
     return this.retried(() =>
       this.fill<Filled & { next: number }>({
         rows:
@@ -135,8 +135,8 @@ export class Backfill {
         outcome: `moved as (
           insert into ${STATE_TABLE} (key, value)
           select '${cursorKey(this.table)}', jsonb_build_object('end', ${end},
-                   'next', case when locked >= ${batchSize} and filled > 0
-                             then ${reached} else ${to} end)
+                   'next', case when locked >= ${batchSize}
+                             then least(${reached}, ${to}) else ${to} end)
             from tally
           on conflict (key) do update set value = excluded.value
           returning (value ->> 'next')::float8 as next

@@ -47,8 +47,9 @@ begin
     ${fill}
     pages := ceil(least((to_page - first_page) * ${batchSize}.0
                           / greatest(cardinality(addresses), 1), pages * 2, ${MAX_PAGES}));
-    if cardinality(addresses) >= ${batchSize} and filled > 0 then
-      first_page := least((select (max(a)::text::point)[0] from unnest(addresses) a), to_page);
+    if cardinality(addresses) >= ${batchSize} then
+      first_page := least(to_page, (filled = 0)::int
+        + (select (max(a)::text::point)[0] from unnest(addresses) a));
     else
       first_page := to_page;
     end if;

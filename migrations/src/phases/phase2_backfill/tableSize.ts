@@ -14,17 +14,20 @@ export async function pageCount(
 }
 
 /**
- * About how many rows a table has, as the planner sees it: from its size now, also
- * where the table was never analysed.
+ * About how many rows so many pages of a table have. The planner knows how many
+ * there are in a page, also where the table was never analysed.
  */
 export async function estimateRows(
   session: MigrationSession,
   table: TenantTable,
+  pages: number,
 ): Promise<number> {
   const [row] = await session.query<{
     'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }];
   }>(`explain (format json) select from ${table}`);
-  return row['QUERY PLAN'][0].Plan['Plan Rows'];
+  const rows = row['QUERY PLAN'][0].Plan['Plan Rows'];
+  const all = Math.max(await pageCount(session, table), 1);
+  return Math.round((rows * pages) / all);
 }
 
 /**

@@ -24,12 +24,12 @@ export async function silenceTriggers(
   const firing = await firingTriggers(session, table, silenced);
   if (firing.length > 0) {
     reporter.warn(
-      `These triggers of ${table} fire for each row that is filled: ` +
+      `These triggers of ${table} may fire for the rows that are filled: ` +
         `${firing.join(', ')}. ${
           silenced
             ? 'They are enabled for replicas as well.'
-            : 'A superuser, or a login with "grant set on parameter ' +
-              'session_replication_role", can keep them from it.'
+            : 'A superuser can keep them from it, and from PostgreSQL 15 on a login with ' +
+              '"grant set on parameter session_replication_role".'
         }`,
     );
   }
@@ -62,7 +62,7 @@ async function firingTriggers(
       where tgrelid = '${table}'::regclass and not tgisinternal
         and tgtype & 16 <> 0 -- on update
         and tgenabled in (${silenced ? `'A', 'R'` : `'A', 'O'`})
-        and (array_length(tgattr, 1) is null or exists (
+        and (cardinality(tgattr) = 0 or exists (
               select from pg_attribute
                where attrelid = tgrelid and attname = 'tenant_id'
                  and attnum = any (tgattr)))

@@ -1,0 +1,39 @@
+import type { Reporter } from '../../../engine/Reporter';
+
+/** What is called at the moment that something is reported. */
+export interface ReporterHooks {
+  onAdvance?: (what: string, count: number) => void;
+  onFinish?: (what: string) => void;
+  onWaiting?: (what: string) => void;
+}
+
+/** A reporter that keeps what it was told. */
+export interface RecordingReporter extends Reporter {
+  warnings: string[];
+  bars: { what: string; total: number; advances: number[] }[];
+}
+
+export function recordingReporter(
+  hooks: ReporterHooks = {},
+): RecordingReporter {
+  const warnings: string[] = [];
+  const bars: RecordingReporter['bars'] = [];
+  return {
+    warnings,
+    bars,
+    info: () => undefined,
+    warn: message => warnings.push(message),
+    waiting: what => hooks.onWaiting?.(what),
+    progress(what, total) {
+      const advances: number[] = [];
+      bars.push({ what, total, advances });
+      return {
+        advance(rows) {
+          advances.push(rows);
+          hooks.onAdvance?.(what, advances.length);
+        },
+        finish: () => hooks.onFinish?.(what),
+      };
+    },
+  };
+}

@@ -1,0 +1,138 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { recordingReporter } from './__testUtils__/recordingReporter';
+import type { ReporterHooks } from './__testUtils__/recordingReporter';
+import { rowsWithoutTenant } from './__testUtils__/rowsWithoutTenant';
+import { CatalogWriter } from './__testUtils__/CatalogWriter';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('the backfill on %s', id => {
+  let database: CatalogDatabase;
+  let holder: Client;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id, { entities: 600 });
+    await database.migrate(migration => migration.runPhase(1));
+    holder = new Client(database.connection);
+    await holder.connect();
+    await holder.query('set search_path = tenancy');
+  });
+  afterEach(async () => {
+    await holder.end();
+    await database.close();
+  });
+
+  const start = (hooks: ReporterHooks) => {
+    const reporter = recordingReporter(hooks);
+    const done = database.migrate(migration => migration.runPhase(2), {
+      reporter,
+      settings: { batchSize: 10 },
+    });
+    return { done, reporter };
+  };
+
+  it('fails no write, loses none and ends while applications write', async () => {
+    const writers = await Promise.all(
+      [0, 1, 2].map(number => CatalogWriter.start(database, number, 3)),
+    );
+    await Promise.all(writers.map(writer => writer.hasWritten()));
+    await start({}).done;
+    const expected = new Map<string, string>();
+    for (const writer of writers) {
+      (await writer.stop()).forEach((hash, ref) => expected.set(ref, hash));
+    }
+    const { rows } = await database.client.query(
+      'select entity_ref, hash from entities',
+    );
+    expect(new Map(rows.map(row => [row.entity_ref, row.hash]))).toEqual(
+      expected,
+    );
+    await expect(rowsWithoutTenant(database)).resolves.toBe(0);
+  });
+
+  it('fills all rows but the one that a long transaction holds, then waits for it', async () => {
+    await holder.query('begin');
+    await holder.query(
+      `update entities set hash = 'held' where entity_name = 'service-7'`,
+    );
+    let resolveWaiting: () => void = () => undefined;
+    const waiting = new Promise<void>(resolve => {
+      resolveWaiting = resolve;
+    });
+    const { done, reporter } = start({ onWaiting: () => resolveWaiting() });
+    await waiting;
+    await expect(rowsWithoutTenant(database, 'entities')).resolves.toBe(1);
+
+    // The transaction goes on to rows that were filled, and is not in anybody's way.
+    await holder.query(
+      `update entities set hash = 'held' where entity_name in ('service-1', 'service-600')`,
+    );
+    const { rows: pids } = await holder.query('select pg_backend_pid() as pid');
+    await holder.query('commit');
+    await done;
+    const { rows } = await database.client.query(
+      `select entity_name, tenant_id is not null as filled
+         from entities where hash = 'held' order by 1`,
+    );
+    expect(rows).toEqual([
+      { entity_name: 'service-1', filled: true },
+      { entity_name: 'service-600', filled: true },
+      { entity_name: 'service-7', filled: true },
+    ]);
+    expect(reporter.warnings).toEqual([
+      expect.stringContaining(
+        `Rows of entities are locked, and are waited for: process ${pids[0].pid} of the server`,
+      ),
+    ]);
+  });
+
+  it('waits for no transaction that has only inserted rows which reference others', async () => {
+    await holder.query('begin');
+    await holder.query(
+      `insert into relations (originating_entity_id, source_entity_ref, type, target_entity_ref)
+       select entity_id, entity_ref, 'partOf', 'system:default/s' from entities
+        where entity_name = 'service-7'`,
+    );
+    const waits: string[] = [];
+    let resolveFinished: () => void = () => undefined;
+    const finished = new Promise<void>(resolve => {
+      resolveFinished = resolve;
+    });
+    const { done } = start({
+      onWaiting: what => {
+        waits.push(what);
+        resolveFinished();
+      },
+      onFinish: what => what === 'Fill entities' && resolveFinished(),
+    });
+    await finished;
+    expect(waits).toEqual([]);
+    await expect(rowsWithoutTenant(database, 'entities')).resolves.toBe(0);
+    await holder.query('commit');
+    await done;
+    await expect(rowsWithoutTenant(database)).resolves.toBe(0);
+  });
+
+  it('holds no row while it waits for one', async () => {
+    await holder.query('begin');
+    await holder.query(
+      `update entities set hash = 'held' where entity_name = 'service-300'`,
+    );
+    const changed: Promise<unknown>[] = [];
+    const { done } = start({
+      // A transaction that holds one row asks for the others while the backfill
+      // waits for that one.
+      onWaiting: () => {
+        if (changed.length === 0) {
+          changed.push(holder.query(`update entities set hash = 'held too'`));
+          changed.push(holder.query('commit'));
+        }
+      },
+    });
+    await done;
+    await expect(Promise.all(changed)).resolves.toHaveLength(2);
+    await expect(rowsWithoutTenant(database)).resolves.toBe(0);
+  });
+});

@@ -1,0 +1,164 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { APPLICATION_PREFIX } from '../../session/operatorLock';
+import { ConnectionLostError } from '../../errors';
+import { recordingReporter } from './__testUtils__/recordingReporter';
+import type { RecordingReporter } from './__testUtils__/recordingReporter';
+import { rowsWithoutTenant } from './__testUtils__/rowsWithoutTenant';
+
+const databases = createTestDatabases();
+
+const ENTITIES = 1000;
+
+describe.each(databases.eachSupportedId())('the backfill on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id, {
+      entities: ENTITIES,
+    });
+    await database.migrate(migration => migration.runPhase(1));
+  });
+  afterEach(() => database.close());
+
+  const runPhase2 = (reporter: RecordingReporter, batchSize = 10) =>
+    database.migrate(migration => migration.runPhase(2), {
+      reporter,
+      settings: { batchSize },
+    });
+
+  /** A reporter that ends the command, the server still running, at a batch. */
+  const stopAfter = (batches: number) =>
+    recordingReporter({
+      onAdvance: (_, count) => {
+        if (count === batches) {
+          throw new Error('stopped');
+        }
+      },
+    });
+
+  /** A reporter on whose account the server ends the session at a batch. */
+  const killAfter = (batches: number) => {
+    let count = 0;
+    return recordingReporter({
+      onAdvance: () => {
+        count += 1;
+        if (count === batches) {
+          database.client.query(
+            `select pg_terminate_backend(pid) from pg_stat_activity
+              where datname = current_database() and pid <> pg_backend_pid()
+                and application_name like '${APPLICATION_PREFIX} %'`,
+          );
+        }
+      },
+    });
+  };
+
+  const readCursor = async () => {
+    const { rows } = await database.client.query(
+      `select value from tenancy_migration_state where key = 'backfill of entities'`,
+    );
+    return rows[0].value as { next: number; end: number };
+  };
+
+  const expectDone = async () => {
+    await expect(rowsWithoutTenant(database)).resolves.toBe(0);
+    await expect(
+      database.migrate(migration => migration.completedPhase()),
+    ).resolves.toBe(2);
+  };
+
+  it('keeps its cursor at the page that it has come to, with nothing left behind', async () => {
+    await expect(runPhase2(stopAfter(30), 5)).rejects.toThrow('stopped');
+    await expect(rowsWithoutTenant(database, 'entities')).resolves.toBe(
+      ENTITIES - 150,
+    );
+    const { next, end } = await readCursor();
+    expect(next).toBeGreaterThan(0);
+    expect(next).toBeLessThan(end);
+    const { rows } = await database.client.query(
+      `select count(*) filter (where ctid < '(${next},0)')::int as behind,
+              min((ctid::text::point)[0])::int as first
+         from entities where tenant_id is null`,
+    );
+    expect(rows).toEqual([{ behind: 0, first: next }]);
+  });
+
+  it('goes on from its cursor', async () => {
+    const first = stopAfter(50);
+    await expect(runPhase2(first)).rejects.toThrow('stopped');
+    const { next, end } = await readCursor();
+    const second = recordingReporter();
+    await runPhase2(second);
+    const [{ total, advances }] = second.bars;
+    expect(total).toBeCloseTo((first.bars[0].total * (end - next)) / end, -1);
+    expect(advances.reduce((sum, rows) => sum + rows)).toBe(ENTITIES - 500);
+    // Batches that find nothing would come first, had it begun again.
+    expect(advances[0]).toBeGreaterThan(0);
+    await expectDone();
+  });
+
+  it('looks at no page again once a table is done', async () => {
+    const reporter = recordingReporter({
+      onAdvance: what => {
+        if (what === 'Fill relations') {
+          throw new Error('stopped');
+        }
+      },
+    });
+    await expect(runPhase2(reporter)).rejects.toThrow('stopped');
+    const again = recordingReporter();
+    await runPhase2(again);
+    expect(again.bars[0]).toEqual({
+      what: 'Fill entities',
+      total: 0,
+      advances: [],
+    });
+    await expectDone();
+  });
+
+  it('is complete after its session was ended again and again', async () => {
+    const failures: unknown[] = [];
+    for (let done = false; !done; ) {
+      done = await runPhase2(killAfter(60)).then(
+        () => true,
+        error => {
+          failures.push(error);
+          return false;
+        },
+      );
+    }
+    expect(failures.length).toBeGreaterThan(1);
+    expect(failures).toEqual(
+      failures.map(() => expect.any(ConnectionLostError)),
+    );
+    await expectDone();
+  });
+
+  it.each(['vacuum full entities', 'cluster entities using entities_pkey'])(
+    'finds the rows that were moved by %s in between',
+    async statement => {
+      await expect(runPhase2(stopAfter(50))).rejects.toThrow('stopped');
+      await database.client.query(statement);
+      await runPhase2(recordingReporter());
+      await expectDone();
+    },
+  );
+
+  it('finds the rows that were moved to pages behind its cursor, or past its end', async () => {
+    await expect(runPhase2(stopAfter(50))).rejects.toThrow('stopped');
+    const { next, end } = await readCursor();
+    await database.client.query('vacuum entities');
+    await database.client.query(
+      'update entities set stitch_ticket = repeat(hash, 10) where tenant_id is null',
+    );
+    const { rows } = await database.client.query(
+      `select count(*) filter (where ctid < '(${next},0)') > 0 as behind,
+              count(*) filter (where ctid >= '(${end},0)') > 0 as past
+         from entities where tenant_id is null`,
+    );
+    expect(rows).toEqual([{ behind: true, past: true }]);
+    await runPhase2(recordingReporter());
+    await expectDone();
+  });
+});
