@@ -7,6 +7,7 @@ import type { ClientConfig } from 'pg';
 import { TenancyMigration } from '../engine/TenancyMigration';
 import type { OpenOptions } from '../engine/TenancyMigration';
 import type { MigrationSettings } from '../engine/Step';
+import { APPLICATION_PREFIX } from '../session/operatorLock';
 import { seedCatalog } from './seed';
 
 export const testSettings: MigrationSettings = {
@@ -42,7 +43,11 @@ export async function createCatalogDatabase(
   const connection = { ...knex.client.config.connection } as ClientConfig;
   // Knex hides the password from enumeration.
   connection.password = knex.client.config.connection.password;
-  const client = new Client(connection);
+  const client = new Client({
+    ...connection,
+    // Or phase 4 would take it for the application from before.
+    application_name: `${APPLICATION_PREFIX} test`,
+  });
   await client.connect();
   if (options.seed !== false) {
     await seedCatalog(client, { entities: options.entities });

@@ -1,4 +1,5 @@
 import { MigrationSession } from '../session/MigrationSession';
+import { SET_OWNER_ROLE } from '../session/ownerRole';
 import { lockStatements } from './Executor';
 import type { BriefTransaction, Executor, Work } from './Executor';
 import type { MigrationSettings } from './Step';
@@ -12,9 +13,10 @@ export class DryRunExecutor implements Executor {
     session: MigrationSession,
     settings: Pick<MigrationSettings, 'schema' | 'lockTimeoutMs'>,
     print: (text: string) => void,
+    actsAsOwner: boolean,
   ): Promise<DryRunExecutor> {
     await session.query('begin transaction read only');
-    return new DryRunExecutor(session, settings, print);
+    return new DryRunExecutor(session, settings, print, actsAsOwner);
   }
 
   readonly dryRun = true;
@@ -28,6 +30,7 @@ export class DryRunExecutor implements Executor {
       'schema' | 'lockTimeoutMs'
     >,
     private readonly print: (text: string) => void,
+    private readonly actsAsOwner: boolean,
   ) {}
 
   read<Row>(sql: string, values?: unknown[]): Promise<Row[]> {
@@ -70,6 +73,9 @@ export class DryRunExecutor implements Executor {
     if (!this.hasPrinted) {
       this.hasPrinted = true;
       this.printStatement(MigrationSession.settings(this.settings.schema));
+      if (this.actsAsOwner) {
+        this.printStatement(SET_OWNER_ROLE);
+      }
     }
   }
 }

@@ -8,6 +8,7 @@ import {
 } from '../session/operatorLock';
 import type { Operator } from '../session/operatorLock';
 import { MigrationSession } from '../session/MigrationSession';
+import { actAsOwner } from '../session/ownerRole';
 import {
   Bookkeeping,
   bookkeepingStatements,
@@ -60,12 +61,14 @@ export class TenancyMigration {
       if (mode === 'change') {
         await takeOperatorLock(session, settings.schema);
       }
+      const actsAsOwner = await actAsOwner(session, settings.schema);
       const executor: Executor =
         mode === 'dryRun'
           ? await DryRunExecutor.create(
               session,
               settings,
               options.print ?? (() => undefined),
+              actsAsOwner,
             )
           : new LiveExecutor(session, settings.lockTimeoutMs, reporter);
       const state = new MigrationState(executor);

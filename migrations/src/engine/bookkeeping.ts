@@ -1,6 +1,7 @@
 import createKnex from 'knex';
 import type { Knex } from 'knex';
-import type { ClientConfig } from 'pg';
+import type { Client, ClientConfig } from 'pg';
+import { ADMIN_ROLE } from '../schema/roles';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import type { Executor } from './Executor';
 import { STATE_TABLE } from './MigrationState';
@@ -10,6 +11,20 @@ import type { Step, StepContext } from './Step';
 // start when it finds migrations there that it does not know.
 const MIGRATIONS_TABLE = 'tenancy_migrations';
 const LOCK_TABLE = 'tenancy_migrations_lock';
+
+/** The tables of the migration itself. */
+export const bookkeepingTables = [MIGRATIONS_TABLE, LOCK_TABLE, STATE_TABLE];
+
+// A login that did not create these tables reaches them as portal_admin, once
+// phase 4 has let that. Whoever can without stays what it is: an undo of phase 4
+// takes the right from portal_admin again.
+const REACH_BOOKKEEPING = (schema: string) => `do $$ begin
+  if not has_table_privilege(${escapeLiteral(
+    `${escapeIdentifier(schema)}.${MIGRATIONS_TABLE}`,
+  )}, 'insert') then
+    set role ${ADMIN_ROLE};
+  end if;
+end $$`;
 
 // What fails is thrown as well.
 const SILENT = {
@@ -105,7 +120,19 @@ export class Bookkeeping {
     const knex = createKnex({
       client: 'pg',
       connection: connection as Knex.PgConnectionConfig,
-      pool: { min: 0, max: 1 },
+      pool: {
+        min: 0,
+        max: 1,
+        afterCreate: (
+          client: Client,
+          done: (error: Error | undefined, client: Client) => void,
+        ) => {
+          client.query(REACH_BOOKKEEPING(context.settings.schema)).then(
+            () => done(undefined, client),
+            error => done(error, client),
+          );
+        },
+      },
       log: SILENT,
     });
     const bookkeeping = new Bookkeeping(knex, context);

@@ -1,0 +1,134 @@
+import type { Step, StepContext } from '../../engine/Step';
+import { grantMissing, sequencesOf, undoGrants } from '../../schema/grants';
+import type { Grant } from '../../schema/grants';
+import { CREATE_TENANT_REQUIRED, TENANT_REQUIRED } from '../../schema/policies';
+import {
+  adminAttributes,
+  appAttributes,
+  grantAdminToLogin,
+  readRoleAccess,
+} from '../../schema/roleAccess';
+import type { RoleAccess } from '../../schema/roleAccess';
+import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../schema/roles';
+import {
+  createRoleStatement,
+  roleStatement,
+} from '../../schema/roleStatements';
+import { escapeLiteral } from '../../schema/sql';
+import { TENANT_TABLES } from '../../schema/tables';
+
+const STATE_KEY = 'phase3.grants';
+
+/** How each attribute shows in pg_roles once it is set. */
+const IN_PLACE: Record<string, string> = {
+  login: 'rolcanlogin',
+  nologin: 'not rolcanlogin',
+  bypassrls: 'rolbypassrls',
+  nobypassrls: 'not rolbypassrls',
+  nosuperuser: 'not rolsuper',
+  noinherit: 'not rolinherit',
+};
+
+/** The two roles, and what the application's may do. */
+export const roles: Step = {
+  name: '3_40_roles',
+  title: `Set up the roles ${ADMIN_ROLE} and ${APP_ROLE}`,
+
+  async up(context) {
+    const access = await readRoleAccess(context);
+    for (const statement of roleStatements(access)) {
+      await context.executor.execute(statement);
+    }
+    const grants = await wantedGrants(context);
+    await context.executor.transaction({
+      title: `Grant ${APP_ROLE} what the application needs`,
+      locks: 'None that anybody waits for.',
+      statements: [
+        CREATE_TENANT_REQUIRED,
+        `grant execute on function ${TENANT_REQUIRED} to ${APP_ROLE}`,
+        ...(await grantMissing(context, STATE_KEY, grants)),
+      ],
+    });
+  },
+
+  async down(context) {
+    await context.executor.transaction({
+      title: `Revoke from ${APP_ROLE} what was granted`,
+      locks: 'None that anybody waits for.',
+      statements: [
+        ...(await undoGrants(context, STATE_KEY)),
+        `drop function if exists ${TENANT_REQUIRED}`,
+      ],
+    });
+    context.reporter.info(
+      `The roles ${ADMIN_ROLE} and ${APP_ROLE} stay, because they belong to the ` +
+        'server and other databases of it may need them. Where none does: ' +
+        `"drop role ${APP_ROLE}; drop role ${ADMIN_ROLE};".`,
+    );
+  },
+};
+
+function roleStatements(access: RoleAccess): string[] {
+  const { admin, app, superuser } = access;
+  const statements: string[] = [];
+  if (!admin.exists) {
+    statements.push(createRoleStatement(ADMIN_ROLE, 'nologin bypassrls'));
+  }
+  if (!app.exists) {
+    // It has no password: the operator sets one that the application knows.
+    statements.push(createRoleStatement(APP_ROLE, 'login noinherit'));
+  }
+  // Only what differs is named: naming an attribute asks for the right to set it.
+  statements.push(
+    ...alterRole(ADMIN_ROLE, adminAttributes(admin)),
+    ...alterRole(APP_ROLE, appAttributes(app)),
+  );
+  const mayGrant = !admin.exists || admin.grantable;
+  if (!superuser && mayGrant && !(admin.settable && admin.inherited)) {
+    statements.push(roleStatement('true', grantAdminToLogin(access)));
+  }
+  return statements;
+}
+
+function alterRole(role: string, attributes: string[]): string[] {
+  return attributes.map(attribute =>
+    roleStatement(
+      `exists (select from pg_roles where rolname = ${escapeLiteral(
+        role,
+      )} and not (${IN_PLACE[attribute]}))`,
+      `alter role ${role} ${attribute}`,
+    ),
+  );
+}
+
+async function wantedGrants({
+  executor,
+  settings,
+}: StepContext): Promise<Grant[]> {
+  const role = APP_ROLE;
+  const grants: Grant[] = [
+    { kind: 'schema', name: settings.schema, role, privileges: ['usage'] },
+    { kind: 'table', name: 'tenants', role, privileges: ['select'] },
+  ];
+  const sequences = new Set<string>();
+  for (const table of TENANT_TABLES) {
+    grants.push({
+      kind: 'table',
+      name: table,
+      role,
+      privileges: [...APP_PRIVILEGES],
+    });
+    (await sequencesOf(executor, table)).forEach(name => sequences.add(name));
+  }
+  return [
+    ...grants,
+    ...[...sequences].map(
+      (name): Grant => ({
+        kind: 'sequence',
+        name,
+        role,
+        privileges: ['usage'],
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,18 @@
+import type { Phase } from '../../engine/Step';
+import { checkRoleAccess } from '../../schema/roleAccess';
+import { uniqueKeys } from './10_unique_keys';
+import { entityRules } from './20_entity_rules';
+import { entityKeys } from './30_entity_keys';
+import { roles } from './40_roles';
+import { proof } from './50_proof';
+import { checkRules } from './rules';
+
+export const phase3: Phase = {
+  number: 3,
+  title: 'Application update',
+  async check(context) {
+    await checkRoleAccess(context);
+    await checkRules(context);
+  },
+  steps: [uniqueKeys, entityRules, entityKeys, roles, proof],
+};

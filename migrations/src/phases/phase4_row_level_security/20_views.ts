@@ -1,0 +1,62 @@
+import type { Step } from '../../engine/Step';
+import { bypassingViews, SECURITY_INVOKER_SINCE } from './views';
+
+const STATE_KEY = 'phase4.views';
+
+interface ChangedView {
+  name: string;
+  /** The option before: null where it was not set. */
+  securityInvoker: string | null;
+}
+
+/** Lets views read with the rights of whoever asks, where their owner's are too many. */
+export const views: Step = {
+  name: '4_20_views',
+  title: 'Let views obey row-level security',
+
+  async up({ executor, state, reporter }) {
+    const [{ supported }] = await executor.read<{ supported: boolean }>(
+      `select current_setting('server_version_num')::int >= ${SECURITY_INVOKER_SINCE}
+         as supported`,
+    );
+    let changed = (await state.get<ChangedView[]>(STATE_KEY)) ?? [];
+    const found = supported ? await bypassingViews(executor) : [];
+    for (const view of found.filter(each => each.ours && !each.materialized)) {
+      const { name, securityInvoker, readers } = view;
+      changed = [...changed, { name, securityInvoker }];
+      await executor.transaction({
+        title: `Let the view ${name} read with the rights of whoever asks`,
+        locks: `ACCESS EXCLUSIVE on ${name}, for a change of the catalog.`,
+        statements: [
+          `alter view ${name} set (security_invoker = true)`,
+          state.put(STATE_KEY, changed),
+        ],
+      });
+      if (readers.length > 0) {
+        reporter.warn(
+          `The view ${name} now reads with the rights of whoever asks: ` +
+            `${readers.join(', ')} must be allowed to read what is under it.`,
+        );
+      }
+    }
+  },
+
+  async down({ executor, state }) {
+    for (const { name, securityInvoker } of (await state.get<ChangedView[]>(
+      STATE_KEY,
+    )) ?? []) {
+      await executor.transaction({
+        title: `Let the view ${name} read as it did before`,
+        locks: `ACCESS EXCLUSIVE on ${name}, for a change of the catalog.`,
+        statements: [
+          `alter view if exists ${name} ${
+            securityInvoker === null
+              ? 'reset (security_invoker)'
+              : `set (security_invoker = ${securityInvoker})`
+          }`,
+        ],
+      });
+    }
+    await executor.execute(state.forget(STATE_KEY));
+  },
+};

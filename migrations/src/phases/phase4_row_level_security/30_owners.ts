@@ -1,0 +1,228 @@
+import { RefusedError } from '../../errors';
+import type { Step, StepContext } from '../../engine/Step';
+import {
+  grantedPrivileges,
+  grantStatement,
+  revokeStatement,
+  sequencesOf,
+} from '../../schema/grants';
+import type { Grant } from '../../schema/grants';
+import { TENANT_REQUIRED } from '../../schema/policies';
+import { readRoleAccess } from '../../schema/roleAccess';
+import { ADMIN_ROLE, APP_PRIVILEGES, ownerStatement } from '../../schema/roles';
+import { escapeIdentifier } from '../../schema/sql';
+import { TENANT_TABLES } from '../../schema/tables';
+import { SET_OWNER_ROLE } from '../../session/ownerRole';
+
+const TABLES = [...TENANT_TABLES, 'tenants'] as const;
+const FUNCTION_OWNER = 'phase4.owner.function';
+
+/** What has to be put back. */
+interface FormerOwner {
+  owner: string;
+  /** What the former owner was given in place of its ownership. */
+  granted: Grant[];
+  /** What portal_admin had been granted before it became the owner. */
+  replaced: Grant[];
+}
+
+/**
+ * `portal_admin` owns the tables. The former owner, as which an application may
+ * still be connected, goes on reading and writing with grants of its own.
+ */
+export const owners: Step = {
+  name: '4_30_owners',
+  title: `Hand the tables to ${ADMIN_ROLE}`,
+
+  async up(context) {
+    // A command that is begun again may find some of the tables handed over, and
+    // acts as portal_admin, which can't hand over the others.
+    await actAsOwner(context, 'reset role');
+    for (const table of TABLES) {
+      await handOver(context, table);
+    }
+    await handOverFunction(context);
+    await actAsOwner(context, SET_OWNER_ROLE);
+  },
+
+  async down(context) {
+    await checkOwnersCanBeRestored(context);
+    for (const table of TABLES) {
+      await handBack(context, table);
+    }
+    await handBackFunction(context);
+    await actAsOwner(context, 'reset role');
+  },
+};
+
+/**
+ * Refuses an undo that the login may not do: handing the tables back takes the
+ * rights of both owners at once, which acting as one of them does not give.
+ */
+export async function checkOwnersCanBeRestored(
+  context: StepContext,
+): Promise<void> {
+  const refused: string[] = [];
+  for (const table of TABLES) {
+    const former = await context.state.get<FormerOwner>(stateKey(table));
+    const [{ may }] = await context.executor.read<{ may: boolean }>(
+      `select coalesce(bool_and(pg_has_role(session_user, oid, 'USAGE')), true) as may
+         from pg_roles where rolname = any ($1)`,
+      [[former?.owner, former && ADMIN_ROLE].filter(Boolean)],
+    );
+    if (former && !may) {
+      refused.push(
+        `alter table ${table} owner to ${escapeIdentifier(former.owner)}`,
+      );
+    }
+  }
+  if (refused.length > 0) {
+    throw new RefusedError(
+      'The login may not hand the tables back to whom they belonged to, because it ' +
+        `does not inherit both from ${ADMIN_ROLE} and from them. Let a superuser ` +
+        'undo this phase, with this command or with the script of its --dry-run, ' +
+        `which does:\n${refused.join(';\n')};`,
+    );
+  }
+}
+
+async function handOver(context: StepContext, table: string): Promise<void> {
+  const { executor, state } = context;
+  const owner = await ownerOf(context, table);
+  if (owner === ADMIN_ROLE) {
+    return;
+  }
+  const granted = await ownersGrants(context, table, owner);
+  const object = { kind: 'table', name: table, role: ADMIN_ROLE } as const;
+  const before = await grantedPrivileges(executor, object);
+  const former: FormerOwner = {
+    owner,
+    granted,
+    replaced: before.length > 0 ? [{ ...object, privileges: before }] : [],
+  };
+  await executor.transaction({
+    title: `Hand ${table} to ${ADMIN_ROLE}`,
+    locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is touched.`,
+    tables: [table],
+    statements: [
+      state.put(stateKey(table), former),
+      ownerStatement(table),
+      `set local role ${ADMIN_ROLE}`,
+      ...granted.map(grantStatement),
+    ],
+  });
+}
+
+async function handBack(context: StepContext, table: string): Promise<void> {
+  const former = await context.state.get<FormerOwner>(stateKey(table));
+  if (!former) {
+    return;
+  }
+  await context.executor.transaction({
+    title: `Hand ${table} back to ${former.owner}`,
+    locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is touched.`,
+    tables: [table],
+    statements: [
+      `set local role ${ADMIN_ROLE}`,
+      // Before, because they become the owner's own otherwise.
+      ...former.granted.map(revokeStatement),
+      'set local role none',
+      `alter table ${table} owner to ${escapeIdentifier(former.owner)}`,
+      ...former.replaced.map(grantStatement),
+      context.state.forget(stateKey(table)),
+    ],
+  });
+}
+
+async function handOverFunction(context: StepContext): Promise<void> {
+  const { executor, state } = context;
+  const owner = await ownerOfFunction(context);
+  if (owner === ADMIN_ROLE) {
+    return;
+  }
+  await executor.transaction({
+    title: `Hand ${TENANT_REQUIRED} to ${ADMIN_ROLE}`,
+    locks: 'None that anybody waits for.',
+    statements: [
+      state.put(FUNCTION_OWNER, owner),
+      `alter function ${TENANT_REQUIRED} owner to ${ADMIN_ROLE}`,
+    ],
+  });
+}
+
+async function handBackFunction({
+  executor,
+  state,
+}: StepContext): Promise<void> {
+  const owner = await state.get<string>(FUNCTION_OWNER);
+  if (owner) {
+    await executor.transaction({
+      title: `Hand ${TENANT_REQUIRED} back to ${owner}`,
+      locks: 'None that anybody waits for.',
+      statements: [
+        'set local role none',
+        `alter function ${TENANT_REQUIRED} owner to ${escapeIdentifier(owner)}`,
+        state.forget(FUNCTION_OWNER),
+      ],
+    });
+  }
+}
+
+// A superuser works on every table as it is.
+async function actAsOwner(
+  context: StepContext,
+  statement: string,
+): Promise<void> {
+  if (!(await readRoleAccess(context)).superuser) {
+    await context.executor.execute(statement);
+  }
+}
+
+async function ownersGrants(
+  { executor }: StepContext,
+  table: string,
+  owner: string,
+): Promise<Grant[]> {
+  const grants: Grant[] = [
+    {
+      kind: 'table',
+      name: table,
+      role: owner,
+      privileges: [...APP_PRIVILEGES],
+    },
+  ];
+  for (const name of await sequencesOf(executor, table)) {
+    grants.push({
+      kind: 'sequence',
+      name,
+      role: owner,
+      privileges: ['usage'],
+    });
+  }
+  return grants;
+}
+
+async function ownerOf(
+  { executor }: StepContext,
+  table: string,
+): Promise<string> {
+  const [{ owner }] = await executor.read<{ owner: string }>(
+    `select pg_get_userbyid(relowner) as owner from pg_class
+      where oid = to_regclass($1)`,
+    [table],
+  );
+  return owner;
+}
+
+async function ownerOfFunction({ executor }: StepContext): Promise<string> {
+  const [{ owner }] = await executor.read<{ owner: string }>(
+    `select pg_get_userbyid(proowner) as owner from pg_proc
+      where oid = to_regprocedure($1)`,
+    [TENANT_REQUIRED],
+  );
+  return owner;
+}
+
+function stateKey(table: string): string {
+  return `phase4.owner.${table}`;
+}

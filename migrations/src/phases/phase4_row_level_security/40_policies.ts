@@ -1,0 +1,72 @@
+import { RefusedError } from '../../errors';
+import type { Step, StepContext } from '../../engine/Step';
+import {
+  dropTenantPolicyStatements,
+  tenantPolicyStatements,
+} from '../../schema/policies';
+import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
+import { checkOwnersCanBeRestored } from './30_owners';
+
+/**
+ * Row-level security on the tables, and no default for tenant_id any more: every
+ * writer sets its tenant.
+ */
+export const policies: Step = {
+  name: '4_40_policies',
+  title: 'Keep the rows of tenants apart',
+
+  async up({ executor }) {
+    for (const table of TENANT_TABLES) {
+      await executor.transaction({
+        title: `Enable row-level security on ${table}`,
+        locks: catalogOnly(table),
+        tables: [table],
+        statements: [
+          ...tenantPolicyStatements(table, { policyFor: table }),
+          `alter table ${table} alter column tenant_id drop default`,
+        ],
+      });
+    }
+  },
+
+  async down(context) {
+    await checkOwnersCanBeRestored(context);
+    await checkOtherTenants(context);
+    for (const table of TENANT_TABLES) {
+      await context.executor.transaction({
+        title: `Disable row-level security on ${table}`,
+        locks: catalogOnly(table),
+        tables: [table],
+        statements: [
+          `alter table ${table} alter column tenant_id set default '${DEFAULT_TENANT_ID}'`,
+          ...dropTenantPolicyStatements(table),
+        ],
+      });
+    }
+  },
+};
+
+/** Refuses an undo that would show every tenant's rows to whoever connects. */
+async function checkOtherTenants({
+  executor,
+  settings,
+}: StepContext): Promise<void> {
+  if (settings.force) {
+    return;
+  }
+  const [{ count }] = await executor.read<{ count: number }>(
+    'select count(*)::int as count from entities where tenant_id <> $1',
+    [DEFAULT_TENANT_ID],
+  );
+  if (count > 0) {
+    throw new RefusedError(
+      `${count} entities belong to other tenants than the default one, and without ` +
+        'row-level security whoever reads the tables sees them. Delete them, or ' +
+        'give --force.',
+    );
+  }
+}
+
+function catalogOnly(table: string): string {
+  return `ACCESS EXCLUSIVE on ${table}, for changes of the catalog: no row is touched.`;
+}

@@ -1,0 +1,85 @@
+import {
+  actAsAppStatements,
+  setTenantStatement,
+  tryOut,
+} from '../../schema/appSession';
+import type { Step } from '../../engine/Step';
+import { ADMIN_ROLE, APP_ROLE } from '../../schema/roles';
+import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
+
+// No tenant has it.
+const NO_TENANT = 'ffffffff-ffff-4fff-bfff-ffffffffffff';
+
+const NOT_BY_THE_WAY = `do $$ begin
+  if pg_has_role('${APP_ROLE}', '${ADMIN_ROLE}', 'USAGE') then
+    raise exception '${APP_ROLE} has the rights of ${ADMIN_ROLE} without asking for them: run "grant ${ADMIN_ROLE} to ${APP_ROLE} with inherit false"';
+  end if;
+end $$`;
+
+/**
+ * What the specification asks for: with the default tenant set, all of its
+ * entities are counted; with another one, 0. And with none, nobody gets through.
+ */
+export const verification: Step = {
+  name: '4_50_verification',
+  title: 'Verify that tenants are kept apart',
+
+  async up(context) {
+    const act = await actAsAppStatements(context);
+    for (const table of TENANT_TABLES) {
+      await tryOut(context, {
+        title: `Count ${table} as ${APP_ROLE}`,
+        locks: 'ACCESS SHARE, which nobody waits for.',
+        // The counts are of one moment, while others write.
+        begin: 'begin isolation level repeatable read',
+        statements: [
+          `set local role ${ADMIN_ROLE}`,
+          keepCount(table),
+          ...act,
+          NOT_BY_THE_WAY,
+          setTenantStatement(DEFAULT_TENANT_ID),
+          compareCount(table, `current_setting('tenancy.expected')::bigint`),
+          setTenantStatement(NO_TENANT),
+          compareCount(table, '0'),
+          setTenantStatement(''),
+          expectRefusal(table),
+        ],
+        failure: 'The tenants are not kept apart',
+      });
+    }
+  },
+
+  // It changes nothing.
+  async down() {},
+};
+
+function keepCount(table: string): string {
+  return `select set_config('tenancy.expected', count(*)::text, true)
+  from ${table} where tenant_id = '${DEFAULT_TENANT_ID}'`;
+}
+
+function compareCount(table: string, expected: string): string {
+  return `do $$
+declare
+  seen bigint := (select count(*) from ${table});
+begin
+  if seen <> ${expected} then
+    raise exception 'with app.tenant_id = %, % rows of ${table} are seen instead of %',
+      current_setting('app.tenant_id'), seen, ${expected};
+  end if;
+end $$`;
+}
+
+function expectRefusal(table: string): string {
+  return `do $$ begin
+  begin
+    perform count(*) from ${table};
+  exception when insufficient_privilege then
+    if sqlerrm = 'permission denied for table ${table}' then
+      return;
+    end if;
+    raise;
+  end;
+  raise exception 'without a tenant, ${table} can be read';
+end $$`;
+}

@@ -1,0 +1,91 @@
+import { DatabaseError } from 'pg';
+import { VerificationError } from '../errors';
+import type { StepContext } from '../engine/Step';
+import { withLockRetries } from '../session/lockRetries';
+import { TENANT_SETTING } from './policies';
+import { readRoleAccess } from './roleAccess';
+import { APP_ROLE } from './roles';
+import { escapeIdentifier, escapeLiteral } from './sql';
+
+/** Something to try in a transaction of which nothing stays. */
+export interface Trial {
+  title: string;
+  /** Which locks it takes, and why that is safe. */
+  locks: string;
+  /** How it begins: `begin`. */
+  begin: string;
+  /** Statements, the last of which act as the application. */
+  statements: string[];
+  /** What a failure means, in front of what PostgreSQL says. */
+  failure: string;
+}
+
+/**
+ * Tries something out and rolls it back.
+ *
+ * @throws {@link VerificationError} if it fails, unless for want of a lock
+ */
+export async function tryOut(
+  { executor, settings, reporter }: StepContext,
+  { title, locks, begin, statements, failure }: Trial,
+): Promise<void> {
+  const script = [
+    begin,
+    `set local lock_timeout = ${settings.lockTimeoutMs}`,
+    ...statements,
+    'rollback',
+  ];
+  await executor.work({
+    title: `${title}. ${locks}`,
+    script,
+    async run(session) {
+      try {
+        await withLockRetries(
+          title,
+          async () => {
+            try {
+              await session.query(script.join(';\n'));
+            } finally {
+              await session.rollback();
+            }
+          },
+          attempts => reporter.waiting(title, attempts),
+        );
+      } catch (error) {
+        throw error instanceof DatabaseError
+          ? new VerificationError(`${failure}: ${describe(error)}`)
+          : error;
+      }
+    },
+  });
+}
+
+/**
+ * The statements after which a transaction acts as the application, under
+ * row-level security like any of its sessions.
+ */
+export async function actAsAppStatements(
+  context: StepContext,
+): Promise<string[]> {
+  const { login, superuser, app, grantOptions } = await readRoleAccess(context);
+  const membership =
+    `grant ${APP_ROLE} to ${escapeIdentifier(login)}` +
+    `${grantOptions ? ' with inherit false, set true' : ''}`;
+  return [
+    'set local row_security = on',
+    // For this transaction only: it is rolled back with it.
+    ...(superuser || app.settable ? [] : ['set local role none', membership]),
+    `set local role ${APP_ROLE}`,
+  ];
+}
+
+/** The statement that sets the tenant for the rest of a transaction. */
+export function setTenantStatement(tenantId: string): string {
+  return `set local ${TENANT_SETTING} = ${escapeLiteral(tenantId)}`;
+}
+
+function describe({ message, where, hint }: DatabaseError): string {
+  return [message, hint, where && `(${where.split('\n')[0]})`]
+    .filter(Boolean)
+    .join(' ');
+}

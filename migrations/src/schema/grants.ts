@@ -1,0 +1,115 @@
+import type { Executor } from '../engine/Executor';
+import type { StepContext } from '../engine/Step';
+import { escapeIdentifier } from './sql';
+
+const RELATION_ACL = `select coalesce(relacl,
+    acldefault(case relkind when 'S' then 's' else 'r' end::"char", relowner)) as acl
+  from pg_class where oid = to_regclass(quote_ident($1))`;
+
+const SCHEMA_ACL = `select coalesce(nspacl, acldefault('n', nspowner)) as acl
+  from pg_namespace where nspname = $1`;
+
+/** Privileges of a role on an object. */
+export interface Grant {
+  kind: 'schema' | 'table' | 'sequence';
+  name: string;
+  role: string;
+  /** In lower case: `select`. */
+  privileges: string[];
+}
+
+export function grantStatement(grant: Grant): string {
+  return `grant ${privilegesOn(grant)} to ${escapeIdentifier(grant.role)}`;
+}
+
+export function revokeStatement(grant: Grant): string {
+  return `revoke ${privilegesOn(grant)} from ${escapeIdentifier(grant.role)}`;
+}
+
+/** The privileges that were granted to the role itself, by name. */
+export async function grantedPrivileges(
+  executor: Executor,
+  { kind, name, role }: Pick<Grant, 'kind' | 'name' | 'role'>,
+): Promise<string[]> {
+  const rows = await executor.read<{ privilege: string }>(
+    `select distinct lower(a.privilege_type) as privilege
+       from (${kind === 'schema' ? SCHEMA_ACL : RELATION_ACL}) o,
+            aclexplode(o.acl) a, pg_roles r
+      where r.oid = a.grantee and r.rolname = $2 order by 1`,
+    [name, role],
+  );
+  return rows.map(row => row.privilege);
+}
+
+/**
+ * The statements that grant what is missing, and that remember it under a key, so
+ * that {@link undoGrants} revokes that and nothing that was there before.
+ */
+export async function grantMissing(
+  { executor, state }: StepContext,
+  key: string,
+  wanted: Grant[],
+): Promise<string[]> {
+  const missing: Grant[] = [];
+  for (const grant of wanted) {
+    const held = await heldPrivileges(executor, grant);
+    const privileges = grant.privileges.filter(each => !held.includes(each));
+    if (privileges.length > 0) {
+      missing.push({ ...grant, privileges });
+    }
+  }
+  // A step that was killed has granted, and remembered, some before.
+  const before = (await state.get<Grant[]>(key)) ?? [];
+  return missing.length > 0
+    ? [...missing.map(grantStatement), state.put(key, [...before, ...missing])]
+    : [];
+}
+
+/** The statements that take back what {@link grantMissing} remembers. */
+export async function undoGrants(
+  { state }: StepContext,
+  key: string,
+): Promise<string[]> {
+  const granted = (await state.get<Grant[]>(key)) ?? [];
+  return [...granted.map(revokeStatement), state.forget(key)];
+}
+
+/** The sequences from which defaults of a table's columns take their values. */
+export async function sequencesOf(
+  executor: Executor,
+  table: string,
+): Promise<string[]> {
+  const rows = await executor.read<{ name: string }>(
+    `select distinct s.relname as name
+       from pg_attrdef a
+       join pg_depend d on d.classid = 'pg_attrdef'::regclass and d.objid = a.oid
+       join pg_class s on d.refclassid = 'pg_class'::regclass
+                      and s.oid = d.refobjid and s.relkind = 'S'
+      where a.adrelid = to_regclass(quote_ident($1)) order by 1`,
+    [table],
+  );
+  return rows.map(row => row.name);
+}
+
+/**
+ * What need not be granted: on a schema whatever the role has, be it through
+ * PUBLIC, because the schema may be somebody else's and be shared by others.
+ */
+async function heldPrivileges(
+  executor: Executor,
+  grant: Grant,
+): Promise<string[]> {
+  if (grant.kind !== 'schema') {
+    return grantedPrivileges(executor, grant);
+  }
+  const rows = await executor.read<{ privilege: string }>(
+    `select p as privilege from pg_roles r, unnest($3::text[]) p
+      where r.rolname = $2 and has_schema_privilege(r.oid, $1, p)`,
+    [grant.name, grant.role, grant.privileges],
+  );
+  return rows.map(row => row.privilege);
+}
+
+function privilegesOn({ kind, name, privileges }: Grant): string {
+  return `${privileges.join(', ')} on ${kind} ${escapeIdentifier(name)}`;
+}

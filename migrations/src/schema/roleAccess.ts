@@ -1,0 +1,253 @@
+import { RefusedError } from '../errors';
+import type { StepContext } from '../engine/Step';
+import { ADMIN_ROLE, APP_ROLE } from './roles';
+import { escapeIdentifier } from './sql';
+
+/** From here on a grant of a role says whether it is inherited, and can be set. */
+const GRANT_OPTIONS_SINCE = 160000;
+
+/** What is known of one of the two roles. */
+export interface RoleFacts {
+  exists: boolean;
+  canLogin: boolean;
+  superuser: boolean;
+  bypassesRls: boolean;
+  inherits: boolean;
+  /** The login may act as it (SET ROLE). */
+  settable: boolean;
+  /** The login has its privileges without acting as it. */
+  inherited: boolean;
+  /** The login may grant it. */
+  grantable: boolean;
+}
+
+/** What is known of the login, and of what it may do with the two roles. */
+export interface RoleAccess {
+  login: string;
+  superuser: boolean;
+  createsRoles: boolean;
+  bypassesRls: boolean;
+  grantOptions: boolean;
+  admin: RoleFacts;
+  app: RoleFacts;
+  /** Whether `portal_admin` is granted to `portal_app`. */
+  adminGranted: boolean;
+}
+
+const MISSING: RoleFacts = {
+  exists: false,
+  canLogin: false,
+  superuser: false,
+  bypassesRls: false,
+  inherits: false,
+  settable: false,
+  inherited: false,
+  grantable: false,
+};
+
+export async function readRoleAccess({
+  executor,
+}: Pick<StepContext, 'executor'>): Promise<RoleAccess> {
+  const [login] = await executor.read<{
+    name: string;
+    superuser: boolean;
+    createsRoles: boolean;
+    bypassesRls: boolean;
+    version: number;
+  }>(
+    `select rolname as name, rolsuper as superuser, rolcreaterole as "createsRoles",
+            rolbypassrls as "bypassesRls",
+            current_setting('server_version_num')::int as version
+       from pg_roles where rolname = session_user`,
+  );
+  const grantOptions = login.version >= GRANT_OPTIONS_SINCE;
+  const settable = grantOptions ? 'SET' : 'MEMBER';
+  const facts = async (role: string): Promise<RoleFacts> => {
+    const [row] = await executor.read<RoleFacts>(
+      `select true as exists, rolcanlogin as "canLogin", rolsuper as superuser,
+              rolbypassrls as "bypassesRls", rolinherit as inherits,
+              pg_has_role(session_user, oid, '${settable}') as settable,
+              pg_has_role(session_user, oid, 'USAGE') as inherited,
+              ${!grantOptions && login.createsRoles} or
+                pg_has_role(session_user, oid, 'MEMBER WITH ADMIN OPTION') as grantable
+         from pg_roles where rolname = $1`,
+      [role],
+    );
+    return row ?? MISSING;
+  };
+  const [{ adminGranted }] = await executor.read<{ adminGranted: boolean }>(
+    `select coalesce((select pg_has_role(app.oid, admin.oid, '${settable}')
+       from pg_roles app, pg_roles admin
+      where app.rolname = $1 and admin.rolname = $2), false) as "adminGranted"`,
+    [APP_ROLE, ADMIN_ROLE],
+  );
+  return {
+    login: login.name,
+    superuser: login.superuser,
+    createsRoles: login.superuser || login.createsRoles,
+    bypassesRls: login.superuser || login.bypassesRls,
+    grantOptions,
+    admin: await facts(ADMIN_ROLE),
+    app: await facts(APP_ROLE),
+    adminGranted,
+  };
+}
+
+/**
+ * Refuses the phase where the login can neither create the roles nor act as them,
+ * with the statements that somebody has to run who can.
+ *
+ * Only a superuser creates a role that bypasses row-level security before
+ * PostgreSQL 16; from then on, a role that bypasses it and creates roles does.
+ */
+export async function checkRoleAccess(context: StepContext): Promise<void> {
+  const access = await readRoleAccess(context);
+  if (access.login === APP_ROLE && access.bypassesRls) {
+    throw new RefusedError(
+      `The login is ${APP_ROLE} and bypasses row-level security, which this phase ` +
+        'takes from it. Run the migration with another login.',
+    );
+  }
+  const statements = [
+    ...rolesToCreate(access),
+    ...rolesToGrant(access, context.settings.adminGrant),
+    ...(await schemaToGrant(context, access)),
+  ];
+  if (statements.length > 0) {
+    throw new RefusedError(
+      `The login ${access.login} may not set up the roles ${ADMIN_ROLE} and ` +
+        `${APP_ROLE}. Let a superuser run this, and run the command again:\n` +
+        `${statements.join(';\n')};`,
+    );
+  }
+}
+
+/** Whether the login may create the role that bypasses row-level security. */
+function createsAdmin(access: RoleAccess): boolean {
+  return (
+    access.superuser ||
+    (access.grantOptions && access.createsRoles && access.bypassesRls)
+  );
+}
+
+function rolesToCreate(access: RoleAccess): string[] {
+  const { admin, app } = access;
+  const statements: string[] = [];
+  if (!admin.exists && !createsAdmin(access)) {
+    statements.push(`create role ${ADMIN_ROLE} nologin bypassrls`);
+  }
+  if (!app.exists && !access.createsRoles) {
+    statements.push(`create role ${APP_ROLE} login noinherit`);
+  }
+  const adminChanges = adminAttributes(admin);
+  if (adminChanges.length > 0 && !access.superuser) {
+    statements.push(`alter role ${ADMIN_ROLE} ${adminChanges.join(' ')}`);
+  }
+  const appChanges = appAttributes(app);
+  if (appChanges.length > 0 && !access.superuser) {
+    statements.push(`alter role ${APP_ROLE} ${appChanges.join(' ')}`);
+  }
+  return statements;
+}
+
+function rolesToGrant(access: RoleAccess, adminGrant: boolean): string[] {
+  const { admin, app } = access;
+  const statements: string[] = [];
+  const adminOurs = (!admin.exists && createsAdmin(access)) || admin.grantable;
+  const appOurs = (!app.exists && access.createsRoles) || app.grantable;
+  if (!admin.settable && !adminOurs) {
+    statements.push(grantAdminToLogin(access));
+  }
+  if (!app.settable && !appOurs) {
+    statements.push(
+      `grant ${APP_ROLE} to ${escapeIdentifier(access.login)}${withOptions(
+        access,
+        'inherit false, set true',
+      )}`,
+    );
+  }
+  if (adminGrant && !access.adminGranted && !adminOurs) {
+    statements.push(grantAdminToApp(access));
+  }
+  return statements;
+}
+
+/** The attributes of `portal_admin` that have to change. */
+export function adminAttributes(admin: RoleFacts): string[] {
+  return admin.exists
+    ? [
+        ...(admin.canLogin ? ['nologin'] : []),
+        ...(admin.bypassesRls ? [] : ['bypassrls']),
+      ]
+    : [];
+}
+
+/** The attributes of `portal_app` that have to change. */
+export function appAttributes(app: RoleFacts): string[] {
+  return app.exists
+    ? [
+        ...(app.canLogin ? [] : ['login']),
+        ...(app.superuser ? ['nosuperuser'] : []),
+        ...(app.bypassesRls ? ['nobypassrls'] : []),
+        ...(app.inherits ? ['noinherit'] : []),
+      ]
+    : [];
+}
+
+/**
+ * Lets the login act as `portal_admin`. It owned the tables before, so it inherits
+ * what their owner may do, or it could not hand them back on an undo.
+ */
+export function grantAdminToLogin(access: RoleAccess): string {
+  const options =
+    access.login === APP_ROLE
+      ? 'inherit false, set true'
+      : 'inherit true, set true';
+  return `grant ${ADMIN_ROLE} to ${escapeIdentifier(
+    access.login,
+  )}${withOptions(access, options)}`;
+}
+
+/** Lets the application act as `portal_admin`, but only by asking for it. */
+export function grantAdminToApp(access: RoleAccess): string {
+  return `grant ${ADMIN_ROLE} to ${APP_ROLE}${withOptions(
+    access,
+    'inherit false, set true',
+  )}`;
+}
+
+// Before PostgreSQL 16, INHERIT is an attribute of the member alone.
+function withOptions(access: RoleAccess, options: string): string {
+  return access.grantOptions ? ` with ${options}` : '';
+}
+
+async function schemaToGrant(
+  { executor, settings }: StepContext,
+  { superuser }: RoleAccess,
+): Promise<string[]> {
+  const statements: string[] = [];
+  for (const [role, privilege] of [
+    [APP_ROLE, 'usage'],
+    [ADMIN_ROLE, 'usage'],
+    [ADMIN_ROLE, 'create'],
+  ]) {
+    const [{ granted, grantable }] = await executor.read<{
+      granted: boolean;
+      grantable: boolean;
+    }>(
+      `select coalesce((select has_schema_privilege(oid, $1, $3) from pg_roles
+                         where rolname = $2), false) as granted,
+              has_schema_privilege(session_user, $1, $3 || ' with grant option')
+                as grantable`,
+      [settings.schema, role, privilege],
+    );
+    if (!superuser && !granted && !grantable) {
+      statements.push(
+        `grant ${privilege} on schema ${escapeIdentifier(
+          settings.schema,
+        )} to ${role}`,
+      );
+    }
+  }
+  return statements;
+}

@@ -1,0 +1,45 @@
+import { RefusedError } from '../errors';
+import { ADMIN_ROLE } from '../schema/roles';
+import { escapeIdentifier } from '../schema/sql';
+import type { MigrationSession } from './MigrationSession';
+
+/** What lets a session act as the owner of the tables. */
+export const SET_OWNER_ROLE = `set role ${ADMIN_ROLE}`;
+
+/**
+ * Lets the session act as `portal_admin` where that owns the tables, which is so
+ * from phase 4 on. A superuser works on them as it is.
+ *
+ * @returns whether the session acts as `portal_admin`
+ * @throws {@link RefusedError} if the login may not
+ */
+export async function actAsOwner(
+  session: MigrationSession,
+  schema: string,
+): Promise<boolean> {
+  const [facts] = await session.query<{ login: string; settable: boolean }>(
+    `select l.rolname as login,
+            pg_has_role(l.oid, o.oid,
+              case when current_setting('server_version_num')::int >= 160000
+                   then 'SET' else 'MEMBER' end) as settable
+       from pg_class c
+       join pg_namespace n on n.oid = c.relnamespace
+       join pg_roles o on o.oid = c.relowner
+       join pg_roles l on l.rolname = session_user
+      where n.nspname = $1 and c.relname = 'entities'
+        and o.rolname = '${ADMIN_ROLE}' and not l.rolsuper`,
+    [schema],
+  );
+  if (!facts) {
+    return false;
+  }
+  if (!facts.settable) {
+    throw new RefusedError(
+      `The tables belong to ${ADMIN_ROLE}, and the login ${facts.login} may not act ` +
+        `as it. Let a superuser run "grant ${ADMIN_ROLE} to ` +
+        `${escapeIdentifier(facts.login)}", or connect as another login.`,
+    );
+  }
+  await session.query(SET_OWNER_ROLE);
+  return true;
+}
