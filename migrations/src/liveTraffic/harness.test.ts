@@ -1,0 +1,169 @@
+import { availableVersions } from '@internal/postgres';
+import type { Client } from 'pg';
+import { CatalogServer } from './__testUtils__/CatalogServer';
+import { compare } from './compare';
+import { readEntities } from './rowTexts';
+import { sizesFromEnvironment } from './sizes';
+import type { TrafficSizes } from './sizes';
+import { Traffic } from './Traffic';
+import type { TrafficRecord } from './Traffic';
+
+// That the live-traffic tests would notice: without any migration, what writers
+// record is what is there, and whatever else happens to a row is seen.
+
+const sizes: TrafficSizes = {
+  ...sizesFromEnvironment({}),
+  longestHoldMs: 300,
+};
+
+// The entity of the seed with the most to change, which no writer has as its own.
+const ONE = `(select entity_id from entities
+  where entity_ref = 'component:default/service-5')`;
+
+async function startTraffic(server: CatalogServer): Promise<Traffic> {
+  const seeded = await server.query(readEntities);
+  const traffic = new Traffic(seeded, server.oldApplication(), sizes);
+  traffic.start();
+  return traffic;
+}
+
+describe.each(availableVersions())('live traffic on PostgreSQL %s', version => {
+  let server: CatalogServer;
+  let record: TrafficRecord;
+
+  /** What a comparison says about a change that is taken back afterwards. */
+  async function differencesAfter(change: string): Promise<string[]> {
+    return server.query(async (client: Client) => {
+      await client.query('begin');
+      await client.query(change);
+      const differences = await compare(client, record);
+      await client.query('rollback');
+      return differences;
+    });
+  }
+
+  beforeAll(async () => {
+    server = await CatalogServer.start(version, sizes.seeded);
+  });
+  afterAll(() => server.stop());
+
+  it('is recorded row by row', async () => {
+    const traffic = await startTraffic(server);
+    await traffic.committed(100);
+    record = await traffic.stop();
+    expect(traffic.failures).toEqual([]);
+    await expect(
+      server.query(client => compare(client, record)),
+    ).resolves.toEqual([]);
+  });
+
+  it.each([
+    [
+      'a row that is gone',
+      `delete from refresh_state where entity_id = ${ONE}`,
+      [/^refresh_state: missing /],
+    ],
+    [
+      'an entity that is gone with all that hangs on it',
+      `delete from entities where entity_id = ${ONE}`,
+      [
+        /^entities: missing /,
+        /^relations: missing /,
+        /^relations: missing /,
+        /^refresh_state: missing /,
+        /^the trigger on relations fired .* for DELETE$/,
+      ],
+    ],
+    [
+      'a row that was added',
+      `insert into entities (entity_ref, entity_kind, entity_name, final_entity, hash)
+       values ('a:default/b', 'a', 'b', '{}', '')`,
+      [/^entities: unexpected .*"a:default\/b"/],
+    ],
+    [
+      'a relation that is there twice',
+      `alter table relations disable trigger user;
+       insert into relations select * from relations
+        where originating_entity_id = ${ONE} and type = 'ownedBy'`,
+      [/^relations: unexpected .*"ownedBy"/],
+    ],
+    [
+      'a value within JSON',
+      `update entities set final_entity = jsonb_set(final_entity, '{metadata,n}', '5.0')
+        where entity_id = ${ONE}`,
+      [/^entities .*: final_entity is .*5\.0.* instead of /],
+    ],
+    [
+      'a microsecond',
+      `update entities set created_at = created_at + interval '1 microsecond'
+        where entity_id = ${ONE}`,
+      [/^entities .*: created_at is /],
+    ],
+    [
+      'an empty text instead of null',
+      `update entities set stitch_ticket = '' where entity_id = ${ONE}`,
+      [/^entities .*: stitch_ticket is  instead of null$/],
+    ],
+    [
+      'a column of another type',
+      `alter table refresh_state alter column attempts type bigint`,
+      [/no column attempts integer$/, /new column attempts bigint$/],
+    ],
+    [
+      'a trigger that fired once more',
+      `update relations set target_entity_ref = target_entity_ref
+        where originating_entity_id = ${ONE} and type = 'ownedBy'`,
+      [/^the trigger on relations fired .* for UPDATE$/],
+    ],
+  ])('is told from %s', async (_, change, expected) => {
+    const differences = await differencesAfter(change);
+    expect(differences).toEqual(
+      expected.map(pattern => expect.stringMatching(pattern)),
+    );
+  });
+});
+
+describe.each(availableVersions())(
+  'live traffic on a broken PostgreSQL %s',
+  version => {
+    let server: CatalogServer;
+    beforeEach(async () => {
+      server = await CatalogServer.start(version, sizes.seeded);
+    });
+    afterEach(() => server.stop());
+
+    it.each([
+      [
+        'rows that vanish',
+        `delete from entities where entity_kind = 'component'`,
+        { message: expect.stringMatching(/0 rows instead of 1$/) },
+      ],
+      [
+        'rights that are taken away',
+        'revoke insert on entities from catalog_application',
+        { code: '42501' },
+      ],
+      [
+        'a unique key that lapses',
+        'alter table entities drop constraint entities_entity_ref_key',
+        { code: '42P10' },
+      ],
+      [
+        'an update of shared rows that is lost',
+        `update entities set stitch_ticket = '-100' where entity_kind = 'shared'`,
+        undefined,
+      ],
+    ])('notices %s', async (_, change, failure) => {
+      const traffic = await startTraffic(server);
+      await traffic.committed(5);
+      await server.query(client => client.query(change));
+      await traffic.committed(20);
+      const { contradictions } = await traffic.stop();
+      expect(failure ? traffic.failures : contradictions).toContainEqual(
+        failure
+          ? expect.objectContaining(failure)
+          : expect.stringMatching(/an update was lost$/),
+      );
+    });
+  },
+);

@@ -1,0 +1,154 @@
+import { conflictTarget, insertStatement } from '../application';
+import type { RecordedEntity, Row } from '../rows';
+import { SilentFailure } from '../Transaction';
+import type { Transaction } from '../Transaction';
+import { anyJson, anyName, anyTime } from '../values';
+import { pickEntity } from './entity';
+import type { Scenario } from './Scenario';
+
+/** The columns that are sent; the others are the database's to fill. */
+function refreshRow(tx: Transaction, entity: RecordedEntity): Row {
+  return {
+    entity_id: entity.row.entity_id,
+    location_key: tx.random.chance(0.2)
+      ? null
+      : `url:${tx.fresh()}/${anyName(tx.random)}`,
+    next_update_at: anyTime(tx.random),
+    errors: newErrors(tx),
+  };
+}
+
+/** JSON that differs from all before: the trigger counts such changes. */
+function newErrors(tx: Transaction): string {
+  return `[${JSON.stringify(tx.fresh())}, ${anyJson(tx.random)}]`;
+}
+
+function refLength({ location_key }: Row): string | null {
+  return typeof location_key === 'string'
+    ? String([...location_key].length)
+    : null;
+}
+
+export async function addRefreshState(
+  tx: Transaction,
+  entity: RecordedEntity,
+): Promise<RecordedEntity> {
+  const sent = refreshRow(tx, entity);
+  const { rows } = await tx.insert(
+    'refresh_state',
+    [sent],
+    'returning attempts::text',
+  );
+  const { attempts } = rows[0];
+  noteSerial(tx, Number(attempts));
+  return put(tx, entity, { ...sent, attempts });
+}
+
+/** What a sequence has handed out must not come again. */
+function noteSerial(tx: Transaction, attempts: number): void {
+  if (attempts <= tx.draft.lastSerial) {
+    throw new SilentFailure(
+      `The default of attempts went back from ${tx.draft.lastSerial} to ${attempts}`,
+    );
+  }
+  tx.draft.lastSerial = attempts;
+}
+
+function put(
+  tx: Transaction,
+  entity: RecordedEntity,
+  row: Row | undefined,
+): RecordedEntity {
+  const refreshState = row && { ...row, ref_length: refLength(row) };
+  const changed = { ...entity, refreshState };
+  tx.draft.put(changed);
+  return changed;
+}
+
+const updateRefreshState: Scenario = {
+  name: 'update refresh state',
+  weight: 8,
+  async run(tx) {
+    const entity = await pickEntity(tx);
+    const before = entity.refreshState;
+    const change: Row = tx.random.chance(0.5)
+      ? { errors: newErrors(tx), next_update_at: anyTime(tx.random) }
+      : { next_update_at: anyTime(tx.random), location_key: null };
+    const [[first, one], [second, two]] = Object.entries(change);
+    await tx.query(
+      'update refresh_state',
+      {
+        text:
+          `update refresh_state set ${first} = $2, ${second} = $3 ` +
+          'where entity_id = $1 {scope}',
+        values: [entity.row.entity_id, one, two],
+      },
+      { rows: before ? 1 : 0 },
+    );
+    if (before) {
+      const attempts = change.errors ? next(before.attempts) : before.attempts;
+      put(tx, entity, { ...before, ...change, attempts });
+    }
+  },
+};
+
+function next(attempts: string | null): string {
+  return String(Number(attempts) + 1);
+}
+
+const replaceRefreshState: Scenario = {
+  name: 'delete or insert refresh state',
+  weight: 5,
+  async run(tx) {
+    const entity = await pickEntity(tx);
+    if (!entity.refreshState) {
+      await addRefreshState(tx, entity);
+      return;
+    }
+    await tx.query(
+      'delete refresh_state',
+      {
+        text: 'delete from refresh_state where entity_id = $1 {scope}',
+        values: [entity.row.entity_id],
+      },
+      { rows: 1 },
+    );
+    const left = put(tx, entity, undefined);
+    if (tx.random.chance(0.5)) {
+      await addRefreshState(tx, left);
+    }
+  },
+};
+
+const upsertRefreshState: Scenario = {
+  name: 'upsert refresh state',
+  weight: 6,
+  async run(tx) {
+    const entity = await pickEntity(tx);
+    const before = entity.refreshState;
+    const sent = refreshRow(tx, entity);
+    const { text, values } = insertStatement(tx.application, 'refresh_state', [
+      sent,
+    ]);
+    const target = conflictTarget(tx.application, 'entity_id');
+    const { rows } = await tx.query(
+      'upsert refresh_state',
+      {
+        text:
+          `${text} on conflict ${target} do update ` +
+          'set location_key = excluded.location_key, errors = excluded.errors, ' +
+          'next_update_at = excluded.next_update_at returning attempts::text',
+        values,
+      },
+      { rows: 1 },
+    );
+    const attempts = before ? next(before.attempts) : rows[0].attempts;
+    put(tx, entity, { ...sent, attempts });
+  },
+};
+
+export const refreshStateScenarios = [
+  updateRefreshState,
+  replaceRefreshState,
+  upsertRefreshState,
+];

@@ -1,0 +1,44 @@
+/** How much traffic there is. */
+export interface TrafficSizes {
+  writers: number;
+  /** Entities that are there before the writers begin. */
+  seeded: number;
+  /** About how many entities of its own a writer keeps. */
+  entitiesPerWriter: number;
+  /** Entities that a big transaction inserts. */
+  bigTransaction: number;
+  /** The longest time for which a transaction does nothing, in milliseconds. */
+  longestHoldMs: number;
+  /** Transactions that each writer commits between two phases. */
+  transactionsBetween: number;
+  /** The longest pause between two transactions of a writer. */
+  pauseMs: number;
+  seed: number;
+}
+
+/**
+ * The sizes of a run, each by an environment variable. Without any, a run is
+ * short enough for every test run.
+ */
+export function sizesFromEnvironment(env = process.env): TrafficSizes {
+  const size = (name: string, otherwise: number): number => {
+    const text = env[`LIVE_TRAFFIC_${name}`];
+    const value = text === undefined ? otherwise : Number(text);
+    if (!Number.isInteger(value) || value < 0) {
+      throw new Error(
+        `LIVE_TRAFFIC_${name} must be a whole number, but is "${text}"`,
+      );
+    }
+    return value;
+  };
+  return {
+    writers: size('WRITERS', 4),
+    seeded: size('SEEDED', 400),
+    entitiesPerWriter: size('ENTITIES', 100),
+    bigTransaction: size('BIG_TRANSACTION', 500),
+    longestHoldMs: size('LONGEST_HOLD_MS', 1500),
+    transactionsBetween: size('TRANSACTIONS', 30),
+    pauseMs: size('PAUSE_MS', 4),
+    seed: size('SEED', Date.now() % 1_000_000),
+  };
+}
