@@ -1,4 +1,5 @@
 import type { Executor } from '../engine/Executor';
+import { RefusedError } from '../errors';
 
 // What PostgreSQL's catalog says about the objects of the schema, which is the
 // first and only one of the search path.
@@ -65,7 +66,11 @@ function validity(row: { valid: boolean } | undefined): Validity {
   return row.valid ? 'valid' : 'invalid';
 }
 
-/** The schema that an extension stands in, as SQL; `public` if there is none. */
+/**
+ * The schema that an extension stands in, as SQL.
+ *
+ * @throws {@link RefusedError} if the extension is not installed
+ */
 export async function extensionSchema(
   executor: Executor,
   extension: string,
@@ -76,5 +81,11 @@ export async function extensionSchema(
       where e.extname = $1`,
     [extension],
   );
-  return row?.name ?? 'public';
+  if (!row) {
+    throw new RefusedError(
+      `The extension ${extension} is not installed in this database. Let somebody ` +
+        `who may run "create extension ${extension}".`,
+    );
+  }
+  return row.name;
 }

@@ -4,6 +4,7 @@ import type { Step } from '../../engine/Step';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
 import { defaultTenantPartition } from '../../schema/partitions';
 import { describeCopies } from './copies';
+import { replayIndex } from './indexes';
 
 /**
  * Makes the copies equal to their sources for the first time. Only after that can
@@ -19,7 +20,7 @@ export const firstCatchUp: Step = {
     for (const { table, target } of copies.slice(1)) {
       // SHARE on a table that nobody uses yet.
       await executor.execute(
-        `create index if not exists ${table}_partitioned_entity_idx ` +
+        `create index if not exists ${replayIndex(table)} ` +
           `on ${target} (tenant_id, ${ENTITY_KEY[table]})`,
       );
     }

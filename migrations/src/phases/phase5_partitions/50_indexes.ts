@@ -4,7 +4,7 @@ import { TENANT_TABLES } from '../../schema/tables';
 import { CATCH_UP_SCRIPT, catchUp } from '../../copy/catchUp';
 import { extensionSchema } from '../../schema/lookups';
 import { describeCopies } from './copies';
-import { carriedIndexes, entityIndexes } from './indexes';
+import { carriedIndexes, entityIndexes, replayIndex } from './indexes';
 
 /** Every other index of the partitioned tables. */
 export const indexes: Step = {
@@ -19,8 +19,13 @@ export const indexes: Step = {
       entities.target,
       await extensionSchema(executor, 'pg_trgm'),
     );
+    const replaced: string[] = [];
     for (const copy of copies) {
-      all.push(...(await carriedIndexes(executor, copy)));
+      const carried = await carriedIndexes(executor, copy);
+      all.push(...carried);
+      if (carried.some(({ ofEntity }) => ofEntity)) {
+        replaced.push(replayIndex(copy.table));
+      }
     }
     // A unique index needs the copies as they are at one moment.
     await executor.work({
@@ -32,6 +37,9 @@ export const indexes: Step = {
       reporter.info(`Index ${position + 1} of ${all.length}: ${name}`);
       // SHARE on a table that only this command writes to.
       await executor.execute(statement);
+    }
+    for (const name of replaced) {
+      await executor.execute(`drop index if exists ${name}`);
     }
     for (const table of TENANT_TABLES) {
       // Plans are right from the first query after the swap.

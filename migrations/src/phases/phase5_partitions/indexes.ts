@@ -1,12 +1,20 @@
 import type { TableCopy } from '../../copy/TableCopy';
 import type { Executor } from '../../engine/Executor';
 import { TENANT_TABLES } from '../../schema/tables';
+import type { TenantTable } from '../../schema/tables';
 
 /** An index, or the constraint behind which one stands. */
 export interface PartitionedIndex {
   name: string;
   /** Creates it unless it exists. */
   statement: string;
+  /** Whether it is unique on the tenant and the entity. */
+  ofEntity?: boolean;
+}
+
+/** The index that replaying the change log needs before any other is built. */
+export function replayIndex(table: TenantTable): string {
+  return `${table}_partitioned_entity_idx`;
 }
 
 /**
@@ -81,9 +89,13 @@ export async function carriedIndexes(
     .filter(row => !isReplaced(row, source, key))
     .map(row => {
       const name = carriedName(source, row.name);
-      return row.constraint
-        ? constraint(target, name, ledByTenant(row.constraint))
-        : index(target, name, ledByTenant(bodyOf(row)), row.unique);
+      const definition = ledByTenant(row.constraint ?? bodyOf(row));
+      return {
+        ...(row.constraint
+          ? constraint(target, name, definition)
+          : index(target, name, definition, row.unique)),
+        ofEntity: row.unique && definition.endsWith(`(tenant_id, ${key})`),
+      };
     });
 }
 

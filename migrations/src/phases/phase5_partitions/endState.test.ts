@@ -1,0 +1,218 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { runPhases } from '../../__testUtils__/runPhases';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('after phase 5 on %s', id => {
+  let database: CatalogDatabase;
+  beforeAll(async () => {
+    database = await createCatalogDatabase(databases, id);
+    await database.client.query('create extension pg_trgm schema public');
+    await runPhases(database, 5);
+  });
+  afterAll(() => database.close());
+
+  async function rows(sql: string): Promise<unknown[][]> {
+    const result = await database.client.query({ text: sql, rowMode: 'array' });
+    return result.rows;
+  }
+
+  /** In an order that no collation of the server has a say in. */
+  const sorted = (list: unknown[][]) =>
+    list.map(row => JSON.stringify(row)).sort();
+
+  const columnsOf = (table: string) =>
+    rows(`select attname, format_type(atttypid, atttypmod), attnotnull,
+                 case when attgenerated = '' then pg_get_expr(adbin, adrelid) end
+            from pg_attribute
+            left join pg_attrdef on adrelid = attrelid and adnum = attnum
+           where attrelid = '${table}'::regclass and attnum > 0
+             and not attisdropped order by attnum`);
+
+  it('entities has the columns of the specification', async () => {
+    const now = 'now()';
+    await expect(columnsOf('entities')).resolves.toEqual([
+      ['entity_id', 'uuid', true, 'gen_random_uuid()'],
+      ['entity_ref', 'text', true, null],
+      ['entity_kind', 'text', true, null],
+      ['entity_namespace', 'text', true, `'default'::text`],
+      ['entity_name', 'text', true, null],
+      ['final_entity', 'jsonb', true, null],
+      ['hash', 'text', true, null],
+      ['stitch_ticket', 'text', false, null],
+      ['created_at', 'timestamp with time zone', true, now],
+      ['updated_at', 'timestamp with time zone', true, now],
+      ['deleted_at', 'timestamp with time zone', false, null],
+      ['tenant_id', 'uuid', true, null],
+    ]);
+  });
+
+  it('relations and refresh_state have a tenant besides their own columns', async () => {
+    await expect(columnsOf('relations')).resolves.toEqual([
+      ['originating_entity_id', 'uuid', true, null],
+      ['source_entity_ref', 'text', true, null],
+      ['type', 'text', true, null],
+      ['target_entity_ref', 'text', true, null],
+      ['weight', 'numeric(6,2)', false, '1'],
+      ['noted_at', 'timestamp with time zone', true, 'now()'],
+      ['tenant_id', 'uuid', true, null],
+    ]);
+    await expect(columnsOf('refresh_state')).resolves.toEqual([
+      ['entity_id', 'uuid', true, null],
+      ['location_key', 'text', false, null],
+      ['next_update_at', 'timestamp with time zone', true, 'now()'],
+      ['errors', 'jsonb', false, null],
+      [
+        'attempts',
+        'integer',
+        true,
+        `nextval('refresh_state_attempts_seq'::regclass)`,
+      ],
+      ['ref_length', 'integer', false, null],
+      ['tenant_id', 'uuid', true, null],
+    ]);
+  });
+
+  it('every table has its constraints, all of them valid', async () => {
+    const cascade = 'ON DELETE CASCADE';
+    const tenant = `FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id) ${cascade}`;
+    const found =
+      await rows(`select conrelid::regclass::text, pg_get_constraintdef(oid)
+              from pg_constraint
+             where conrelid::regclass::text in ('entities', 'relations', 'refresh_state')
+               and conparentid = 0 and contype <> 'n' and convalidated`);
+    expect(sorted(found)).toEqual(
+      sorted([
+        [
+          'entities',
+          "CHECK ((entity_ref = ((((entity_kind || ':'::text) || entity_namespace) || '/'::text) || entity_name)))",
+        ],
+        ['entities', tenant],
+        ['entities', 'PRIMARY KEY (tenant_id, entity_id)'],
+        ['entities', 'UNIQUE (tenant_id, entity_ref)'],
+        [
+          'refresh_state',
+          `FOREIGN KEY (tenant_id, entity_id) REFERENCES entities(tenant_id, entity_id) ${cascade}`,
+        ],
+        ['refresh_state', tenant],
+        ['refresh_state', 'PRIMARY KEY (tenant_id, entity_id)'],
+        [
+          'relations',
+          `FOREIGN KEY (tenant_id, originating_entity_id) REFERENCES entities(tenant_id, entity_id) ${cascade}`,
+        ],
+        ['relations', tenant],
+      ]),
+    );
+  });
+
+  it('every table has its indexes, those that it had led by the tenant', async () => {
+    const live = 'WHERE (deleted_at IS NULL)';
+    const found = await rows(`select c.relname, i.indisunique,
+                   substring(replace(pg_get_indexdef(i.indexrelid), 'public.', '') from 'USING .*')
+              from pg_index i join pg_class c on c.oid = i.indrelid
+             where c.relname in ('entities', 'relations', 'refresh_state')
+               and i.indisvalid`);
+    expect(sorted(found)).toEqual(
+      sorted([
+        ['entities', true, 'USING btree (tenant_id, entity_id)'],
+        [
+          'entities',
+          false,
+          `USING btree (tenant_id, entity_kind, created_at DESC) ${live}`,
+        ],
+        ['entities', true, 'USING btree (tenant_id, entity_ref)'],
+        ['entities', false, `USING btree (tenant_id, entity_ref) ${live}`],
+        ['entities', false, `USING gin (entity_name gin_trgm_ops) ${live}`],
+        ['entities', false, 'USING gin (final_entity jsonb_path_ops)'],
+        ['refresh_state', true, 'USING btree (tenant_id, entity_id)'],
+        [
+          'refresh_state',
+          true,
+          'USING btree (tenant_id, location_key) WHERE (location_key IS NOT NULL)',
+        ],
+        ['relations', false, 'USING btree (tenant_id, originating_entity_id)'],
+        ['relations', false, 'USING btree (tenant_id, source_entity_ref)'],
+      ]),
+    );
+  });
+
+  it('every table has one policy, forced, and two partitions that nobody can reach', async () => {
+    await expect(
+      rows(`select p.relname, p.relrowsecurity and p.relforcerowsecurity,
+                   pg_get_partkeydef(p.oid), t.relid::regclass::text,
+                   c.relrowsecurity and c.relforcerowsecurity, c.relacl,
+                   pg_get_expr(c.relpartbound, c.oid)
+              from pg_class p, pg_partition_tree(p.oid) t
+              join pg_class c on c.oid = t.relid
+             where p.relname in ('entities', 'relations', 'refresh_state') and t.isleaf
+             order by 1, 4`),
+    ).resolves.toEqual(
+      ['entities', 'refresh_state', 'relations'].flatMap(table => [
+        [
+          table,
+          true,
+          'LIST (tenant_id)',
+          `${table}_catch_all`,
+          true,
+          null,
+          'DEFAULT',
+        ],
+        [
+          table,
+          true,
+          'LIST (tenant_id)',
+          `${table}_tenant_default`,
+          true,
+          null,
+          "FOR VALUES IN ('00000000-0000-0000-0000-000000000001')",
+        ],
+      ]),
+    );
+    const condition = (table: string) =>
+      `(tenant_id = COALESCE((NULLIF(current_setting('app.tenant_id'::text, true), ''::text))::uuid, tenant_required('${table}'::text)))`;
+    await expect(
+      rows(`select tablename, policyname, permissive, roles::text, cmd, qual, with_check
+              from pg_policies where tablename in ('entities', 'relations', 'refresh_state')
+             order by 1`),
+    ).resolves.toEqual(
+      ['entities', 'refresh_state', 'relations'].map(table => [
+        table,
+        'tenant_isolation',
+        'PERMISSIVE',
+        '{public}',
+        'ALL',
+        condition(table),
+        condition(table),
+      ]),
+    );
+  });
+
+  it('what hung on the tables has followed: triggers, a view, grants, a sequence', async () => {
+    await expect(
+      rows(`select tgrelid::regclass::text, tgname, tgenabled from pg_trigger
+             where not tgisinternal and tgname not like 'tenancy_%'
+               and tgrelid::regclass::text not like '%\\_tenant\\_default'
+               and tgrelid::regclass::text not like '%\\_catch\\_all' order by 1`),
+    ).resolves.toEqual([
+      ['refresh_state', 'refresh_state_touch', 'O'],
+      ['refresh_state_old', 'refresh_state_touch', 'D'],
+      ['relations', 'relations_history', 'O'],
+      ['relations_old', 'relations_history', 'D'],
+    ]);
+    await expect(
+      rows(`select distinct d.refobjid::regclass::text from pg_rewrite r
+              join pg_depend d on d.objid = r.oid and d.refclassid = 'pg_class'::regclass
+             where r.ev_class = 'owned'::regclass and d.refobjid <> r.ev_class`),
+    ).resolves.toEqual([['relations']]);
+    await expect(
+      rows(`select has_table_privilege('catalog_report', 'relations', 'select'),
+                   has_column_privilege('catalog_report', 'refresh_state', 'location_key', 'select'),
+                   has_column_privilege('catalog_report', 'refresh_state', 'errors', 'select'),
+                   pg_get_serial_sequence('refresh_state', 'attempts')`),
+    ).resolves.toEqual([
+      [true, true, false, 'tenancy.refresh_state_attempts_seq'],
+    ]);
+  });
+});

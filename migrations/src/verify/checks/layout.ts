@@ -1,0 +1,151 @@
+import type { Executor } from '../../engine/Executor';
+import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
+import type { TenantTable } from '../../schema/tables';
+import type { Check } from '../Check';
+
+// As pg_get_constraintdef and pg_get_indexdef put them.
+const TENANT_KEY =
+  'FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id) ON DELETE CASCADE';
+
+const REF_RULE =
+  "CHECK ((entity_ref = ((((entity_kind || ':'::text) || entity_namespace) || '/'::text) || entity_name)))";
+
+const ENTITY_COLUMNS: [name: string, type: string, required: boolean][] = [
+  ['tenant_id', 'uuid', true],
+  ['entity_id', 'uuid', true],
+  ['entity_ref', 'text', true],
+  ['entity_kind', 'text', true],
+  ['entity_namespace', 'text', true],
+  ['entity_name', 'text', true],
+  ['final_entity', 'jsonb', true],
+  ['hash', 'text', true],
+  ['stitch_ticket', 'text', false],
+  ['created_at', 'timestamp with time zone', true],
+  ['updated_at', 'timestamp with time zone', true],
+  ['deleted_at', 'timestamp with time zone', false],
+];
+
+const LIVE = 'WHERE (deleted_at IS NULL)';
+
+const ENTITY_INDEXES = [
+  `USING btree (tenant_id, entity_ref) ${LIVE}`,
+  `USING btree (tenant_id, entity_kind, created_at DESC) ${LIVE}`,
+  `USING gin (entity_name gin_trgm_ops) ${LIVE}`,
+  'USING gin (final_entity jsonb_path_ops)',
+];
+
+/** The tables as the specification has them (B.2 and B.3). */
+export const layout: Check = {
+  name: 'tables, keys and indexes are those of the specification',
+  from: 5,
+  async examine({ executor }) {
+    const problems = [
+      ...(await missingColumns(executor)),
+      ...(await missingIndexes(executor)),
+      ...(await unfinished(executor)),
+    ];
+    for (const table of TENANT_TABLES) {
+      problems.push(...(await missingConstraints(executor, table)));
+      problems.push(...(await wrongPartitioning(executor, table)));
+    }
+    return problems;
+  },
+};
+
+async function missingColumns(executor: Executor): Promise<string[]> {
+  const rows = await executor.read<{
+    name: string;
+    type: string;
+    required: boolean;
+  }>(
+    `select attname as name, format_type(atttypid, atttypmod) as type,
+            attnotnull as required
+       from pg_attribute where attrelid = to_regclass('entities') and attnum > 0`,
+  );
+  return ENTITY_COLUMNS.filter(
+    ([name, type, required]) =>
+      !rows.some(
+        row =>
+          row.name === name && row.type === type && row.required === required,
+      ),
+  ).map(
+    ([name, type, required]) =>
+      `entities has no column ${name} of type ${type}${
+        required ? ', not null' : ', nullable'
+      }.`,
+  );
+}
+
+async function missingConstraints(
+  executor: Executor,
+  table: TenantTable,
+): Promise<string[]> {
+  const expected = [TENANT_KEY];
+  if (table === 'entities') {
+    expected.push('PRIMARY KEY (tenant_id, entity_id)');
+    expected.push('UNIQUE (tenant_id, entity_ref)', REF_RULE);
+  } else {
+    expected.push(
+      `FOREIGN KEY (tenant_id, ${ENTITY_KEY[table]}) REFERENCES ` +
+        'entities(tenant_id, entity_id) ON DELETE CASCADE',
+    );
+  }
+  const rows = await executor.read<{ definition: string }>(
+    `select pg_get_constraintdef(oid) as definition from pg_constraint
+      where conrelid = to_regclass($1) and convalidated`,
+    [table],
+  );
+  return expected
+    .filter(each => !rows.some(({ definition }) => definition === each))
+    .map(each => `${table} has no valid constraint ${each}.`);
+}
+
+async function missingIndexes(executor: Executor): Promise<string[]> {
+  const rows = await executor.read<{ definition: string }>(
+    `select pg_get_indexdef(indexrelid) as definition from pg_index
+      where indrelid = to_regclass('entities') and indisvalid`,
+  );
+  const found = rows.map(({ definition }) =>
+    definition.replace(/[a-z_"]+\.gin_trgm_ops/, 'gin_trgm_ops'),
+  );
+  return ENTITY_INDEXES.filter(
+    index => !found.some(each => each.endsWith(index)),
+  ).map(index => `entities has no valid index ${index}.`);
+}
+
+/** Indexes of the tables and their partitions that are invalid. */
+async function unfinished(executor: Executor): Promise<string[]> {
+  const rows = await executor.read<{ name: string }>(
+    `select i.indexrelid::regclass::text as name
+       from pg_class p, pg_partition_tree(p.oid) t
+       join pg_index i on i.indrelid = t.relid
+      where p.relnamespace = current_schema::regnamespace and p.relkind = 'p'
+        and p.relname = any ($1) and not i.indisvalid
+      order by 1`,
+    [[...TENANT_TABLES]],
+  );
+  return rows.map(({ name }) => `The index ${name} is invalid.`);
+}
+
+async function wrongPartitioning(
+  executor: Executor,
+  table: TenantTable,
+): Promise<string[]> {
+  const [row] = await executor.read<{
+    key: string | null;
+    others: string | null;
+  }>(
+    `select pg_get_partkeydef(to_regclass($1)) as key,
+            (select partdefid::regclass::text from pg_partitioned_table
+              where partrelid = to_regclass($1) and partdefid <> 0) as others`,
+    [table],
+  );
+  return [
+    ...(row.key === 'LIST (tenant_id)'
+      ? []
+      : [`${table} is not partitioned by list of tenant_id.`]),
+    ...(row.others
+      ? []
+      : [`${table} has no partition for tenants without one of their own.`]),
+  ];
+}
