@@ -16,6 +16,13 @@ export interface MigrationSettings {
   adminGrant: boolean;
   /** Goes on where a step would refuse because of what may be lost or broken. */
   force: boolean;
+  /** How the smoke tests of phase 6 reach the application. */
+  cutover?: {
+    /** Such as `https://portal.example.com`. */
+    baseUrl: string;
+    /** Goes into the header `Authorization`, and is never shown. */
+    token?: string;
+  };
 }
 
 export interface StepContext {
@@ -51,5 +58,7 @@ export interface Phase {
   title: string;
   /** Refuses the phase where a condition of it does not hold. */
   check?(context: StepContext): Promise<void>;
+  /** Refuses to undo the phase as a whole where something would be lost. */
+  checkUndo?(context: StepContext): Promise<void>;
   steps: Step[];
 }

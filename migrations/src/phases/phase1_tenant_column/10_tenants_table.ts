@@ -1,5 +1,5 @@
 import { RefusedError } from '../../errors';
-import type { Step } from '../../engine/Step';
+import type { Step, StepContext } from '../../engine/Step';
 import { relationExists } from '../../schema/lookups';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 
@@ -41,19 +41,7 @@ export const tenantsTable: Step = {
     });
   },
 
-  async down({ executor, settings }) {
-    if (!settings.force && (await relationExists(executor, 'tenants'))) {
-      const [{ others }] = await executor.read<{ others: number }>(
-        'select count(*)::int as others from tenants where tenant_id <> $1',
-        [DEFAULT_TENANT_ID],
-      );
-      if (others > 0) {
-        throw new RefusedError(
-          `The table tenants holds ${others} tenants besides the default one, and ` +
-            'undoing phase 1 would delete them. Give --force to delete them.',
-        );
-      }
-    }
+  async down({ executor }) {
     await executor.transaction({
       title: 'Drop the table tenants',
       locks:
@@ -63,3 +51,23 @@ export const tenantsTable: Step = {
     });
   },
 };
+
+/** @throws {@link RefusedError} while there are other tenants than the default one */
+export async function refuseOtherTenants({
+  executor,
+  settings,
+}: StepContext): Promise<void> {
+  if (settings.force || !(await relationExists(executor, 'tenants'))) {
+    return;
+  }
+  const [{ others }] = await executor.read<{ others: number }>(
+    'select count(*)::int as others from tenants where tenant_id <> $1',
+    [DEFAULT_TENANT_ID],
+  );
+  if (others > 0) {
+    throw new RefusedError(
+      `The table tenants holds ${others} tenants besides the default one, and ` +
+        'undoing phase 1 would delete them. Give --force to delete them.',
+    );
+  }
+}

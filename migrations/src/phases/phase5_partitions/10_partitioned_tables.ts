@@ -4,6 +4,7 @@ import { relationExists } from '../../schema/lookups';
 import {
   catchAllPartition,
   defaultTenantPartition,
+  isSwapped,
   partitionedName,
   waitingName,
 } from '../../schema/partitions';
@@ -51,14 +52,10 @@ export const partitionedTables: Step = {
     }
   },
 
-  async down(context) {
-    const { executor, settings } = context;
+  async down({ executor }) {
     const names: string[] = [];
     for (const table of TENANT_TABLES) {
       names.push(await waitingName(executor, table));
-    }
-    if (!settings.force) {
-      await refuseOtherTenants(context, names);
     }
     await executor.transaction({
       title: 'Drop the partitioned tables',
@@ -100,11 +97,18 @@ async function createPartitions(
   ]);
 }
 
-async function refuseOtherTenants(
-  { executor }: StepContext,
-  names: string[],
-): Promise<void> {
-  for (const name of names) {
+/** @throws {@link RefusedError} if rows of other tenants would be dropped */
+export async function refuseRowsToDrop({
+  executor,
+  settings,
+}: StepContext): Promise<void> {
+  if (settings.force) {
+    return;
+  }
+  for (const table of TENANT_TABLES) {
+    const name = (await isSwapped(executor))
+      ? table
+      : await waitingName(executor, table);
     if (!(await relationExists(executor, name))) {
       continue;
     }
@@ -118,8 +122,9 @@ async function refuseOtherTenants(
     );
     if (rows > 0) {
       throw new RefusedError(
-        `${name} holds ${rows} rows of ${tenants} other tenants, which are nowhere ` +
-          'else. Run phase 5 again to bring them back, or give --force to drop them.',
+        `${name} holds ${rows} rows of ${tenants} other tenants, for which the table ` +
+          'of before has no room. Undo the swap alone ("yarn migrate:rollback"), which ' +
+          'keeps them, or give --force to drop them.',
       );
     }
   }

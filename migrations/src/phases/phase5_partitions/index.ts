@@ -1,7 +1,7 @@
 import type { Phase, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
-import { partitionedTables } from './10_partitioned_tables';
+import { partitionedTables, refuseRowsToDrop } from './10_partitioned_tables';
 import { changeLog } from './20_change_log';
 import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
@@ -14,6 +14,7 @@ export const phase5: Phase = {
   number: 5,
   title: 'Primary keys and partitions',
   check: refuseRowsOfOtherTenants,
+  checkUndo: refuseRowsToDrop,
   steps: [
     partitionedTables,
     changeLog,

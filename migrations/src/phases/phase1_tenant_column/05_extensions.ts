@@ -1,0 +1,65 @@
+import { RefusedError } from '../../errors';
+import type { Step } from '../../engine/Step';
+import { readExtension, REQUIRED_EXTENSIONS } from '../../schema/extensions';
+import { escapeIdentifier } from '../../schema/sql';
+
+const STATE_KEY = 'phase1.extensions';
+
+/** The extensions that are missing, in the schema of the tables. */
+export const extensions: Step = {
+  name: '1_05_extensions',
+  title: `Create the extensions ${REQUIRED_EXTENSIONS.join(' and ')}`,
+
+  async up({ executor, state, settings }) {
+    const missing: string[] = [];
+    for (const name of REQUIRED_EXTENSIONS) {
+      const { installedIn, available } = await readExtension(executor, name);
+      if (!installedIn && !available) {
+        throw new RefusedError(
+          `The extension ${name} is not available on the server. Install the ` +
+            'package of the server that has the additional modules, such as ' +
+            'postgresql-contrib.',
+        );
+      }
+      if (!installedIn) {
+        missing.push(name);
+      }
+    }
+    if (missing.length === 0) {
+      return;
+    }
+    // What an attempt before this one created, undo drops as well.
+    const before = (await state.get<string[]>(STATE_KEY)) ?? [];
+    await executor.transaction({
+      title: `Create ${missing.join(' and ')}`,
+      locks: 'New types, functions and operators: nobody waits for them.',
+      statements: [
+        ...missing.map(
+          name =>
+            `create extension if not exists ${escapeIdentifier(name)} ` +
+            `with schema ${escapeIdentifier(settings.schema)}`,
+        ),
+        state.put(STATE_KEY, [...new Set([...before, ...missing])]),
+      ],
+    });
+  },
+
+  async down({ executor, state }) {
+    const created = (await state.get<string[]>(STATE_KEY)) ?? [];
+    if (created.length === 0) {
+      return;
+    }
+    await executor.transaction({
+      title: `Drop ${created.join(' and ')} where nothing uses them`,
+      locks: 'None on tables: what others have built on them keeps them.',
+      statements: [...created.map(dropUnused), state.forget(STATE_KEY)],
+    });
+  },
+};
+
+function dropUnused(name: string): string {
+  return `do $$ begin
+  drop extension if exists ${escapeIdentifier(name)};
+exception when dependent_objects_still_exist then null;
+end $$`;
+}

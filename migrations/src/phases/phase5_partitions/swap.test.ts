@@ -1,0 +1,205 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { runPhases } from '../../__testUtils__/runPhases';
+import { stopBefore } from '../../__testUtils__/stopBefore';
+import { silentReporter } from '../../engine/Reporter';
+import { rollback } from '../../rollback/rollback';
+import { swap } from './70_swap';
+import { settled } from './80_settle';
+
+const databases = createTestDatabases();
+const TENANT = '00000000-0000-0000-0000-000000000001';
+const OTHER = '00000000-0000-0000-0000-0000000000aa';
+
+describe.each(databases.eachSupportedId())('the swap on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id, { entities: 60 });
+    await database.client.query('create extension pg_trgm schema public');
+    await runPhases(database, 4);
+  });
+  afterEach(() => database.close());
+
+  const query = async (sql: string) => (await database.client.query(sql)).rows;
+  const runPhase5 = () => database.migrate(migration => migration.runPhase(5));
+
+  /** All rows of the three tables, whatever they are called. */
+  async function contents(suffix = '', where = 'true') {
+    const tables: Record<string, string[]> = {};
+    for (const table of ['entities', 'relations', 'refresh_state']) {
+      const rows = await query(
+        `select t::text as row from ${table}${suffix} t where ${where} order by 1`,
+      );
+      tables[table] = rows.map(({ row }) => row);
+    }
+    return tables;
+  }
+
+  const CHANGES = `
+    insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+    select '${TENANT}', 'api:default/new-' || i, 'api', 'new-' || i, '{"n": 1e400}', ''
+      from generate_series(1, 5) i;
+    update entities set hash = 'changed' where entity_name like '%-3%';
+    update entities set entity_ref = 'component:default/parked', entity_name = 'parked'
+     where entity_name = 'service-1';
+    update entities set entity_ref = 'component:default/service-1', entity_name = 'service-1'
+     where entity_name = 'service-2';
+    update entities set entity_ref = 'component:default/service-2', entity_name = 'service-2'
+     where entity_name = 'parked';
+    delete from entities where entity_name in ('service-8', 'service-9');
+    delete from relations where source_entity_ref like '%-5' and type = 'ownedBy';
+    insert into relations (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref)
+    select tenant_id, entity_id, entity_ref, 'twice', 'a:b/c'
+      from entities, generate_series(1, 2) where entity_name = 'service-11';
+    update refresh_state set errors = '["x"]' where location_key like '%-4%';`;
+
+  it('brings along what was written since the copy', async () => {
+    await stopBefore(database, 5, swap);
+    await query(CHANGES);
+    const before = await contents();
+    await runPhase5();
+    await expect(contents()).resolves.toEqual(before);
+    await expect(contents('_old')).resolves.toEqual(before);
+  });
+
+  it('is undone without losing a write of the default tenant', async () => {
+    await runPhase5();
+    await query(CHANGES);
+    const before = await contents();
+    await database.migrate(migration => rollback(migration));
+    await expect(contents()).resolves.toEqual(before);
+    await expect(
+      query(`select relkind from pg_class where oid = 'entities'::regclass`),
+    ).resolves.toEqual([{ relkind: 'r' }]);
+  });
+
+  it('is done again with what was written since it was undone', async () => {
+    await runPhase5();
+    await database.migrate(migration => rollback(migration));
+    await query(CHANGES);
+    const before = await contents();
+    await runPhase5();
+    await expect(contents()).resolves.toEqual(before);
+  });
+
+  it('brings along a table that was truncated', async () => {
+    await stopBefore(database, 5, swap);
+    await query(
+      `truncate refresh_state;
+       insert into refresh_state (tenant_id, entity_id, location_key)
+       select tenant_id, entity_id, 'again' || entity_name from entities limit 7`,
+    );
+    const before = await contents();
+    await runPhase5();
+    await expect(contents()).resolves.toEqual(before);
+  });
+
+  it('restores the foreign key of relations on the tenant and the entity', async () => {
+    await runPhase5();
+    await database.migrate(migration => rollback(migration));
+    const keys = await query(
+      `select pg_get_constraintdef(oid) as key from pg_constraint
+        where conrelid = 'relations'::regclass and conname = 'relations_entity_fkey'
+          and convalidated`,
+    );
+    expect(keys).toEqual([
+      {
+        key: 'FOREIGN KEY (tenant_id, originating_entity_id) REFERENCES entities(tenant_id, entity_id) ON DELETE CASCADE',
+      },
+    ]);
+  });
+
+  it('leaves rows of other tenants in the archive when it is undone, says how many, and brings them back', async () => {
+    await runPhase5();
+    await query(
+      `insert into tenants (tenant_id, tenant_slug, tenant_name) values ('${OTHER}', 'acme', 'ACME');
+       insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+       values ('${OTHER}', 'component:default/service-1', 'component', 'service-1', '{}', '');
+       insert into relations (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref)
+       select tenant_id, entity_id, entity_ref, 'a', 'b' from entities where tenant_id = '${OTHER}'`,
+    );
+    const report = await database.migrate(migration => rollback(migration));
+    expect(report.archived).toEqual([
+      { table: 'entities_partitioned_archive', rows: 1, tenants: 1 },
+      { table: 'relations_partitioned_archive', rows: 1, tenants: 1 },
+      { table: 'refresh_state_partitioned_archive', rows: 0, tenants: 0 },
+    ]);
+    await expect(
+      query(`select 1 from entities where tenant_id = '${OTHER}'`),
+    ).resolves.toEqual([]);
+    await expect(
+      database.migrate(migration => rollback(migration, 4)),
+    ).rejects.toThrow(
+      'entities_partitioned_archive holds 1 rows of 1 other tenants',
+    );
+
+    await runPhase5();
+    await expect(
+      query(`select entity_ref from entities where tenant_id = '${OTHER}'`),
+    ).resolves.toEqual([{ entity_ref: 'component:default/service-1' }]);
+  });
+
+  it('fails a transaction whose snapshot is older, instead of losing its write', async () => {
+    const writer = new Client(database.connection);
+    await writer.connect();
+    try {
+      await writer.query('set search_path = tenancy; set role portal_app');
+      await stopBefore(database, 5, swap);
+      const begin = async () => {
+        await writer.query('begin isolation level repeatable read');
+        await writer.query(
+          `select set_config('app.tenant_id', '${TENANT}', true)`,
+        );
+      };
+      // Too late for all but the last replay of the log, which is younger than
+      // the snapshot of the writer.
+      await query(CHANGES);
+      await begin();
+      await stopBefore(database, 5, settled);
+
+      await expect(
+        writer.query(
+          `update entities set hash = 'mine' where entity_name = 'new-1'`,
+        ),
+      ).rejects.toMatchObject({ code: '40001' });
+      await writer.query('rollback');
+      await begin();
+      const again = await writer.query(
+        `update entities set hash = 'mine' where entity_name = 'new-1'`,
+      );
+      expect(again.rowCount).toBe(1);
+      await writer.query('commit');
+    } finally {
+      await writer.end();
+    }
+  });
+
+  it('ends when the last transaction from before it has ended', async () => {
+    const reader = new Client(database.connection);
+    await reader.connect();
+    try {
+      await reader.query('begin isolation level repeatable read');
+      await reader.query('select 1');
+      let waiting = '';
+      await database.migrate(migration => migration.runPhase(5), {
+        reporter: {
+          ...silentReporter,
+          info: message => {
+            if (message.startsWith('The swap is done. Waiting')) {
+              waiting = message;
+              reader.query('commit');
+            }
+          },
+        },
+      });
+      expect(waiting).toContain('of the processes ');
+      await expect(
+        query(`select policyname from pg_policies where policyname ~ 'fence'`),
+      ).resolves.toEqual([]);
+    } finally {
+      await reader.end();
+    }
+  });
+});
