@@ -152,6 +152,11 @@ export class TenancyMigration {
       .slice(all.indexOf(first))
       .filter(step => completed.includes(step.name))
       .reverse();
+    for (const { steps, checkUndo } of phases) {
+      if (undone.includes(steps[0])) {
+        await checkUndo?.(this.context);
+      }
+    }
     if (this.context.executor.dryRun) {
       await this.printDown(undone);
       return;
