@@ -1,0 +1,115 @@
+import { RefusedError } from '../errors';
+import type { StepContext } from '../engine/Step';
+import { relationExists } from '../schema/lookups';
+import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import { TENANT_TABLES } from '../schema/tables';
+
+const ENTITIES = `create table entities (
+  entity_id uuid primary key default gen_random_uuid(),
+  entity_ref text not null
+    constraint entities_entity_ref_key unique
+    constraint entities_entity_ref_check
+      check (entity_ref = entity_kind || ':' || entity_namespace || '/' || entity_name),
+  entity_kind text not null,
+  entity_namespace text not null default 'default',
+  entity_name text not null,
+  final_entity jsonb not null,
+  hash text not null,
+  stitch_ticket text,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  deleted_at timestamptz
+)`;
+
+const RELATIONS = `create table relations (
+  originating_entity_id uuid not null
+    constraint relations_originating_entity_id_fkey
+      references entities (entity_id) on delete cascade,
+  source_entity_ref text not null,
+  type text not null,
+  target_entity_ref text not null
+)`;
+
+// Beyond the specification's columns: when an entity is due for a refresh, when a
+// provider or location has last named it, which location owns it, and what went
+// wrong the last time.
+const REFRESH_STATE = `create table refresh_state (
+  entity_id uuid primary key
+    constraint refresh_state_entity_id_fkey
+      references entities (entity_id) on delete cascade,
+  location_key text,
+  next_update_at timestamptz not null default now(),
+  last_discovery_at timestamptz not null default now(),
+  errors jsonb not null default '[]'
+)`;
+
+const INDEXES = [
+  'create index relations_originating_entity_id_idx on relations (originating_entity_id)',
+  'create index relations_source_entity_ref_idx on relations (source_entity_ref)',
+  'create index relations_target_entity_ref_idx on relations (target_entity_ref)',
+  'create index refresh_state_next_update_at_idx on refresh_state (next_update_at)',
+];
+
+const COMMENTS = [
+  `comment on table entities is 'The entities of the catalog'`,
+  `comment on column entities.final_entity is 'The entity as it is read, after all processing'`,
+  `comment on column entities.hash is 'Of final_entity: tells whether it has changed'`,
+  `comment on column entities.stitch_ticket is 'Of the stitch at work, if any'`,
+  `comment on column entities.deleted_at is 'Set while the entity is deleted'`,
+  `comment on table relations is 'The relations between entities, as their originating entity tells them'`,
+  `comment on table refresh_state is 'When each entity is refreshed, and how that went'`,
+  `comment on column refresh_state.location_key is 'The location or provider that owns the entity'`,
+];
+
+/**
+ * Whether the schema has none of the three tables.
+ *
+ * @throws {@link RefusedError} if it has only some of them
+ */
+export async function isFreshDatabase({
+  executor,
+  settings,
+}: Pick<StepContext, 'executor' | 'settings'>): Promise<boolean> {
+  const missing: string[] = [];
+  for (const table of TENANT_TABLES) {
+    if (!(await relationExists(executor, table))) {
+      missing.push(table);
+    }
+  }
+  if (missing.length > 0 && missing.length < TENANT_TABLES.length) {
+    throw new RefusedError(
+      `The schema "${settings.schema}" has no ${missing.join(' and no ')}. ` +
+        `Expected all of ${TENANT_TABLES.join(', ')}, or none of them. Is it ` +
+        'the schema of the catalog (--schema)?',
+    );
+  }
+  return missing.length > 0;
+}
+
+/**
+ * Creates the empty tables of a single-tenant catalog, as they are before phase 1:
+ * a fresh database goes through the same phases as any other.
+ */
+export async function createCatalogTables({
+  executor,
+  settings,
+}: Pick<StepContext, 'executor' | 'settings'>): Promise<void> {
+  const schema = escapeIdentifier(settings.schema);
+  await executor.transaction({
+    title: 'Create the tables of a single-tenant catalog',
+    locks: 'New tables: nobody waits for them.',
+    statements: [
+      // IF NOT EXISTS asks for the right to create one even where it exists.
+      `do $$ begin
+  if to_regnamespace(${escapeLiteral(schema)}) is null then
+    create schema ${schema};
+  end if;
+end $$`,
+      ENTITIES,
+      RELATIONS,
+      REFRESH_STATE,
+      ...INDEXES,
+      ...COMMENTS,
+    ],
+  });
+}
