@@ -1,0 +1,138 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { backfill } from '../phases/phase2_backfill/20_backfill';
+import { readStatus, renderStatus } from './index';
+import type { StatusReport } from './index';
+
+const databases = createTestDatabases();
+const DAY_MS = 86_400_000;
+
+describe.each(databases.eachSupportedId())('the status on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id);
+  });
+  afterEach(() => database.close());
+
+  const read = (): Promise<StatusReport> =>
+    database.migrate(readStatus, { mode: 'read' });
+
+  it('tells that nothing has begun, and sizes before any statistics exist', async () => {
+    const status = await read();
+    expect(status).toMatchObject({
+      schema: 'tenancy',
+      phase: 0,
+      phaseBegun: null,
+      next: { command: 'yarn migrate:phase1' },
+      operator: null,
+      work: [],
+      swap: { swapped: false, swappedAt: null, oldTables: [] },
+      changeLog: null,
+      leftovers: [],
+    });
+    expect(status.tables.map(({ name }) => name)).toEqual([
+      'entities',
+      'relations',
+      'refresh_state',
+    ]);
+    expect(status.tables.every(({ bytes }) => bytes > 0)).toBe(true);
+    expect(status.tables.every(({ rows }) => rows >= 0)).toBe(true);
+    expect(renderStatus(status)).toContain('no phase is complete');
+  });
+
+  it('counts rows as the statistics do', async () => {
+    await database.client.query('analyze');
+    expect((await read()).tables).toMatchObject([
+      { name: 'entities', rows: 200 },
+      { name: 'relations', rows: 400 },
+      { name: 'refresh_state', rows: 200 },
+    ]);
+  });
+
+  it('tells the steps that are done with their time, and what is temporary', async () => {
+    await database.migrate(migration => migration.runPhase(1));
+    const status = await read();
+    expect(status).toMatchObject({
+      phase: 1,
+      phaseBegun: null,
+      next: { command: 'yarn migrate:phase2' },
+    });
+    expect(status.steps).toContainEqual({
+      name: '1_10_tenants_table',
+      title: 'Create the table tenants',
+      phase: 1,
+      doneAt: expect.any(Date),
+    });
+    expect(status.leftovers).toContainEqual({
+      kind: 'temporary index',
+      name: 'entities_without_tenant_idx',
+      table: 'entities',
+    });
+    expect(renderStatus(status)).toMatch(
+      /1_10_tenants_table +│ Create the table tenants +│ \d{4}-\d\d-\d\d/,
+    );
+  });
+
+  it('tells which phase has begun, how far it has come, and what it left unfinished', async () => {
+    await database.migrate(async migration => {
+      await migration.runPhase(1);
+      await migration.runPhase(2);
+      await migration.undoFrom(backfill);
+    });
+    await database.client.query(`
+      insert into tenancy_migration_state (key, value)
+      values ('backfill of entities', '{"next": 3, "end": 12}');
+      alter table entities add constraint half_done check (hash <> 'x') not valid`);
+    const status = await read();
+    expect(status).toMatchObject({ phase: 1, phaseBegun: 2 });
+    expect(status.work).toContainEqual({
+      name: 'backfill of entities',
+      pagesDone: 3,
+      pages: 12,
+    });
+    expect(status.leftovers).toContainEqual({
+      kind: 'constraint not validated',
+      name: 'half_done',
+      table: 'entities',
+    });
+    const text = renderStatus(status);
+    expect(text).toContain('Phase 2 has begun.');
+    expect(text).toContain('backfill of entities: 3 of 12 pages (25 %).');
+  });
+
+  it('names who is at work', async () => {
+    await database.migrate(
+      async () => {
+        const status = await read();
+        expect(status.operator?.name).toMatch(/^catalog-tenancy phase5 .+@.+/);
+        expect(renderStatus(status)).toContain('At work: "catalog-tenancy');
+      },
+      { command: 'phase5' },
+    );
+  });
+
+  it('tells since when the tables are swapped, and when the old ones may go', async () => {
+    await database.client.query('create extension pg_trgm schema public');
+    await database.migrate(async migration => {
+      for (const number of [1, 2, 3, 4, 5] as const) {
+        await migration.runPhase(number);
+      }
+    });
+    const status = await read();
+    const { swap } = status;
+    expect(swap).toMatchObject({
+      swapped: true,
+      oldTables: ['entities_old', 'relations_old', 'refresh_state_old'],
+    });
+    expect(swap.cleanupFrom!.getTime() - swap.swappedAt!.getTime()).toBe(
+      DAY_MS,
+    );
+    expect(status.tables).toContainEqual(
+      expect.objectContaining({ name: 'entities', partitions: 2 }),
+    );
+    expect(status.changeLog).not.toBeNull();
+    expect(status.next.command).toContain('phase6');
+    expect(renderStatus(status)).toContain('Cleanup may drop them from');
+  });
+});
