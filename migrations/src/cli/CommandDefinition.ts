@@ -1,0 +1,39 @@
+import type { Option } from 'commander';
+import type { ClientConfig } from 'pg';
+import type { MigrationSettings } from '../engine/Step';
+import type { Reporter } from '../engine/Reporter';
+import type { TenancyMigration } from '../engine/TenancyMigration';
+import type { CommandOptions } from './options/CommandOptions';
+import type { StepTracker } from './StepTracker';
+
+/** One run of a command. */
+export interface Invocation {
+  migration: TenancyMigration;
+  connection: ClientConfig;
+  settings: MigrationSettings;
+  options: CommandOptions;
+  /** What follows the name of the command, such as a slug. */
+  args: string[];
+  reporter: Reporter;
+  /** Which steps were done, or undone, since the command began. */
+  steps: StepTracker;
+  /** Adds to the JSON document, also if the command fails after that. */
+  report(fields: Record<string, unknown>): void;
+}
+
+/** A command of the operator. */
+export interface CommandDefinition {
+  /** Its name, which follows `yarn migrate:`. */
+  name: string;
+  /** As commander has them: `<slug>`. */
+  arguments?: string;
+  description: string;
+  /** More of it, at the end of its help. */
+  details?: string;
+  /** Whether it changes the database, and so needs the operator's lock. */
+  access: 'change' | 'read';
+  /** Those that not every command takes. */
+  options: Option[];
+  /** @returns the summary for the operator */
+  run(invocation: Invocation): Promise<string>;
+}

@@ -1,0 +1,92 @@
+import { spawn } from 'node:child_process';
+import { resolve } from 'node:path';
+import type { ClientConfig } from 'pg';
+
+const ROOT = resolve(__dirname, '../../../..');
+
+/** What a run of the command line left behind. */
+export interface CliResult {
+  exitCode: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A run that is under way. */
+export interface CliProcess {
+  /** Resolves once standard error has a text. */
+  said(text: string): Promise<void>;
+  signal(signal: NodeJS.Signals): void;
+  result: Promise<CliResult>;
+}
+
+/** Starts the command line as `yarn migrate:<command>` does. */
+export function startCli(
+  args: string[],
+  options: { env?: Record<string, string>; cwd?: string } = {},
+): CliProcess {
+  const { NODE_ENV, MIGRATION_DATABASE_URL, DEBUG, ...env } = process.env;
+  const child = spawn(
+    process.execPath,
+    [
+      '--require',
+      require.resolve('@backstage/cli/config/nodeTransform.cjs'),
+      resolve(ROOT, 'migrations/src/cli/index.ts'),
+      ...args,
+    ],
+    {
+      cwd: options.cwd ?? ROOT,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...env, ...options.env },
+    },
+  );
+  const texts = { stdout: '', stderr: '' };
+  child.stdout.on('data', chunk => {
+    texts.stdout += chunk;
+  });
+  child.stderr.on('data', chunk => {
+    texts.stderr += chunk;
+  });
+  const result = new Promise<CliResult>((done, fail) => {
+    child.on('error', fail);
+    child.on('close', exitCode => done({ exitCode, ...texts }));
+  });
+  return {
+    result,
+    signal: signal => child.kill(signal),
+    async said(text) {
+      while (!texts.stderr.includes(text)) {
+        const ended = await Promise.race([
+          new Promise(next => child.stderr.once('data', () => next(false))),
+          result.then(() => true),
+        ]);
+        if (ended && !texts.stderr.includes(text)) {
+          throw new Error(`It ended without "${text}":\n${texts.stderr}`);
+        }
+      }
+    },
+  };
+}
+
+/** Runs the command line to its end. */
+export async function runCli(
+  args: string[],
+  options: { env?: Record<string, string>; cwd?: string } = {},
+): Promise<CliResult> {
+  return startCli(args, options).result;
+}
+
+/** A connection as the environment of the command line. */
+export function urlEnvironment(
+  connection: ClientConfig,
+): Record<string, string> {
+  return { MIGRATION_DATABASE_URL: urlOf(connection) };
+}
+
+/** A connection as a URL. */
+export function urlOf(connection: ClientConfig): string {
+  const { host, port, user, password, database } = connection;
+  const credentials = [user, password]
+    .map(part => encodeURIComponent(String(part)))
+    .join(':');
+  return `postgresql://${credentials}@${host}:${port}/${database}`;
+}

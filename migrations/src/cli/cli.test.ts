@@ -1,0 +1,153 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { EXIT_CODES } from '../errors';
+import { runCli, urlEnvironment, urlOf } from './__testUtils__/runCli';
+import { commands } from './commands';
+
+const databases = createTestDatabases();
+
+describe('help', () => {
+  it('lists every command when it is asked for, and fails when it is not', async () => {
+    const [asked, unasked] = await Promise.all([
+      runCli(['--help']),
+      runCli([]),
+    ]);
+    expect(asked).toMatchObject({ exitCode: 0, stderr: '' });
+    for (const { name } of commands) {
+      expect(asked.stdout).toMatch(new RegExp(`^ +${name} `, 'm'));
+    }
+    expect(unasked).toMatchObject({ exitCode: EXIT_CODES.usage, stdout: '' });
+  });
+
+  it.each(commands.map(({ name }) => name))('tells about %s', async name => {
+    const { exitCode, stdout, stderr } = await runCli([name, '--help']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toContain(`Usage: yarn migrate:${name} `);
+    for (const option of [
+      '--dry-run',
+      '--schema <name>',
+      '--lock-timeout <ms>',
+      '--batch-size <rows>',
+      '--json',
+      '--url <url>',
+      '--config <file>',
+    ]) {
+      expect(stdout).toContain(option);
+    }
+    expect(stdout).toContain('Exit codes:');
+  });
+
+  it('is there for every command that package.json has a script for', () => {
+    const { scripts } = jest.requireActual('../../../package.json') as {
+      scripts: Record<string, string>;
+    };
+    for (const { name } of commands) {
+      expect(scripts[`migrate:${name}`]).toMatch(
+        new RegExp(`migrations/src/cli/index.ts ${name}$`),
+      );
+    }
+  });
+});
+
+describe('wrong usage', () => {
+  it.each([
+    [['nonsense'], "unknown command 'nonsense'"],
+    [['status', '--nonsense'], "unknown option '--nonsense'"],
+    [['status', 'nonsense'], 'too many arguments'],
+    [
+      ['status', '--lock-timeout', 'soon'],
+      "argument 'soon' is invalid. Expected a whole number of milliseconds from 1",
+    ],
+    [
+      ['status', '--url', 'postgresql://h/d', '--config', 'c.yaml'],
+      'cannot be used with',
+    ],
+    [
+      ['status', '--url', 'mysql://u:hush@h/d'],
+      '"mysql://***@h/d". Expected postgresql://',
+    ],
+    [['status', '--config', 'no-such-file.yaml'], 'no-such-file.yaml'],
+  ])('%j is refused with exit code 2', async (args, expected) => {
+    const { exitCode, stdout, stderr } = await runCli(args);
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: EXIT_CODES.usage,
+      stdout: '',
+    });
+    expect(stderr).toContain(expected);
+    expect(stderr).not.toContain('hush');
+  });
+
+  it('is told as JSON where that was asked for', async () => {
+    const { exitCode, stdout } = await runCli([
+      'phase1',
+      '--json',
+      '--batch-size=0',
+    ]);
+    expect(exitCode).toBe(EXIT_CODES.usage);
+    expect(JSON.parse(stdout)).toEqual({
+      command: 'phase1',
+      schema: null,
+      phase: null,
+      done: null,
+      error: {
+        name: 'UsageError',
+        message: expect.stringContaining("argument '0' is invalid"),
+        exitCode: EXIT_CODES.usage,
+      },
+    });
+  });
+});
+
+describe.each(databases.eachSupportedId())('connecting to %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id);
+  });
+  afterEach(() => database.close());
+
+  it('takes the URL from the environment, or from an option', async () => {
+    const results = await Promise.all([
+      runCli(['status'], { env: urlEnvironment(database.connection) }),
+      runCli(['status', '--url', urlOf(database.connection)]),
+    ]);
+    for (const result of results) {
+      expect(result).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(result.stdout).toContain('no phase is complete');
+    }
+  });
+
+  it.each([
+    ['nobody who answers', { port: 1 }, "127.0.0.1:1 can't be reached"],
+    [
+      'a wrong password',
+      { password: 'wrong-hush' },
+      'refused the password of user',
+    ],
+    [
+      'no such database',
+      { database: 'nowhere' },
+      'The database "nowhere" does not exist',
+    ],
+    [
+      'no such host',
+      { host: 'nowhere.invalid' },
+      '"nowhere.invalid", is not known',
+    ],
+  ])('says in one line that there is %s', async (_, wrong, expected) => {
+    const url = urlOf({ ...database.connection, host: '127.0.0.1', ...wrong });
+    const { exitCode, stdout, stderr } = await runCli(['status', '--json'], {
+      env: { MIGRATION_DATABASE_URL: url },
+    });
+    expect(exitCode).toBe(EXIT_CODES.unexpected);
+    expect(stderr).toContain(expected);
+    expect(stderr.trim()).not.toContain('\n');
+    expect(JSON.parse(stdout).error).toEqual({
+      name: 'ConnectionError',
+      message: expect.stringContaining(expected),
+      exitCode,
+    });
+    expect(stdout + stderr).not.toContain('wrong-hush');
+    expect(stdout + stderr).not.toContain(database.connection.password);
+  });
+});

@@ -1,0 +1,64 @@
+import type { PhaseNumber } from '../../engine/Step';
+import { phases } from '../../phases';
+import {
+  createCatalogTables,
+  isFreshDatabase,
+} from '../../phases/freshDatabase';
+import type { CommandDefinition, Invocation } from '../CommandDefinition';
+import {
+  allowMissingOption,
+  backupCompletedOption,
+  forceOption,
+  freeDiskOption,
+  noAdminGrantOption,
+  tenantNameOption,
+} from '../options/specific';
+import { nextOf, runPhase } from './runPhase';
+
+/** All phases in one go, for a fresh or small database. */
+export const all: CommandDefinition = {
+  name: 'all',
+  description:
+    'All phases up to 5 in one go, for a database that is fresh or small and has no old application to wait for.',
+  details:
+    'Where none of the three tables exists, they are created empty. A dry run prints the\n' +
+    'first phase that is not complete: what the later ones do depends on its outcome.',
+  access: 'change',
+  options: [
+    tenantNameOption,
+    noAdminGrantOption,
+    backupCompletedOption,
+    allowMissingOption,
+    freeDiskOption,
+    forceOption('go on although an old application is still connected'),
+  ],
+  run: runAll,
+};
+
+async function runAll(invocation: Invocation): Promise<string> {
+  const { migration, options, reporter } = invocation;
+  if (await isFreshDatabase(migration.context)) {
+    reporter.info('None of the three tables exists: they are created empty.');
+    await createCatalogTables(migration.context);
+  }
+  for (const number of await missingPhases(invocation)) {
+    const summary = await runPhase(invocation, number);
+    if (options.dryRun) {
+      return summary;
+    }
+  }
+  const phase = await migration.completedPhase();
+  return [
+    `All phases up to ${phase} are complete.`,
+    await nextOf(invocation),
+  ].join('\n');
+}
+
+async function missingPhases({
+  migration,
+}: Invocation): Promise<PhaseNumber[]> {
+  const completed = await migration.completedPhase();
+  return phases
+    .map(({ number }) => number)
+    .filter(number => number > completed && number < 6);
+}

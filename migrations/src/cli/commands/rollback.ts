@@ -1,0 +1,79 @@
+import type { PhaseNumber } from '../../engine/Step';
+import { phases } from '../../phases';
+import { rollback as goBack } from '../../rollback/rollback';
+import type { ArchivedRows } from '../../rollback/rollback';
+import type { CommandDefinition, Invocation } from '../CommandDefinition';
+import { forceOption, rollbackToOption } from '../options/specific';
+import { formatCount, formatThings } from '../output/format';
+import { UsageError } from '../usageError';
+
+/** Goes back to an earlier phase, the last step first. */
+export const rollback: CommandDefinition = {
+  name: 'rollback',
+  description:
+    'Go back: out of the swapped tables if they are in use, otherwise out of the last phase that has begun; or as far as --to says.',
+  details:
+    'Before the swap is undone, stop sending requests of other tenants; after it, set\n' +
+    'MULTI_TENANCY_ENABLED to false and restart the application. No write of the\n' +
+    'default tenant is lost; rows of other tenants stay in the archive.',
+  access: 'change',
+  options: [
+    rollbackToOption,
+    forceOption('go on although tenants, or rows of them, will be deleted'),
+  ],
+  run: runRollback,
+};
+
+async function runRollback(invocation: Invocation): Promise<string> {
+  const { migration, options, reporter, report } = invocation;
+  const to = options.to as PhaseNumber | 0 | undefined;
+  await refuseAhead(invocation, to);
+  reporter.info(
+    to === undefined
+      ? 'Rolling back to the last safe point.'
+      : `Rolling back to phase ${to}.`,
+  );
+  const { undone, archived } = await goBack(migration, to);
+  report({ archived });
+  if (options.dryRun) {
+    return 'The rollback was printed. Nothing was changed.';
+  }
+  if (undone.length === 0) {
+    return 'There was nothing to undo.';
+  }
+  const phase = await migration.completedPhase();
+  return [
+    `Rolled back to phase ${phase}: ${formatThings(
+      undone.length,
+      'step',
+    )} undone.`,
+    ...undone.map(name => `  ${name}`),
+    ...archived.filter(({ rows }) => rows > 0).map(describeArchive),
+    'Set MULTI_TENANCY_ENABLED to false and restart the application, if it is not so. ' +
+      `To go forward again: yarn migrate:phase${phase + 1}.`,
+  ].join('\n');
+}
+
+async function refuseAhead(
+  { migration }: Invocation,
+  to: number | undefined,
+): Promise<void> {
+  const completed = await migration.completedSteps();
+  const begun = phases.filter(({ steps }) =>
+    steps.some(({ name }) => completed.includes(name)),
+  );
+  const last = begun[begun.length - 1]?.number ?? 0;
+  if (to !== undefined && to > last) {
+    throw new UsageError(
+      `--to ${to} lies ahead: phase ${last} is the last that has begun. ` +
+        `Expected a phase from 0 to ${last}.`,
+    );
+  }
+}
+
+function describeArchive({ table, rows, tenants }: ArchivedRows): string {
+  return (
+    `${table} keeps ${formatThings(rows, 'row')} of ${formatCount(tenants)} ` +
+    `other ${tenants === 1 ? 'tenant' : 'tenants'}.`
+  );
+}

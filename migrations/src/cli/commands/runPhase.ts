@@ -1,0 +1,47 @@
+import type { PhaseNumber } from '../../engine/Step';
+import { phases } from '../../phases';
+import type { Invocation } from '../CommandDefinition';
+import { formatThings } from '../output/format';
+import { guidance } from './guidance';
+
+/** Runs one phase and tells the operator what it was and what comes next. */
+export async function runPhase(
+  invocation: Invocation,
+  number: PhaseNumber,
+): Promise<string> {
+  const { migration, options, steps } = invocation;
+  announce(invocation, number);
+  const begun = await migration.runPhase(number);
+  if (options.dryRun) {
+    return begun
+      ? `Phase ${number} was printed. Nothing was changed.`
+      : `Phase ${number} is complete already: there is nothing to print.`;
+  }
+  const done = await steps.done();
+  return [
+    begun
+      ? `Phase ${number} is complete: ${formatThings(
+          done.length,
+          'step',
+        )} done.`
+      : `Phase ${number} was complete already.`,
+    ...done.map(step => `  ${step}`),
+    await nextOf(invocation),
+  ].join('\n');
+}
+
+function announce({ reporter }: Invocation, number: PhaseNumber): void {
+  const phase = phases[number - 1];
+  reporter.info(
+    [
+      `Phase ${number}: ${phase.title} (${guidance[number].expectation})`,
+      ...phase.steps.map(({ name, title }) => `  ${name}: ${title}`),
+    ].join('\n'),
+  );
+}
+
+/** What comes after the last phase that is complete. */
+export async function nextOf({ migration }: Invocation): Promise<string> {
+  const phase = await migration.completedPhase();
+  return phase === 0 ? 'Next: yarn migrate:phase1.' : guidance[phase].next;
+}

@@ -1,0 +1,163 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import type { ClientConfig } from 'pg';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { runCli, urlOf } from '../__testUtils__/runCli';
+import { connectionFromConfig } from './fromConfig';
+
+const databases = createTestDatabases();
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'migrate-config-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+let files = 0;
+
+/** A configuration file, which is YAML as all JSON is. */
+async function configFile(database: object): Promise<string> {
+  files += 1;
+  const file = join(folder, `${files}.yaml`);
+  await writeFile(file, JSON.stringify({ backend: { database } }));
+  return file;
+}
+
+async function ask<Row>(config: ClientConfig, sql: string): Promise<Row> {
+  const client = new Client(config);
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows[0];
+  } finally {
+    await client.end();
+  }
+}
+
+describe.each(databases.eachSupportedId())('a configuration for %s', id => {
+  let catalog: CatalogDatabase;
+  let connection: ClientConfig;
+  beforeAll(async () => {
+    catalog = await createCatalogDatabase(databases, id, { seed: false });
+    connection = catalog.connection;
+    await catalog.client.query('create database "portal_catalog"');
+  });
+  afterAll(async () => {
+    await catalog.client.query('drop database "portal_catalog"');
+    await catalog.close();
+  });
+
+  const server = () => {
+    const { host, port, user, password } = connection;
+    return { host, port, user, password };
+  };
+
+  it.each<[string, () => object, () => string]>([
+    [
+      'a database for each plugin',
+      () => ({ prefix: 'portal_', connection: server() }),
+      () => 'portal_catalog',
+    ],
+    [
+      'a connection string, whose database is not for plugins',
+      () => ({ prefix: 'portal_', connection: urlOf(connection) }),
+      () => 'portal_catalog',
+    ],
+    [
+      'a connection of the plugin',
+      () => ({
+        connection: { ...server(), password: 'not this one' },
+        plugin: { catalog: { connection: { ...connection } } },
+      }),
+      () => String(connection.database),
+    ],
+    [
+      'a connection string of the plugin',
+      () => ({
+        connection: { host: 'nowhere.invalid' },
+        plugin: { catalog: { connection: urlOf(connection) } },
+      }),
+      () => String(connection.database),
+    ],
+    [
+      'a schema for each plugin',
+      () => ({ pluginDivisionMode: 'schema', connection: { ...connection } }),
+      () => String(connection.database),
+    ],
+  ])('may name %s', async (_, form, expected) => {
+    const file = await configFile({ client: 'pg', ...form() });
+    const { config, secrets } = await connectionFromConfig([file]);
+    await expect(
+      ask(config, 'select current_database() as name'),
+    ).resolves.toEqual({ name: expected() });
+    expect([...secrets]).toEqual([connection.password]);
+  });
+
+  it('may name a role that connections act as', async () => {
+    await catalog.client.query(
+      `do $$ begin create role "migration tests" nologin; exception
+         when duplicate_object or unique_violation then null; end $$`,
+    );
+    const { config } = await connectionFromConfig([
+      await configFile({
+        client: 'pg',
+        role: 'migration tests',
+        pluginDivisionMode: 'schema',
+        connection: { ...connection },
+      }),
+    ]);
+    await expect(ask(config, 'select current_user as name')).resolves.toEqual({
+      name: 'migration tests',
+    });
+  });
+
+  it('may be spread over files, of which the last one wins', async () => {
+    const base = { client: 'pg', prefix: 'portal_', connection: server() };
+    const { config } = await connectionFromConfig([
+      await configFile({ ...base, prefix: 'other_' }),
+      await configFile(base),
+    ]);
+    expect(config.database).toBe('portal_catalog');
+  });
+
+  it('is read by the command, which ends, and creates no database', async () => {
+    const file = await configFile({
+      client: 'pg',
+      prefix: 'missing_',
+      connection: server(),
+    });
+    const { exitCode, stderr } = await runCli(['status', '--config', file]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain('The database "missing_catalog" does not exist');
+    const { rows } = await catalog.client.query(
+      `select from pg_database where datname = 'missing_catalog'`,
+    );
+    expect(rows).toEqual([]);
+    const existing = await runCli([
+      ...['status', '--json', '--config', file, '--config'],
+      await configFile({ prefix: 'portal_' }),
+    ]);
+    expect(existing).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+
+  it('asks for encryption where the connection does', async () => {
+    const file = await configFile({
+      client: 'pg',
+      prefix: 'portal_',
+      connection: { ...server(), ssl: { rejectUnauthorized: true } },
+    });
+    const { stderr } = await runCli(['status', '--config', file]);
+    expect(stderr).toContain('does not support encryption');
+  });
+});
+
+it.each([
+  [{ client: 'better-sqlite3', connection: ':memory:' }, 'is "better-sqlite3"'],
+  [{ connection: {} }, 'has no backend.database.client'],
+])('%j is refused: it is not PostgreSQL', async (database, expected) => {
+  const file = await configFile(database);
+  await expect(connectionFromConfig([file])).rejects.toThrow(expected);
+});

@@ -1,0 +1,46 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import createKnex from 'knex';
+import type { Knex } from 'knex';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { migrateTo } from '../../migrateTo';
+import { connectionOfKnex } from './fromKnex';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('a Knex instance for %s', id => {
+  it('gives its connection, with the password that it hides', async () => {
+    const knex = await databases.init(id);
+    const passwords: string[] = [];
+    const connection = await connectionOfKnex(knex, password =>
+      passwords.push(password),
+    );
+    expect(passwords).toEqual([connection.password]);
+    expect(Object.keys(connection)).toContain('password');
+  });
+
+  it('whose password expires is asked for one for each connection', async () => {
+    const database = await createCatalogDatabase(databases, id);
+    const { connection } = database;
+    let asked = 0;
+    const knex = createKnex({
+      client: 'pg',
+      connection: async () => {
+        asked += 1;
+        return connection as Knex.PgConnectionConfig;
+      },
+    });
+    const passwords = new Set<string>();
+    const expiring = await connectionOfKnex(knex, password =>
+      passwords.add(password),
+    );
+    expect(asked).toBe(1);
+    await expect(migrateTo(1, { connection: expiring })).resolves.toMatchObject(
+      { phase: 1 },
+    );
+    // To look, to work, and to keep the books.
+    expect(asked).toBe(4);
+    expect([...passwords]).toEqual([connection.password]);
+    await knex.destroy();
+    await database.close();
+  });
+});

@@ -1,0 +1,38 @@
+import type { Knex } from 'knex';
+import type { ClientConfig } from 'pg';
+
+/** A configuration that Knex asks for with each connection: its password expires. */
+type ConfigProvider = () => Promise<ClientConfig> | ClientConfig;
+
+/**
+ * The connection of a Knex instance as one for `pg`.
+ *
+ * @param onPassword - is told every password, for those who must not show it
+ * @public
+ */
+export async function connectionOfKnex(
+  knex: Knex,
+  onPassword: (password: string) => void = () => undefined,
+): Promise<ClientConfig> {
+  const { connection } = knex.client.config as {
+    connection: ClientConfig | ConfigProvider;
+  };
+  if (typeof connection !== 'function') {
+    // Knex hides the password from enumeration.
+    const { password } = connection;
+    if (typeof password === 'string') {
+      onPassword(password);
+    }
+    return { ...connection, password };
+  }
+  // A command outlives a token: each connection asks for a new one.
+  const fetchPassword = async () => {
+    const { password } = await connection();
+    const text = String(
+      typeof password === 'function' ? await password() : password,
+    );
+    onPassword(text);
+    return text;
+  };
+  return { ...(await connection()), password: fetchPassword };
+}

@@ -1,0 +1,55 @@
+import { Option } from 'commander';
+import type { MigrationSettings } from '../../engine/Step';
+import { URL_VARIABLE } from '../connection';
+import {
+  gather,
+  parseBatchSize,
+  parseMilliseconds,
+  parseSchema,
+} from './parsers';
+import type { CommandOptions } from './CommandOptions';
+
+const DEFAULT_TENANT_NAME = 'Default tenant';
+
+/** The options that every command takes. */
+export function commonOptions(): Option[] {
+  return [
+    new Option(
+      '--dry-run',
+      'print the SQL and change nothing (PostgreSQL itself sees to that)',
+    ),
+    new Option('--schema <name>', 'the schema of the catalog tables')
+      .default('tenancy')
+      .argParser(parseSchema),
+    new Option(
+      '--lock-timeout <ms>',
+      'for how long a request for a lock may hold up writers, before it is given up and repeated',
+    )
+      .default(30)
+      .argParser(parseMilliseconds),
+    new Option('--batch-size <rows>', 'rows of a batch')
+      .default(5000)
+      .argParser(parseBatchSize),
+    new Option('--json', 'print one JSON document instead of text'),
+    new Option(
+      '--url <url>',
+      `the database; ${URL_VARIABLE} in the environment is safer, since others on the machine can read arguments`,
+    ).conflicts('config'),
+    new Option(
+      '--config <file>',
+      'a configuration file of Backstage, instead of app-config.yaml and app-config.local.yaml; may be repeated',
+    ).argParser(gather(file => file)),
+  ];
+}
+
+/** What the phases are told of the options. */
+export function settingsOf(options: CommandOptions): MigrationSettings {
+  return {
+    schema: options.schema,
+    lockTimeoutMs: options.lockTimeout,
+    batchSize: options.batchSize,
+    defaultTenantName: options.tenantName ?? DEFAULT_TENANT_NAME,
+    adminGrant: options.adminGrant ?? true,
+    force: options.force ?? false,
+  };
+}

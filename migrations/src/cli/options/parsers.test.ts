@@ -1,0 +1,102 @@
+import {
+  gather,
+  parseBaseUrl,
+  parseBatchSize,
+  parseBytes,
+  parseMilliseconds,
+  parsePhase,
+  parseSchema,
+  parseTenantName,
+} from './parsers';
+
+describe('numbers', () => {
+  it.each([
+    [parseMilliseconds, '30', 30],
+    [parseMilliseconds, '600000', 600_000],
+    [parseBatchSize, '1', 1],
+    [parsePhase, '0', 0],
+    [parsePhase, '5', 5],
+  ])('%p takes %s', (parse, value, expected) => {
+    expect(parse(value)).toBe(expected);
+  });
+
+  it.each([
+    [parseMilliseconds, '0', 'from 1 to 600000, such as 30'],
+    [parseMilliseconds, '30ms', 'a whole number of milliseconds'],
+    [parseMilliseconds, '1e3', 'a whole number of milliseconds'],
+    [parseBatchSize, '1000001', 'from 1 to 1000000'],
+    [parseBatchSize, '-5', 'a whole number of rows'],
+    [parseBatchSize, '2.5', 'a whole number of rows'],
+    [parsePhase, '6', 'from 0 to 5'],
+    [parsePhase, '', 'a whole number of a phase'],
+  ])('%p refuses "%s" and says what it expects', (parse, value, expected) => {
+    expect(() => parse(value)).toThrow(expected);
+  });
+});
+
+describe('sizes', () => {
+  it.each([
+    ['1024', 1024],
+    ['1kB', 1024],
+    ['10 MB', 10 * 1024 ** 2],
+    ['500GB', 500 * 1024 ** 3],
+    ['1.5TiB', 1.5 * 1024 ** 4],
+    ['2g', 2 * 1024 ** 3],
+  ])('%s is that many bytes of 1024 to the unit', (value, expected) => {
+    expect(parseBytes(value)).toBe(expected);
+  });
+
+  it.each(['', '0', 'GB', '-1GB', '5XB', '1,5GB', '99999999PB'])(
+    '"%s" is refused',
+    value => {
+      expect(() => parseBytes(value)).toThrow('such as 500GB');
+    },
+  );
+});
+
+describe('schemas', () => {
+  it.each(['tenancy', 'public', 'Ünder score'])('takes %s', value => {
+    expect(parseSchema(value)).toBe(value);
+  });
+
+  it.each(['', 'x'.repeat(64), 'ü'.repeat(32), 'a\0b'])(
+    'refuses %p, which is no name',
+    value => {
+      expect(() => parseSchema(value)).toThrow('of 1 to 63 bytes');
+    },
+  );
+
+  it.each(['pg_catalog', 'pg_temp', 'information_schema'])(
+    'refuses %s, which is PostgreSQL its own',
+    value => {
+      expect(() => parseSchema(value)).toThrow('a schema of yours');
+    },
+  );
+});
+
+it.each(['', '  ', 'x'.repeat(256), 'a\0b'])(
+  'the name %p of a tenant is refused',
+  value => {
+    expect(() => parseTenantName(value)).toThrow('1 to 255 characters');
+  },
+);
+
+it.each([
+  ['https://portal.example.com', 'https://portal.example.com'],
+  ['http://localhost:7007/', 'http://localhost:7007'],
+  ['https://example.com/portal//', 'https://example.com/portal'],
+])('the base URL %s is taken without what trails it', (value, expected) => {
+  expect(parseBaseUrl(value)).toBe(expected);
+});
+
+it.each(['portal', 'ftp://example.com', 'https://example.com?a=b', 'https://'])(
+  'the base URL %s is refused',
+  value => {
+    expect(() => parseBaseUrl(value)).toThrow('such as https://');
+  },
+);
+
+it('options that are repeated are gathered', () => {
+  const parse = gather(parsePhase);
+  expect(parse('2', parse('1'))).toEqual([1, 2]);
+});

@@ -1,0 +1,70 @@
+import { InvalidArgumentError, Option } from 'commander';
+import {
+  gather,
+  parseBaseUrl,
+  parseBytes,
+  parseMilliseconds,
+  parsePhase,
+  parseTenantName,
+} from './parsers';
+
+// Options that only some commands take.
+
+const EXTENSIONS = ['pg_cron', 'pg_trgm', 'uuid-ossp'];
+
+export const tenantNameOption = new Option(
+  '--tenant-name <name>',
+  'the name of the default tenant, which owns what was there before (default: "Default tenant")',
+).argParser(parseTenantName);
+
+export const noAdminGrantOption = new Option(
+  '--no-admin-grant',
+  'do not grant portal_admin to portal_app: for operators who migrate with a login of their own',
+);
+
+export const backupCompletedOption = new Option(
+  '--backup-completed',
+  'confirm that a backup of the database is complete and can be restored',
+);
+
+export const allowMissingOption = new Option(
+  '--allow-missing <extension>',
+  `go on without an extension (${EXTENSIONS.join(', ')}); may be repeated`,
+).argParser(gather(parseExtension));
+
+export const freeDiskOption = new Option(
+  '--free-disk <size>',
+  'the free space of the disk of the database, such as 500GB, which PostgreSQL does not tell',
+).argParser(parseBytes);
+
+export const baseUrlOption = new Option(
+  '--base-url <url>',
+  'where the application answers, such as https://portal.example.com; a bearer token for it goes into MIGRATION_TOKEN',
+).argParser(parseBaseUrl);
+
+export const rollbackToOption = new Option(
+  '--to <phase>',
+  'the phase to go back to, 0 to 5 (default: undo the last phase that has begun)',
+).argParser(parsePhase);
+
+export const scheduleOption = new Option(
+  '--schedule',
+  'have pg_cron do it when the time has come',
+);
+
+export const maxBlockOption = new Option(
+  '--max-block <ms>',
+  'for how long writers of the tenant may be kept waiting',
+).argParser(parseMilliseconds);
+
+/** An option that goes on where the command would refuse. */
+export function forceOption(consequence: string): Option {
+  return new Option('--force', consequence);
+}
+
+function parseExtension(value: string): string {
+  if (!EXTENSIONS.includes(value)) {
+    throw new InvalidArgumentError(`Expected one of ${EXTENSIONS.join(', ')}.`);
+  }
+  return value;
+}

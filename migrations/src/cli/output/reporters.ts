@@ -1,0 +1,148 @@
+import { MultiBar } from 'cli-progress';
+import type { Progress, Reporter } from '../../engine/Reporter';
+import { formatCount, formatSeconds } from './format';
+import { RateMeter } from './RateMeter';
+
+/** Where reporters write: standard error, or what stands for it in a test. */
+export interface LogStream extends NodeJS.WritableStream {
+  isTTY?: boolean;
+}
+
+/** A reporter that has to be closed, so that no bar and no timer is left. */
+export interface CloseableReporter extends Reporter {
+  close(): void;
+}
+
+const LINE_EVERY_MS = 5000;
+
+/** What both reporters have in common. */
+abstract class StreamReporter implements CloseableReporter {
+  constructor(protected readonly stream: LogStream) {}
+
+  info(message: string): void {
+    this.line(message);
+  }
+
+  warn(message: string): void {
+    this.line(`Warning: ${message}`);
+  }
+
+  waiting(what: string, attempts: number): void {
+    // The 1st, 2nd, 4th, 8th …: attempts may be many, and each is short.
+    if (Number.isInteger(Math.log2(attempts))) {
+      this.line(
+        `Waiting for a lock: ${what} (attempt ${attempts}; writers go on in between)`,
+      );
+    }
+  }
+
+  abstract progress(what: string, total: number): Progress;
+
+  abstract close(): void;
+
+  protected abstract line(text: string): void;
+}
+
+/** Writes lines only: for a log file, or the output of a job. */
+export class LineReporter extends StreamReporter {
+  private readonly timers = new Set<NodeJS.Timeout>();
+
+  progress(what: string, total: number): Progress {
+    const meter = new RateMeter(total);
+    const print = () => this.line(`${what}: ${describe(meter)}`);
+    const timer = setInterval(print, LINE_EVERY_MS);
+    this.timers.add(timer);
+    return {
+      advance: rows => meter.advance(rows),
+      finish: () => {
+        if (this.timers.delete(timer)) {
+          clearInterval(timer);
+          print();
+        }
+      },
+    };
+  }
+
+  close(): void {
+    this.timers.forEach(timer => clearInterval(timer));
+    this.timers.clear();
+  }
+
+  protected line(text: string): void {
+    this.stream.write(`${text}\n`);
+  }
+}
+
+/** Draws bars, above which lines go on to be written. */
+export class BarReporter extends StreamReporter {
+  private bars?: MultiBar;
+  private active = 0;
+
+  progress(what: string, total: number): Progress {
+    const meter = new RateMeter(total);
+    this.bars ??= this.createBars();
+    const bar = this.bars.create(total, 0, { what, text: describe(meter) });
+    this.active += 1;
+    let finished = false;
+    return {
+      advance: rows => {
+        meter.advance(rows);
+        bar.setTotal(meter.total);
+        bar.update(meter.rows, { text: describe(meter) });
+      },
+      finish: () => {
+        if (!finished) {
+          finished = true;
+          this.active -= 1;
+          if (this.active === 0) {
+            this.close();
+          }
+        }
+      },
+    };
+  }
+
+  close(): void {
+    // Lines are drawn at the next update, and there will be no other.
+    this.bars?.update();
+    this.bars?.stop();
+    this.bars = undefined;
+    this.active = 0;
+  }
+
+  protected line(text: string): void {
+    if (this.bars) {
+      this.bars.log(`${text}\n`);
+    } else {
+      this.stream.write(`${text}\n`);
+    }
+  }
+
+  private createBars(): MultiBar {
+    return new MultiBar({
+      stream: this.stream,
+      format: '{what} {bar} {percentage}% | {text}',
+      barsize: 24,
+      fps: 5,
+      // Signals are the command's business.
+      gracefulExit: false,
+      // A terminal that is narrower than the line would get a new one each time.
+      linewrap: false,
+    });
+  }
+}
+
+/** Bars on a terminal; on anything else lines, a few per minute. */
+export function createReporter(stream: LogStream): CloseableReporter {
+  return stream.isTTY ? new BarReporter(stream) : new LineReporter(stream);
+}
+
+function describe(meter: RateMeter): string {
+  const rate = meter.rate();
+  const left = meter.secondsLeft();
+  return [
+    `${formatCount(meter.rows)} of ${formatCount(meter.total)} rows`,
+    ...(rate === undefined ? [] : [`${formatCount(rate)} rows/s`]),
+    ...(left === undefined ? [] : [`ETA ${formatSeconds(left)}`]),
+  ].join(', ');
+}

@@ -1,0 +1,111 @@
+import { Command, CommanderError } from 'commander';
+import { EXIT_CODES } from '../errors';
+import type { CommandDefinition } from './CommandDefinition';
+import { commands } from './commands';
+import type { CommandOptions } from './options/CommandOptions';
+import { commonOptions } from './options/common';
+import type { Streams } from './output/Output';
+import { redact } from './output/redact';
+import { runCommand } from './runCommand';
+
+const EXIT_CODES_HELP = `
+Exit codes:
+  0  done                        4  a verification failed
+  1  an unexpected failure       5  another operator is at work
+  2  wrong usage                 6  a lock was not granted
+  3  refused, nothing changed    7  the connection was lost
+  130 after SIGINT, 143 after SIGTERM: run the command again to go on`;
+
+type Act = (
+  definition: CommandDefinition,
+  options: CommandOptions,
+  args: string[],
+) => Promise<void>;
+
+/** Runs the command line, and resolves to the exit code of the process. */
+export async function main(argv: string[], streams: Streams): Promise<number> {
+  let exitCode: number = EXIT_CODES.done;
+  const program = buildProgram(streams, async (...invocation) => {
+    exitCode = await runCommand(...invocation, streams);
+  });
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) {
+      throw error;
+    }
+    return error.exitCode === 0
+      ? EXIT_CODES.done
+      : misused(argv, error, streams);
+  }
+}
+
+function buildProgram(streams: Streams, act: Act): Command {
+  const program = new Command('migrate')
+    .description(
+      'Takes a single-tenant catalog database to the multi-tenant layout in six\n' +
+        'phases, while the application goes on writing to it.',
+    )
+    .exitOverride()
+    .showHelpAfterError('(--help shows what is expected)')
+    .configureOutput({
+      writeOut: text => streams.stdout.write(text),
+      // A mistyped option may hold a URL with its password.
+      writeErr: text => streams.stderr.write(redact(text)),
+    })
+    .configureHelp({
+      commandUsage: command =>
+        command.parent
+          ? `yarn migrate:${command.name()} ${command.usage()}`
+          : 'yarn migrate:<command> [options]',
+      subcommandTerm: command => command.name(),
+    })
+    .helpCommand(false)
+    .addHelpText('after', EXIT_CODES_HELP);
+  commands.forEach(definition => register(program, definition, act));
+  return program;
+}
+
+function register(
+  program: Command,
+  definition: CommandDefinition,
+  act: Act,
+): void {
+  const { name, description, details, arguments: names = '' } = definition;
+  const command = program
+    .command(`${name} ${names}`.trim())
+    .description(description)
+    .addHelpText(
+      'after',
+      `${details ? `\n${details}\n` : ''}${EXIT_CODES_HELP}`,
+    )
+    .action(async () => {
+      await act(definition, command.opts<CommandOptions>(), command.args);
+    });
+  [...definition.options, ...commonOptions()].forEach(option =>
+    command.addOption(option),
+  );
+}
+
+/** Commander has told the operator; a script that asked for JSON gets it too. */
+function misused(
+  argv: string[],
+  error: CommanderError,
+  streams: Streams,
+): number {
+  const exitCode = EXIT_CODES.usage;
+  if (argv.includes('--json')) {
+    const command = commands.find(({ name }) => name === argv[0])?.name ?? null;
+    const message = redact(error.message.replace(/^error: /, ''));
+    const document = {
+      command,
+      schema: null,
+      phase: null,
+      done: null,
+      error: { name: 'UsageError', message, exitCode },
+    };
+    streams.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+  }
+  return exitCode;
+}
