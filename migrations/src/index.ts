@@ -1,0 +1,33 @@
+/**
+ * Takes a single-tenant catalog database to the multi-tenant layout, in the six
+ * phases of the specification, while the application goes on writing to it.
+ *
+ * Operators use the commands, `yarn migrate:<command>`; this is what a backend
+ * uses to set up a fresh database.
+ *
+ * @packageDocumentation
+ */
+
+export { migrateTo, status } from './migrateTo';
+export type { MigrateOptions, MigrateResult } from './migrateTo';
+export { connectionOfKnex } from './cli/connection/fromKnex';
+export type { Progress, Reporter } from './engine/Reporter';
+export type { PhaseNumber } from './engine/Step';
+export type { Operator } from './session/operatorLock';
+export type {
+  Leftover,
+  StatusReport,
+  StepStatus,
+  SwapStatus,
+  TableStatus,
+  WorkStatus,
+} from './status';
+export {
+  ConnectionLostError,
+  EXIT_CODES,
+  LockNotGrantedError,
+  MigrationError,
+  OtherOperatorError,
+  RefusedError,
+  VerificationError,
+} from './errors';

@@ -1,0 +1,70 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from './__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
+import { migrateTo, OtherOperatorError, status } from './index';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('the library on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id, { seed: false });
+  });
+  afterEach(() => database.close());
+
+  it('sets up a fresh database', async () => {
+    const { connection, client } = database;
+    await client.query('create extension pg_trgm schema public');
+    const options = {
+      connection,
+      createTables: true,
+      defaultTenantName: 'Our company',
+    };
+    const result = await migrateTo(5, options);
+    expect(result.phase).toBe(5);
+    expect(result.done).toContain('5_70_swap');
+    const { rows } = await client.query(
+      'select tenant_slug, tenant_name from tenants',
+    );
+    expect(rows).toEqual([
+      { tenant_slug: 'default', tenant_name: 'Our company' },
+    ]);
+    await expect(migrateTo(5, options)).resolves.toEqual({
+      phase: 5,
+      done: [],
+    });
+    await expect(status({ connection })).resolves.toMatchObject({
+      schema: 'tenancy',
+      phase: 5,
+      swap: { swapped: true },
+    });
+  });
+
+  it('creates no tables unless it is told to', async () => {
+    await expect(
+      migrateTo(1, { connection: database.connection }),
+    ).rejects.toThrow('entities');
+  });
+
+  it('never goes back', async () => {
+    const { connection } = database;
+    await migrateTo(2, { connection, createTables: true, schema: 'elsewhere' });
+    await expect(
+      migrateTo(1, { connection, schema: 'elsewhere' }),
+    ).resolves.toEqual({ phase: 2, done: [] });
+  });
+
+  it('is refused while somebody is at work, unless there is nothing to do', async () => {
+    const { connection } = database;
+    await migrateTo(1, { connection, createTables: true });
+    await database.migrate(async () => {
+      await expect(migrateTo(1, { connection })).resolves.toEqual({
+        phase: 1,
+        done: [],
+      });
+      await expect(migrateTo(2, { connection })).rejects.toThrow(
+        OtherOperatorError,
+      );
+    });
+  });
+});

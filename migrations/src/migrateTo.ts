@@ -1,0 +1,132 @@
+import type { ClientConfig } from 'pg';
+import type { Reporter } from './engine/Reporter';
+import { TenancyMigration } from './engine/TenancyMigration';
+import { phases } from './phases';
+import { createCatalogTables, isFreshDatabase } from './phases/freshDatabase';
+import { readStatus } from './status';
+import type { StatusReport } from './status';
+import type { MigrationSettings } from './engine/Step';
+
+/**
+ * What a migration is told. Only the connection has no default.
+ *
+ * @public
+ */
+export interface MigrateOptions {
+  /** As `pg` has it; `connectionOfKnex` makes one of a Knex instance. */
+  connection: ClientConfig | string;
+  /** The schema of the tables; `tenancy` by default. */
+  schema?: string;
+  /** For how long, in milliseconds, a request for a lock may hold up writers; 30 by default. */
+  lockTimeoutMs?: number;
+  /** Rows of a batch; 5000 by default. */
+  batchSize?: number;
+  /** `tenant_name` of the default tenant; `Default tenant` by default. */
+  defaultTenantName?: string;
+  /** Whether `portal_admin` is granted to `portal_app`; true by default. */
+  adminGrant?: boolean;
+  /** Goes on where a phase would refuse because an old application is connected. */
+  force?: boolean;
+  /** Creates the three tables, empty, where none of them exists. */
+  createTables?: boolean;
+  /** Is told what happens; by default nobody is. */
+  reporter?: Reporter;
+}
+
+/**
+ * What {@link migrateTo} has done.
+ *
+ * @public
+ */
+export interface MigrateResult {
+  /** The last phase that is complete. */
+  phase: number;
+  /** The steps that were done now. */
+  done: string[];
+}
+
+/**
+ * Takes a database up to a phase, and does nothing where it is there already. It
+ * never goes back, and phase 6, the cutover, is not for a library to decide on.
+ *
+ * Several processes of a backend may call it at the same time: all but one get an
+ * {@link OtherOperatorError} while there is something to do, and call again.
+ *
+ * @throws {@link MigrationError} of one kind or another, if a condition does not hold
+ * @public
+ */
+export async function migrateTo(
+  phase: 1 | 2 | 3 | 4 | 5,
+  options: MigrateOptions,
+): Promise<MigrateResult> {
+  // Without the operator's lock, so that a process that finds nothing to do is
+  // not refused because of another one that looks at the same time.
+  const present = await withMigration(options, 'read', migration =>
+    migration.completedPhase(),
+  );
+  if (present >= phase) {
+    return { phase: present, done: [] };
+  }
+  return withMigration(options, 'change', async migration => {
+    const before = await migration.completedSteps();
+    if (options.createTables && (await isFreshDatabase(migration.context))) {
+      await createCatalogTables(migration.context);
+    }
+    for (const { number } of phases) {
+      if (number <= phase) {
+        await migration.runPhase(number);
+      }
+    }
+    const after = await migration.completedSteps();
+    return {
+      phase: await migration.completedPhase(),
+      done: after.filter(step => !before.includes(step)),
+    };
+  });
+}
+
+/**
+ * Tells where the migration of a database stands. It changes nothing and locks
+ * nothing.
+ *
+ * @public
+ */
+export async function status(
+  options: Pick<MigrateOptions, 'connection' | 'schema'>,
+): Promise<StatusReport> {
+  return withMigration(options, 'read', readStatus);
+}
+
+async function withMigration<T>(
+  options: MigrateOptions,
+  mode: 'read' | 'change',
+  use: (migration: TenancyMigration) => Promise<T>,
+): Promise<T> {
+  const { connection, reporter } = options;
+  const migration = await TenancyMigration.open({
+    connection:
+      typeof connection === 'string'
+        ? { connectionString: connection }
+        : connection,
+    command: 'library',
+    settings: settingsOf(options),
+    reporter,
+    mode,
+  });
+  try {
+    return await use(migration);
+  } finally {
+    await migration.close();
+  }
+}
+
+function settingsOf(options: MigrateOptions): MigrationSettings {
+  return {
+    schema: options.schema ?? 'tenancy',
+    lockTimeoutMs: options.lockTimeoutMs ?? 30,
+    batchSize: options.batchSize ?? 5000,
+    defaultTenantName: options.defaultTenantName ?? 'Default tenant',
+    adminGrant: options.adminGrant ?? true,
+    force: options.force ?? false,
+  };
+}
