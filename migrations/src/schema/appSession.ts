@@ -3,9 +3,9 @@ import { VerificationError } from '../errors';
 import type { StepContext } from '../engine/Step';
 import { withLockRetries } from '../session/lockRetries';
 import { TENANT_SETTING } from './policies';
-import { readRoleAccess } from './roleAccess';
+import { grantAppToLogin, readRoleAccess } from './roleAccess';
 import { APP_ROLE } from './roles';
-import { escapeIdentifier, escapeLiteral } from './sql';
+import { escapeLiteral } from './sql';
 
 /** Something to try in a transaction of which nothing stays. */
 export interface Trial {
@@ -67,14 +67,12 @@ export async function tryOut(
 export async function actAsAppStatements(
   context: StepContext,
 ): Promise<string[]> {
-  const { login, superuser, app, grantOptions } = await readRoleAccess(context);
-  const membership =
-    `grant ${APP_ROLE} to ${escapeIdentifier(login)}` +
-    `${grantOptions ? ' with inherit false, set true' : ''}`;
+  const access = await readRoleAccess(context);
+  const member = access.superuser || access.app.settable;
   return [
     'set local row_security = on',
     // For this transaction only: it is rolled back with it.
-    ...(superuser || app.settable ? [] : ['set local role none', membership]),
+    ...(member ? [] : ['set local role none', grantAppToLogin(access)]),
     `set local role ${APP_ROLE}`,
   ];
 }

@@ -108,11 +108,7 @@ export async function checkRoleAccess(context: StepContext): Promise<void> {
         'takes from it. Run the migration with another login.',
     );
   }
-  const statements = [
-    ...rolesToCreate(access),
-    ...rolesToGrant(access, context.settings.adminGrant),
-    ...(await schemaToGrant(context, access)),
-  ];
+  const statements = await leftToSuperuserStatements(context, access);
   if (statements.length > 0) {
     throw new RefusedError(
       `The login ${access.login} may not set up the roles ${ADMIN_ROLE} and ` +
@@ -122,54 +118,67 @@ export async function checkRoleAccess(context: StepContext): Promise<void> {
   }
 }
 
-/** Whether the login may create the role that bypasses row-level security. */
-function createsAdmin(access: RoleAccess): boolean {
-  return (
-    access.superuser ||
-    (access.grantOptions && access.createsRoles && access.bypassesRls)
-  );
+/**
+ * The statements that a superuser has to run, because the login may not.
+ *
+ * @param schemaExists - if not, the login creates it, and may then grant what it wants
+ */
+export async function leftToSuperuserStatements(
+  context: Pick<StepContext, 'executor' | 'settings'>,
+  access: RoleAccess,
+  schemaExists = true,
+): Promise<string[]> {
+  const { adminGrant } = context.settings;
+  return [
+    ...rolesToCreate(access, adminGrant),
+    ...rolesToGrant(access, adminGrant),
+    ...(schemaExists ? await schemaToGrant(context, access) : []),
+  ];
 }
 
-function rolesToCreate(access: RoleAccess): string[] {
-  const { admin, app } = access;
-  const statements: string[] = [];
-  if (!admin.exists && !createsAdmin(access)) {
-    statements.push(`create role ${ADMIN_ROLE} nologin bypassrls`);
-  }
-  if (!app.exists && !access.createsRoles) {
-    statements.push(`create role ${APP_ROLE} login noinherit`);
-  }
-  const adminChanges = adminAttributes(admin);
-  if (adminChanges.length > 0 && !access.superuser) {
-    statements.push(`alter role ${ADMIN_ROLE} ${adminChanges.join(' ')}`);
-  }
-  const appChanges = appAttributes(app);
-  if (appChanges.length > 0 && !access.superuser) {
-    statements.push(`alter role ${APP_ROLE} ${appChanges.join(' ')}`);
-  }
-  return statements;
+/** Whether a superuser has to set up the roles, which the login can't. */
+function leftToSuperuser(access: RoleAccess, adminGrant: boolean) {
+  const { superuser, createsRoles, bypassesRls, admin, app } = access;
+  // Before PostgreSQL 16, whoever creates roles may grant all but superusers.
+  const grantsAll = superuser || (createsRoles && !access.grantOptions);
+  const createsAdmin =
+    superuser || (access.grantOptions && createsRoles && bypassesRls);
+  const adminGrants =
+    !grantsAll && !(admin.exists ? admin.grantable : createsAdmin);
+  return {
+    adminCreation: !admin.exists && !createsAdmin,
+    adminGrants,
+    // It must exist for the superuser to grant portal_admin to it.
+    appCreation: !app.exists && (!createsRoles || (adminGrants && adminGrant)),
+  };
+}
+
+function rolesToCreate(access: RoleAccess, adminGrant: boolean): string[] {
+  const { admin, app, superuser } = access;
+  const { adminCreation, appCreation } = leftToSuperuser(access, adminGrant);
+  const adminChanges = superuser ? [] : adminAttributes(admin);
+  const appChanges = superuser ? [] : appAttributes(app);
+  return [
+    ...(adminCreation ? [`create role ${ADMIN_ROLE} nologin bypassrls`] : []),
+    ...(appCreation ? [`create role ${APP_ROLE} login noinherit`] : []),
+    ...adminChanges.map(change => `alter role ${ADMIN_ROLE} ${change}`),
+    ...appChanges.map(change => `alter role ${APP_ROLE} ${change}`),
+  ];
 }
 
 function rolesToGrant(access: RoleAccess, adminGrant: boolean): string[] {
-  const { admin, app } = access;
-  const statements: string[] = [];
-  const adminOurs = (!admin.exists && createsAdmin(access)) || admin.grantable;
-  const appOurs = (!app.exists && access.createsRoles) || app.grantable;
-  if (!admin.settable && !adminOurs) {
-    statements.push(grantAdminToLogin(access));
-  }
-  if (!app.settable && !appOurs) {
-    statements.push(
-      `grant ${APP_ROLE} to ${escapeIdentifier(access.login)}${withOptions(
-        access,
-        'inherit false, set true',
-      )}`,
-    );
-  }
-  if (adminGrant && !access.adminGranted && !adminOurs) {
-    statements.push(grantAdminToApp(access));
-  }
-  return statements;
+  const { admin, app, adminGranted, createsRoles } = access;
+  const { adminGrants, appCreation } = leftToSuperuser(access, adminGrant);
+  const appGrants =
+    appCreation ||
+    (app.exists && !app.grantable && !(createsRoles && !access.grantOptions));
+  return [
+    ...(adminGrants && !admin.settable ? [grantAdminToLogin(access)] : []),
+    ...(appGrants && !app.settable ? [grantAppToLogin(access)] : []),
+    ...(adminGrants && adminGrant && !adminGranted
+      ? [grantAdminToApp(access)]
+      : []),
+  ];
 }
 
 /** The attributes of `portal_admin` that have to change. */
@@ -203,14 +212,23 @@ export function grantAdminToLogin(access: RoleAccess): string {
     access.login === APP_ROLE
       ? 'inherit false, set true'
       : 'inherit true, set true';
-  return `grant ${ADMIN_ROLE} to ${escapeIdentifier(
-    access.login,
-  )}${withOptions(access, options)}`;
+  return `grant ${ADMIN_ROLE} to ${escapeIdentifier(access.login)}${withOptions(
+    access,
+    options,
+  )}`;
 }
 
 /** Lets the application act as `portal_admin`, but only by asking for it. */
 export function grantAdminToApp(access: RoleAccess): string {
   return `grant ${ADMIN_ROLE} to ${APP_ROLE}${withOptions(
+    access,
+    'inherit false, set true',
+  )}`;
+}
+
+/** Lets the login act as `portal_app`, to show what that can do. */
+export function grantAppToLogin(access: RoleAccess): string {
+  return `grant ${APP_ROLE} to ${escapeIdentifier(access.login)}${withOptions(
     access,
     'inherit false, set true',
   )}`;
@@ -222,7 +240,7 @@ function withOptions(access: RoleAccess, options: string): string {
 }
 
 async function schemaToGrant(
-  { executor, settings }: StepContext,
+  { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
   { superuser }: RoleAccess,
 ): Promise<string[]> {
   const statements: string[] = [];

@@ -1,0 +1,144 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
+import { dryRun } from '../../__testUtils__/dryRun';
+import { asLogin, changeRole, connectionOf } from '../../__testUtils__/roles';
+import { runPhases } from '../../__testUtils__/runPhases';
+import type { PhaseNumber, Step } from '../../engine/Step';
+import { privileges } from './10_privileges';
+
+const databases = createTestDatabases();
+
+// Roles are the server's and stay, so each test has its own.
+let roleNumber = 0;
+
+describe.each(databases.eachSupportedId())(
+  'a login that is no superuser on %s',
+  id => {
+    const opened: CatalogDatabase[] = [];
+    afterEach(async () => {
+      await Promise.all(opened.splice(0).map(database => database.close()));
+    });
+
+    /** A catalog that belongs to a login with no rights beyond that. */
+    async function createOwnedCatalog() {
+      const database = await createCatalogDatabase(databases, id);
+      opened.push(database);
+      roleNumber += 1;
+      const login = `tenancy_owner_${process.pid}_${roleNumber}`;
+      await changeRole(database.client, `create role ${login} login`);
+      await database.client.query(`
+        do $$ begin
+          execute format('grant create on database %I to ${login}', current_database());
+        end $$;
+        alter schema tenancy owner to ${login};
+        alter table entities owner to ${login};
+        alter table relations owner to ${login};
+        alter table refresh_state owner to ${login};
+        alter table relation_history owner to ${login};
+        alter function note_relation() owner to ${login};
+        alter function touch_refresh_state() owner to ${login};`);
+      return {
+        database,
+        login,
+        options: { connection: await connectionOf(database, login) },
+      };
+    }
+
+    /** Runs what a refusal asks a superuser to run. */
+    async function obey(database: CatalogDatabase, refusal: unknown) {
+      const statements = String(refusal).split('again:\n')[1].split('\n');
+      for (const statement of statements) {
+        await changeRole(database.client, statement);
+      }
+      return statements;
+    }
+
+    async function createRoles({ client }: CatalogDatabase) {
+      await changeRole(client, 'create role portal_admin nologin bypassrls');
+      await changeRole(client, 'create role portal_app login noinherit');
+    }
+
+    it('is told what a superuser has to run, and then goes all the way and back', async () => {
+      const { database, login, options } = await createOwnedCatalog();
+      await createRoles(database);
+      await runPhases(database, 2, options);
+      const refusal = await database
+        .migrate(migration => migration.runPhase(3), options)
+        .catch(error => error);
+      expect(refusal).toMatchObject({ name: 'RefusedError', exitCode: 3 });
+      const statements = await obey(database, refusal);
+      expect(statements.slice(0, 2)).toEqual(
+        id === 'POSTGRES_14'
+          ? [`grant portal_admin to ${login};`, `grant portal_app to ${login};`]
+          : [
+              `grant portal_admin to ${login} with inherit true, set true;`,
+              `grant portal_app to ${login} with inherit false, set true;`,
+            ],
+      );
+
+      await runPhases(database, 3, options);
+      const before = await catalogSnapshot(database.client);
+      await runPhases(database, 4, options);
+      const after = await catalogSnapshot(database.client);
+      expect(after.relations).toContainEqual(
+        expect.objectContaining({ name: 'entities', owner: 'portal_admin' }),
+      );
+      expect(after.policies).toHaveLength(3);
+
+      await database.migrate(
+        migration => migration.undoFrom(privileges),
+        options,
+      );
+      expect(await catalogSnapshot(database.client)).toEqual(before);
+      await runPhases(database, 4, options);
+      expect(await catalogSnapshot(database.client)).toEqual(after);
+    });
+
+    it('runs the scripts of the dry runs with the same result', async () => {
+      const { database, login, options } = await createOwnedCatalog();
+      await createRoles(database);
+      await changeRole(database.client, `grant portal_admin to ${login}`);
+      await changeRole(database.client, `grant portal_app to ${login}`);
+      const withheld = { ...options, settings: { adminGrant: false } };
+      await runPhases(database, 3, withheld);
+      const before = await catalogSnapshot(database.client);
+      const runScript = async (command: PhaseNumber | Step) => {
+        const statements = await dryRun(database, command, withheld);
+        await asLogin(database, login, async client => {
+          for (const statement of statements) {
+            await client.query(statement);
+          }
+        });
+      };
+
+      await runScript(4);
+      const byScript = await catalogSnapshot(database.client);
+      await runScript(privileges);
+      expect(await catalogSnapshot(database.client)).toEqual(before);
+      await runPhases(database, 4, withheld);
+      expect(await catalogSnapshot(database.client)).toEqual(byScript);
+    });
+
+    it('acts as portal_admin from phase 4 on', async () => {
+      const { database, login, options } = await createOwnedCatalog();
+      await createRoles(database);
+      await changeRole(database.client, `grant portal_admin to ${login}`);
+      await changeRole(database.client, `grant portal_app to ${login}`);
+      const read = { ...options, settings: { adminGrant: false } };
+      const whoAmI = () =>
+        database.migrate(
+          ({ context }) =>
+            context.executor.read(
+              'select current_user as user, count(*)::int as entities from entities group by 1',
+            ),
+          { ...read, mode: 'read' },
+        );
+      await runPhases(database, 3, read);
+      expect(await whoAmI()).toEqual([{ user: login, entities: 200 }]);
+      await runPhases(database, 4, read);
+      expect(await whoAmI()).toEqual([{ user: 'portal_admin', entities: 200 }]);
+    });
+  },
+);

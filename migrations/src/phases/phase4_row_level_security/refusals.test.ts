@@ -1,0 +1,167 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
+import { asLogin } from '../../__testUtils__/roles';
+import { runPhases } from '../../__testUtils__/runPhases';
+import type { MigrationSettings } from '../../engine/Step';
+import { privileges } from './10_privileges';
+import { verification } from './50_verification';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
+  let database: CatalogDatabase;
+  let q: (sql: string) => Promise<unknown>;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id);
+    q = sql => database.client.query(sql);
+    await runPhases(database, 3);
+  });
+  afterEach(() => database.close());
+
+  const phase4 = (settings: Partial<MigrationSettings> = {}) =>
+    database.migrate(migration => migration.runPhase(4), { settings });
+
+  const undo = (settings: Partial<MigrationSettings> = {}) =>
+    database.migrate(migration => migration.undoFrom(privileges), { settings });
+
+  const refused = (text: string) => ({
+    name: 'RefusedError',
+    message: expect.stringContaining(text),
+  });
+
+  const viewOptions = async (view: string) =>
+    (
+      await database.client.query(
+        'select reloptions from pg_class where oid = to_regclass($1)',
+        [view],
+      )
+    ).rows[0].reloptions;
+
+  it('names the old application that is still connected, unless forced', async () => {
+    const old = new Client({
+      ...database.connection,
+      application_name: 'backstage catalog',
+    });
+    await old.connect();
+    try {
+      await expect(phase4()).rejects.toMatchObject(
+        refused(`"backstage catalog", login ${database.connection.user}`),
+      );
+      await expect(
+        database.migrate(migration => migration.completedPhase()),
+      ).resolves.toBe(3);
+      await expect(phase4({ force: true })).resolves.toBe(true);
+    } finally {
+      await old.end();
+    }
+  });
+
+  it('does not mind sessions that can not write to the tables', async () => {
+    await q(`do $$ begin create role tenancy_reader login;
+      exception when duplicate_object or unique_violation then null; end $$`);
+    await q('grant catalog_report to tenancy_reader');
+    await asLogin(database, 'tenancy_reader', async () => {
+      await expect(phase4()).resolves.toBe(true);
+    });
+  });
+
+  it('lets views of superusers read with the rights of whoever asks, where it can', async () => {
+    await q(`create view names as select entity_name from entities;
+             create view upper_names as select upper(entity_name) as name from names;
+             alter view upper_names set (security_barrier = true)`);
+    const before = await catalogSnapshot(database.client);
+    if (id === 'POSTGRES_14') {
+      // eslint-disable-next-line jest/no-conditional-expect
+      await expect(phase4()).rejects.toMatchObject(
+        refused('names (of postgres), upper_names (of postgres)'),
+      );
+      return;
+    }
+    await phase4();
+    expect(await viewOptions('names')).toEqual(['security_invoker=true']);
+    expect(await viewOptions('upper_names')).toEqual([
+      'security_barrier=true',
+      'security_invoker=true',
+    ]);
+    await undo();
+    expect(await catalogSnapshot(database.client)).toEqual(before);
+  });
+
+  it('refuses a materialized view, which would show every tenant', async () => {
+    await q('create materialized view refs as select entity_ref from entities');
+    await expect(phase4()).rejects.toMatchObject(refused('refs (of postgres)'));
+    await expect(phase4({ force: true })).resolves.toBe(true);
+  });
+
+  it('refuses beside a policy that would let rows through', async () => {
+    await q('create policy everything on relations using (true)');
+    await expect(phase4()).rejects.toMatchObject(
+      refused('everything on relations'),
+    );
+  });
+
+  it('refuses where row-level security was in use before', async () => {
+    await q('alter table refresh_state enable row level security');
+    await expect(phase4()).rejects.toMatchObject(refused('on refresh_state'));
+  });
+
+  it('refuses while everybody may truncate', async () => {
+    await q('grant truncate on entities to public');
+    await expect(phase4()).rejects.toMatchObject(
+      refused('revoke truncate on entities from public'),
+    );
+  });
+
+  it('takes from the application what policies do not govern, and gives it back', async () => {
+    await q('grant all on entities to portal_app');
+    await q('grant select on relations to portal_admin');
+    const before = await catalogSnapshot(database.client);
+    await phase4();
+    const { rows } = await database.client.query(
+      `select has_table_privilege('portal_app', 'entities', 'truncate') as truncate,
+              has_table_privilege('portal_app', 'entities', 'trigger') as trigger,
+              has_table_privilege('portal_app', 'entities', 'delete') as delete`,
+    );
+    expect(rows).toEqual([{ truncate: false, trigger: false, delete: true }]);
+    await undo();
+    expect(await catalogSnapshot(database.client)).toEqual(before);
+  });
+
+  it('refuses to be undone while other tenants have entities, unless forced', async () => {
+    await phase4();
+    await q(`insert into tenants (tenant_id, tenant_slug, tenant_name)
+             values ('00000000-0000-0000-0000-000000000002', 'other', 'Other');
+             insert into entities (tenant_id, entity_ref, entity_kind, entity_name,
+                                   final_entity, hash)
+             values ('00000000-0000-0000-0000-000000000002', 'api:default/x', 'api',
+                     'x', '{}', '')`);
+    await expect(undo()).rejects.toMatchObject(
+      refused('1 entities belong to other tenants'),
+    );
+    await undo({ force: true });
+  });
+
+  it.each([
+    [
+      'a policy that lets everything through',
+      'alter policy tenant_isolation on relations using (true)',
+    ],
+    [
+      'row-level security that is disabled',
+      'alter table relations disable row level security',
+    ],
+    [
+      'a policy that hides rows',
+      'alter policy tenant_isolation on relations using (false)',
+    ],
+  ])('finds %s', async (_, statement) => {
+    await phase4();
+    await q(statement);
+    await expect(
+      database.migrate(migration => verification.up(migration.context)),
+    ).rejects.toMatchObject({ name: 'VerificationError', exitCode: 4 });
+  });
+});
