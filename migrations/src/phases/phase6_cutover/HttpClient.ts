@@ -1,0 +1,201 @@
+import pRetry from 'p-retry';
+import type { FailedAttemptError, Options } from 'p-retry';
+import { RefusedError, VerificationError } from '../../errors';
+import type { Address } from './address';
+
+const TIMEOUT_MS = 30_000;
+
+// About half a minute in all: the application was restarted just now.
+const RETRIES: Options = { retries: 12, minTimeout: 250, maxTimeout: 4000 };
+
+/** The code of a connection that nobody accepted. */
+const REFUSED = 'ECONNREFUSED';
+
+/** How much of an answer an error shows. */
+const EXCERPT_LENGTH = 200;
+
+export interface Request {
+  method: 'GET' | 'POST' | 'DELETE';
+  /** Below the base URL. */
+  path: string;
+  /** The value of `X-Tenant-Slug`. */
+  tenant?: string;
+  body?: unknown;
+}
+
+/** What the application answered, whatever it was. */
+export interface Answer {
+  /** `GET https://portal.example.com/api/catalog/entities`. */
+  request: string;
+  status: number;
+  contentType: string;
+  /** Where a redirect leads to, without its query. */
+  location?: string;
+  body: string;
+  /** Until the last byte. */
+  milliseconds: number;
+}
+
+export interface HttpClientOptions {
+  address: Address;
+  /** Is told that nothing accepts connections yet, and how often that was. */
+  onWaiting(what: string, attempts: number): void;
+  timeoutMs?: number;
+  retries?: Options;
+}
+
+/**
+ * Sends requests to the application. No error of it ever shows the token, also
+ * where the application repeats it.
+ */
+export class HttpClient {
+  constructor(private readonly options: HttpClientOptions) {}
+
+  get baseUrl(): string {
+    return this.options.address.baseUrl;
+  }
+
+  get token(): string | undefined {
+    return this.options.address.token;
+  }
+
+  /**
+   * The answer to a request. Only what was never sent is sent again: nothing
+   * accepted the connection.
+   *
+   * @throws {@link RefusedError} if the application can't be reached
+   * @throws {@link VerificationError} if it doesn't answer in time
+   */
+  async send(request: Request): Promise<Answer> {
+    const what = `${request.method} ${this.baseUrl}${request.path}`;
+    try {
+      return await this.whenListening(what, () => this.attempt(what, request));
+    } catch (error) {
+      throw this.explain(what, error);
+    }
+  }
+
+  /** The beginning of an answer, for an error. */
+  excerpt({ body }: Answer): string {
+    const text = this.conceal(body).replace(/\s+/g, ' ').trim();
+    return text.length > EXCERPT_LENGTH
+      ? `${text.slice(0, EXCERPT_LENGTH)}…`
+      : text;
+  }
+
+  private async whenListening<T>(
+    what: string,
+    attempt: () => Promise<T>,
+  ): Promise<T> {
+    let refusal: unknown;
+    const retries = {
+      ...(this.options.retries ?? RETRIES),
+      onFailedAttempt: ({ attemptNumber }: FailedAttemptError) =>
+        this.options.onWaiting(what, attemptNumber),
+    };
+    const result = await pRetry(async () => {
+      try {
+        return { value: await attempt() };
+      } catch (error) {
+        if (codesOf(error).includes(REFUSED)) {
+          refusal = error;
+          throw new Error(REFUSED);
+        }
+        return { error };
+      }
+    }, retries).catch(() => ({ error: refusal }));
+    if ('error' in result) {
+      throw result.error;
+    }
+    return result.value;
+  }
+
+  private async attempt(what: string, request: Request): Promise<Answer> {
+    const begin = performance.now();
+    const response = await fetch(`${this.baseUrl}${request.path}`, {
+      method: request.method,
+      headers: this.headersOf(request),
+      body:
+        request.body === undefined ? undefined : JSON.stringify(request.body),
+      // A redirect leads away from what is to be tested.
+      redirect: 'manual',
+      signal: AbortSignal.timeout(this.timeoutMs),
+    });
+    const body = await response.text();
+    return {
+      request: what,
+      status: response.status,
+      contentType: response.headers.get('content-type') ?? '',
+      location: this.locationOf(response),
+      body,
+      milliseconds: Math.round((performance.now() - begin) * 10) / 10,
+    };
+  }
+
+  private headersOf({ tenant, body }: Request): Record<string, string> {
+    return {
+      accept: 'application/json',
+      ...(this.token ? { authorization: `Bearer ${this.token}` } : {}),
+      ...(tenant ? { 'x-tenant-slug': tenant } : {}),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    };
+  }
+
+  private get timeoutMs(): number {
+    return this.options.timeoutMs ?? TIMEOUT_MS;
+  }
+
+  // Its query may hold what a login page is told.
+  private locationOf(response: Response): string | undefined {
+    const location = response.headers.get('location');
+    return location === null
+      ? undefined
+      : this.conceal(location.replace(/[?#].*$/, ''));
+  }
+
+  private conceal(text: string): string {
+    return this.token ? text.replaceAll(this.token, '***') : text;
+  }
+
+  private explain(what: string, error: unknown): Error {
+    if ((error as Error).name === 'TimeoutError') {
+      return new VerificationError(
+        `${what} had no answer within ${
+          this.timeoutMs / 1000
+        } s. Look into the ` +
+          "application's log, and at its connections to the database.",
+      );
+    }
+    const [code = (error as Error).message] = codesOf(error);
+    return new RefusedError(
+      `${what} can't be sent: ${this.conceal(reasonOf(code))}`,
+    );
+  }
+}
+
+function reasonOf(code: string): string {
+  if (code === REFUSED) {
+    return 'nothing accepts connections there. Has the application started again?';
+  }
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    return 'the host is not known. Expected the address of the application (--base-url).';
+  }
+  if (/CERT|SIGNATURE/.test(code)) {
+    return `its certificate is not trusted (${code}). Name its authority in NODE_EXTRA_CA_CERTS.`;
+  }
+  return `the connection failed (${code}).`;
+}
+
+/** `fetch` hides the reason; a name with several addresses has one for each. */
+function codesOf(error: unknown): string[] {
+  const { code, cause, errors } = (error ?? {}) as {
+    code?: unknown;
+    cause?: unknown;
+    errors?: unknown[];
+  };
+  return [
+    ...(typeof code === 'string' ? [code] : []),
+    ...(cause ? codesOf(cause) : []),
+    ...(errors ?? []).flatMap(codesOf),
+  ];
+}

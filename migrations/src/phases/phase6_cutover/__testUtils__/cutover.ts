@@ -1,0 +1,85 @@
+import type { Reporter } from '../../../engine/Reporter';
+import type { MigrationSettings } from '../../../engine/Step';
+import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
+import { phases } from '../..';
+import { phase6 } from '..';
+
+/** What an operator gets to see. */
+export interface Told {
+  info: string[];
+  warn: string[];
+  reporter: Reporter;
+}
+
+export function listen(): Told {
+  const info: string[] = [];
+  const warn: string[] = [];
+  return {
+    info,
+    warn,
+    reporter: {
+      info: message => info.push(message),
+      warn: message => warn.push(message),
+      waiting: () => undefined,
+      progress: () => ({ advance: () => undefined, finish: () => undefined }),
+    },
+  };
+}
+
+/** Takes a database to where the cutover begins. */
+export async function migrateToCutover(
+  database: CatalogDatabase,
+): Promise<void> {
+  for (const { number } of phases.filter(phase => phase.number < 6)) {
+    await database.migrate(migration => migration.runPhase(number));
+  }
+}
+
+/** Phase 6, in one direction or the other. */
+export async function runCutover(
+  database: CatalogDatabase,
+  cutover: MigrationSettings['cutover'],
+  options: {
+    direction?: 'up' | 'down';
+    reporter?: Reporter;
+    print?: (text: string) => void;
+  } = {},
+): Promise<void> {
+  const { direction = 'up', reporter, print } = options;
+  await database.migrate(
+    async ({ context }) => {
+      if (direction === 'up') {
+        await phase6.check?.(context);
+      }
+      for (const step of phase6.steps) {
+        await step[direction](context);
+      }
+    },
+    {
+      settings: { cutover },
+      reporter,
+      ...(print ? { mode: 'dryRun', print } : {}),
+    },
+  );
+}
+
+/** What the step remembers. */
+export async function readState({
+  client,
+}: CatalogDatabase): Promise<Record<string, any>> {
+  const { rows } = await client.query(
+    `select key, value from tenancy_migration_state where key like 'smoke_test%'`,
+  );
+  return Object.fromEntries(rows.map(({ key, value }) => [key, value]));
+}
+
+/** The tenants besides the default one that are not deleted. */
+export async function readTenants({
+  client,
+}: CatalogDatabase): Promise<string[]> {
+  const { rows } = await client.query(
+    `select tenant_slug from tenants
+      where tenant_slug <> 'default' and deleted_at is null`,
+  );
+  return rows.map(row => row.tenant_slug);
+}

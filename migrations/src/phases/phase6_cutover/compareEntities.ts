@@ -1,0 +1,146 @@
+import { VerificationError } from '../../errors';
+import { DEFAULT_TENANT_SLUG } from '../../schema/tables';
+import type { DefaultTenantRefs } from './DefaultTenantRefs';
+import type { TenantApplication } from './TenantApplication';
+
+const PAGE = 500;
+
+/** Up to so many entities are compared one by one, and beyond it a sample. */
+const COMPARE_ALL_UP_TO = 5000;
+
+const SAMPLE_PAGES = 4;
+const SAMPLE_REFS = 200;
+
+// All of them fit into the length of address that proxies let through.
+const REFS_PER_REQUEST = 20;
+
+// The application goes on writing, and pages move while they are read. What
+// differs each time differs.
+const ATTEMPTS = 3;
+
+const NAMED = 5;
+
+/** What was compared. */
+export interface Comparison {
+  /** Live entities of the default tenant in the database. */
+  live: number;
+  /** How many of them the application was asked for. */
+  compared: number;
+}
+
+interface Difference {
+  missing: string[];
+  surplus: string[];
+}
+
+/**
+ * Compares what the application lists for the default tenant with the database.
+ *
+ * @throws {@link VerificationError} which names entities that differ
+ */
+export async function compareEntities(
+  application: TenantApplication,
+  database: DefaultTenantRefs,
+): Promise<Comparison> {
+  const live = await database.count();
+  const whole = live <= COMPARE_ALL_UP_TO;
+  for (let attempt = 1; ; attempt += 1) {
+    const { compared, missing, surplus } = await (whole
+      ? compareAll(application, database)
+      : compareSample(application, database, live));
+    if (missing.length + surplus.length === 0) {
+      return { live, compared };
+    }
+    if (attempt === ATTEMPTS) {
+      throw failure(live, { missing, surplus });
+    }
+  }
+}
+
+async function compareAll(
+  application: TenantApplication,
+  database: DefaultTenantRefs,
+): Promise<Difference & { compared: number }> {
+  const before = new Set(await database.all());
+  const listed = await listAll(application);
+  const after = new Set(await database.all());
+  return {
+    compared: listed.size,
+    missing: [...before].filter(ref => after.has(ref) && !listed.has(ref)),
+    surplus: [...listed].filter(ref => !before.has(ref) && !after.has(ref)),
+  };
+}
+
+async function listAll(application: TenantApplication): Promise<Set<string>> {
+  const listed = new Set<string>();
+  for (let offset = 0; ; offset += PAGE) {
+    const known = listed.size;
+    const page = await application.listEntities(
+      DEFAULT_TENANT_SLUG,
+      PAGE,
+      offset,
+    );
+    page.forEach(ref => listed.add(ref));
+    // A page with nothing new: the application knows no offset.
+    if (page.length !== PAGE || listed.size === known) {
+      return listed;
+    }
+  }
+}
+
+/** Pages of the application in the database, and rows of it in the application. */
+async function compareSample(
+  application: TenantApplication,
+  database: DefaultTenantRefs,
+  live: number,
+): Promise<Difference & { compared: number }> {
+  const listed = new Set<string>();
+  for (let page = 0; page < SAMPLE_PAGES; page += 1) {
+    const offset = Math.floor(((live - PAGE) / (SAMPLE_PAGES - 1)) * page);
+    const refs = await application.listEntities(
+      DEFAULT_TENANT_SLUG,
+      PAGE,
+      offset,
+    );
+    refs.forEach(ref => listed.add(ref));
+  }
+  const known = new Set(await database.among([...listed]));
+  const wanted = await database.sample(SAMPLE_REFS);
+  const found = new Set<string>();
+  for (let first = 0; first < wanted.length; first += REFS_PER_REQUEST) {
+    const refs = wanted.slice(first, first + REFS_PER_REQUEST);
+    const answer = await application.findEntities(DEFAULT_TENANT_SLUG, refs);
+    answer.forEach(ref => found.add(ref));
+  }
+  const absent = wanted.filter(ref => !found.has(ref));
+  return {
+    compared: new Set([...listed, ...wanted]).size,
+    missing: absent.length > 0 ? await database.among(absent) : [],
+    surplus: [...listed].filter(ref => !known.has(ref)),
+  };
+}
+
+function failure(live: number, { missing, surplus }: Difference): Error {
+  return new VerificationError(
+    [
+      `The default tenant has ${live} live entities in the database, and the ` +
+        'application does not list the same.',
+      ...named('Missing in the application', missing),
+      ...named('Not in the database', surplus),
+      'Does the application use this database and schema, and may the owner of ' +
+        'MIGRATION_TOKEN read all entities (permissions)?',
+    ].join(' '),
+  );
+}
+
+function named(what: string, refs: string[]): string[] {
+  if (refs.length === 0) {
+    return [];
+  }
+  const more = refs.length - NAMED;
+  return [
+    `${what}: ${refs.slice(0, NAMED).join(', ')}${
+      more > 0 ? ` and ${more} more` : ''
+    }.`,
+  ];
+}

@@ -1,0 +1,14 @@
+import type { Phase } from '../../engine/Step';
+import { smokeTests } from './10_smoke_tests';
+import { addressOf } from './address';
+
+export { cutoverChecklist } from './checklist';
+
+export const phase6: Phase = {
+  number: 6,
+  title: 'Cutover',
+  async check({ settings }) {
+    addressOf(settings);
+  },
+  steps: [smokeTests],
+};

@@ -1,0 +1,202 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { cutoverChecklist } from '.';
+import { smokeTests } from './10_smoke_tests';
+import {
+  listen,
+  migrateToCutover,
+  readState,
+  readTenants,
+  runCutover,
+} from './__testUtils__/cutover';
+import { TestApplication } from './__testUtils__/TestApplication';
+
+const databases = createTestDatabases();
+
+const TOKEN = 'the-token-of-the-operator';
+
+describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
+  let database: CatalogDatabase;
+  let application: TestApplication;
+  let baseUrl: string;
+
+  beforeAll(async () => {
+    database = await createCatalogDatabase(databases, id);
+    await migrateToCutover(database);
+  });
+  afterAll(() => database.close());
+
+  beforeEach(async () => {
+    application = new TestApplication(database.client);
+    baseUrl = await application.start();
+  });
+  afterEach(async () => {
+    await application.stop();
+    await database.client.query(
+      `delete from tenancy_migration_state where key like 'smoke_test%';
+       delete from tenants where tenant_slug like 'smoke-test-%'`,
+    );
+  });
+
+  it('runs the three smoke tests, and remembers when they succeeded', async () => {
+    const { info, warn, reporter } = listen();
+    await runCutover(database, { baseUrl }, { reporter });
+    expect(warn).toEqual([]);
+    expect(info).toEqual([
+      expect.stringMatching(
+        /^Multi-tenancy is on: .* \[GET \/api\/catalog\/entities: [\d.]+ ms\]$/,
+      ),
+      expect.stringMatching(/^\(1\) .*: 190 of 190 live entities compared/),
+      expect.stringMatching(/^\(2\) .* \[POST \/api\/tenants: [\d.]+ ms\]$/),
+      expect.stringMatching(/^\(3\) .*: none are listed/),
+      expect.stringMatching(/^Look-up of an entity.*expected: under 20 ms/),
+    ]);
+    await expect(readState(database)).resolves.toEqual({
+      smoke_tests: {
+        at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+        baseUrl,
+        lookupMilliseconds: expect.any(Number),
+        results: expect.arrayContaining([
+          expect.objectContaining({
+            test: expect.stringContaining('(1)'),
+            requests: [
+              {
+                request: 'GET /api/catalog/entities',
+                milliseconds: [expect.any(Number)],
+              },
+            ],
+          }),
+        ]),
+      },
+    });
+  });
+
+  it('sends what the specification says', async () => {
+    await runCutover(database, { baseUrl });
+    const sent = application.received.map(
+      ({ method, path, tenant }) => `${method} ${path} ${tenant ?? '-'}`,
+    );
+    const slug = application.received[2].body.tenant_slug;
+    expect(slug).toMatch(/^smoke-test-[0-9a-f]{12}$/);
+    expect(sent).toEqual([
+      expect.stringMatching(/^GET \/api\/catalog\/entities smoke-test-/),
+      'GET /api/catalog/entities default',
+      'POST /api/tenants -',
+      `GET /api/catalog/entities ${slug}`,
+      `DELETE /api/tenants/${slug} -`,
+    ]);
+    expect(sent[0]).not.toContain(slug);
+  });
+
+  it('deletes its tenant again', async () => {
+    await runCutover(database, { baseUrl });
+    await expect(readTenants(database)).resolves.toEqual([]);
+  });
+
+  it('sends the token with each request', async () => {
+    await runCutover(database, { baseUrl, token: `${TOKEN}\n` });
+    expect(application.received.map(r => r.authorization)).toEqual(
+      Array(5).fill(`Bearer ${TOKEN}`),
+    );
+  });
+
+  it('can be repeated, and undone', async () => {
+    await runCutover(database, { baseUrl });
+    await runCutover(database, { baseUrl: `${baseUrl}/` });
+    expect(Object.keys(await readState(database))).toEqual(['smoke_tests']);
+    await runCutover(database, undefined, { direction: 'down' });
+    await runCutover(database, undefined, { direction: 'down' });
+    await expect(readState(database)).resolves.toEqual({});
+  });
+
+  it('is the phase after the fifth, with an undo of its own', async () => {
+    const settings = { cutover: { baseUrl } };
+    await database.migrate(migration => migration.runPhase(6), { settings });
+    const completed = () =>
+      database.migrate(migration => migration.completedPhase());
+    await expect(completed()).resolves.toBe(6);
+    await database.migrate(migration => migration.undoFrom(smokeTests));
+    await expect(completed()).resolves.toBe(5);
+    await expect(readState(database)).resolves.toEqual({});
+  });
+
+  it('waits for an application that is starting', async () => {
+    await application.stop();
+    const port = Number(new URL(baseUrl).port);
+    const attempts: number[] = [];
+    await runCutover(
+      database,
+      { baseUrl },
+      {
+        reporter: {
+          ...listen().reporter,
+          waiting: (_, attempt) => {
+            attempts.push(attempt);
+            application.start(port);
+          },
+        },
+      },
+    );
+    expect(attempts).toEqual([1]);
+    expect(await readState(database)).toHaveProperty('smoke_tests');
+  });
+
+  it('prints the requests as comments in a dry run, and sends none', async () => {
+    let script = '';
+    await runCutover(
+      database,
+      { baseUrl, token: TOKEN },
+      {
+        print: text => {
+          script += text;
+        },
+      },
+    );
+    const lines = script.trim().split('\n');
+    const statements = lines.filter(line => line && !line.startsWith('-- '));
+    expect(statements.filter(line => !/^set .*;$/.test(line))).toEqual([]);
+    expect(lines.filter(line => line.startsWith('-- curl '))).toEqual([
+      expect.stringMatching(
+        /--header 'X-Tenant-Slug: default' 'http.*\/api\/catalog\/entities\?/,
+      ),
+      expect.stringMatching(/--request POST .*"tenant_slug":"smoke-test-/),
+      expect.stringMatching(/--header 'X-Tenant-Slug: smoke-test-/),
+      expect.stringMatching(/--request DELETE .*\/api\/tenants\/smoke-test-/),
+    ]);
+    expect(script).toContain('Bearer $MIGRATION_TOKEN');
+    expect(script).not.toContain(TOKEN);
+    expect(application.received).toEqual([]);
+    await database.client.query(script);
+    await expect(readState(database)).resolves.toEqual({});
+  });
+
+  it('has a checklist whose queries run', async () => {
+    const checklist = cutoverChecklist({ schema: 'tenancy' });
+    const statements = checklist
+      .split('\n')
+      .filter(line => /^ {4,}/.test(line) && !/^ +grep /.test(line))
+      .join('\n')
+      .split(/;\n/);
+    expect(statements.length).toBeGreaterThan(8);
+    for (const statement of statements) {
+      await database.client.query(statement);
+    }
+    const swap = statements.find(text => text.includes('as swapped'))!;
+    await expect(database.client.query(swap)).resolves.toMatchObject({
+      rows: [{ swapped: expect.any(Date) }],
+    });
+    await database.client.query('reset row_security');
+    expect(Math.max(...checklist.split('\n').map(l => l.length))).toBeLessThan(
+      140,
+    );
+    for (const topic of [
+      'yarn migrate:cleanup',
+      'yarn migrate:rollback --to 4',
+      'permission denied for table',
+      '24 to 48 hours',
+    ]) {
+      expect(checklist).toContain(topic);
+    }
+  });
+});
