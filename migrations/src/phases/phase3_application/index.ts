@@ -1,6 +1,7 @@
 import type { Phase } from '../../engine/Step';
 import { checkRoleAccess } from '../../schema/roleAccess';
 import { uniqueKeys } from './10_unique_keys';
+import { entityIndexes } from './15_entity_indexes';
 import { entityRules } from './20_entity_rules';
 import { entityKeys } from './30_entity_keys';
 import { roles } from './40_roles';
@@ -14,5 +15,5 @@ export const phase3: Phase = {
     await checkRoleAccess(context);
     await checkRules(context);
   },
-  steps: [uniqueKeys, entityRules, entityKeys, roles, proof],
+  steps: [uniqueKeys, entityIndexes, entityRules, entityKeys, roles, proof],
 };

@@ -1,0 +1,43 @@
+import {
+  createIndexConcurrently,
+  dropIndexConcurrently,
+} from '../../schema/changes';
+import type { Step } from '../../engine/Step';
+import { ENTITY_KEY } from '../../schema/tables';
+
+const REFERENCING = ['relations', 'refresh_state'] as const;
+
+/**
+ * Indexes that find the rows of an entity, where there are none: deleting an
+ * entity looks for them, and so does every replay of the change log in phase 5.
+ */
+export const entityIndexes: Step = {
+  name: '3_15_entity_indexes',
+  title: 'Build indexes on the entities of relations and refresh_state',
+
+  async up(context) {
+    for (const table of REFERENCING) {
+      const [{ found }] = await context.executor.read<{ found: boolean }>(
+        `select exists (
+           select from pg_index i
+             join pg_attribute a on a.attrelid = i.indrelid and a.attname = $2
+            where i.indrelid = to_regclass($1) and i.indisvalid
+              and i.indpred is null and i.indkey[0] = a.attnum) as found`,
+        [table, ENTITY_KEY[table]],
+      );
+      if (!found) {
+        await createIndexConcurrently(context, {
+          name: `${table}_tenant_entity_idx`,
+          table,
+          on: `(tenant_id, ${ENTITY_KEY[table]})`,
+        });
+      }
+    }
+  },
+
+  async down(context) {
+    for (const table of REFERENCING) {
+      await dropIndexConcurrently(context, `${table}_tenant_entity_idx`);
+    }
+  },
+};

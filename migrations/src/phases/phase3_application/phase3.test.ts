@@ -1,0 +1,212 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
+import { dryRun } from '../../__testUtils__/dryRun';
+import { asLogin } from '../../__testUtils__/roles';
+import { runPhases } from '../../__testUtils__/runPhases';
+import { uniqueKeys } from './10_unique_keys';
+
+const databases = createTestDatabases();
+
+const PRIVILEGES = ['DELETE', 'INSERT', 'SELECT', 'UPDATE'];
+
+// Columns that a catalog of others may have left nullable.
+const RELAX = `
+  alter table relations alter column originating_entity_id drop not null;
+  alter table entities alter column hash drop not null,
+                       alter column updated_at drop not null`;
+
+describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
+  const opened: CatalogDatabase[] = [];
+  const create = async () => {
+    const database = await createCatalogDatabase(databases, id);
+    opened.push(database);
+    await database.client.query(RELAX);
+    return database;
+  };
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map(database => database.close()));
+  });
+
+  it('holds the tables in use to the rules of the new ones', async () => {
+    const database = await create();
+    await runPhases(database, 2);
+    const before = await catalogSnapshot(database.client);
+    await runPhases(database, 3);
+    const after = await catalogSnapshot(database.client);
+
+    const added = (key: string) =>
+      after[key].filter(
+        each =>
+          !before[key].some(
+            other => JSON.stringify(other) === JSON.stringify(each),
+          ),
+      );
+    // PostgreSQL 18 shows NOT NULL as constraints as well.
+    expect(
+      added('constraints').filter(
+        ({ definition }) => !String(definition).startsWith('NOT NULL'),
+      ),
+    ).toEqual([
+      {
+        table: 'entities',
+        name: 'entities_entity_ref_check',
+        definition:
+          "CHECK ((entity_ref = ((((entity_kind || ':'::text) || entity_namespace) || '/'::text) || entity_name)))",
+        valid: true,
+      },
+      {
+        table: 'refresh_state',
+        name: 'refresh_state_entity_fkey',
+        definition:
+          'FOREIGN KEY (tenant_id, entity_id) REFERENCES entities(tenant_id, entity_id) ON DELETE CASCADE',
+        valid: true,
+      },
+      {
+        table: 'relations',
+        name: 'relations_entity_fkey',
+        definition:
+          'FOREIGN KEY (tenant_id, originating_entity_id) REFERENCES entities(tenant_id, entity_id) ON DELETE CASCADE',
+        valid: true,
+      },
+    ]);
+    expect(added('indexes')).toEqual(
+      ['entity_id', 'entity_ref'].map(column => ({
+        definition: `CREATE UNIQUE INDEX entities_tenant_${column}_key ON tenancy.entities USING btree (tenant_id, ${column})`,
+        valid: true,
+      })),
+    );
+    expect(
+      added('columns').map(({ table, column, notNull }) => [
+        table,
+        column,
+        notNull,
+      ]),
+    ).toEqual([
+      ['entities', 'hash', true],
+      ['entities', 'updated_at', true],
+      ['relations', 'originating_entity_id', true],
+    ]);
+  });
+
+  it('grants portal_app exactly what the application needs', async () => {
+    const database = await create();
+    await runPhases(database, 3);
+    const { schema, relations } = await catalogSnapshot(database.client);
+    const granted = [...schema, ...relations].flatMap(({ name, privileges }) =>
+      ((privileges ?? []) as string[])
+        .filter(each => each.startsWith('portal_app='))
+        .map(each => `${name ?? 'schema'} ${each.match(/=(\w+)/)![1]}`),
+    );
+    expect(granted).toEqual([
+      'schema USAGE',
+      ...PRIVILEGES.map(each => `entities ${each}`),
+      ...PRIVILEGES.map(each => `refresh_state ${each}`),
+      'refresh_state_attempts_seq USAGE',
+      ...PRIVILEGES.map(each => `relations ${each}`),
+      'tenants SELECT',
+    ]);
+    const { rows } = await database.client.query(
+      `select rolname, rolcanlogin, rolsuper, rolbypassrls from pg_roles
+        where rolname in ('portal_admin', 'portal_app') order by 1`,
+    );
+    expect(rows).toEqual([
+      {
+        rolname: 'portal_admin',
+        rolcanlogin: false,
+        rolsuper: false,
+        rolbypassrls: true,
+      },
+      {
+        rolname: 'portal_app',
+        rolcanlogin: true,
+        rolsuper: false,
+        rolbypassrls: false,
+      },
+    ]);
+  });
+
+  it('lets the old application go on, beside the new one', async () => {
+    const database = await create();
+    await runPhases(database, 3);
+    const insert = `insert into entities (entity_ref, entity_kind, entity_name,
+                                          final_entity, hash)
+                    values ('api:default/x', 'api', 'x', '{}', '') `;
+    await database.client.query(
+      `${insert} on conflict (entity_ref) do update set hash = 'old'`,
+    );
+    await asLogin(database, 'portal_app', client =>
+      client.query(
+        `${insert} on conflict (tenant_id, entity_ref) do update set hash = 'new'`,
+      ),
+    );
+    const { rows } = await database.client.query(
+      `select hash from entities where entity_ref = 'api:default/x'`,
+    );
+    expect(rows).toEqual([{ hash: 'new' }]);
+  });
+
+  it('leaves no trace of its proof', async () => {
+    const database = await create();
+    await runPhases(database, 2);
+    const content = async () =>
+      (
+        await database.client.query(
+          `select (select md5(string_agg(e::text, ',' order by entity_id)) from entities e) as e,
+                  (select md5(string_agg(r::text, ',' order by r::text)) from relations r) as r,
+                  (select md5(string_agg(s::text, ',' order by entity_id)) from refresh_state s) as s,
+                  (select count(*) from relation_history) as h`,
+        )
+      ).rows;
+    const before = await content();
+    await runPhases(database, 3);
+    expect(await content()).toEqual(before);
+  });
+
+  it('is undone without a trace, and done again', async () => {
+    const database = await create();
+    await database.client.query(`do $$ begin
+      create role portal_app login noinherit;
+      exception when duplicate_object or unique_violation then null; end $$`);
+    await database.client.query('grant select on entities to portal_app');
+    await runPhases(database, 2);
+    const before = await catalogSnapshot(database.client);
+    await runPhases(database, 3);
+    const after = await catalogSnapshot(database.client);
+
+    await database.migrate(migration => migration.undoFrom(uniqueKeys));
+    expect(await catalogSnapshot(database.client)).toEqual(before);
+    await runPhases(database, 3);
+    expect(await catalogSnapshot(database.client)).toEqual(after);
+  });
+
+  it('prints scripts that do, and undo, the same', async () => {
+    const [byCommand, byScript] = [await create(), await create()];
+    await runPhases(byCommand, 3);
+    await runPhases(byScript, 2);
+    const before = await catalogSnapshot(byScript.client);
+
+    const up = await dryRun(byScript, 3);
+    expect(await catalogSnapshot(byScript.client)).toEqual(before);
+    for (const statement of up) {
+      await byScript.client.query(statement);
+    }
+    expect(await catalogSnapshot(byScript.client)).toEqual(
+      await catalogSnapshot(byCommand.client),
+    );
+    for (const statement of await dryRun(byScript, uniqueKeys)) {
+      await byScript.client.query(statement);
+    }
+    expect(await catalogSnapshot(byScript.client)).toEqual(before);
+  });
+
+  it('takes an empty catalog as well', async () => {
+    const database = await create();
+    await database.client.query('truncate entities, relations, refresh_state');
+    await runPhases(database, 4);
+    await expect(
+      database.migrate(migration => migration.completedPhase()),
+    ).resolves.toBe(4);
+  });
+});

@@ -1,0 +1,156 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { runPhases } from '../../__testUtils__/runPhases';
+import { checkRoleAccess } from '../../schema/roleAccess';
+import { proof } from './50_proof';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
+  let database: CatalogDatabase;
+  let q: (sql: string) => Promise<unknown>;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id, { entities: 20 });
+    q = sql => database.client.query(sql);
+    await runPhases(database, 2);
+  });
+  afterEach(() => database.close());
+
+  const phase3 = () => database.migrate(migration => migration.runPhase(3));
+
+  /** Which of the complaints the refusal, before anything was changed, lacks. */
+  async function lacking(...complaints: string[]) {
+    const refusal = await phase3().catch(error => error);
+    expect(refusal).toMatchObject({ name: 'RefusedError', exitCode: 3 });
+    const { rows } = await database.client.query(
+      `select to_regclass('entities_tenant_entity_id_key') as index`,
+    );
+    expect(rows).toEqual([{ index: null }]);
+    return complaints.filter(each => !refusal.message.includes(each));
+  }
+
+  it('lists entities whose reference is not put together as it must be', async () => {
+    await q(`update entities set entity_kind = 'Component'
+              where entity_name ~ '^service-[1-7]$'`);
+    expect(
+      await lacking(
+        '7 entities whose entity_ref is not',
+        'component:default/service-1 (of Component:default/service-1)',
+        ', …',
+      ),
+    ).toEqual([]);
+  });
+
+  it('lists rows without a value that they must have', async () => {
+    await q(`alter table entities alter column hash drop not null;
+             update entities set hash = null where entity_name = 'service-3'`);
+    expect(
+      await lacking('1 rows of entities without hash: entity_id '),
+    ).toEqual([]);
+  });
+
+  it('lists references that a tenant has twice', async () => {
+    await q(`alter table entities drop constraint entities_entity_ref_key;
+             insert into entities (entity_ref, entity_kind, entity_name, final_entity, hash)
+             select entity_ref, entity_kind, entity_name, final_entity, hash
+               from entities where entity_name = 'service-3'`);
+    expect(
+      await lacking(
+        '1 values of entity_ref that more than one entity of a tenant has: component:default/service-3',
+      ),
+    ).toEqual([]);
+  });
+
+  it('lists relations of entities that are missing or of another tenant', async () => {
+    await q(`insert into tenants (tenant_id, tenant_slug, tenant_name)
+             values ('00000000-0000-0000-0000-000000000002', 'other', 'Other');
+             update refresh_state set tenant_id = '00000000-0000-0000-0000-000000000002'
+              where location_key = 'url:service-3';
+             alter table relations drop constraint relations_originating_entity_id_fkey;
+             update relations set originating_entity_id =
+               '11111111-1111-1111-1111-111111111111'
+              where source_entity_ref = 'component:default/service-4'`);
+    expect(
+      await lacking(
+        '2 rows of relations whose entity is missing',
+        'originating_entity_id 11111111-1111-1111-1111-111111111111',
+        '1 rows of refresh_state whose entity is missing',
+      ),
+    ).toEqual([]);
+  });
+
+  it('says what the application would fail on, such as a trigger of another owner', async () => {
+    await q(`alter function note_relation() security invoker`);
+    await expect(phase3()).rejects.toMatchObject({
+      name: 'VerificationError',
+      message: expect.stringContaining(
+        'permission denied for table relation_history',
+      ),
+    });
+    await q('grant insert on relation_history to portal_app');
+    await q('grant usage on sequence relation_history_id_seq to portal_app');
+    await expect(phase3()).resolves.toBe(true);
+  });
+
+  it('finds a policy that lets rows through without a tenant', async () => {
+    await phase3();
+    await q(`create or replace function tenant_required(table_name text) returns uuid
+               language sql as 'select ''00000000-0000-0000-0000-000000000001''::uuid'`);
+    await expect(
+      database.migrate(migration => proof.up(migration.context)),
+    ).rejects.toMatchObject({
+      name: 'VerificationError',
+      message: expect.stringContaining('without a tenant, rows are read'),
+    });
+  });
+
+  it('asks a superuser for exactly the roles that the login can not create', async () => {
+    const login = `tenancy_role_maker_${id.toLowerCase()}`;
+    await q(`create role ${login} login createrole password 'only-for-tests';
+             grant usage on schema tenancy to ${login}`);
+    const refusal = await database.migrate(
+      ({ context }) =>
+        checkRoleAccess({
+          ...context,
+          executor: {
+            ...context.executor,
+            // Roles are the server's, so others may have made them: look for some
+            // that nobody has.
+            read: (sql, values) =>
+              context.executor.read(
+                sql,
+                values?.map(value =>
+                  /^portal_/.test(String(value)) ? `no_${value}` : value,
+                ),
+              ),
+          },
+        }).catch(error => error.message),
+      {
+        mode: 'read',
+        connection: {
+          ...database.connection,
+          user: login,
+          password: 'only-for-tests',
+        },
+      },
+    );
+    const [, statements] = refusal.split('again:\n');
+    const roles =
+      id === 'POSTGRES_14'
+        ? ['create role portal_admin nologin bypassrls;']
+        : [
+            'create role portal_admin nologin bypassrls;',
+            'create role portal_app login noinherit;',
+            `grant portal_admin to ${login} with inherit true, set true;`,
+            `grant portal_app to ${login} with inherit false, set true;`,
+            'grant portal_admin to portal_app with inherit false, set true;',
+          ];
+    expect(statements.split('\n')).toEqual([
+      ...roles,
+      'grant usage on schema tenancy to portal_app;',
+      'grant usage on schema tenancy to portal_admin;',
+      'grant create on schema tenancy to portal_admin;',
+    ]);
+  });
+});
