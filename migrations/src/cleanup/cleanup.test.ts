@@ -1,0 +1,158 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { runPhases } from '../__testUtils__/runPhases';
+import { rollback } from '../rollback/rollback';
+import { cleanup } from './cleanup';
+import { cleanupJob, scheduleCleanup } from './schedule';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
+  let database: CatalogDatabase;
+  beforeAll(async () => {
+    database = await createCatalogDatabase(databases, id, { entities: 40 });
+    await database.client.query(
+      'create extension if not exists pg_trgm schema public',
+    );
+    await runPhases(database, 4);
+  });
+  afterAll(() => database.close());
+
+  const query = async (sql: string) => (await database.client.query(sql)).rows;
+
+  const clean = (force = false) =>
+    database.migrate(({ context }) => cleanup(context), {
+      settings: { force },
+    });
+
+  /** Lets time pass for the migration. */
+  const swapHoursAgo = (hours: number) =>
+    query(
+      `update tenancy_migration_state
+          set value = value || jsonb_build_object('at', now() - interval '${hours} hours')
+        where key = 'swap'`,
+    );
+
+  /** What only serves the way back. */
+  const leftovers = async () => {
+    const rows = await query(
+      `select relname as name from pg_class
+        where relnamespace = 'tenancy'::regnamespace
+          and relname ~ '_old$|change_log|without_tenant|partitioned_archive'
+       union all
+       select tgname from pg_trigger where tgname ~ '^tenancy_'
+       union all
+       select policyname from pg_policies where policyname ~ 'fence'
+       union all
+       select proname from pg_proc where pronamespace = 'tenancy'::regnamespace
+          and proname ~ '^tenancy_'`,
+    );
+    return rows.map(({ name }) => name);
+  };
+
+  it('is refused before the swap', async () => {
+    await expect(clean(true)).rejects.toThrow(
+      'The partitioned tables are not in use',
+    );
+  });
+
+  it('is refused within 24 hours of the swap', async () => {
+    await runPhases(database, 5);
+    await swapHoursAgo(23.9);
+    await expect(clean()).rejects.toThrow(
+      'The tables were swapped 23.9 hours ago. The ones of before are kept for 24 hours',
+    );
+    await expect(
+      query(`select 1 from entities_old limit 1`),
+    ).resolves.toHaveLength(1);
+  });
+
+  it('counts the 24 hours from the last swap, not from the first', async () => {
+    await swapHoursAgo(30);
+    await database.migrate(migration => rollback(migration));
+    await expect(clean(true)).rejects.toThrow('are not in use');
+    await runPhases(database, 5);
+    await expect(clean()).rejects.toThrow('were swapped 0.0 hours ago');
+  });
+
+  it('as a job does nothing within 24 hours, nor while an operator is at work', async () => {
+    const job = await database.migrate(async ({ context }) =>
+      cleanupJob(context),
+    );
+    await query(job);
+    await swapHoursAgo(25);
+    await database.migrate(() => query(job));
+    await expect(leftovers()).resolves.toContain('entities_old');
+  });
+
+  it('says what to do where pg_cron is missing', async () => {
+    await expect(
+      database.migrate(({ context }) => scheduleCleanup(context)),
+    ).rejects.toThrow(
+      'pg_cron is not installed in this database: run "yarn migrate:cleanup" without',
+    );
+  });
+
+  it('prints a script in a dry run, and drops nothing', async () => {
+    let script = '';
+    await database.migrate(({ context }) => cleanup(context), {
+      mode: 'dryRun',
+      print: text => {
+        script += text;
+      },
+    });
+    expect(script).toContain('drop table if exists entities_old;');
+    await expect(leftovers()).resolves.toContain('entities_old');
+  });
+
+  it('drops the old tables and all that served the way back, and nothing else', async () => {
+    const before = await query('select count(*) from entities');
+    await expect(clean()).resolves.toBe(true);
+    await expect(leftovers()).resolves.toEqual([]);
+    await expect(query('select count(*) from entities')).resolves.toEqual(
+      before,
+    );
+    await query(
+      `insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+       values ('00000000-0000-0000-0000-000000000001', 'api:default/x', 'api', 'x', '{}', '');
+       insert into refresh_state (tenant_id, entity_id)
+       select tenant_id, entity_id from entities where entity_name = 'x'`,
+    );
+  });
+
+  it('has nothing to do a second time', async () => {
+    await expect(clean()).resolves.toBe(false);
+  });
+
+  it('leaves no way back, and says so', async () => {
+    await expect(
+      database.migrate(migration => rollback(migration)),
+    ).rejects.toThrow('entities_old is gone');
+  });
+
+  it('as a job does the same', async () => {
+    const other = await createCatalogDatabase(databases, id, { entities: 5 });
+    try {
+      await other.client.query(
+        'create extension if not exists pg_trgm schema public',
+      );
+      await runPhases(other, 5);
+      await other.client.query(
+        `update tenancy_migration_state
+            set value = value || jsonb_build_object('at', now() - interval '25 hours')
+          where key = 'swap'`,
+      );
+      const job = await other.migrate(async ({ context }) =>
+        cleanupJob(context),
+      );
+      await other.client.query(job);
+      const { rows } = await other.client.query(
+        `select to_regclass('entities_old') as old, to_regclass('tenancy_change_log') as log`,
+      );
+      expect(rows).toEqual([{ old: null, log: null }]);
+    } finally {
+      await other.close();
+    }
+  });
+});
