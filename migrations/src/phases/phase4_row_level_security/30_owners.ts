@@ -3,7 +3,6 @@ import type { Step, StepContext } from '../../engine/Step';
 import {
   grantedPrivileges,
   grantStatement,
-  revokeStatement,
   sequencesOf,
 } from '../../schema/grants';
 import type { Grant } from '../../schema/grants';
@@ -15,13 +14,12 @@ import { TENANT_TABLES } from '../../schema/tables';
 import { SET_OWNER_ROLE } from '../../session/ownerRole';
 
 const TABLES = [...TENANT_TABLES, 'tenants'] as const;
+const KEPT: string[] = [...APP_PRIVILEGES, 'usage'];
 const FUNCTION_OWNER = 'phase4.owner.function';
 
 /** What has to be put back. */
 interface FormerOwner {
   owner: string;
-  /** What the former owner was given in place of its ownership. */
-  granted: Grant[];
   /** What portal_admin had been granted before it became the owner. */
   replaced: Grant[];
 }
@@ -97,7 +95,6 @@ async function handOver(context: StepContext, table: string): Promise<void> {
   const before = await grantedPrivileges(executor, object);
   const former: FormerOwner = {
     owner,
-    granted,
     replaced: before.length > 0 ? [{ ...object, privileges: before }] : [],
   };
   await executor.transaction({
@@ -123,10 +120,8 @@ async function handBack(context: StepContext, table: string): Promise<void> {
     locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is touched.`,
     tables: [table],
     statements: [
-      `set local role ${ADMIN_ROLE}`,
-      // Before, because they become the owner's own otherwise.
-      ...former.granted.map(revokeStatement),
       'set local role none',
+      // What it was granted meanwhile becomes part of what it may as the owner.
       `alter table ${table} owner to ${escapeIdentifier(former.owner)}`,
       ...former.replaced.map(grantStatement),
       context.state.forget(stateKey(table)),
@@ -178,26 +173,27 @@ async function actAsOwner(
   }
 }
 
+/** What the owner goes on doing with rows: no more than it could before. */
 async function ownersGrants(
   { executor }: StepContext,
   table: string,
   owner: string,
 ): Promise<Grant[]> {
-  const grants: Grant[] = [
-    {
-      kind: 'table',
-      name: table,
-      role: owner,
-      privileges: [...APP_PRIVILEGES],
-    },
-  ];
-  for (const name of await sequencesOf(executor, table)) {
-    grants.push({
+  const objects = [
+    { kind: 'table', name: table, role: owner },
+    ...(await sequencesOf(executor, table)).map(name => ({
       kind: 'sequence',
       name,
       role: owner,
-      privileges: ['usage'],
-    });
+    })),
+  ] as Omit<Grant, 'privileges'>[];
+  const grants: Grant[] = [];
+  for (const object of objects) {
+    const held = await grantedPrivileges(executor, object);
+    const privileges = held.filter(each => KEPT.includes(each));
+    if (privileges.length > 0) {
+      grants.push({ ...object, privileges });
+    }
   }
   return grants;
 }

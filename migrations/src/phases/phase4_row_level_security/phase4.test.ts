@@ -70,7 +70,9 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
             owner: 'portal_admin',
             privileges: [
               ...asBefore(granted),
-              `${user}=USAGE by portal_admin`,
+              ...['SELECT', 'UPDATE', 'USAGE'].map(
+                privilege => `${user}=${privilege} by portal_admin`,
+              ),
             ].sort(),
           };
         }
