@@ -1,23 +1,26 @@
+import { currentTenant } from '../schema/policies';
+import { escapeLiteral } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';
 
 const POLICY = 'tenancy_swap_fence';
 const FUNCTION = 'tenancy_snapshot_after';
 
 /**
- * The function that fails with 40001 (serialization_failure) unless the current
- * snapshot shows the transaction that swapped the tables.
+ * The function that returns the tenant, and fails with 40001
+ * (serialization_failure) unless the current snapshot shows the transaction that
+ * swapped the tables.
  */
-export const createFenceFunction = `create or replace function ${FUNCTION}(swap xid8)
-returns boolean language plpgsql stable as $$
+export const createFenceFunction = `create or replace function ${FUNCTION}(swap xid8, tenant uuid)
+returns uuid language plpgsql stable as $$
 begin
   if pg_visible_in_snapshot(swap, pg_current_snapshot()) then
-    return true;
+    return tenant;
   end if;
   raise exception 'could not serialize access due to a concurrent swap of the table'
     using errcode = 'serialization_failure', hint = 'Retry the transaction.';
 end $$`;
 
-export const dropFenceFunction = `drop function if exists ${FUNCTION}(xid8)`;
+export const dropFenceFunction = `drop function if exists ${FUNCTION}(xid8, uuid)`;
 
 /**
  * The statements that keep transactions off the swapped tables whose snapshot is
@@ -28,14 +31,21 @@ export const dropFenceFunction = `drop function if exists ${FUNCTION}(xid8)`;
  * last replays wrote there: it would miss rows, and an UPDATE of them would change
  * nothing without an error. A restrictive policy makes it fail as PostgreSQL fails
  * any such transaction whose rows were changed, and it is tried again as any.
+ *
+ * It has to fail where its snapshot shows no row at all, and a condition on rows is
+ * not looked at then. So this one says, like the policy of the tenants, what
+ * tenant_id is equal to: from two of those PostgreSQL concludes that the two values
+ * are equal, and it looks at that once, before the first row.
  */
 export function createFence(): string[] {
   return [
     `do $$ begin
 ${TENANT_TABLES.map(
   table => `  drop policy if exists ${POLICY} on ${table};
-  execute format('create policy ${POLICY} on ${table} as restrictive using (${FUNCTION}(%L))',
-                 pg_current_xact_id());`,
+  execute format('create policy ${POLICY} on ${table} as restrictive using (tenant_id = ${FUNCTION}(%L, %s))',
+                 pg_current_xact_id(), ${escapeLiteral(
+                   currentTenant(table),
+                 )});`,
 ).join('\n')}
 end $$`,
     `insert into tenancy_migration_state (key, value)

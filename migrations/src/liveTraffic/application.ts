@@ -31,14 +31,6 @@ export function scoped(
   };
 }
 
-/** The columns of a unique key, as a target of ON CONFLICT. */
-export function conflictTarget(
-  { tenantId }: Application,
-  column: string,
-): string {
-  return tenantId === undefined ? `(${column})` : `(tenant_id, ${column})`;
-}
-
 /** An INSERT of rows that have the same columns. */
 export function insertStatement(
   { tenantId }: Application,

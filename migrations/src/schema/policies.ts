@@ -64,12 +64,18 @@ export function dropTenantPolicyStatements(table: string): string[] {
   ];
 }
 
+function tenantCondition(policyFor: TenantTable): string {
+  return `tenant_id = ${currentTenant(policyFor)}`;
+}
+
 /**
+ * The tenant that is set; an error where none is.
+ *
  * The setting reads NULL in a session that never had it, and '' once it was set
  * and reset, or set in a transaction that is over.
  */
-function tenantCondition(policyFor: TenantTable): string {
-  return `tenant_id = coalesce(
+export function currentTenant(policyFor: TenantTable): string {
+  return `coalesce(
     nullif(current_setting('${TENANT_SETTING}', true), '')::uuid,
     tenant_required(${escapeLiteral(policyFor)}))`;
 }

@@ -1,4 +1,4 @@
-import { conflictTarget, insertStatement } from '../application';
+import { insertStatement } from '../application';
 import type { Row } from '../rows';
 import { SilentFailure } from '../Transaction';
 import { anyTime } from '../values';
@@ -16,6 +16,7 @@ import {
 import { addRefreshState } from './refreshState';
 import { addRelations } from './relations';
 import type { Scenario } from './Scenario';
+import { upsert } from './upsert';
 
 export const createEntity: Scenario = {
   name: 'create an entity',
@@ -101,34 +102,50 @@ const upsertEntity: Scenario = {
   name: 'upsert an entity',
   weight: 10,
   async run(tx) {
-    const before = tx.random.chance(0.7)
-      ? tx.random.pick([...tx.draft.all(), undefined])
-      : undefined;
+    const before = tx.random.pick([undefined, ...tx.draft.all()]);
+    const sent = { ...entityRow(tx), ...(before && pickRef(before.row)) };
+    const { inserted } = await upsert(tx, {
+      table: 'entities',
+      key: 'entity_ref',
+      sent,
+      assignments: {
+        final_entity: 'excluded.final_entity',
+        hash: 'excluded.hash',
+        updated_at: 'excluded.updated_at',
+      },
+      returning: 'entity_id',
+    });
+    if (inserted !== !before) {
+      throw new SilentFailure(
+        `upsert an entity: ${inserted ? 'inserted' : 'updated'} it`,
+      );
+    }
+    const { final_entity, hash, updated_at } = sent;
+    tx.draft.put(
+      before
+        ? { ...before, row: { ...before.row, final_entity, hash, updated_at } }
+        : { row: sent, relations: [] },
+    );
+  },
+};
+
+/** ON CONFLICT DO NOTHING, which says by the number of rows what it did. */
+const insertUnlessThere: Scenario = {
+  name: 'insert an entity unless it is there',
+  weight: 4,
+  async run(tx) {
+    const before = tx.random.chance(0.5) ? await pickEntity(tx) : undefined;
     const sent = { ...entityRow(tx), ...(before && pickRef(before.row)) };
     const { text, values } = insertStatement(tx.application, 'entities', [
       sent,
     ]);
-    const target = conflictTarget(tx.application, 'entity_ref');
-    const skip = tx.random.chance(0.2);
     await tx.query(
-      'upsert an entity',
-      {
-        text: `${text} on conflict ${target} do ${
-          skip
-            ? 'nothing'
-            : 'update set final_entity = excluded.final_entity, ' +
-              'hash = excluded.hash, updated_at = excluded.updated_at'
-        }`,
-        values,
-      },
-      { rows: skip && before ? 0 : 1 },
+      'insert an entity unless it is there',
+      { text: `${text} on conflict do nothing`, values },
+      { rows: before ? 0 : 1 },
     );
     if (!before) {
       tx.draft.put({ row: sent, relations: [] });
-    } else if (!skip) {
-      const { final_entity, hash, updated_at } = sent;
-      const row = { ...before.row, final_entity, hash, updated_at };
-      tx.draft.put({ ...before, row });
     }
   },
 };
@@ -187,6 +204,7 @@ export const entityScenarios = [
   removeEntity,
   recreateEntity,
   upsertEntity,
+  insertUnlessThere,
   readEntity,
   refuseDuplicate,
 ];

@@ -1,10 +1,10 @@
-import { conflictTarget, insertStatement } from '../application';
 import type { RecordedEntity, Row } from '../rows';
 import { SilentFailure } from '../Transaction';
 import type { Transaction } from '../Transaction';
 import { anyJson, anyName, anyTime } from '../values';
 import { pickEntity } from './entity';
 import type { Scenario } from './Scenario';
+import { upsert } from './upsert';
 
 /** The columns that are sent; the others are the database's to fill. */
 function refreshRow(tx: Transaction, entity: RecordedEntity): Row {
@@ -127,22 +127,18 @@ const upsertRefreshState: Scenario = {
     const entity = await pickEntity(tx);
     const before = entity.refreshState;
     const sent = refreshRow(tx, entity);
-    const { text, values } = insertStatement(tx.application, 'refresh_state', [
+    const { row } = await upsert(tx, {
+      table: 'refresh_state',
+      key: 'entity_id',
       sent,
-    ]);
-    const target = conflictTarget(tx.application, 'entity_id');
-    const { rows } = await tx.query(
-      'upsert refresh_state',
-      {
-        text:
-          `${text} on conflict ${target} do update ` +
-          'set location_key = excluded.location_key, errors = excluded.errors, ' +
-          'next_update_at = excluded.next_update_at returning attempts::text',
-        values,
+      assignments: {
+        location_key: 'excluded.location_key',
+        errors: 'excluded.errors',
+        next_update_at: 'excluded.next_update_at',
       },
-      { rows: 1 },
-    );
-    const attempts = before ? next(before.attempts) : rows[0].attempts;
+      returning: 'attempts::text',
+    });
+    const attempts = before ? next(before.attempts) : row.attempts;
     put(tx, entity, { ...sent, attempts });
   },
 };

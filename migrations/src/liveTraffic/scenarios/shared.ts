@@ -1,10 +1,10 @@
-import { conflictTarget, insertStatement } from '../application';
 import type { Row } from '../rows';
 import { isDeletable, SHARED_REFS } from '../SharedRows';
 import type { Transaction } from '../Transaction';
 import { anyTime } from '../values';
 import { content } from './entity';
 import type { Scenario } from './Scenario';
+import { upsert } from './upsert';
 
 const SHARED = { shared: true };
 
@@ -17,7 +17,7 @@ async function drawOrder(tx: Transaction): Promise<number> {
   return rows[0].order;
 }
 
-async function upsert(tx: Transaction, ref: string): Promise<void> {
+async function upsertShared(tx: Transaction, ref: string): Promise<void> {
   const sent: Row = {
     entity_id: tx.random.uuid(),
     entity_ref: ref,
@@ -29,22 +29,23 @@ async function upsert(tx: Transaction, ref: string): Promise<void> {
     created_at: anyTime(tx.random),
     deleted_at: null,
   };
-  const { text, values } = insertStatement(tx.application, 'entities', [sent]);
-  const target = conflictTarget(tx.application, 'entity_ref');
-  const { rows } = await tx.query(
-    'upsert a shared entity',
+  const { row } = await upsert(
+    tx,
     {
-      text:
-        `${text} on conflict ${target} do update set ` +
-        'final_entity = excluded.final_entity, hash = excluded.hash, ' +
-        'updated_at = excluded.updated_at, ' +
-        'stitch_ticket = (entities.stitch_ticket::int + 1)::text ' +
-        'returning entity_id, stitch_ticket',
-      values,
+      table: 'entities',
+      key: 'entity_ref',
+      sent,
+      assignments: {
+        final_entity: 'excluded.final_entity',
+        hash: 'excluded.hash',
+        updated_at: 'excluded.updated_at',
+        stitch_ticket: '(entities.stitch_ticket::int + 1)::text',
+      },
+      returning: 'entity_id, stitch_ticket',
     },
-    { rows: 1, ...SHARED },
+    SHARED,
   );
-  const { entity_id: entityId, stitch_ticket: ticket } = rows[0];
+  const { entity_id: entityId, stitch_ticket: ticket } = row;
   const order = await drawOrder(tx);
   tx.draft.share({ kind: 'upsert', order, ref, entityId, sent, ticket });
 }
@@ -126,8 +127,8 @@ export const writeShared: Scenario = {
     const { random } = tx;
     for (const ref of random.sample(SHARED_REFS, 3).sort()) {
       const actions = isDeletable(ref)
-        ? [upsert, upsert, update, relate, remove]
-        : [upsert, update, relate];
+        ? [upsertShared, upsertShared, update, relate, remove]
+        : [upsertShared, update, relate];
       await random.pick(actions)(tx, ref);
     }
   },

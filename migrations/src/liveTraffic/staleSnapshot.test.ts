@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { availableVersions } from '@internal/postgres';
+import { Client } from 'pg';
+import { CatalogServer } from './__testUtils__/CatalogServer';
+import { Operator } from './__testUtils__/Operator';
+import type { Command } from './__testUtils__/Operator';
+
+// A REPEATABLE READ transaction that has not come to the tables when they are
+// swapped finds the other side under their names, in a snapshot that does not show
+// what the last replay wrote there.
+
+const INSERT = `insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+  values (current_setting('app.tenant_id')::uuid, 'component:default/' || $1, 'component', $1, '{}', '')`;
+const DELETE = 'delete from entities where entity_ref = $1';
+const UPDATE = `update entities set hash = '' where entity_ref = $1`;
+const SELECT = 'select from entities where entity_ref = $1';
+
+describe.each(availableVersions())(
+  'a snapshot from before the swap on PostgreSQL %s',
+  version => {
+    let server: CatalogServer;
+    let operator: Operator;
+    beforeAll(async () => {
+      server = await CatalogServer.start(version, 50);
+      operator = new Operator(() => server.url);
+      const first = ['--backup-completed', '--allow-missing', 'pg_cron'];
+      await operator.run(['phase1', ...first]);
+      await operator.run(['phase2']);
+      await operator.run(['phase3']);
+      await operator.run(['phase4']);
+    });
+    afterAll(() => server.stop());
+
+    // As in tables that are large: no other row is looked at on the way.
+    async function login(begin: string): Promise<Client> {
+      const { login: config, tenantId } = await server.newApplication();
+      const client = new Client(config);
+      await client.connect();
+      await client.query('set enable_seqscan = off');
+      await client.query(begin);
+      await client.query(`select set_config('app.tenant_id', $1, true)`, [
+        tenantId,
+      ]);
+      return client;
+    }
+
+    async function swapped(command: Command, kind: string): Promise<void> {
+      const ended = command.finished.then(({ log }) => {
+        throw new Error(`The command ended before its time:\n${log}`);
+      });
+      ended.catch(() => undefined);
+      for (;;) {
+        const { rows } = await server.query(client =>
+          client.query(
+            `select from pg_class where oid = 'entities'::regclass and relkind = $1`,
+            [kind],
+          ),
+        );
+        if (rows.length > 0) {
+          return;
+        }
+        await Promise.race([sleep(20), ended]);
+      }
+    }
+
+    it.each([
+      ['phase5', 'p', DELETE],
+      ['rollback', 'r', DELETE],
+      ['phase5', 'p', UPDATE],
+      ['rollback', 'r', UPDATE],
+      ['phase5', 'p', SELECT],
+      ['rollback', 'r', SELECT],
+    ])(
+      'fails to serialize after %s, rather than missing rows',
+      async (name, kind, statement) => {
+        const stale = await login('begin isolation level repeatable read');
+        const other = await login('begin');
+        const late = `${name}-${statement.slice(0, 6)}`;
+        await other.query(INSERT, [late]);
+        await other.query('commit');
+        await other.end();
+
+        const command = operator.begin([name]);
+        await swapped(command, kind);
+        const rows = stale
+          .query(statement, [`component:default/${late}`])
+          .then(({ rowCount }) => rowCount);
+        await expect(rows).rejects.toMatchObject({ code: '40001' });
+        await stale.query('rollback');
+        await stale.end();
+        await expect(command.finished).resolves.toMatchObject({ exitCode: 0 });
+      },
+    );
+  },
+);
