@@ -26,13 +26,13 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     return reporter;
   };
 
-  /** The update trigger `stubborn`, which fires in a backfill as well. */
-  const createTrigger = async (body: string) => {
+  /** A trigger of updates that fires in a backfill as well. */
+  const createTrigger = async (body: string, rows = 'service-7') => {
     await database.client.query(
       `create function stubborn() returns trigger language plpgsql as $$
          begin ${body} end $$;
        create trigger stubborn before update on entities
-         for each row when (old.entity_name = 'service-7')
+         for each row when (old.entity_name like '${rows}')
          execute function stubborn();
        alter table entities enable always trigger stubborn`,
     );
@@ -110,6 +110,13 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     await database.client.query('drop trigger stubborn on entities');
     await runPhase2();
     await expect(rowsWithoutTenant(database)).resolves.toBe(0);
+  });
+
+  it('ends, and refuses, where more rows than a batch has cannot be filled', async () => {
+    await createTrigger('return null;', 'service-%');
+    await expect(runPhase2(5)).rejects.toThrow(
+      '200 of the 200 rows of entities have no tenant',
+    );
   });
 
   it('refuses in the printed script as well', async () => {
