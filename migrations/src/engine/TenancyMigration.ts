@@ -72,7 +72,8 @@ export class TenancyMigration {
             )
           : new LiveExecutor(session, settings.lockTimeoutMs, reporter);
       const state = new MigrationState(executor);
-      const context = { executor, state, settings, reporter };
+      const { serverPid } = session;
+      const context = { executor, state, settings, reporter, serverPid };
       return new TenancyMigration(session, connection, context);
     } catch (error) {
       await session.close();
@@ -143,25 +144,29 @@ export class TenancyMigration {
 
   /**
    * Undoes steps, the last first, until only those are done that come before the
-   * step `first`.
+   * step `first`. One that was begun and killed is not recorded: what it may have
+   * done is undone as well.
    */
   async undoFrom(first: Step): Promise<void> {
     const completed = await this.completedSteps();
     const all = phases.flatMap(({ steps }) => steps);
-    const undone = all
-      .slice(all.indexOf(first))
+    const later = all.slice(all.indexOf(first));
+    const undone = later
       .filter(step => completed.includes(step.name))
       .reverse();
+    const begun = later.find(step => !completed.includes(step.name));
     for (const { steps, checkUndo } of phases) {
       if (undone.includes(steps[0])) {
         await checkUndo?.(this.context);
       }
     }
     if (this.context.executor.dryRun) {
+      await begun?.down(this.context);
       await this.printDown(undone);
       return;
     }
     await this.withBookkeeping(async bookkeeping => {
+      await begun?.down(this.context);
       for (let count = 0; count < undone.length; count += 1) {
         await bookkeeping.down(all);
       }

@@ -25,7 +25,8 @@ export function applicationName(command: string): string {
 export interface Operator {
   pid: number;
   name: string;
-  since: Date;
+  /** Not known to a login that may not see the sessions of others. */
+  since: Date | null;
 }
 
 /**
@@ -62,7 +63,8 @@ export async function findOperator(
   schema: string,
 ): Promise<Operator | undefined> {
   const [operator] = await session.query<Operator>(
-    `select a.pid, a.application_name as name, a.backend_start as since
+    `select a.pid, a.backend_start as since,
+            coalesce(nullif(a.application_name, ''), 'the login ' || a.usename) as name
        from pg_locks l
        join pg_stat_activity a using (pid)
       where l.locktype = 'advisory' and l.granted
@@ -75,11 +77,17 @@ export async function findOperator(
   return operator;
 }
 
+/** An operator in words: `"… phase2 ann@host" (process 7 of the server, since …)`. */
+export function describeOperator({ name, pid, since }: Operator): string {
+  const begin = since ? `, since ${since.toISOString()}` : '';
+  return `"${name}" (process ${pid} of the server${begin})`;
+}
+
 function refusal(operator: Operator | undefined): Error {
   return new OtherOperatorError(
     operator
-      ? `Another operator is at work: "${operator.name}" (process ${operator.pid} ` +
-        `of the server, since ${operator.since.toISOString()}). Wait for it to end.`
+      ? `Another operator is at work: ${describeOperator(operator)}. ` +
+        'Wait for it to end.'
       : 'Another operator was at work until a moment ago. Run the command again.',
   );
 }

@@ -1,3 +1,4 @@
+import { describeOperator } from '../session/operatorLock';
 import Table from 'cli-table3';
 import {
   formatBytes,
@@ -27,10 +28,7 @@ function renderHeadline(status: StatusReport): string {
       ? `Schema "${schema}": no phase is complete.`
       : `Schema "${schema}": phase ${phase} is complete.`,
     ...(phaseBegun ? [`Phase ${phaseBegun} has begun.`] : []),
-    operator
-      ? `At work: "${operator.name}" (process ${operator.pid} of the server, ` +
-        `since ${formatTime(operator.since)}).`
-      : 'Nobody is at work.',
+    operator ? `At work: ${describeOperator(operator)}.` : 'Nobody is at work.',
     `Next: ${next.what}${next.command ? ` (${next.command})` : ''}`,
   ].join('\n');
 }

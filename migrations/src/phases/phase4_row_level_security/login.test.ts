@@ -6,6 +6,7 @@ import { dryRun } from '../../__testUtils__/dryRun';
 import { asLogin, changeRole, connectionOf } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
 import type { PhaseNumber, Step } from '../../engine/Step';
+import { rollback } from '../../rollback/rollback';
 import { privileges } from './10_privileges';
 
 const databases = createTestDatabases();
@@ -94,6 +95,31 @@ describe.each(databases.eachSupportedId())(
       expect(await catalogSnapshot(database.client)).toEqual(before);
       await runPhases(database, 4, options);
       expect(await catalogSnapshot(database.client)).toEqual(after);
+    });
+
+    it('goes through the swap and back, once it may replace the views', async () => {
+      const { database, login, options } = await createOwnedCatalog();
+      await createRoles(database);
+      await changeRole(database.client, `grant portal_admin to ${login}`);
+      await changeRole(database.client, `grant portal_app to ${login}`);
+      await runPhases(database, 4, options);
+      await expect(
+        database.migrate(migration => migration.runPhase(5), options),
+      ).rejects.toThrow(
+        'The swap has to replace the views owned (of catalog_report)',
+      );
+      await changeRole(database.client, `grant catalog_report to ${login}`);
+      await runPhases(database, 5, options);
+      await database.client.query(
+        `delete from entities where entity_name like '%7'`,
+      );
+      const { rows } = await database.client.query(
+        'select count(*)::int as count from entities',
+      );
+      await database.migrate(migration => rollback(migration), options);
+      await expect(
+        database.client.query('select count(*)::int as count from entities'),
+      ).resolves.toMatchObject({ rows });
     });
 
     it('runs the scripts of the dry runs with the same result', async () => {
