@@ -11,6 +11,8 @@ export function backfillScript(
   { batchSize, lockTimeoutMs }: MigrationSettings,
 ): string {
   const begin = `perform set_config('lock_timeout', '${lockTimeoutMs}', true);
+    -- Statistics from before would have each sweep read the whole table.
+    perform set_config('enable_seqscan', 'off', true);
     if silenced then
       perform set_config('session_replication_role', 'replica', true);
     end if;`;
@@ -55,8 +57,9 @@ begin
     end if;
   end loop;
   -- Rows that were locked, or have moved meanwhile.
-  while exists (select from ${table} where tenant_id is null) loop
+  loop
     ${begin}
+    exit when not exists (select from ${table} where tenant_id is null);
     ${lock('')}
     ${fill}
     if cardinality(addresses) = 0 then

@@ -56,7 +56,7 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
 
   const readCursor = async () => {
     const { rows } = await database.client.query(
-      `select value from tenancy_migration_state where key = 'backfill of entities'`,
+      `select value from tenancy_migration_state where key = 'phase2.cursor.entities'`,
     );
     return rows[0].value as { next: number; end: number };
   };

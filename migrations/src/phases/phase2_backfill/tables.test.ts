@@ -72,7 +72,7 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     expect(Math.max(...advances)).toBeLessThanOrEqual(50);
     const { rows } = await database.client.query(
       `select (value ->> 'end')::int as pages from tenancy_migration_state
-        where key = 'backfill of relations'`,
+        where key = 'phase2.cursor.relations'`,
     );
     expect(rows[0].pages).toBeGreaterThan(1000);
     expect(advances.length).toBeLessThan(50);
