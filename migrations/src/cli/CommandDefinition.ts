@@ -19,6 +19,8 @@ export interface Invocation {
   steps: StepTracker;
   /** Adds to the JSON document, also if the command fails after that. */
   report(fields: Record<string, unknown>): void;
+  /** Prints what an operator gets to see also if the command fails after that. */
+  print(text: string): void;
 }
 
 /** A command of the operator. */

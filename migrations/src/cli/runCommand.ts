@@ -1,12 +1,13 @@
 import type { ClientConfig } from 'pg';
 import { EXIT_CODES } from '../errors';
 import { TenancyMigration } from '../engine/TenancyMigration';
+import { describeOperator } from '../session/operatorLock';
 import type { CommandDefinition } from './CommandDefinition';
 import { resolveConnection } from './connection';
 import { explainFailure } from './failures';
 import { InterruptedError, Interruption } from './interruption';
 import type { CommandOptions } from './options/CommandOptions';
-import { settingsOf } from './options/common';
+import { settingsOf, TOKEN_VARIABLE } from './options/common';
 import { Output } from './output/Output';
 import type { Streams } from './output/Output';
 import { createReporter } from './output/reporters';
@@ -32,14 +33,19 @@ export async function runCommand(
   args: string[],
   streams: Streams,
 ): Promise<number> {
-  const output = new Output(streams, options, {
-    command: definition.name,
-    schema: options.schema,
-    phase: null,
-    done: null,
-  });
+  const mode = modeOf(definition, options);
+  const output = new Output(
+    streams,
+    { json: options.json, dryRun: mode === 'dryRun' },
+    {
+      command: definition.name,
+      schema: options.schema,
+      phase: null,
+      done: null,
+    },
+  );
   const reporter = createReporter(streams.stderr);
-  const changes = definition.access === 'change' && !options.dryRun;
+  const changes = mode === 'change';
   const interruption = new Interruption({ changes });
   const run = { definition, options, args, output, reporter, interruption };
   let connection: ClientConfig | undefined;
@@ -50,6 +56,7 @@ export async function runCommand(
     );
     connection = config;
     output.conceal(secrets);
+    output.conceal([process.env[TOKEN_VARIABLE] ?? '']);
     const summary = await runOn(config, run);
     reporter.close();
     output.succeed(summary);
@@ -90,6 +97,7 @@ async function runOn(connection: ClientConfig, run: Run): Promise<string> {
       reporter,
       steps,
       report: fields => output.add(fields),
+      print: text => output.print(text),
     });
     try {
       return await orInterrupted(work, run);
@@ -126,8 +134,7 @@ async function nameOperator(
     const operator = await migration.operator();
     if (operator) {
       reporter.warn(
-        `another operator is at work: "${operator.name}" (process ${operator.pid} of ` +
-          `the server, since ${operator.since.toISOString()}).`,
+        `another operator is at work: ${describeOperator(operator)}.`,
       );
     }
   }

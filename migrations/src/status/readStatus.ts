@@ -76,13 +76,10 @@ function nextOf(
       command: `yarn migrate:phase${next.number}`,
     };
   }
-  if (phase < 5) {
-    return { what: 'Nothing that this version knows of', command: null };
-  }
   if (oldTables.length === 0) {
     return { what: 'Nothing: the migration is finished', command: null };
   }
-  if (cleanupFrom && cleanupFrom <= new Date()) {
+  if (phase === 6 || (cleanupFrom && cleanupFrom <= new Date())) {
     return { what: 'Drop the old tables', command: 'yarn migrate:cleanup' };
   }
   return {

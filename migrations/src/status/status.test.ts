@@ -1,6 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { cleanup } from '../cleanup/cleanup';
 import { backfill } from '../phases/phase2_backfill/20_backfill';
 import { readStatus, renderStatus } from './index';
 import type { StatusReport } from './index';
@@ -134,5 +135,15 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     expect(status.changeLog).not.toBeNull();
     expect(status.next.command).toContain('phase6');
     expect(renderStatus(status)).toContain('Cleanup may drop them from');
+    await database.migrate(migration => cleanup(migration.context), {
+      settings: { force: true },
+    });
+    const after = await read();
+    expect(after.swap).toMatchObject({ swapped: true, oldTables: [] });
+    expect(after.next).toEqual({
+      what: 'Nothing: the migration is finished',
+      command: null,
+    });
+    expect(after.leftovers).toEqual([]);
   });
 });

@@ -6,20 +6,20 @@ import {
 } from '../../phases/freshDatabase';
 import type { CommandDefinition, Invocation } from '../CommandDefinition';
 import {
-  allowMissingOption,
-  backupCompletedOption,
+  baseUrlOption,
   forceOption,
-  freeDiskOption,
   noAdminGrantOption,
+  preflightOptions,
   tenantNameOption,
 } from '../options/specific';
+import { checkFirst } from './checkFirst';
 import { nextOf, runPhase } from './runPhase';
 
 /** All phases in one go, for a fresh or small database. */
 export const all: CommandDefinition = {
   name: 'all',
   description:
-    'All phases up to 5 in one go, for a database that is fresh or small and has no old application to wait for.',
+    'All phases in one go (6 only with --base-url), for a database that is fresh or small and has no old application to wait for.',
   details:
     'Where none of the three tables exists, they are created empty. A dry run prints the\n' +
     'first phase that is not complete: what the later ones do depends on its outcome.',
@@ -27,21 +27,26 @@ export const all: CommandDefinition = {
   options: [
     tenantNameOption,
     noAdminGrantOption,
-    backupCompletedOption,
-    allowMissingOption,
-    freeDiskOption,
-    forceOption('go on although an old application is still connected'),
+    ...preflightOptions,
+    baseUrlOption,
+    forceOption(
+      'go on although an old application is still connected, or another schema looks like the one of the catalog',
+    ),
   ],
   run: runAll,
 };
 
 async function runAll(invocation: Invocation): Promise<string> {
   const { migration, options, reporter } = invocation;
+  const missing = await missingPhases(invocation);
+  if (missing.length > 0) {
+    await checkFirst(invocation);
+  }
   if (await isFreshDatabase(migration.context)) {
     reporter.info('None of the three tables exists: they are created empty.');
     await createCatalogTables(migration.context);
   }
-  for (const number of await missingPhases(invocation)) {
+  for (const number of missing) {
     const summary = await runPhase(invocation, number);
     if (options.dryRun) {
       return summary;
@@ -56,9 +61,10 @@ async function runAll(invocation: Invocation): Promise<string> {
 
 async function missingPhases({
   migration,
+  options,
 }: Invocation): Promise<PhaseNumber[]> {
   const completed = await migration.completedPhase();
   return phases
     .map(({ number }) => number)
-    .filter(number => number > completed && number < 6);
+    .filter(number => number > completed && (number < 6 || options.baseUrl));
 }

@@ -2,12 +2,14 @@ import type { CommandDefinition } from '../CommandDefinition';
 import { all } from './all';
 import { cleanup } from './cleanup';
 import { phaseCommands } from './phases';
+import { preflight } from './preflight';
 import { rollback } from './rollback';
 import { status } from './status';
 import { verify } from './verify';
 
 /** The commands, in the order of the help. */
 export const commands: CommandDefinition[] = [
+  preflight,
   ...phaseCommands,
   all,
   status,

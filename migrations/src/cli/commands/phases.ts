@@ -3,29 +3,30 @@ import type { PhaseNumber } from '../../engine/Step';
 import { phases } from '../../phases';
 import type { CommandDefinition } from '../CommandDefinition';
 import {
-  allowMissingOption,
-  backupCompletedOption,
+  baseUrlOption,
   forceOption,
-  freeDiskOption,
   noAdminGrantOption,
+  preflightForceOption,
+  preflightOptions,
   tenantNameOption,
 } from '../options/specific';
+import { checkFirst } from './checkFirst';
 import { guidance } from './guidance';
 import { runPhase } from './runPhase';
 
 const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
-  1: [backupCompletedOption, allowMissingOption, freeDiskOption],
+  1: [...preflightOptions, preflightForceOption],
   2: [tenantNameOption],
   4: [
     noAdminGrantOption,
     forceOption('go on although an old application is still connected'),
   ],
+  6: [baseUrlOption],
 };
 
-/** The commands of the phases that consist of steps. */
-export const phaseCommands: CommandDefinition[] = phases
-  .filter(({ number }) => number < 6)
-  .map(({ number, steps }) => ({
+/** The commands of the phases. */
+export const phaseCommands: CommandDefinition[] = phases.map(
+  ({ number, steps }) => ({
     name: `phase${number}`,
     description: guidance[number].description,
     details: [
@@ -35,5 +36,12 @@ export const phaseCommands: CommandDefinition[] = phases
     ].join('\n'),
     access: 'change',
     options: OPTIONS[number] ?? [],
-    run: invocation => runPhase(invocation, number),
-  }));
+    async run(invocation) {
+      const { migration } = invocation;
+      if (number === 1 && (await migration.completedPhase()) === 0) {
+        await checkFirst(invocation);
+      }
+      return runPhase(invocation, number);
+    },
+  }),
+);

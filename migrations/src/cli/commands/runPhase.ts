@@ -1,5 +1,6 @@
 import type { PhaseNumber } from '../../engine/Step';
 import { phases } from '../../phases';
+import { cutoverChecklist } from '../../phases/phase6_cutover';
 import type { Invocation } from '../CommandDefinition';
 import { formatThings } from '../output/format';
 import { guidance } from './guidance';
@@ -27,6 +28,7 @@ export async function runPhase(
       : `Phase ${number} was complete already.`,
     ...done.map(step => `  ${step}`),
     await nextOf(invocation),
+    ...(number === 6 ? ['', cutoverChecklist(invocation.settings)] : []),
   ].join('\n');
 }
 

@@ -42,8 +42,14 @@ export function commonOptions(): Option[] {
   ];
 }
 
+/** A token for the application: as an argument, others could read it. */
+export const TOKEN_VARIABLE = 'MIGRATION_TOKEN';
+
 /** What the phases are told of the options. */
-export function settingsOf(options: CommandOptions): MigrationSettings {
+export function settingsOf(
+  options: CommandOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): MigrationSettings {
   return {
     schema: options.schema,
     lockTimeoutMs: options.lockTimeout,
@@ -51,5 +57,9 @@ export function settingsOf(options: CommandOptions): MigrationSettings {
     defaultTenantName: options.tenantName ?? DEFAULT_TENANT_NAME,
     adminGrant: options.adminGrant ?? true,
     force: options.force ?? false,
+    cutover:
+      options.baseUrl === undefined
+        ? undefined
+        : { baseUrl: options.baseUrl, token: env[TOKEN_VARIABLE] },
   };
 }

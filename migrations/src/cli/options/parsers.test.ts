@@ -89,12 +89,15 @@ it.each([
   expect(parseBaseUrl(value)).toBe(expected);
 });
 
-it.each(['portal', 'ftp://example.com', 'https://example.com?a=b', 'https://'])(
-  'the base URL %s is refused',
-  value => {
-    expect(() => parseBaseUrl(value)).toThrow('such as https://');
-  },
-);
+it.each([
+  'portal',
+  'ftp://example.com',
+  'https://example.com?a=b',
+  'https://user:hush@example.com',
+  'https://',
+])('the base URL %s is refused', value => {
+  expect(() => parseBaseUrl(value)).toThrow('such as https://');
+});
 
 it('options that are repeated are gathered', () => {
   const parse = gather(parsePhase);

@@ -67,9 +67,10 @@ export function parseBytes(value: string): number {
 /** The address that the application answers at, without a trailing slash. */
 export function parseBaseUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
+  const extras = url && [url.username, url.password, url.search, url.hash];
+  if (!url || !/^https?:$/.test(url.protocol) || extras?.some(Boolean)) {
     throw new InvalidArgumentError(
-      'Expected an address such as https://portal.example.com.',
+      'Expected an address such as https://portal.example.com, with neither a query nor a password.',
     );
   }
   return value.replace(/\/+$/, '');

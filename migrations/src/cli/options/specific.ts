@@ -10,7 +10,8 @@ import {
 
 // Options that only some commands take.
 
-const EXTENSIONS = ['pg_cron', 'pg_trgm', 'uuid-ossp'];
+// Without the others a phase would fail.
+const MAY_BE_MISSING = ['pg_cron'];
 
 export const tenantNameOption = new Option(
   '--tenant-name <name>',
@@ -22,20 +23,33 @@ export const noAdminGrantOption = new Option(
   'do not grant portal_admin to portal_app: for operators who migrate with a login of their own',
 );
 
-export const backupCompletedOption = new Option(
+const backupCompletedOption = new Option(
   '--backup-completed',
   'confirm that a backup of the database is complete and can be restored',
 );
 
-export const allowMissingOption = new Option(
+const allowMissingOption = new Option(
   '--allow-missing <extension>',
-  `go on without an extension (${EXTENSIONS.join(', ')}); may be repeated`,
+  `go on without an extension, of which ${MAY_BE_MISSING.join(
+    ', ',
+  )} is the only one that can be missing`,
 ).argParser(gather(parseExtension));
 
-export const freeDiskOption = new Option(
+const freeDiskOption = new Option(
   '--free-disk <size>',
   'the free space of the disk of the database, such as 500GB, which PostgreSQL does not tell',
 ).argParser(parseBytes);
+
+/** What the preflight is told, by itself or before a phase. */
+export const preflightOptions = [
+  backupCompletedOption,
+  allowMissingOption,
+  freeDiskOption,
+];
+
+export const preflightForceOption = forceOption(
+  'go on although another schema looks like the one of the catalog',
+);
 
 export const baseUrlOption = new Option(
   '--base-url <url>',
@@ -63,8 +77,12 @@ export function forceOption(consequence: string): Option {
 }
 
 function parseExtension(value: string): string {
-  if (!EXTENSIONS.includes(value)) {
-    throw new InvalidArgumentError(`Expected one of ${EXTENSIONS.join(', ')}.`);
+  if (!MAY_BE_MISSING.includes(value)) {
+    throw new InvalidArgumentError(
+      `Expected ${MAY_BE_MISSING.join(
+        ' or ',
+      )}: the migration needs all others.`,
+    );
   }
   return value;
 }

@@ -43,14 +43,20 @@ export class Output {
     }
   };
 
+  /** Prints what is for people to read. */
+  print(text: string): void {
+    if (this.options.dryRun) {
+      // Standard output is the script.
+      this.note(text);
+    } else if (!this.options.json) {
+      this.streams.stdout.write(`${text}\n`);
+    }
+  }
+
   succeed(summary: string): void {
+    this.print(summary);
     if (this.options.json) {
       this.printDocument();
-    } else if (this.options.dryRun) {
-      // Standard output is the script.
-      this.note(summary);
-    } else {
-      this.streams.stdout.write(`${summary}\n`);
     }
   }
 

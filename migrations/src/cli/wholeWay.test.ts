@@ -1,0 +1,62 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { EXIT_CODES } from '../errors';
+import { runCli, urlEnvironment } from './__testUtils__/runCli';
+
+const databases = createTestDatabases();
+
+it.each(databases.eachSupportedId())(
+  'the commands take a fresh database on %s to the end, back and forth',
+  async id => {
+    const database = await createCatalogDatabase(databases, id, {
+      seed: false,
+    });
+    const env = urlEnvironment(database.connection);
+    const run = async (...args: string[]) => {
+      const { exitCode, stdout, stderr } = await runCli([...args, '--json'], {
+        env,
+      });
+      if (exitCode === EXIT_CODES.unexpected) {
+        throw new Error(stderr);
+      }
+      return { exitCode, stderr, ...JSON.parse(stdout) };
+    };
+    const all = ['all', '--allow-missing', 'pg_cron'];
+
+    const dryRun = await run(...all, '--dry-run');
+    expect(dryRun).toMatchObject({ exitCode: 0, phase: 0, done: [] });
+    expect(dryRun.sql).toContain('create table entities');
+    await expect(
+      run(...all, '--tenant-name', 'Our company'),
+    ).resolves.toMatchObject({ exitCode: 0, phase: 5 });
+    await expect(run(...all)).resolves.toMatchObject({ phase: 5, done: [] });
+
+    const verified = await run('verify');
+    expect(verified).toMatchObject({ exitCode: 0, phase: 5 });
+    expect(verified.checks.length).toBeGreaterThan(0);
+
+    await expect(run('cleanup')).resolves.toMatchObject({
+      exitCode: EXIT_CODES.refused,
+      stderr: expect.stringContaining('--force'),
+    });
+    await expect(run('rollback')).resolves.toMatchObject({
+      exitCode: 0,
+      phase: 4,
+      undone: expect.arrayContaining(['5_70_swap']),
+    });
+    await expect(run('phase5')).resolves.toMatchObject({ phase: 5 });
+    await expect(run('phase6')).resolves.toMatchObject({
+      exitCode: EXIT_CODES.refused,
+      stderr: expect.stringContaining('--base-url'),
+    });
+    await expect(run('cleanup', '--force')).resolves.toMatchObject({
+      exitCode: 0,
+      dropped: true,
+    });
+    await expect(run('rollback')).resolves.toMatchObject({
+      exitCode: EXIT_CODES.refused,
+      phase: 5,
+    });
+    await database.close();
+  },
+);
