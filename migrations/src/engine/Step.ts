@@ -30,6 +30,8 @@ export interface StepContext {
   readonly state: MigrationState;
   readonly settings: MigrationSettings;
   readonly reporter: Reporter;
+  /** The process of the server that answered when the session was opened. */
+  readonly serverPid?: number;
 }
 
 /**

@@ -80,6 +80,15 @@ export class MigrationSession {
   }
 
   /**
+   * The process of the server as it was named in the greeting. A pooler that hands
+   * out connections of its own names something else there.
+   */
+  get serverPid(): number | undefined {
+    // Missing from the types of pg.
+    return (this.client as { processID?: number }).processID;
+  }
+
+  /**
    * Runs a statement, or several without values, and resolves to the rows of the
    * last one.
    *

@@ -1,0 +1,62 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { extensions } from './05_extensions';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('the extensions on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id, { entities: 2 });
+  });
+  afterEach(() => database.close());
+
+  const installed = async () => {
+    const { rows } = await database.client.query(
+      `select extname || ' in ' || extnamespace::regnamespace as found
+         from pg_extension where extname <> 'plpgsql' order by 1`,
+    );
+    return rows.map(({ found }) => found);
+  };
+  const up = () => database.migrate(migration => migration.runPhase(1));
+  const down = () =>
+    database.migrate(migration => migration.undoFrom(extensions));
+
+  it('are created where they are missing, and dropped by the undo', async () => {
+    await up();
+    await expect(installed()).resolves.toEqual([
+      'pg_trgm in tenancy',
+      'uuid-ossp in tenancy',
+    ]);
+    await down();
+    await expect(installed()).resolves.toEqual([]);
+  });
+
+  it('stay as they were where they were there before', async () => {
+    await database.client.query('create extension pg_trgm with schema public');
+    await up();
+    await expect(installed()).resolves.toEqual([
+      'pg_trgm in public',
+      'uuid-ossp in tenancy',
+    ]);
+    await down();
+    await expect(installed()).resolves.toEqual(['pg_trgm in public']);
+  });
+
+  it('stay where others have come to use them', async () => {
+    await up();
+    await database.client.query(
+      'create index names on entities using gin (entity_name gin_trgm_ops)',
+    );
+    await down();
+    await expect(installed()).resolves.toEqual(['pg_trgm in tenancy']);
+  });
+
+  it('are dropped also when the step was done twice', async () => {
+    await up();
+    await database.migrate(({ context }) => extensions.up(context));
+    await down();
+    await expect(installed()).resolves.toEqual([]);
+  });
+});
