@@ -1,0 +1,40 @@
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { OpenOptions } from '../../engine/TenancyMigration';
+import type { MigrationSettings } from '../../engine/Step';
+import { runPreflight } from '..';
+import type { Finding, PreflightOptions, PreflightReport } from '..';
+
+export interface PreflightRun {
+  options?: Partial<PreflightOptions>;
+  settings?: Partial<MigrationSettings>;
+  connection?: OpenOptions['connection'];
+  mode?: OpenOptions['mode'];
+}
+
+/** Runs the preflight as an operator would who has no pg_cron. */
+export async function preflight(
+  database: CatalogDatabase,
+  { options, ...rest }: PreflightRun = {},
+): Promise<PreflightReport> {
+  return database.migrate(
+    migration =>
+      runPreflight(migration.context, {
+        allowMissing: ['pg_cron'],
+        backupCompleted: true,
+        freeDiskBytes: 1024 ** 4,
+        ...options,
+      }),
+    { mode: 'read', ...rest },
+  );
+}
+
+/** The findings of one level, and of one check if it is named. */
+export function findings(
+  report: PreflightReport,
+  level: Finding['level'],
+  check?: string,
+): Finding[] {
+  return report.filter(
+    finding => finding.level === level && (!check || finding.check === check),
+  );
+}

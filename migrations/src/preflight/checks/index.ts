@@ -1,0 +1,53 @@
+import type { PreflightCheck } from '../PreflightCheck';
+import { backup } from './backup';
+import { columns } from './columns';
+import { connection } from './connection';
+import { constraints } from './constraints';
+import { entityKeys } from './entityKeys';
+import { entityRefs } from './entityRefs';
+import { extensions } from './extensions';
+import { foreignKeys } from './foreignKeys';
+import { freeDisk } from './freeDisk';
+import { grants } from './grants';
+import { invalidIndexes } from './invalidIndexes';
+import { lockTimeout } from './lockTimeout';
+import { orphans } from './orphans';
+import { pgCron } from './pgCron';
+import { privileges } from './privileges';
+import { replication } from './replication';
+import { requiredValues } from './requiredValues';
+import { rowSecurity } from './rowSecurity';
+import { serverVersion } from './serverVersion';
+import { tables } from './tables';
+import { transactions } from './transactions';
+import { triggers } from './triggers';
+import { views } from './views';
+import { writable } from './writable';
+
+/** The checks, in the order in which an operator reads of them. */
+export const checks: PreflightCheck[] = [
+  serverVersion,
+  connection,
+  writable,
+  lockTimeout,
+  extensions,
+  pgCron,
+  privileges,
+  freeDisk,
+  backup,
+  transactions,
+  tables,
+  columns,
+  entityKeys,
+  requiredValues,
+  entityRefs,
+  orphans,
+  invalidIndexes,
+  constraints,
+  foreignKeys,
+  triggers,
+  views,
+  rowSecurity,
+  replication,
+  grants,
+];

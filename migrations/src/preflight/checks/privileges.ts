@@ -1,0 +1,197 @@
+import {
+  leftToSuperuserStatements,
+  readRoleAccess,
+} from '../../schema/roleAccess';
+import { ADMIN_ROLE, APP_ROLE } from '../../schema/roles';
+import { escapeIdentifier, escapeLiteral } from '../../schema/sql';
+import { failure, ok, warning } from '../Finding';
+import type { Outcome } from '../Finding';
+import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
+import { enumerate, script } from '../text';
+
+/** From here on a right to change a setting can be granted. */
+const PARAMETER_GRANTS_SINCE = 150000;
+
+/** What the login may do, against what the phases do with it. */
+export const privileges: PreflightCheck = {
+  name: 'privileges',
+  scope: 'server',
+  async run(context) {
+    const { facts } = context;
+    const outcomes = [
+      ...ownership(await readMissingOwners(context), context),
+      ...(await judgeSchema(context)),
+      ...(await judgeRoles(context)),
+    ];
+    if (outcomes.length === 0) {
+      const why = facts.superuser ? ', a superuser,' : '';
+      outcomes.push(
+        ok(`The login ${facts.login}${why} may do what the phases need.`),
+      );
+    }
+    return [...outcomes, ...(await judgeTriggers(context))];
+  },
+};
+
+/** An owner of tables whose rights the login does not have. */
+interface MissingOwner {
+  name: string;
+  superuser: boolean;
+}
+
+async function readMissingOwners({
+  executor,
+  facts,
+}: PreflightContext): Promise<MissingOwner[]> {
+  return executor.read<MissingOwner>(
+    `select rolname as name, rolsuper as superuser from pg_roles
+      where rolname = any ($1) and not pg_has_role(current_user, oid, 'USAGE')
+      order by 1`,
+    [facts.tables.map(({ owner }) => owner)],
+  );
+}
+
+function ownership(
+  owners: MissingOwner[],
+  { facts }: PreflightContext,
+): Outcome[] {
+  const login = escapeIdentifier(facts.login);
+  return owners.map(({ name: owner, superuser }) => {
+    const owned = facts.tables.filter(table => table.owner === owner);
+    return failure(
+      `The login ${facts.login} does not have the rights of ${owner}, the owner of ` +
+        `${enumerate(owned.map(({ name }) => name))}.`,
+      superuser
+        ? {
+            // Membership would make a superuser of the login.
+            advice: `Connect as ${owner}, or let a superuser hand the tables over, if the application can do without owning them.`,
+            sql: script(
+              owned.map(({ sql }) => `alter table ${sql} owner to ${login}`),
+            ),
+          }
+        : {
+            advice:
+              'Connect as the owner, or let a superuser make the login a member of it.',
+            sql: script([`grant ${escapeIdentifier(owner)} to ${login}`]),
+          },
+    );
+  });
+}
+
+async function judgeSchema({
+  executor,
+  facts,
+  settings,
+}: PreflightContext): Promise<Outcome[]> {
+  const schema = escapeIdentifier(settings.schema);
+  const login = escapeIdentifier(facts.login);
+  const [{ usable }] = await executor.read<{ usable: boolean }>(
+    facts.schemaExists
+      ? `select has_schema_privilege(current_user, ${escapeLiteral(
+          settings.schema,
+        )}, 'usage') and has_schema_privilege(current_user, ${escapeLiteral(
+          settings.schema,
+        )}, 'create') as usable`
+      : `select has_database_privilege(current_user, current_database(), 'create') as usable`,
+  );
+  if (usable) {
+    return [];
+  }
+  return [
+    facts.schemaExists
+      ? failure(
+          `The login ${facts.login} may not create tables in the schema ${settings.schema}.`,
+          {
+            advice: 'Let the owner of the schema, or a superuser, run this.',
+            sql: script([
+              `grant usage, create on schema ${schema} to ${login}`,
+            ]),
+          },
+        )
+      : failure(
+          `The schema ${settings.schema} does not exist, and the login ${facts.login} may not create it.`,
+          {
+            advice: 'Let a superuser run this.',
+            sql: script([`create schema ${schema} authorization ${login}`]),
+          },
+        ),
+  ];
+}
+
+async function judgeRoles(context: PreflightContext): Promise<Outcome[]> {
+  const { facts } = context;
+  const access = await readRoleAccess(context);
+  if (access.login === APP_ROLE && access.bypassesRls) {
+    return [
+      failure(
+        `The login is ${APP_ROLE} and bypasses row-level security, which phase 3 takes from it.`,
+        { advice: 'Run the migration with another login.' },
+      ),
+    ];
+  }
+  const statements = await leftToSuperuserStatements(
+    context,
+    access,
+    facts.schemaExists,
+  );
+  return statements.length === 0
+    ? []
+    : [
+        failure(
+          `The login ${facts.login} may not set up the roles ${ADMIN_ROLE} and ${APP_ROLE}.`,
+          { advice: 'Let a superuser run this.', sql: script(statements) },
+        ),
+      ];
+}
+
+/** The backfill is an update of every row, which triggers need not notice. */
+async function judgeTriggers({
+  executor,
+  facts,
+}: PreflightContext): Promise<Outcome[]> {
+  const triggers = await executor.read<{ name: string; table: string }>(
+    `select tgname as name, tgrelid::regclass::text as table from pg_trigger
+      where tgrelid = any ($1) and not tgisinternal
+        and tgtype & 16 <> 0 -- on update
+        and tgenabled in ('O', 'A')
+        and (cardinality(tgattr) = 0 or exists (
+              select from pg_attribute
+               where attrelid = tgrelid and attname = 'tenant_id'
+                 and attnum = any (tgattr)))
+      order by 2, 1`,
+    [facts.tables.map(({ oid }) => oid)],
+  );
+  if (facts.begunPhase > 2 || triggers.length === 0 || facts.superuser) {
+    return [];
+  }
+  const grantable = facts.version >= PARAMETER_GRANTS_SINCE;
+  const [{ silences }] = await executor.read<{ silences: boolean }>(
+    `select ${
+      grantable
+        ? `has_parameter_privilege(session_user, 'session_replication_role', 'set')`
+        : 'false'
+    } as silences`,
+  );
+  if (silences) {
+    return [];
+  }
+  const list = enumerate(
+    triggers.map(({ name, table }) => `${name} (${table})`),
+  );
+  return [
+    warning(
+      `The login ${facts.login} may not set session_replication_role, so these ` +
+        `triggers on update may fire for every row of the backfill: ${list}.`,
+      grantable
+        ? {
+            advice: 'Let a superuser run this where they should not.',
+            sql: script([
+              `grant set on parameter session_replication_role to ${escapeIdentifier(
+                facts.login,
+              )}`,
+            ]),
+          }
+        : { advice: 'Migrate as a superuser where they should not.' },
+    ),
+  ];
+}

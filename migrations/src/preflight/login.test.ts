@@ -1,0 +1,129 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { changeRole, connectionOf } from '../__testUtils__/roles';
+import { runPhases } from '../__testUtils__/runPhases';
+import { findings, preflight } from './__testUtils__/preflight';
+
+const databases = createTestDatabases();
+
+// Roles belong to the server, so that each test has one of its own.
+let logins = 0;
+
+describe.each(databases.eachSupportedId())('a login on %s', id => {
+  let database: CatalogDatabase;
+  let login: string;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id, { entities: 20 });
+    logins += 1;
+    login = `preflight_login_${process.pid}_${logins}`;
+    await changeRole(database.client, `create role ${login} login`);
+  });
+  afterEach(async () => {
+    await changeRole(database.client, `reassign owned by ${login} to postgres`);
+    await changeRole(database.client, `drop owned by ${login}`);
+    await changeRole(database.client, `drop role ${login}`);
+    await database.close();
+  });
+
+  const own = async (...things: string[]) => {
+    for (const thing of things) {
+      await database.client.query(`alter ${thing} owner to ${login}`);
+    }
+  };
+  const run = async () =>
+    preflight(database, { connection: await connectionOf(database, login) });
+
+  it('without any rights learns what it lacks, and runs into no error', async () => {
+    const report = await run();
+    expect(findings(report, 'failure').map(({ check }) => check)).toEqual([
+      'extensions',
+      'extensions',
+      'privileges',
+      'privileges',
+      'privileges',
+      'views',
+    ]);
+    expect(JSON.stringify(report)).not.toMatch(
+      /permission denied|could not be/,
+    );
+    expect(findings(report, 'warning').map(({ check }) => check)).toEqual([
+      'pg_cron',
+      'privileges',
+      'long transactions',
+      'required values',
+      'entity references',
+      'orphans',
+    ]);
+  });
+
+  it('passes when a superuser has run what it was told, and can migrate', async () => {
+    const failed = findings(await run(), 'failure');
+    expect(failed).not.toEqual([]);
+    for (const { sql } of failed) {
+      for (const statement of sql!.split(';').filter(text => text.trim())) {
+        await changeRole(database.client, statement);
+      }
+    }
+    expect(findings(await run(), 'failure')).toEqual([]);
+    const { rows } = await database.client.query(
+      `select from pg_roles where rolsuper and pg_has_role($1, oid, 'MEMBER')`,
+      [login],
+    );
+    expect(rows).toEqual([]);
+    await runPhases(database, 5, {
+      connection: await connectionOf(database, login),
+    });
+  });
+
+  it('that owns the tables passes after phase 4, when they are not its own', async () => {
+    await database.client.query(
+      `grant create on database "${database.connection.database}" to ${login};
+       grant catalog_report to ${login}`,
+    );
+    await own(
+      'schema tenancy',
+      'table entities',
+      'table relations',
+      'table refresh_state',
+    );
+    for (const { sql } of findings(await run(), 'failure', 'privileges')) {
+      for (const statement of sql!.split(';').filter(text => text.trim())) {
+        await changeRole(database.client, statement);
+      }
+    }
+    await runPhases(database, 4, {
+      connection: await connectionOf(database, login),
+    });
+    const report = await run();
+    expect(findings(report, 'failure')).toEqual([]);
+    expect(findings(report, 'ok', 'orphans')).toHaveLength(1);
+  });
+
+  it('is warned of triggers that the backfill would fire', async () => {
+    await database.client.query(
+      `create trigger touched after update on relations
+         for each row execute function note_relation()`,
+    );
+    await own('table entities', 'table relations', 'table refresh_state');
+    const warning = async () =>
+      findings(await run(), 'warning', 'privileges').at(0);
+    const found = await warning();
+    expect(found?.message).toMatch(/triggers on update may fire .*touched/);
+    // The right can be granted from PostgreSQL 15 on, which it says how to.
+    await changeRole(
+      database.client,
+      found?.sql ?? `alter role ${login} superuser`,
+    );
+    await expect(warning()).resolves.toBeUndefined();
+    await changeRole(database.client, `alter role ${login} nosuperuser`);
+  });
+
+  it('is refused where a view belongs to somebody else', async () => {
+    const [found] = findings(await run(), 'failure', 'views');
+    expect(found).toMatchObject({
+      message: expect.stringMatching(/rights of catalog_report, the owner/),
+      sql: `grant catalog_report to ${login};`,
+    });
+  });
+});

@@ -1,0 +1,144 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { createCatalogTables } from '../__testUtils__/seed';
+import { runPhases } from '../__testUtils__/runPhases';
+import { assertPreflight, runPreflight } from '.';
+import { findings, preflight } from './__testUtils__/preflight';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('the preflight on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id, { entities: 20 });
+  });
+  afterEach(() => database.close());
+
+  it('passes a seeded catalog, and says what becomes of what hangs on it', async () => {
+    const report = await preflight(database);
+    expect(findings(report, 'failure')).toEqual([]);
+    expect(findings(report, 'warning')).toEqual([
+      expect.objectContaining({ check: 'pg_cron' }),
+    ]);
+    const told = findings(report, 'ok').map(({ message }) => message);
+    for (const expected of [
+      /Triggers .*refresh_state_touch \(refresh_state\), relations_history/,
+      /Views .*tenancy\.owned/,
+      /Unique indexes .*refresh_state_location_idx/,
+      /Grants .*SELECT on refresh_state\.location_key to catalog_report/,
+      /uuid-ossp is not installed yet: phase 1 creates it/,
+    ]) {
+      expect(told).toContainEqual(expect.stringMatching(expected));
+    }
+    expect(() => assertPreflight(report)).not.toThrow();
+  });
+
+  it('finds the same in the read-only transaction of a dry run', async () => {
+    const levels = async (mode: 'read' | 'dryRun') =>
+      (await preflight(database, { mode })).map(({ check, level }) => [
+        check,
+        level,
+      ]);
+    await expect(levels('dryRun')).resolves.toEqual(await levels('read'));
+  });
+
+  it.each(['read', 'dryRun'] as const)(
+    'goes on after a check that fails (%s)',
+    async mode => {
+      const report = await database.migrate(
+        ({ context }) => {
+          const { executor } = context;
+          const failing = Object.create(executor);
+          failing.read = (sql: string, values?: unknown[]) =>
+            executor.read(
+              sql.includes('orphaned') ? 'select 1 / 0' : sql,
+              sql.includes('orphaned') ? [] : values,
+            );
+          return runPreflight(
+            { ...context, executor: failing },
+            { allowMissing: ['pg_cron'], backupCompleted: true },
+          );
+        },
+        { mode },
+      );
+      expect(findings(report, 'failure')).toEqual([
+        expect.objectContaining({
+          check: 'orphans',
+          message: 'This could not be looked at: division by zero',
+        }),
+      ]);
+      expect(report.at(-1)).toMatchObject({ check: 'grants', level: 'ok' });
+    },
+  );
+
+  it('lists every failure at once', async () => {
+    await database.client.query(
+      `create rule silent as on delete to relations do instead nothing;
+       create materialized view kinds as select entity_kind from entities`,
+    );
+    const report = await preflight(database, {
+      options: { backupCompleted: false },
+    });
+    expect(findings(report, 'failure')).toHaveLength(3);
+    const refuse = () => assertPreflight(report);
+    expect(refuse).toThrow(/has found 3 things/);
+    expect(refuse).toThrow(/- backup: .*\n {2}.*--backup-completed/);
+    expect(refuse).toThrow(/drop rule silent on tenancy\.relations;/);
+    expect(refuse).toThrow(/drop materialized view tenancy\.kinds;/);
+  });
+
+  it.each([2, 4, 5] as const)('passes after phase %s', async phase => {
+    await runPhases(database, phase);
+    const report = await preflight(database);
+    expect(findings(report, 'failure')).toEqual([]);
+  });
+
+  it('says what it does not look at once the tables are swapped', async () => {
+    await runPhases(database, 5);
+    const [columns] = findings(await preflight(database), 'ok', 'columns');
+    expect(columns.message).toMatch(/^Not looked at: phase 5/);
+  });
+});
+
+describe.each(databases.eachSupportedId())('without tables on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id, { seed: false });
+  });
+  afterEach(() => database.close());
+
+  it('the preflight passes, and asks for no backup', async () => {
+    const report = await preflight(database, {
+      options: { backupCompleted: false },
+    });
+    expect(findings(report, 'failure')).toEqual([]);
+    expect(findings(report, 'ok', 'tables')[0].message).toMatch(
+      /a fresh database/,
+    );
+  });
+
+  it('a catalog in public is pointed to', async () => {
+    await database.client.query('set search_path = public');
+    await createCatalogTables(database.client, 'public');
+    const tables = async (force: boolean) =>
+      (await preflight(database, { settings: { force } })).find(
+        ({ check }) => check === 'tables',
+      );
+    await expect(tables(false)).resolves.toMatchObject({
+      level: 'failure',
+      advice: expect.stringContaining('--schema public'),
+    });
+    await expect(tables(true)).resolves.toMatchObject({ level: 'warning' });
+    const named = await preflight(database, { settings: { schema: 'public' } });
+    expect(findings(named, 'failure')).toEqual([]);
+  });
+
+  it('empty tables need no backup', async () => {
+    await createCatalogTables(database.client);
+    const report = await preflight(database, {
+      options: { backupCompleted: false },
+    });
+    expect(findings(report, 'failure')).toEqual([]);
+  });
+});

@@ -1,0 +1,89 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { repairStatements } from '.';
+import { findings, preflight } from './__testUtils__/preflight';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('rows on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id, { entities: 20 });
+  });
+  afterEach(() => database.close());
+
+  it('without their entity are refused, counted, and deleted as it says', async () => {
+    await database.client.query(
+      `set session_replication_role = replica;
+       delete from entities where entity_name <= 'service-12';
+       reset session_replication_role`,
+    );
+    const found = findings(await preflight(database), 'failure');
+    expect(found).toEqual([
+      expect.objectContaining({
+        check: 'orphans',
+        message: expect.stringMatching(/^8 rows of relations .*; originating/),
+        details: Array(4).fill(expect.stringMatching(/^[0-9a-f-]{36}$/)),
+      }),
+      expect.objectContaining({
+        message: expect.stringMatching(/^4 rows of refresh_state /),
+      }),
+    ]);
+    for (const { sql } of found) {
+      await database.client.query(sql!);
+    }
+    expect(findings(await preflight(database), 'failure')).toEqual([]);
+    const { rows } = await database.client.query(
+      'select count(*)::int as left from refresh_state',
+    );
+    expect(rows).toEqual([{ left: 16 }]);
+  });
+
+  it('show no more than ten examples', async () => {
+    await database.client.query(
+      `update entities set entity_kind = 'Component'`,
+    );
+    const [{ message, details }] = findings(
+      await preflight(database),
+      'failure',
+      'entity references',
+    );
+    expect(message).toMatch(/^In 20 rows/);
+    expect(details).toHaveLength(10);
+    expect(details).toContain(
+      'component:default/service-1 (of Component:default/service-1)',
+    );
+  });
+
+  it('that break the rule of references are mended where that can be', async () => {
+    await database.client.query(
+      `update entities set entity_kind = 'Component', entity_namespace = ''
+        where entity_name = 'service-1';
+       update entities set entity_ref = 'user:a/b/c:d' where entity_name = 'service-2';
+       update entities set entity_ref = 'no reference' where entity_name = 'service-3'`,
+    );
+    const [broken] = findings(await preflight(database), 'failure');
+    expect(broken).toMatchObject({
+      check: 'entity references',
+      message: expect.stringMatching(/^In 3 rows/),
+      advice: expect.stringMatching(/in 2 rows.*the other 1:/),
+    });
+    const [update, list] = repairStatements('tenancy');
+    expect(broken.sql).toBe(`${update};\n${list};`);
+    await database.client.query(update);
+    const { rows } = await database.client.query(list);
+    expect(rows).toEqual([
+      expect.objectContaining({ entity_ref: 'no reference' }),
+    ]);
+    const mended = await database.client.query(
+      `select entity_kind as kind, entity_namespace as namespace, entity_name as name
+         from entities where entity_ref like 'user:%'`,
+    );
+    expect(mended.rows).toEqual([
+      { kind: 'user', namespace: 'a', name: 'b/c:d' },
+    ]);
+    const [left] = findings(await preflight(database), 'failure');
+    expect(left.message).toMatch(/^In 1 row of entities/);
+  });
+});

@@ -1,0 +1,130 @@
+import { ConnectionLostError, RefusedError } from '../errors';
+import type { StepContext } from '../engine/Step';
+import { checks } from './checks';
+import { readFacts } from './facts';
+import { ok, warning } from './Finding';
+import type { Finding, Outcome } from './Finding';
+import type {
+  PreflightCheck,
+  PreflightContext,
+  PreflightOptions,
+} from './PreflightCheck';
+
+/**
+ * What the checks have found, in their order.
+ *
+ * @public
+ */
+export type PreflightReport = Finding[];
+
+/**
+ * Looks at everything that a migration depends on. It only reads, and goes on
+ * after a failure, so that an operator learns of all of them at once.
+ */
+export async function runPreflight(
+  context: StepContext,
+  options: PreflightOptions,
+): Promise<PreflightReport> {
+  const facts = await readFacts(context);
+  const report: PreflightReport = [];
+  for (const check of checks) {
+    const outcomes = await runCheck(check, { ...context, options, facts });
+    report.push(...outcomes.map(each => ({ check: check.name, ...each })));
+  }
+  return report;
+}
+
+/**
+ * Refuses to go on if anything has to be put right first.
+ *
+ * @throws {@link RefusedError} with every failure of the report
+ */
+export function assertPreflight(report: PreflightReport): void {
+  const failures = report.filter(({ level }) => level === 'failure');
+  if (failures.length === 0) {
+    return;
+  }
+  const things =
+    failures.length === 1 ? 'one thing' : `${failures.length} things`;
+  throw new RefusedError(
+    `The preflight has found ${things} to put right first:\n${failures
+      .map(describe)
+      .join('\n')}`,
+  );
+}
+
+function describe({ check, message, advice, sql }: Finding): string {
+  const indented = sql?.replace(/^/gm, '    ');
+  return [
+    `- ${check}: ${message}`,
+    ...(advice ? [`  ${advice}`] : []),
+    ...(indented ? [indented] : []),
+  ].join('\n');
+}
+
+async function runCheck(
+  check: PreflightCheck,
+  context: PreflightContext,
+): Promise<Outcome[]> {
+  const { facts } = context;
+  if (check.scope !== 'server') {
+    if (facts.swapped) {
+      return [
+        ok(
+          'Not looked at: phase 5 has put the partitioned tables in place, ' +
+            'and this is about the tables before them.',
+        ),
+      ];
+    }
+    // The check of the tables says what the others are.
+    if (facts.tables.every(({ kind }) => kind !== 'r')) {
+      return [];
+    }
+    if (facts.tables.some(({ kind }) => kind !== 'r')) {
+      return [warning('Not looked at: not all of the three are tables.')];
+    }
+  }
+  const unreadable = facts.tables.filter(({ readable }) => !readable);
+  if (check.scope === 'rows' && unreadable.length > 0) {
+    return [
+      warning(
+        `Not looked at: the login ${facts.login} may not read all rows of ` +
+          `${unreadable.map(({ name }) => name).join(', ')}.`,
+        { advice: 'Run the preflight as the owner of the tables.' },
+      ),
+    ];
+  }
+  return attempt(check, context);
+}
+
+/** Runs a check; what it may not read, or cannot, becomes a finding. */
+async function attempt(
+  check: PreflightCheck,
+  context: PreflightContext,
+): Promise<Outcome[]> {
+  const { executor } = context;
+  // A dry run reads in one transaction, which an error would end for all the
+  // checks after this one.
+  const guard = (statement: string) =>
+    executor.dryRun ? executor.read(`${statement} preflight_check`) : undefined;
+  await guard('savepoint');
+  try {
+    const outcomes = await check.run(context);
+    await guard('release savepoint');
+    return outcomes;
+  } catch (error) {
+    if (error instanceof ConnectionLostError) {
+      throw error;
+    }
+    await guard('rollback to savepoint');
+    const reason = error instanceof Error ? error.message : String(error);
+    return [
+      {
+        level: 'failure',
+        message: `This could not be looked at: ${reason}`,
+        advice:
+          'Run the preflight as the owner of the tables, or as a superuser.',
+      },
+    ];
+  }
+}
