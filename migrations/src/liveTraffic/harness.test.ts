@@ -102,7 +102,7 @@ describe.each(availableVersions())('live traffic on PostgreSQL %s', version => {
     [
       'an empty text instead of null',
       `update entities set stitch_ticket = '' where entity_id = ${ONE}`,
-      [/^entities .*: stitch_ticket is  instead of null$/],
+      [/^entities .*: stitch_ticket is {2}instead of null$/],
     ],
     [
       'a column of another type',
@@ -136,22 +136,22 @@ describe.each(availableVersions())(
       [
         'rows that vanish',
         `delete from entities where entity_kind = 'component'`,
-        { message: expect.stringMatching(/0 rows instead of 1$/) },
+        /0 rows instead of 1$/,
       ],
       [
         'rights that are taken away',
         'revoke insert on entities from catalog_application',
-        { code: '42501' },
+        /: 42501 /,
       ],
       [
         'a unique key that lapses',
         'alter table entities drop constraint entities_entity_ref_key',
-        { code: '42P10' },
+        /: 42P10 /,
       ],
       [
         'an update of shared rows that is lost',
         `update entities set stitch_ticket = '-100' where entity_kind = 'shared'`,
-        undefined,
+        /an update was lost$/,
       ],
     ])('notices %s', async (_, change, failure) => {
       const traffic = await startTraffic(server);
@@ -159,10 +159,8 @@ describe.each(availableVersions())(
       await server.query(client => client.query(change));
       await traffic.committed(20);
       const { contradictions } = await traffic.stop();
-      expect(failure ? traffic.failures : contradictions).toContainEqual(
-        failure
-          ? expect.objectContaining(failure)
-          : expect.stringMatching(/an update was lost$/),
+      expect([...traffic.failureSummary(), ...contradictions]).toContainEqual(
+        expect.stringMatching(failure),
       );
     });
   },

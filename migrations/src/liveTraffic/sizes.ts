@@ -16,28 +16,36 @@ export interface TrafficSizes {
   seed: number;
 }
 
+/** A whole number of an environment variable, such as LIVE_TRAFFIC_KILLS. */
+export function numberFromEnvironment(
+  name: string,
+  otherwise: number,
+  env = process.env,
+): number {
+  const text = env[`LIVE_TRAFFIC_${name}`];
+  const value = text === undefined ? otherwise : Number(text);
+  if (!Number.isInteger(value) || value < 0) {
+    throw new Error(
+      `LIVE_TRAFFIC_${name} must be a whole number, but is "${text}"`,
+    );
+  }
+  return value;
+}
+
 /**
  * The sizes of a run, each by an environment variable. Without any, a run is
  * short enough for every test run.
  */
 export function sizesFromEnvironment(env = process.env): TrafficSizes {
-  const size = (name: string, otherwise: number): number => {
-    const text = env[`LIVE_TRAFFIC_${name}`];
-    const value = text === undefined ? otherwise : Number(text);
-    if (!Number.isInteger(value) || value < 0) {
-      throw new Error(
-        `LIVE_TRAFFIC_${name} must be a whole number, but is "${text}"`,
-      );
-    }
-    return value;
-  };
+  const size = (name: string, otherwise: number) =>
+    numberFromEnvironment(name, otherwise, env);
   return {
     writers: size('WRITERS', 4),
     seeded: size('SEEDED', 400),
     entitiesPerWriter: size('ENTITIES', 100),
     bigTransaction: size('BIG_TRANSACTION', 500),
-    longestHoldMs: size('LONGEST_HOLD_MS', 1500),
-    transactionsBetween: size('TRANSACTIONS', 30),
+    longestHoldMs: size('LONGEST_HOLD_MS', 1200),
+    transactionsBetween: size('TRANSACTIONS', 15),
     pauseMs: size('PAUSE_MS', 4),
     seed: size('SEED', Date.now() % 1_000_000),
   };

@@ -93,3 +93,39 @@ describe.each(availableVersions())(
     );
   },
 );
+
+describe.each(availableVersions())(
+  'a snapshot from before the default tenant on PostgreSQL %s',
+  version => {
+    it('can still insert rows of it, because the foreign keys wait', async () => {
+      const server = await CatalogServer.start(version, 50);
+      const stale = new Client(server.oldApplication().login);
+      try {
+        const operator = new Operator(() => server.url);
+        const first = ['--backup-completed', '--allow-missing', 'pg_cron'];
+        await operator.run(['phase1', ...first]);
+        await stale.connect();
+        await stale.query('begin isolation level repeatable read');
+        await stale.query('select count(*) from pg_class');
+
+        const command = operator.begin(['phase2']);
+        const ended = command.finished.then(({ log }) => {
+          throw new Error(`The command ended before its time:\n${log}`);
+        });
+        ended.catch(() => undefined);
+        while (!command.log.includes('do not see the default tenant')) {
+          await Promise.race([sleep(20), ended]);
+        }
+        await stale.query(
+          `insert into entities (entity_ref, entity_kind, entity_name, final_entity, hash)
+           values ('component:default/late', 'component', 'late', '{}', '')`,
+        );
+        await stale.query('commit');
+        await expect(command.finished).resolves.toMatchObject({ exitCode: 0 });
+      } finally {
+        await stale.end();
+        await server.stop();
+      }
+    });
+  },
+);

@@ -14,6 +14,34 @@ export interface Finished {
   log: string;
 }
 
+/** A command at work. */
+export class Command {
+  readonly finished: Promise<Finished>;
+  /** What it has printed so far. */
+  log = '';
+
+  constructor(private readonly child: ChildProcess) {
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on('data', data => {
+        this.log += data;
+      });
+    }
+    this.finished = once(child, 'close').then(([exitCode]) => ({
+      exitCode,
+      log: this.log,
+    }));
+  }
+
+  /**
+   * As `kill -9` does: it has no chance to put anything in order.
+   *
+   * @returns whether it was still at work
+   */
+  kill(): boolean {
+    return this.child.exitCode === null && this.child.kill('SIGKILL');
+  }
+}
+
 /** An operator who runs the commands of the migration, as processes. */
 export class Operator {
   constructor(private readonly url: () => string) {}
@@ -34,28 +62,5 @@ export class Operator {
     if (exitCode !== 0) {
       throw new Error(`${args.join(' ')} ended with ${exitCode}:\n${log}`);
     }
-  }
-}
-
-/** A command at work. */
-export class Command {
-  readonly finished: Promise<Finished>;
-  private log = '';
-
-  constructor(private readonly child: ChildProcess) {
-    for (const stream of [child.stdout!, child.stderr!]) {
-      stream.on('data', data => {
-        this.log += data;
-      });
-    }
-    this.finished = once(child, 'close').then(([exitCode]) => ({
-      exitCode,
-      log: this.log,
-    }));
-  }
-
-  /** As `kill -9` does: it has no chance to put anything in order. */
-  kill(): void {
-    this.child.kill('SIGKILL');
   }
 }

@@ -1,0 +1,98 @@
+import type { PostgresVersion } from '@internal/postgres';
+import { DEFAULT_TENANT_ID } from '../../schema/tables';
+import { compare } from '../compare';
+import { readEntities } from '../rowTexts';
+import type { TrafficSizes } from '../sizes';
+import { Traffic } from '../Traffic';
+import { CatalogServer } from './CatalogServer';
+import { Operator } from './Operator';
+import type { Command, Finished } from './Operator';
+
+/** The commands from before the first phase to the swap. */
+export const UP = [
+  ['phase1', '--backup-completed', '--allow-missing', 'pg_cron'],
+  ['phase2'],
+  ['phase3'],
+  ['phase4'],
+  ['phase5'],
+];
+
+/** Back to before the swap, and over it again. */
+export const BACK_AND_FORTH = [['rollback'], ['phase5']];
+
+/** Does something to a command at work, or to the server below it. */
+export type Disturbance = (command: Command) => Promise<void>;
+
+/** A migration under live traffic. */
+export class Journey {
+  static async start(
+    version: PostgresVersion,
+    sizes: TrafficSizes,
+  ): Promise<Journey> {
+    const server = await CatalogServer.start(version, sizes.seeded);
+    const seeded = await server.query(readEntities);
+    const traffic = new Traffic(seeded, server.oldApplication(), sizes);
+    traffic.start();
+    await traffic.committed();
+    return new Journey(server, traffic);
+  }
+
+  private readonly operator: Operator;
+
+  private constructor(
+    readonly server: CatalogServer,
+    readonly traffic: Traffic,
+  ) {
+    this.operator = new Operator(() => server.url);
+  }
+
+  /**
+   * Runs a command until it is done, each time with the next disturbance, as long
+   * as there is one; then lets the writers go on for a while. After phase 3 they
+   * change over to the new application, one after the other.
+   */
+  async run(
+    args: string[],
+    next: () => Disturbance | undefined = () => undefined,
+  ): Promise<void> {
+    const [name] = args;
+    this.traffic.waits.during = name;
+    await this.resume(args, next);
+    this.traffic.waits.during = `after ${name}`;
+    await this.traffic.committed();
+    if (name === 'phase3') {
+      await this.traffic.deploy(await this.server.newApplication());
+    }
+  }
+
+  /** Ends the traffic, and lists all that went wrong: nothing, if all is well. */
+  async end(): Promise<string[]> {
+    const record = await this.traffic.stop();
+    const differences = await this.server.query(client =>
+      compare(client, record, { tenantId: DEFAULT_TENANT_ID }),
+    );
+    return [...this.traffic.failureSummary(), ...differences];
+  }
+
+  private async resume(
+    args: string[],
+    next: () => Disturbance | undefined,
+  ): Promise<void> {
+    for (;;) {
+      const command = this.operator.begin(args);
+      const disturbance = next();
+      await disturbance?.(command);
+      const finished = await command.finished;
+      if (finished.exitCode === 0) {
+        return;
+      }
+      if (!disturbance) {
+        throw new Error(describe(args, finished));
+      }
+    }
+  }
+}
+
+function describe(args: string[], { exitCode, log }: Finished): string {
+  return `"${args.join(' ')}" ended with ${exitCode}:\n${log}`;
+}

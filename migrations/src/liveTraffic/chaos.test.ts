@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { availableVersions } from '@internal/postgres';
+import type { PostgresVersion } from '@internal/postgres';
+import { APPLICATION_PREFIX } from '../session/operatorLock';
+import { BACK_AND_FORTH, Journey, UP } from './__testUtils__/Journey';
+import type { Disturbance } from './__testUtils__/Journey';
+import type { Command } from './__testUtils__/Operator';
+import type { CatalogServer } from './__testUtils__/CatalogServer';
+import { Random } from './Random';
+import { numberFromEnvironment, sizesFromEnvironment } from './sizes';
+
+// The command is killed at random moments and run again, and the server goes down,
+// while writers write. As often as the migration has been proven against:
+//
+//   LIVE_TRAFFIC_KILLS=50 LIVE_TRAFFIC_RESTARTS=3 LIVE_TRAFFIC_SEEDED=5000 \
+//     CI=1 npx backstage-cli repo test migrations/src/liveTraffic/chaos
+//
+// A run that failed is repeated with LIVE_TRAFFIC_SEED as it was printed.
+
+jest.setTimeout(3_600_000);
+
+const sizes = sizesFromEnvironment();
+const kills = numberFromEnvironment('KILLS', 6);
+const restarts = numberFromEnvironment('RESTARTS', 2);
+
+// Killed at up to so many milliseconds after it has begun to work.
+const LONGEST_RUN_MS = 2000;
+const POLL_MS = 10;
+
+/** Resolves once the command is connected, or has ended. */
+async function atWork(
+  server: CatalogServer,
+  finished: Promise<unknown>,
+): Promise<void> {
+  let ended = false;
+  finished.then(() => {
+    ended = true;
+  });
+  while (!ended) {
+    const { rows } = await server.query(client =>
+      client.query(
+        `select from pg_stat_activity where application_name like $1`,
+        [`${APPLICATION_PREFIX}%`],
+      ),
+    );
+    if (rows.length > 0) {
+      return;
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+interface Moment {
+  journey: Journey;
+  command: Command;
+  random: Random;
+}
+
+/**
+ * Goes through all phases, and back and forth until there were enough
+ * disturbances, and lists what went wrong.
+ */
+async function problemsAfter(
+  version: PostgresVersion,
+  enough: number,
+  disturb: (moment: Moment) => Promise<boolean>,
+): Promise<string[]> {
+  const random = new Random(sizes.seed);
+  const journey = await Journey.start(version, sizes);
+  let done = 0;
+  const upTo = (count: number) => {
+    const end = Math.min(enough, done + count);
+    return (): Disturbance | undefined =>
+      done < end
+        ? async command => {
+            done += (await disturb({ journey, command, random })) ? 1 : 0;
+          }
+        : undefined;
+  };
+  try {
+    for (const args of UP) {
+      await journey.run(args, upTo(1 + random.below(5)));
+    }
+    do {
+      for (const args of BACK_AND_FORTH) {
+        await journey.run(args, upTo(1 + random.below(5)));
+      }
+    } while (done < enough);
+    const problems = await journey.end();
+    // eslint-disable-next-line no-console
+    console.info(`${done} disturbances\n${journey.traffic.summary()}`);
+    return problems;
+  } finally {
+    await journey.server.stop();
+  }
+}
+
+describe.each(availableVersions())(
+  'live traffic in chaos on PostgreSQL %s',
+  version => {
+    it(`survives ${kills} kills of the command`, async () => {
+      const problems = await problemsAfter(version, kills, async options => {
+        const { journey, command, random } = options;
+        await atWork(journey.server, command.finished);
+        const moment = sleep(random.below(LONGEST_RUN_MS));
+        await Promise.race([moment, command.finished]);
+        return command.kill();
+      });
+      expect(problems).toEqual([]);
+    });
+
+    it(`survives ${restarts} restarts of the server`, async () => {
+      let crash = false;
+      const problems = await problemsAfter(version, restarts, async options => {
+        const { journey, command, random } = options;
+        const { server, traffic } = journey;
+        await atWork(server, command.finished);
+        await sleep(random.below(LONGEST_RUN_MS));
+        crash = !crash;
+        await traffic.outages.during(() =>
+          crash ? server.crash() : server.restart(),
+        );
+        return true;
+      });
+      expect(problems).toEqual([]);
+    });
+  },
+);
