@@ -1,7 +1,6 @@
 import type { StepContext } from '../engine/Step';
 import type { MigrationSession } from '../session/MigrationSession';
-import { CHANGE_LOG } from './changeLog';
-import { REPLAY } from './replay';
+import { MIGRATION_LOG } from './changeLog';
 
 // One snapshot for the log and the rows (see createReplay).
 export const SNAPSHOT = 'begin isolation level repeatable read';
@@ -11,13 +10,21 @@ const SHORT_LOG = 50;
 const ROUNDS = 30;
 
 /** The statements of a dry run that replay the change log. */
-export const CATCH_UP_SCRIPT = [SNAPSHOT, `select ${REPLAY}()`, 'commit'];
+export const CATCH_UP_SCRIPT = catchUpScript();
+
+/** The same for any log. */
+export function catchUpScript(log = MIGRATION_LOG): string[] {
+  return [SNAPSHOT, `select ${log.replay}()`, 'commit'];
+}
 
 /** Replays the change log once, and returns how many entries it had. */
-export async function replayOnce(session: MigrationSession): Promise<number> {
+export async function replayOnce(
+  session: MigrationSession,
+  log = MIGRATION_LOG,
+): Promise<number> {
   return session.transaction(SNAPSHOT, async () => {
     const [{ entries }] = await session.query<{ entries: number }>(
-      `select ${REPLAY}()::int as entries`,
+      `select ${log.replay}()::int as entries`,
     );
     return entries;
   });
@@ -31,19 +38,20 @@ export async function replayOnce(session: MigrationSession): Promise<number> {
 export async function catchUp(
   { reporter }: StepContext,
   session: MigrationSession,
+  log = MIGRATION_LOG,
 ): Promise<void> {
   const [{ waiting }] = await session.query<{ waiting: number }>(
-    `select count(*)::int as waiting from ${CHANGE_LOG}`,
+    `select count(*)::int as waiting from ${log.table}`,
   );
   const progress = reporter.progress('Replay changes', waiting);
   for (let round = 0; round < ROUNDS; round += 1) {
-    const entries = await replayOnce(session);
+    const entries = await replayOnce(session, log);
     progress.advance(entries);
     if (entries <= SHORT_LOG) {
       break;
     }
     // What is left of them would be read again by every replay.
-    await session.query(`vacuum ${CHANGE_LOG}`);
+    await session.query(`vacuum ${log.table}`);
   }
   progress.finish();
 }

@@ -2,14 +2,33 @@ import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 
-export const CHANGE_LOG = 'tenancy_change_log';
+/** A log of one tenant's changes, and what belongs to it. */
+export interface ChangeLog {
+  table: string;
+  /** The names of its triggers begin with it. */
+  trigger: string;
+  /** The names of the functions that its triggers call begin with it. */
+  functions: string;
+  /** The function that replays it. */
+  replay: string;
+}
+
+/** The log of the default tenant, for the swap of phase 5 and its way back. */
+export const MIGRATION_LOG: ChangeLog = {
+  table: 'tenancy_change_log',
+  trigger: 'tenancy_change_log',
+  functions: 'tenancy_log',
+  replay: 'tenancy_replay_changes',
+};
+
+export const CHANGE_LOG = MIGRATION_LOG.table;
 
 /** The triggers of ours: their names begin with it. */
-export const LOG_TRIGGER = 'tenancy_change_log';
+export const LOG_TRIGGER = MIGRATION_LOG.trigger;
 
 /** The name of the function that logs a table's changes. */
-export function logFunction(table: TenantTable): string {
-  return `tenancy_log_${table}`;
+export function logFunction(table: TenantTable, log = MIGRATION_LOG): string {
+  return `${log.functions}_${table}`;
 }
 
 /**
@@ -20,36 +39,42 @@ export function logFunction(table: TenantTable): string {
  * REPEATABLE READ transaction deletes, where its snapshot does not show the copy.
  * Nothing in the log is unique, so that no writer ever waits for another one.
  */
-export function createChangeLog(schema: string, tenantId: string): string[] {
-  const log = `${escapeIdentifier(schema)}.${CHANGE_LOG}`;
+export function createChangeLog(
+  schema: string,
+  tenantId: string,
+  log = MIGRATION_LOG,
+): string[] {
   return [
-    `create table if not exists ${CHANGE_LOG} (
+    `create table if not exists ${log.table} (
   id bigint generated always as identity primary key,
   table_name text not null,
   key uuid
 )`,
-    `comment on table ${CHANGE_LOG} is 'Entities whose rows have changed since they were copied; a key that is null stands for all'`,
+    `comment on table ${log.table} is 'Entities whose rows have changed since they were copied; a key that is null stands for all'`,
     ...TENANT_TABLES.map(table =>
       createLogFunction({ schema, table, log, tenantId }),
     ),
   ];
 }
 
-// SECURITY DEFINER: the application needs no right to the log. Only the default
-// tenant's changes count, because only its rows have another side.
+// SECURITY DEFINER: the application needs no right to the log. Only one tenant's
+// changes count, because only its rows have another side.
 function createLogFunction(options: {
   schema: string;
   table: TenantTable;
-  log: string;
+  log: ChangeLog;
   tenantId: string;
 }): string {
   const { schema, table, log } = options;
   const key = ENTITY_KEY[table];
   const tenant = `${escapeLiteral(options.tenantId)}::uuid`;
   const insert = (row: string) =>
-    `insert into ${log} (table_name, key) values ('${table}', ${row});`;
+    `insert into ${escapeIdentifier(schema)}.${
+      log.table
+    } (table_name, key) values ('${table}', ${row});`;
   return `create or replace function ${logFunction(
     table,
+    log,
   )}() returns trigger language plpgsql
   security definer set search_path = pg_catalog, ${escapeIdentifier(
     schema,
@@ -80,31 +105,35 @@ end $$`;
  * @param table - whose changes they are
  * @param name - how the table is called at this moment
  */
-export function createLogTriggers(table: TenantTable, name: string): string[] {
-  const call = `execute function ${logFunction(table)}()`;
+export function createLogTriggers(
+  table: TenantTable,
+  name: string,
+  log = MIGRATION_LOG,
+): string[] {
+  const call = `execute function ${logFunction(table, log)}()`;
   return [
-    ...dropLogTriggers(name),
-    `create trigger ${LOG_TRIGGER} after insert or update or delete on ${name}
+    ...dropLogTriggers(name, log),
+    `create trigger ${log.trigger} after insert or update or delete on ${name}
   for each row ${call}`,
-    `create trigger ${LOG_TRIGGER}_truncate after truncate on ${name}
+    `create trigger ${log.trigger}_truncate after truncate on ${name}
   for each statement ${call}`,
   ];
 }
 
 /** The statements that end it. */
-export function dropLogTriggers(name: string): string[] {
+export function dropLogTriggers(name: string, log = MIGRATION_LOG): string[] {
   return [
-    `drop trigger if exists ${LOG_TRIGGER} on ${name}`,
-    `drop trigger if exists ${LOG_TRIGGER}_truncate on ${name}`,
+    `drop trigger if exists ${log.trigger} on ${name}`,
+    `drop trigger if exists ${log.trigger}_truncate on ${name}`,
   ];
 }
 
 /** The statements that drop the log, whose triggers must be gone. */
-export function dropChangeLog(): string[] {
+export function dropChangeLog(log = MIGRATION_LOG): string[] {
   return [
     ...TENANT_TABLES.map(
-      table => `drop function if exists ${logFunction(table)}()`,
+      table => `drop function if exists ${logFunction(table, log)}()`,
     ),
-    `drop table if exists ${CHANGE_LOG}`,
+    `drop table if exists ${log.table}`,
   ];
 }

@@ -1,6 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import { escapeIdentifier } from '../schema/sql';
-import { CHANGE_LOG } from './changeLog';
+import { MIGRATION_LOG } from './changeLog';
 import { ofTenant } from './TableCopy';
 import type { TableCopy } from './TableCopy';
 
@@ -40,9 +40,10 @@ export function checksum(
 export async function compareCopy(
   read: Executor['read'],
   copy: TableCopy,
+  log = MIGRATION_LOG,
 ): Promise<Comparison> {
   const settled =
-    `${copy.key} not in (select key from ${CHANGE_LOG} ` +
+    `${copy.key} not in (select key from ${log.table} ` +
     `where table_name = '${copy.table}' and key is not null)`;
   const [sums] = await read<{ source: string; target: string }>(
     `select (${checksum(copy, copy.source, settled)}) as source,

@@ -1,10 +1,10 @@
 import { escapeIdentifier } from '../schema/sql';
-import { CHANGE_LOG } from './changeLog';
+import { MIGRATION_LOG } from './changeLog';
 import { checksum } from './compare';
 import { insertInto, ofTenant, writtenColumns } from './TableCopy';
 import type { TableCopy } from './TableCopy';
 
-export const REPLAY = 'tenancy_replay_changes';
+export const REPLAY = MIGRATION_LOG.replay;
 
 /**
  * The statement that creates the function `tenancy_replay_changes()`, which makes
@@ -17,14 +17,16 @@ export const REPLAY = 'tenancy_replay_changes';
  * later is in the log of the next call. At the end it compares the rows that it
  * wrote, and fails where they differ.
  */
-export function createReplay(copies: TableCopy[]): string {
+export function createReplay(copies: TableCopy[], log = MIGRATION_LOG): string {
   const { tenantId } = copies[0];
-  return `create or replace function ${REPLAY}() returns bigint language plpgsql as $$
+  return `create or replace function ${
+    log.replay
+  }() returns bigint language plpgsql as $$
 declare
   entries bigint;
 ${copies.map(({ table }) => `  ${table}_keys uuid[];`).join('\n')}
 begin
-  with entry as (delete from ${CHANGE_LOG} returning table_name, key)
+  with entry as (delete from ${log.table} returning table_name, key)
   select count(*)${copies
     .map(copy => `,\n         ${selectKeys(copy)}`)
     .join('')}
@@ -37,7 +39,9 @@ ${copies.map(copy => indent(replayTable(copy))).join('\n')}
 ${copies.map(copy => indent(compareKeys(copy))).join('\n')}
   return entries;
 end $$;
-comment on function ${REPLAY} is 'Brings the copy of tenant ${tenantId} up to date'`;
+comment on function ${
+    log.replay
+  } is 'Brings the copy of tenant ${tenantId} up to date'`;
 }
 
 /** The keys of the log; all of both sides after a TRUNCATE. */

@@ -1,6 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import { VerificationError } from '../errors';
 import { escapeIdentifier } from '../schema/sql';
+import { MIGRATION_LOG } from './changeLog';
 import { compareCopy } from './compare';
 import type { Comparison } from './compare';
 import { ofTenant } from './TableCopy';
@@ -19,12 +20,13 @@ export interface CopyReport {
 export async function examineCopies(
   read: Executor['read'],
   copies: TableCopy[],
+  log = MIGRATION_LOG,
 ): Promise<CopyReport> {
   const comparisons: Comparison[] = [];
   const problems: string[] = [];
   const [entities, ...others] = copies;
   for (const copy of copies) {
-    const comparison = await compareCopy(read, copy);
+    const comparison = await compareCopy(read, copy, log);
     comparisons.push(comparison);
     if (!comparison.equal) {
       problems.push(describeDifference(copy, comparison));

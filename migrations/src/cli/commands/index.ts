@@ -1,6 +1,7 @@
 import type { CommandDefinition } from '../CommandDefinition';
 import { all } from './all';
 import { cleanup } from './cleanup';
+import { partition, unpartition } from './partition';
 import { phaseCommands } from './phases';
 import { preflight } from './preflight';
 import { rollback } from './rollback';
@@ -16,4 +17,6 @@ export const commands: CommandDefinition[] = [
   verify,
   rollback,
   cleanup,
+  partition,
+  unpartition,
 ];

@@ -1,5 +1,6 @@
 import type { Step, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
+import { dropLeftovers } from '../../partitions/leftovers';
 import { relationExists } from '../../schema/lookups';
 import {
   catchAllPartition,
@@ -52,7 +53,8 @@ export const partitionedTables: Step = {
     }
   },
 
-  async down({ executor }) {
+  async down(context) {
+    const { executor } = context;
     const names: string[] = [];
     for (const table of TENANT_TABLES) {
       names.push(await waitingName(executor, table));
@@ -62,6 +64,7 @@ export const partitionedTables: Step = {
       locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
       statements: [`drop table if exists ${names.reverse().join(', ')}`],
     });
+    await dropLeftovers(context);
   },
 };
 

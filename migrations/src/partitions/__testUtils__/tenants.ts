@@ -1,0 +1,79 @@
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@backstage/backend-test-utils';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { runPhases } from '../../__testUtils__/runPhases';
+
+/** Tenants without partitions: the one that gets some, and another one. */
+export const TEAM = '00000000-0000-0000-0000-0000000000aa';
+export const OTHER = '00000000-0000-0000-0000-0000000000bb';
+
+/** A database after phase 5, with three tenants of so many entities each. */
+export async function createTenantsDatabase(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+  entities = 60,
+): Promise<CatalogDatabase> {
+  const database = await createCatalogDatabase(databases, id, { entities });
+  await database.client.query('create extension pg_trgm schema public');
+  await runPhases(database, 5);
+  await database.client.query(`
+    insert into tenants (tenant_id, tenant_slug, tenant_name, deleted_at) values
+      ('${TEAM}', 'my-team', 'My team', null), ('${OTHER}', 'other', 'Other', null),
+      (gen_random_uuid(), 'gone', 'Gone', now())`);
+  for (const tenant of [TEAM, OTHER]) {
+    await database.client.query(seedOf(tenant, entities));
+  }
+  return database;
+}
+
+/** What the tenants have in the tables, by the tables that the application uses. */
+export async function contents(
+  database: CatalogDatabase,
+): Promise<Record<string, string[]>> {
+  const tables: Record<string, string[]> = {};
+  for (const table of ['entities', 'relations', 'refresh_state']) {
+    const { rows } = await database.client.query(
+      `select t::text as row from ${table} t order by 1`,
+    );
+    tables[table] = rows.map(({ row }) => row);
+  }
+  return tables;
+}
+
+/** How many rows a table itself has; null if there is none of that name. */
+export async function countIn(
+  database: CatalogDatabase,
+  table: string,
+  tenant: string,
+): Promise<number | null> {
+  const found = await database.client.query('select to_regclass($1) as found', [
+    table,
+  ]);
+  if (!found.rows[0].found) {
+    return null;
+  }
+  const { rows } = await database.client.query(
+    `select count(*)::int as count from ${table} where tenant_id = $1`,
+    [tenant],
+  );
+  return rows[0].count;
+}
+
+function seedOf(tenant: string, entities: number): string {
+  return `
+    insert into entities (tenant_id, entity_ref, entity_kind, entity_name,
+                          final_entity, hash)
+    select '${tenant}', format('component:default/part-%s', i), 'component',
+           format('part-%s', i), jsonb_build_object('n', i), md5(i::text)
+      from generate_series(1, ${entities}) i;
+    insert into relations (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref)
+    select tenant_id, entity_id, entity_ref, t.type, 'group:default/team'
+      from entities, (values ('ownedBy'), ('dependsOn')) t (type)
+     where tenant_id = '${tenant}';
+    insert into refresh_state (tenant_id, entity_id, location_key, errors)
+    select tenant_id, entity_id, 'url:' || entity_name, '[]'
+      from entities where tenant_id = '${tenant}'`;
+}

@@ -1,0 +1,233 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { Client } from 'pg';
+import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
+import { silentReporter } from '../engine/Reporter';
+import { RefusedError } from '../errors';
+import { swap } from '../phases/phase5_partitions/70_swap';
+import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
+import { rollback } from '../rollback/rollback';
+import { givePartition, takeBackPartition } from '.';
+import { tenantPartition } from './names';
+import {
+  contents,
+  countIn,
+  createTenantsDatabase,
+  OTHER,
+  TEAM,
+} from './__testUtils__/tenants';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('partition commands on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createTenantsDatabase(databases, id);
+  });
+  afterEach(() => database.close());
+
+  const give = (slug = 'my-team') =>
+    database.migrate(({ context }) => givePartition(context, slug));
+  const takeBack = (slug = 'my-team') =>
+    database.migrate(({ context }) => takeBackPartition(context, slug));
+  const query = async (sql: string) => (await database.client.query(sql)).rows;
+
+  /** Ends a command as it is about to say something. */
+  async function stopAt(message: RegExp, command = givePartition) {
+    const stop = new Error('stopped');
+    const reporter = {
+      ...silentReporter,
+      info: (text: string) => {
+        if (message.test(text)) {
+          throw stop;
+        }
+      },
+    };
+    await expect(
+      database.migrate(({ context }) => command(context, 'my-team'), {
+        reporter,
+      }),
+    ).rejects.toBe(stop);
+  }
+
+  /** What a dry run prints, run statement by statement. */
+  async function runScript(command: typeof givePartition) {
+    let script = '';
+    const before = await catalogSnapshot(database.client);
+    await database.migrate(({ context }) => command(context, 'my-team'), {
+      mode: 'dryRun',
+      print: text => {
+        script += text;
+      },
+    });
+    await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
+    for (const statement of script.split(/;\n\n/).filter(s => s.trim())) {
+      await database.client.query(statement);
+    }
+  }
+
+  it.each([
+    ['nobody', /no tenant "nobody"/],
+    ['Bad Slug', /lower-case letters, digits and hyphens/],
+    ['default', /the default one/],
+    ['gone', /is deleted/],
+  ])('refuses %s', async (slug, message) => {
+    await expect(give(slug)).rejects.toThrow(message);
+    await expect(takeBack(slug)).rejects.toThrow(RefusedError);
+  });
+
+  it('refuses where more than the three tables references entities', async () => {
+    await query(`create table notes (tenant_id uuid, entity_id uuid,
+      foreign key (tenant_id, entity_id) references entities on delete cascade)`);
+    await expect(give()).rejects.toThrow(
+      /notes_tenant_id_entity_id_fkey of notes/,
+    );
+  });
+
+  it('leaves a table of somebody else alone that has the name', async () => {
+    await query('create table relations_tenant_my_team (mine int)');
+    await expect(give()).rejects.toThrow(/relations_tenant_my_team already/);
+    await query('select mine from relations_tenant_my_team');
+  });
+
+  it('changes nothing if it takes longer than it may', async () => {
+    const before = await contents(database);
+    const short = { maxBlockMs: 1 };
+    await expect(
+      database.migrate(({ context }) =>
+        givePartition(context, 'my-team', short),
+      ),
+    ).rejects.toThrow(/more than 1 ms.*--max-block/);
+    await expect(contents(database)).resolves.toEqual(before);
+    await expect(countIn(database, 'entities_catch_all', TEAM)).resolves.toBe(
+      60,
+    );
+    await give();
+    await expect(
+      database.migrate(({ context }) =>
+        takeBackPartition(context, 'my-team', short),
+      ),
+    ).rejects.toThrow(/more than 1 ms.*--max-block/);
+    await expect(contents(database)).resolves.toEqual(before);
+    await expect(
+      countIn(database, 'entities_tenant_my_team', TEAM),
+    ).resolves.toBe(60);
+  });
+
+  it('goes on where it was stopped, with what was written since', async () => {
+    await stopAt(/^Build/);
+    await query(`delete from entities where tenant_id = '${TEAM}' and entity_name = 'part-9';
+      update entities set hash = 'new' where tenant_id = '${TEAM}' and entity_name = 'part-8'`);
+    const before = await contents(database);
+    await give();
+    await expect(contents(database)).resolves.toEqual(before);
+    await expect(
+      countIn(database, 'entities_tenant_my_team', TEAM),
+    ).resolves.toBe(59);
+  });
+
+  it('drops what was prepared for another tenant, or is taken back', async () => {
+    const before = await catalogSnapshot(database.client);
+    await stopAt(/^Build/);
+    await give('other');
+    await expect(
+      countIn(database, 'entities_tenant_my_team', TEAM),
+    ).resolves.toBeNull();
+    await expect(
+      countIn(database, 'entities_tenant_other', OTHER),
+    ).resolves.toBe(60);
+    await stopAt(/^Build/);
+    await takeBack('other');
+    await expect(takeBack()).resolves.toEqual({ changed: false });
+    await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
+  });
+
+  it('removes the fence of a move after which it was stopped', async () => {
+    const fences = () =>
+      query(`select tablename from pg_policies
+              where policyname = 'tenancy_partition_fence' order by 1`);
+    await stopAt(/: done/);
+    await expect(fences()).resolves.toHaveLength(3);
+    await expect(give()).resolves.toMatchObject({ changed: false });
+    await expect(fences()).resolves.toEqual([]);
+    await stopAt(/: done/, takeBackPartition);
+    await expect(fences()).resolves.toHaveLength(3);
+    await expect(takeBack()).resolves.toEqual({ changed: false });
+    await expect(fences()).resolves.toEqual([]);
+  });
+
+  it('prints scripts in a dry run that do the same', async () => {
+    const before = await contents(database);
+    await runScript(givePartition);
+    await expect(give()).resolves.toMatchObject({ changed: false });
+    await expect(contents(database)).resolves.toEqual(before);
+    await runScript(takeBackPartition);
+    await expect(takeBack()).resolves.toEqual({ changed: false });
+    await expect(contents(database)).resolves.toEqual(before);
+  });
+
+  it('refuses outside of phase 5, which can be rolled back and run again', async () => {
+    await give();
+    await stopAt(/^Build/, context => givePartition(context, 'other'));
+    const before = await contents(database);
+    await database.migrate(migration => rollback(migration));
+    await expect(give()).rejects.toThrow(/not in use/);
+    await expect(takeBack()).rejects.toThrow(/not in use/);
+    await database.migrate(migration => migration.runPhase(5));
+    await expect(contents(database)).resolves.toEqual(before);
+    await expect(give()).resolves.toMatchObject({ changed: false });
+    await give('other');
+    await expect(contents(database)).resolves.toEqual(before);
+    await takeBack('other');
+    await stopAt(/^Build/, context => givePartition(context, 'other'));
+    await database.migrate(migration => migration.undoFrom(swap));
+    await database.migrate(migration => migration.undoFrom(partitionedTables), {
+      settings: { force: true },
+    });
+    await expect(
+      query(
+        `select relname from pg_class where relname ~ 'my_team|other|catch_all|partition_log'`,
+      ),
+    ).resolves.toEqual([]);
+  });
+
+  it('keeps snapshots out that are older than the move', async () => {
+    const old = new Client(database.connection);
+    await old.connect();
+    const outcomes: unknown[] = [];
+    const reporter = {
+      ...silentReporter,
+      info: (text: string) => {
+        if (/Waiting/.test(text)) {
+          outcomes.push(
+            old
+              .query(
+                `set local search_path = tenancy; set local role portal_app;
+                 set local app.tenant_id = '${TEAM}'; select from entities`,
+              )
+              .catch(error => error.code)
+              .finally(() => old.query('rollback')),
+          );
+        }
+      },
+    };
+    for (const command of [givePartition, takeBackPartition]) {
+      await old.query('begin isolation level repeatable read; select 1');
+      await database.migrate(({ context }) => command(context, 'my-team'), {
+        reporter,
+      });
+    }
+    await expect(Promise.all(outcomes)).resolves.toEqual(['40001', '40001']);
+    await old.end();
+  });
+});
+
+it('never gives two tenants one name, nor one that PostgreSQL would cut', () => {
+  const long = 'a'.repeat(62);
+  const names = ['a-b', 'a--b', `${long}b`, `${long}c`, 'a'.repeat(42)].map(
+    slug => tenantPartition('refresh_state', slug),
+  );
+  expect(names[0]).toBe('refresh_state_tenant_a_b');
+  expect(new Set(names).size).toBe(5);
+  expect(Math.max(...names.map(name => name.length))).toBe(63);
+});

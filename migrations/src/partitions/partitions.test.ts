@@ -1,0 +1,139 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
+import { givePartition, takeBackPartition } from '.';
+import {
+  contents,
+  countIn,
+  createTenantsDatabase,
+  TEAM,
+} from './__testUtils__/tenants';
+
+const databases = createTestDatabases();
+const TABLES = ['entities', 'relations', 'refresh_state'];
+
+describe.each(databases.eachSupportedId())('partitions on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createTenantsDatabase(databases, id);
+  });
+  afterEach(() => database.close());
+
+  const give = (slug = 'my-team') =>
+    database.migrate(({ context }) => givePartition(context, slug));
+  const takeBack = (slug = 'my-team') =>
+    database.migrate(({ context }) => takeBackPartition(context, slug));
+  const query = async (sql: string) => (await database.client.query(sql)).rows;
+
+  it('moves the rows of a tenant, and nothing else', async () => {
+    const before = await contents(database);
+    await expect(give()).resolves.toMatchObject({ changed: true });
+    await expect(contents(database)).resolves.toEqual(before);
+    await expect(
+      countIn(database, 'relations_tenant_my_team', TEAM),
+    ).resolves.toBe(120);
+    await expect(countIn(database, 'relations_catch_all', TEAM)).resolves.toBe(
+      0,
+    );
+    await expect(takeBack()).resolves.toMatchObject({ changed: true });
+    await expect(contents(database)).resolves.toEqual(before);
+    await expect(countIn(database, 'relations_catch_all', TEAM)).resolves.toBe(
+      120,
+    );
+  });
+
+  it('leaves nothing behind once it is taken back', async () => {
+    const before = await catalogSnapshot(database.client);
+    const state = await query(
+      'select key from tenancy_migration_state order by 1',
+    );
+    await give();
+    await takeBack();
+    await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
+    await expect(
+      query('select key from tenancy_migration_state order by 1'),
+    ).resolves.toEqual(state);
+  });
+
+  it('makes partitions like the one of the default tenant', async () => {
+    await give();
+    const snapshot = await catalogSnapshot(database.client);
+    for (const table of TABLES) {
+      const of = (name: string) => {
+        const text = JSON.stringify({
+          relations: snapshot.relations.filter(row => row.name === name),
+          columns: snapshot.columns.filter(row => row.table === name),
+          constraints: snapshot.constraints
+            .filter(row => row.table === name)
+            .map(row => row.definition)
+            .sort(),
+          triggers: snapshot.triggers.filter(row =>
+            String(row.definition).includes(` ON tenancy.${name} `),
+          ),
+          indexes: snapshot.indexes
+            .filter(row =>
+              String(row.definition).includes(` ON tenancy.${name} `),
+            )
+            .map(row => String(row.definition).replace(/INDEX \S+/, 'INDEX'))
+            .sort(),
+        });
+        return text
+          .split(name)
+          .join('partition')
+          .split('_entity_fkey1')
+          .join('_entity_fkey');
+      };
+      expect(of(`${table}_tenant_my_team`)).toEqual(
+        of(`${table}_tenant_default`),
+      );
+    }
+    await expect(
+      query(
+        `select relname from pg_class c, aclexplode(relacl) a
+          where relispartition and a.grantee <> relowner`,
+      ),
+    ).resolves.toEqual([]);
+  });
+
+  it('goes on obeying its foreign keys', async () => {
+    await give();
+    await query(
+      `delete from entities where tenant_id = '${TEAM}' and entity_name = 'part-7'`,
+    );
+    await expect(
+      countIn(database, 'relations_tenant_my_team', TEAM),
+    ).resolves.toBe(118);
+    await takeBack();
+    await query(`delete from tenants where tenant_id = '${TEAM}'`);
+    await expect(countIn(database, 'relations_catch_all', TEAM)).resolves.toBe(
+      0,
+    );
+  });
+
+  it('fires no trigger of users for rows that move', async () => {
+    await query(
+      'alter table refresh_state disable trigger refresh_state_touch',
+    );
+    const read = async () => [
+      await query('select count(*)::int from relation_history'),
+      await query(`select tgrelid::regclass::text as name, tgname, tgenabled from pg_trigger
+        where not tgisinternal and tgname not like 'tenancy%'
+          and tgrelid::regclass::text not like '%my_team%' order by 1, 2`),
+    ];
+    const before = await read();
+    await give();
+    await expect(read()).resolves.toEqual(before);
+    await takeBack();
+    await expect(read()).resolves.toEqual(before);
+  });
+
+  it('has nothing to do a second time', async () => {
+    await give();
+    await expect(give()).resolves.toMatchObject({
+      changed: false,
+      partitions: { entities: 'entities_tenant_my_team' },
+    });
+    await takeBack();
+    await expect(takeBack()).resolves.toEqual({ changed: false });
+  });
+});
