@@ -95,9 +95,9 @@ describe.each(availableVersions())(
 );
 
 describe.each(availableVersions())(
-  'a snapshot from before the default tenant on PostgreSQL %s',
+  'a snapshot from before the backfill on PostgreSQL %s',
   version => {
-    it('can still insert rows of it, because the foreign keys wait', async () => {
+    it('can still insert rows, because the constraints wait', async () => {
       const server = await CatalogServer.start(version, 50);
       const stale = new Client(server.oldApplication().login);
       try {
@@ -113,13 +113,18 @@ describe.each(availableVersions())(
           throw new Error(`The command ended before its time:\n${log}`);
         });
         ended.catch(() => undefined);
-        while (!command.log.includes('do not see the default tenant')) {
+        while (!command.log.includes('see rows without a tenant')) {
           await Promise.race([sleep(20), ended]);
         }
         await stale.query(
           `insert into entities (entity_ref, entity_kind, entity_name, final_entity, hash)
            values ('component:default/late', 'component', 'late', '{}', '')`,
         );
+        // It sees this row without a tenant.
+        await expect(
+          stale.query(`update entities set hash = ''
+                        where entity_ref = 'component:default/service-1'`),
+        ).rejects.toMatchObject({ code: '40001' });
         await stale.query('commit');
         await expect(command.finished).resolves.toMatchObject({ exitCode: 0 });
       } finally {

@@ -1,5 +1,6 @@
 import type { Step, StepContext } from '../../engine/Step';
 import { addConstraint, dropConstraint } from '../../schema/changes';
+import { waitForOlderSnapshots } from '../../session/olderSnapshots';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { checkCounts } from './checkCounts';
@@ -19,6 +20,11 @@ export const notNull: Step = {
     // From the moment that a constraint stands, an application can no longer change
     // a row that breaks it.
     await checkCounts(context);
+    // A REPEATABLE READ transaction that still sees a row without its tenant would
+    // break the constraint by an update, before PostgreSQL finds that the row has
+    // changed; and one that does not see the default tenant could not insert a row
+    // of it, since foreign keys (the next step) are checked in its snapshot.
+    await waitForOlderSnapshots(context, 'they see rows without a tenant');
     for (const table of TENANT_TABLES) {
       if (!(await isNotNull(context, table))) {
         await setNotNull(context, table);

@@ -1,6 +1,5 @@
 import type { Step } from '../../engine/Step';
 import { addConstraint, dropConstraint } from '../../schema/changes';
-import { waitForOlderSnapshots } from '../../session/olderSnapshots';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 
@@ -10,9 +9,6 @@ export const foreignKeys: Step = {
   title: 'Add the foreign keys to tenants',
 
   async up(context) {
-    // A REPEATABLE READ transaction that does not see the tenant could not insert a
-    // row of it: the foreign key is checked in its snapshot.
-    await waitForOlderSnapshots(context, 'they do not see the default tenant');
     for (const table of TENANT_TABLES) {
       await addConstraint(context, {
         name: foreignKey(table),
