@@ -21,9 +21,13 @@ export const EXIT_CODES = {
  * @public
  */
 export class MigrationError extends Error {
-  constructor(message: string, readonly exitCode: number) {
+  /** What the command ends with: one of {@link EXIT_CODES}. */
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number) {
     super(message);
     this.name = new.target.name;
+    this.exitCode = exitCode;
   }
 }
 

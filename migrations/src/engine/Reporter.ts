@@ -6,6 +6,7 @@
 export interface Progress {
   /** So many more rows are done. */
   advance(rows: number): void;
+  /** The work has ended, well or not. */
   finish(): void;
 }
 
@@ -15,7 +16,9 @@ export interface Progress {
  * @public
  */
 export interface Reporter {
+  /** What is done now. */
   info(message: string): void;
+  /** Something that the operator should look at. */
   warn(message: string): void;
   /** A lock was not granted yet; the attempt will be repeated. */
   waiting(what: string, attempts: number): void;

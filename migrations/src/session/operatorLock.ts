@@ -23,7 +23,9 @@ export function applicationName(command: string): string {
  * @public
  */
 export interface Operator {
+  /** The process of the server. */
   pid: number;
+  /** The command, the user and the machine, or else the login. */
   name: string;
   /** Not known to a login that may not see the sessions of others. */
   since: Date | null;

@@ -7,9 +7,13 @@ import type { Operator } from '../session/operatorLock';
  * @public
  */
 export interface StepStatus {
+  /** As it is recorded in the database. */
   name: string;
+  /** What it does, in the imperative. */
   title: string;
+  /** The phase that it belongs to. */
   phase: PhaseNumber;
+  /** `null` while it is not done. */
   doneAt: Date | null;
 }
 
@@ -19,10 +23,13 @@ export interface StepStatus {
  * @public
  */
 export interface TableStatus {
+  /** Its name at this moment. */
   name: string;
+  /** How many rows it holds, partitions included. */
   rows: number;
   /** With indexes, and with all partitions. */
   bytes: number;
+  /** 0 for a table that is not partitioned. */
   partitions: number;
 }
 
@@ -32,8 +39,11 @@ export interface TableStatus {
  * @public
  */
 export interface WorkStatus {
+  /** What is done: `Backfill of entities`. */
   name: string;
+  /** Pages that are done. */
   pagesDone: number;
+  /** Pages that there were when it began. */
   pages: number;
 }
 
@@ -43,9 +53,11 @@ export interface WorkStatus {
  * @public
  */
 export interface SwapStatus {
+  /** Whether the partitioned tables are in use. */
   swapped: boolean;
   /** `null` also where the swap was not recorded, because its command was killed. */
   swappedAt: Date | null;
+  /** The tables of before that are still there. */
   oldTables: string[];
   /** From when on `cleanup` drops the old tables without `--force`. */
   cleanupFrom: Date | null;
@@ -57,12 +69,15 @@ export interface SwapStatus {
  * @public
  */
 export interface Leftover {
+  /** What sort of object it is. */
   kind:
     | 'temporary index'
     | 'invalid index'
     | 'constraint not validated'
     | 'table';
+  /** The name of the object. */
   name: string;
+  /** The table that it belongs to. */
   table: string;
 }
 
@@ -72,18 +87,26 @@ export interface Leftover {
  * @public
  */
 export interface StatusReport {
+  /** The schema that was looked at. */
   schema: string;
   /** The last phase that is complete, 0 before the first. */
   phase: PhaseNumber | 0;
   /** The phase that has begun and is not complete. */
   phaseBegun: PhaseNumber | null;
+  /** Every step of every phase. */
   steps: StepStatus[];
   /** What comes next, and the command for it. */
   next: { what: string; command: string | null };
+  /** Whoever is at work on the schema. */
   operator: Operator | null;
+  /** The tables of the tenants, in use or not. */
   tables: TableStatus[];
+  /** Work in batches that has begun. */
   work: WorkStatus[];
+  /** How things stand with the swap. */
   swap: SwapStatus;
+  /** The log of changes that wait to be replayed, where there is one. */
   changeLog: { rows: number; bytes: number } | null;
+  /** What is left to be removed. */
   leftovers: Leftover[];
 }
