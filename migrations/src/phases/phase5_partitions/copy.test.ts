@@ -64,9 +64,12 @@ describe.each(databases.eachSupportedId())('the copy on %s', id => {
   }
 
   it('goes on after the batches that are done when the session is lost', async () => {
+    let ended = false;
     await expect(
-      runPhase5((what, count) => {
-        if (what === 'Copy entities' && count === 2) {
+      runPhase5((what, _, rows) => {
+        // The first blocks may hold nothing but versions from before the backfill.
+        if (what === 'Copy entities' && rows > 0 && !ended) {
+          ended = true;
           endSession();
         }
       }),
