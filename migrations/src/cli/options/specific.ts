@@ -68,7 +68,7 @@ export const scheduleOption = new Option(
 
 export const maxBlockOption = new Option(
   '--max-block <ms>',
-  'for how long writers of the tenant may be kept waiting',
+  'for how long everybody who uses the tables may be kept waiting (default: 5000)',
 ).argParser(parseMilliseconds);
 
 /** An option that goes on where the command would refuse. */
