@@ -1,12 +1,12 @@
 import type { Phase } from '../../engine/Step';
 import { checkRoleAccess } from '../../schema/roleAccess';
-import { uniqueKeys } from './10_unique_keys';
+import { oneTenant } from './10_one_tenant';
 import { entityIndexes } from './15_entity_indexes';
 import { entityRules } from './20_entity_rules';
 import { entityKeys } from './30_entity_keys';
 import { roles } from './40_roles';
 import { proof } from './50_proof';
-import { checkRules } from './rules';
+import { checkKeys, checkRules } from './rules';
 
 export const phase3: Phase = {
   number: 3,
@@ -14,6 +14,7 @@ export const phase3: Phase = {
   async check(context) {
     await checkRoleAccess(context);
     await checkRules(context);
+    await checkKeys(context);
   },
-  steps: [uniqueKeys, entityIndexes, entityRules, entityKeys, roles, proof],
+  steps: [oneTenant, entityIndexes, entityRules, entityKeys, roles, proof],
 };

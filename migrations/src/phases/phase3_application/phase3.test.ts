@@ -5,7 +5,7 @@ import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { dryRun } from '../../__testUtils__/dryRun';
 import { asLogin } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
-import { uniqueKeys } from './10_unique_keys';
+import { oneTenant } from './10_one_tenant';
 
 const databases = createTestDatabases();
 
@@ -56,27 +56,15 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
           "CHECK ((entity_ref = ((((entity_kind || ':'::text) || entity_namespace) || '/'::text) || entity_name)))",
         valid: true,
       },
-      {
-        table: 'refresh_state',
-        name: 'refresh_state_entity_fkey',
+      ...['entities', 'refresh_state', 'relations'].map(table => ({
+        table,
+        name: `${table}_one_tenant_check`,
         definition:
-          'FOREIGN KEY (tenant_id, entity_id) REFERENCES entities(tenant_id, entity_id) ON DELETE CASCADE',
-        valid: true,
-      },
-      {
-        table: 'relations',
-        name: 'relations_entity_fkey',
-        definition:
-          'FOREIGN KEY (tenant_id, originating_entity_id) REFERENCES entities(tenant_id, entity_id) ON DELETE CASCADE',
-        valid: true,
-      },
-    ]);
-    expect(added('indexes')).toEqual(
-      ['entity_id', 'entity_ref'].map(column => ({
-        definition: `CREATE UNIQUE INDEX entities_tenant_${column}_key ON tenancy.entities USING btree (tenant_id, ${column})`,
+          "CHECK ((tenant_id = '00000000-0000-0000-0000-000000000001'::uuid))",
         valid: true,
       })),
-    );
+    ]);
+    expect(added('indexes')).toEqual([]);
     expect(
       added('columns').map(({ table, column, notNull }) => [
         table,
@@ -138,13 +126,30 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
     );
     await asLogin(database, 'portal_app', client =>
       client.query(
-        `${insert} on conflict (tenant_id, entity_ref) do update set hash = 'new'`,
+        `${insert} on conflict do nothing;
+         update entities set hash = 'new' where entity_ref = 'api:default/x'`,
       ),
     );
     const { rows } = await database.client.query(
       `select hash from entities where entity_ref = 'api:default/x'`,
     );
     expect(rows).toEqual([{ hash: 'new' }]);
+  });
+
+  it('adds no unique index, at which an upsert with another one as its target could fail', async () => {
+    const database = await create();
+    const uniqueIndexes = async () =>
+      (
+        await database.client.query(
+          `select indexrelid::regclass::text as name from pg_index
+            where indisunique and indrelid in
+              ('entities'::regclass, 'relations'::regclass, 'refresh_state'::regclass)
+            order by 1`,
+        )
+      ).rows;
+    const before = await uniqueIndexes();
+    await runPhases(database, 4);
+    expect(await uniqueIndexes()).toEqual(before);
   });
 
   it('leaves no trace of its proof', async () => {
@@ -175,7 +180,7 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
     await runPhases(database, 3);
     const after = await catalogSnapshot(database.client);
 
-    await database.migrate(migration => migration.undoFrom(uniqueKeys));
+    await database.migrate(migration => migration.undoFrom(oneTenant));
     expect(await catalogSnapshot(database.client)).toEqual(before);
     await runPhases(database, 3);
     expect(await catalogSnapshot(database.client)).toEqual(after);
@@ -195,10 +200,35 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
     expect(await catalogSnapshot(byScript.client)).toEqual(
       await catalogSnapshot(byCommand.client),
     );
-    for (const statement of await dryRun(byScript, uniqueKeys)) {
+    for (const statement of await dryRun(byScript, oneTenant)) {
       await byScript.client.query(statement);
     }
     expect(await catalogSnapshot(byScript.client)).toEqual(before);
+  });
+
+  it('references entities, and finds their rows, where nothing did so before', async () => {
+    const database = await create();
+    await database.client.query(`
+      alter table relations drop constraint relations_originating_entity_id_fkey;
+      drop index relations_origin_idx`);
+    await runPhases(database, 2);
+    const before = await catalogSnapshot(database.client);
+    await runPhases(database, 3);
+    const after = await catalogSnapshot(database.client);
+    expect(after.constraints).toContainEqual({
+      table: 'relations',
+      name: 'relations_entity_fkey',
+      definition:
+        'FOREIGN KEY (originating_entity_id) REFERENCES entities(entity_id) ON DELETE CASCADE',
+      valid: true,
+    });
+    expect(after.indexes).toContainEqual({
+      definition:
+        'CREATE INDEX relations_tenant_entity_idx ON tenancy.relations USING btree (tenant_id, originating_entity_id)',
+      valid: true,
+    });
+    await database.migrate(migration => migration.undoFrom(oneTenant));
+    expect(await catalogSnapshot(database.client)).toEqual(before);
   });
 
   it('takes an empty catalog as well', async () => {

@@ -24,9 +24,9 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
     const refusal = await phase3().catch(error => error);
     expect(refusal).toMatchObject({ name: 'RefusedError', exitCode: 3 });
     const { rows } = await database.client.query(
-      `select to_regclass('entities_tenant_entity_id_key') as index`,
+      `select 1 from pg_constraint where conname ~ '_one_tenant_check$'`,
     );
-    expect(rows).toEqual([{ index: null }]);
+    expect(rows).toEqual([]);
     return complaints.filter(each => !refusal.message.includes(each));
   }
 
@@ -47,6 +47,25 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
              update entities set hash = null where entity_name = 'service-3'`);
     expect(
       await lacking('1 rows of entities without hash: entity_id '),
+    ).toEqual([]);
+  });
+
+  it('lists rows of other tenants', async () => {
+    await q(`insert into tenants (tenant_id, tenant_slug, tenant_name)
+             values ('00000000-0000-0000-0000-0000000000aa', 'acme', 'ACME');
+             update relations set tenant_id = '00000000-0000-0000-0000-0000000000aa'
+              where source_entity_ref like '%-3'`);
+    expect(
+      await lacking(
+        '2 rows of relations of other tenants than the default one',
+      ),
+    ).toEqual([]);
+  });
+
+  it('asks for a unique index where entity references have none', async () => {
+    await q('alter table entities drop constraint entities_entity_ref_key');
+    expect(
+      await lacking('entities has no unique index on entity_ref alone.'),
     ).toEqual([]);
   });
 

@@ -2,7 +2,11 @@ import { RefusedError } from '../../errors';
 import type { Executor } from '../../engine/Executor';
 import type { StepContext } from '../../engine/Step';
 import { escapeIdentifier } from '../../schema/sql';
-import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
+import {
+  DEFAULT_TENANT_ID,
+  ENTITY_KEY,
+  TENANT_TABLES,
+} from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 
 /** How an entity reference is put together (specification, B.2). */
@@ -42,6 +46,7 @@ interface Rule {
 }
 
 const RULES: Rule[] = [
+  ...TENANT_TABLES.map(ofOtherTenants),
   {
     broken:
       'entities whose entity_ref is not <entity_kind>:<entity_namespace>/<entity_name>',
@@ -54,6 +59,31 @@ const RULES: Rule[] = [
   orphans('relations'),
   orphans('refresh_state'),
 ];
+
+/**
+ * Refuses the phase where nothing keeps the ids and references of entities unique:
+ * the application relies on it, and so does the copy of phase 5.
+ *
+ * @throws {@link RefusedError}
+ */
+export async function checkKeys({ executor }: StepContext): Promise<void> {
+  for (const column of ['entity_id', 'entity_ref']) {
+    const keys = await executor.read(
+      `select from pg_index i
+         join pg_attribute a on a.attrelid = i.indrelid and a.attname = $1
+        where i.indrelid = to_regclass('entities') and i.indisunique
+          and i.indisvalid and i.indimmediate and i.indpred is null
+          and i.indnkeyatts = 1 and i.indkey[0] = a.attnum`,
+      [column],
+    );
+    if (keys.length === 0) {
+      throw new RefusedError(
+        `entities has no unique index on ${column} alone. Run "create unique index ` +
+          `concurrently on entities (${column})", and run the command again.`,
+      );
+    }
+  }
+}
 
 /** The required columns in which PostgreSQL would still take a null. */
 export async function nullableColumns(
@@ -115,6 +145,15 @@ function presence({ table, column }: NullableColumn): Rule {
     broken: `rows of ${table} without ${column}`,
     rows: `select coalesce('${key} ' || ${key}, 'ctid ' || ctid) as example
              from ${table} where ${name} is null`,
+  };
+}
+
+function ofOtherTenants(table: TenantTable): Rule {
+  const key = ENTITY_KEY[table];
+  return {
+    broken: `rows of ${table} of other tenants than the default one, for which there is room after phase 5`,
+    rows: `select '${key} ' || coalesce(${key}::text, 'null') as example
+             from ${table} where tenant_id <> '${DEFAULT_TENANT_ID}'`,
   };
 }
 

@@ -1,3 +1,4 @@
+import { dropFenceFunction } from '../../copy/fence';
 import type { Step, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { dropLeftovers } from '../../partitions/leftovers';
@@ -13,6 +14,8 @@ import { tenantPolicyStatements } from '../../schema/policies';
 import { ownerStatement } from '../../schema/roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
+import { oneTenantCheck } from '../phase3_application/10_one_tenant';
+import { dropOldKeys } from './oldKeys';
 import { secludeStatements } from './seclude';
 
 // Those of the specification (B.2), whatever the table before has.
@@ -42,6 +45,9 @@ export const partitionedTables: Step = {
         locks: `New tables: nobody waits for them. ACCESS SHARE on ${table}.`,
         statements: [
           createTable(table),
+          // Only the table of before is kept to one tenant.
+          `alter table ${partitionedName(table)} ` +
+            `drop constraint if exists ${oneTenantCheck(table)}`,
           ...(table === 'entities' ? ENTITY_DEFAULTS : []),
           ...tenantPolicyStatements(partitionedName(table), {
             policyFor: table,
@@ -55,6 +61,7 @@ export const partitionedTables: Step = {
 
   async down(context) {
     const { executor } = context;
+    await dropOldKeys(context);
     const names: string[] = [];
     for (const table of TENANT_TABLES) {
       names.push(await waitingName(executor, table));
@@ -62,7 +69,11 @@ export const partitionedTables: Step = {
     await executor.transaction({
       title: 'Drop the partitioned tables',
       locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
-      statements: [`drop table if exists ${names.reverse().join(', ')}`],
+      statements: [
+        `drop table if exists ${names.reverse().join(', ')}`,
+        // Those tables still have the fence where a swap was killed and undone.
+        dropFenceFunction,
+      ],
     });
     await dropLeftovers(context);
   },

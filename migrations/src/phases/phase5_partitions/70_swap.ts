@@ -15,6 +15,7 @@ import { withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
 import { settle } from './80_settle';
 import { describeCopies } from './copies';
+import { addOldKeys } from './oldKeys';
 
 /**
  * The point at which the partitioned tables take the production names, and its
@@ -37,6 +38,7 @@ export const swap: Step = {
 
   async down(context) {
     if (await isSwapped(context.executor)) {
+      await addOldKeys(context);
       await exchange(context, copy => ({
         table: copy.table,
         incoming: copy.target,

@@ -101,7 +101,7 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     await database.migrate(migration => rollback(migration));
     const keys = await query(
       `select pg_get_constraintdef(oid) as key from pg_constraint
-        where conrelid = 'relations'::regclass and conname = 'relations_entity_fkey'
+        where conrelid = 'relations'::regclass and conname = 'relations_tenant_entity_fkey'
           and convalidated`,
     );
     expect(keys).toEqual([
