@@ -1,8 +1,13 @@
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { carryOver } from './carryOver';
-import { CHANGE_LOG, createLogTriggers, dropLogTriggers } from './changeLog';
-import { createFence } from './fence';
+import {
+  CHANGE_LOG,
+  createLogTriggers,
+  dropLogTriggers,
+  LOG_TRIGGER,
+} from './changeLog';
+import { createFence, dropFenceOf } from './fence';
 import { REPLAY } from './replay';
 
 /** The names of a table's two sides. */
@@ -39,23 +44,68 @@ export function swapStatements(
   sides: Sides[],
   lockTimeoutMs: number,
 ): string[] {
+  // Those that nobody uses come last: whoever reads them, or an autovacuum of them,
+  // must not be waited for while the application waits for us.
+  const tables = [
+    ...TENANT_TABLES,
+    ...sides.map(({ incoming }) => incoming),
+  ].join(', ');
   return [
     // Autovacuum is cancelled without a writer waiting (see lockStatements).
     'set local lock_timeout = 5000',
-    `lock table ${TENANT_TABLES.join(', ')} in share update exclusive mode`,
+    `lock table ${tables} in share update exclusive mode`,
     'set local lock_timeout = 0',
     // lock_timeout would hold for each table; this one for all of them together.
     `set local statement_timeout = ${lockTimeoutMs}`,
-    `lock table ${TENANT_TABLES.join(', ')} in access exclusive mode`,
+    `lock table ${tables} in access exclusive mode`,
     'set local statement_timeout = 0',
+    // What is locked below, such as a sequence from which a transaction has taken a
+    // number without writing a row yet, is waited for no longer than the tables.
+    `set local lock_timeout = ${lockTimeoutMs}`,
     refuseLongLog,
     refuseOtherTenants(sides),
+    ...sides.map(refuseMissingLog),
+    ...sides.map(refuseOtherColumns),
     `select ${REPLAY}()`,
     ...sides.flatMap(({ table }) => dropLogTriggers(table)),
     carryOver(sides),
     ...sides.flatMap(({ table }) => createLogTriggers(table, table)),
+    ...sides.map(({ outgoing }) => dropFenceOf(outgoing)),
     ...createFence(),
   ];
+}
+
+/** A cleanup that was begun has ended the log: what was written since is unknown. */
+function refuseMissingLog({ table }: Sides): string {
+  return `do $$ begin
+  if (select count(*) from pg_trigger where tgrelid = '${table}'::regclass
+         and tgname in ('${LOG_TRIGGER}', '${LOG_TRIGGER}_truncate')) <> 2 then
+    raise exception 'The changes of ${table} are not logged, so that the other side lacks them'
+      using errcode = 'integrity_constraint_violation',
+            hint = 'Has a cleanup been begun? Then run it to its end: there is no way back any more.';
+  end if;
+end $$`;
+}
+
+/** Somebody has changed the columns of the table in use since the copy was made. */
+function refuseOtherColumns({ table, incoming }: Sides): string {
+  const columns = (name: string) => `array(
+         select format('%I %s%s', attname, format_type(atttypid, atttypmod),
+                       case when attnotnull then ' not null' else '' end)
+           from pg_attribute where attrelid = '${name}'::regclass
+            and attnum > 0 and not attisdropped)`;
+  return `do $$
+declare
+  difference text := (
+    select string_agg(c, ', ') from unnest(${columns(table)}) c
+     where c <> all (${columns(incoming)}));
+begin
+  if difference is not null then
+    raise exception '${incoming} has no %', difference
+      using errcode = 'integrity_constraint_violation',
+            hint = 'The columns of ${table} have changed. Change those of ${incoming} in the same way.';
+  end if;
+end $$`;
 }
 
 function refuseOtherTenants(sides: Sides[]): string {

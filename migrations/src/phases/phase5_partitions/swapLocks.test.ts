@@ -1,0 +1,101 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { runPhases } from '../../__testUtils__/runPhases';
+import { stopBefore } from '../../__testUtils__/stopBefore';
+import { cleanupTransactions } from '../../cleanup/cleanup';
+import { silentReporter } from '../../engine/Reporter';
+import type { TenancyMigration } from '../../engine/TenancyMigration';
+import { rollback } from '../../rollback/rollback';
+import { swap } from './70_swap';
+
+const databases = createTestDatabases();
+const TENANT = '00000000-0000-0000-0000-000000000001';
+const WRITE = `update refresh_state set errors = '["seen"]' where tenant_id = '${TENANT}'`;
+
+describe.each(databases.eachSupportedId())('the swap on %s', id => {
+  let database: CatalogDatabase;
+  let other: Client;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id, { entities: 20 });
+    await runPhases(database, 4);
+    other = new Client(database.connection);
+    await other.connect();
+    await other.query('set search_path = tenancy');
+  });
+  afterEach(async () => {
+    await other.end();
+    await database.close();
+  });
+
+  /** What `onWaiting` resolved to when the swap first had to wait for a lock. */
+  async function whileWaiting<T>(
+    change: (migration: TenancyMigration) => Promise<unknown>,
+    onWaiting: () => Promise<T>,
+  ): Promise<T | undefined> {
+    let waited: Promise<T> | undefined;
+    const reporter = {
+      ...silentReporter,
+      waiting: () => {
+        waited ??= onWaiting();
+      },
+    };
+    await database.migrate(change, { reporter });
+    return waited;
+  }
+
+  it('makes no writer wait for whoever reads the tables that are not in use', async () => {
+    await runPhases(database, 5);
+    await other.query('begin; select count(*) from entities_old');
+    const written = await whileWaiting(
+      migration => rollback(migration),
+      async () => {
+        await database.client.query(`set statement_timeout = 5000; ${WRITE}`);
+        return other.query('commit');
+      },
+    );
+    expect(written).toBeDefined();
+    const { rows } = await database.client.query(
+      `select distinct errors from refresh_state`,
+    );
+    expect(rows).toEqual([{ errors: ['seen'] }]);
+  });
+
+  it('gives way to a transaction that has taken a number of a sequence', async () => {
+    await stopBefore(database, 5, swap);
+    await other.query(
+      `begin; select nextval('refresh_state_attempts_seq'::regclass)`,
+    );
+    const written = await whileWaiting(
+      migration => migration.runPhase(5),
+      async () => {
+        await other.query(WRITE);
+        return other.query('commit');
+      },
+    );
+    expect(written).toBeDefined();
+  });
+
+  it('is refused where a column was added meanwhile', async () => {
+    await stopBefore(database, 5, swap);
+    await other.query(`begin; update relations set weight = 2`);
+    await expect(
+      whileWaiting(
+        migration => migration.runPhase(5),
+        () => other.query(`alter table relations add column note text; commit`),
+      ),
+    ).rejects.toThrow('relations_partitioned has no note text');
+  });
+
+  it('is not undone once a cleanup has ended the log of changes', async () => {
+    await runPhases(database, 5);
+    await database.migrate(async ({ context }) => {
+      const [first] = cleanupTransactions(context);
+      await context.executor.transaction(first);
+    });
+    await expect(
+      database.migrate(migration => rollback(migration)),
+    ).rejects.toThrow('The changes of entities are not logged');
+  });
+});
