@@ -1,33 +1,38 @@
 // What `npm run bench` runs.
 
 import { benchmarks } from './benchmarks';
-import type { Benchmark, BenchmarkResult, Settings } from './harness/Benchmark';
+import type { Benchmark, BenchmarkResult } from './harness/Benchmark';
 import { startPostgres } from './harness/database';
 import { describeMachine } from './harness/machine';
 import { toJson, toText } from './harness/report';
-import { parseOptions } from './options';
+import { parseOptions, settingsOf, type Options } from './options';
 
 async function main(): Promise<void> {
-  const { json, names, settings } = parseOptions(
+  const options = parseOptions(
     process.argv.slice(2),
     benchmarks.map(({ name }) => name),
   );
+  const { json, names, settings } = options;
   const machine = describeMachine();
   const results: Record<string, BenchmarkResult> = {};
   for (const benchmark of benchmarks) {
     if (names.length === 0 || names.includes(benchmark.name)) {
-      results[benchmark.name] = await run(benchmark, settings);
+      results[benchmark.name] = await run(benchmark, options);
     }
   }
   const print = json ? toJson : toText;
   process.stdout.write(print({ machine, settings, results }));
+  if (Object.values(results).some(({ failures }) => failures?.length)) {
+    process.exitCode = 1;
+  }
 }
 
 async function run(
   benchmark: Benchmark,
-  settings: Settings,
+  options: Options,
 ): Promise<BenchmarkResult> {
-  const postgres = await startPostgres();
+  const settings = settingsOf(benchmark, options);
+  const postgres = await startPostgres(benchmark.serverSettings?.(settings));
   try {
     return await benchmark.run({
       postgres,

@@ -1,4 +1,4 @@
-import { parseOptions } from './options';
+import { parseOptions, settingsOf } from './options';
 
 const parse = (...args: string[]) => parseOptions(args, ['mockup', 'other']);
 
@@ -7,6 +7,7 @@ describe('parseOptions', () => {
     expect(parse()).toEqual({
       names: [],
       json: false,
+      roundsGiven: false,
       settings: { short: false, rounds: 20, seconds: 1, concurrency: 8 },
     });
   });
@@ -15,7 +16,25 @@ describe('parseOptions', () => {
     expect(parse('mockup', '--short', '--rounds', '1', '--json')).toEqual({
       names: ['mockup'],
       json: true,
+      roundsGiven: true,
       settings: { short: true, rounds: 1, seconds: 0.2, concurrency: 8 },
     });
+  });
+});
+
+describe('settingsOf', () => {
+  const slow = { rounds: { full: 3, short: 2 } };
+
+  it.each([
+    ['its own number of rounds in full', [], 3],
+    ['its own number of rounds in short', ['--short'], 2],
+    ['the number that was asked for', ['--rounds', '7'], 7],
+  ])('gives a benchmark %s', (_, args, rounds) => {
+    expect(settingsOf(slow, parse(...args)).rounds).toBe(rounds);
+  });
+
+  it('gives a benchmark the usual number if it has none of its own', () => {
+    const options = parse();
+    expect(settingsOf({}, options)).toEqual(options.settings);
   });
 });

@@ -1,9 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander';
-import type { Settings } from './harness/Benchmark';
+import type { Benchmark, Settings } from './harness/Benchmark';
 
 /** What the person who started the run asked for. */
 export interface Options {
   settings: Settings;
+  /** Whether `settings.rounds` is what that person asked for. */
+  roundsGiven: boolean;
   /** The names of the benchmarks to run; all if there are none. */
   names: string[];
   /** Whether the results are to be printed for programs. */
@@ -32,9 +34,20 @@ export function parseOptions(args: string[], available: string[]): Options {
   const { json, short, ...given } = command.opts();
   return {
     settings: { short, ...(short ? SHORT : FULL), ...given },
+    roundsGiven: given.rounds !== undefined,
     names: command.args,
     json,
   };
+}
+
+/** How one benchmark is to be run. */
+export function settingsOf(
+  { rounds }: Pick<Benchmark, 'rounds'>,
+  { settings, roundsGiven }: Options,
+): Settings {
+  return rounds && !roundsGiven
+    ? { ...settings, rounds: settings.short ? rounds.short : rounds.full }
+    : settings;
 }
 
 function positiveNumber(text: string): number {

@@ -1,5 +1,6 @@
 import type { Postgres } from '@internal/postgres';
 import type { Comparison } from './comparison';
+import type { Duration, Waits } from './waits';
 
 /** How a benchmark is to be run. */
 export interface Settings {
@@ -24,13 +25,25 @@ export interface BenchmarkContext {
 
 /** What a benchmark found out. */
 export interface BenchmarkResult {
+  /** How it was measured, and with how much data. */
+  circumstances: string;
   comparisons: Comparison[];
-  /** What is worth knowing beside the comparisons, one line each. */
+  /** How long others were kept waiting. */
+  waits?: Waits[];
+  /** How long things took. */
+  durations?: Duration[];
+  /** What is worth knowing beside the figures, one line each. */
   notes: string[];
+  /** What must not have happened: the run counts as failed, but is reported. */
+  failures?: string[];
 }
 
 /** Something that we claim about speed, by the name of what it is about. */
 export interface Benchmark {
   name: string;
+  /** How often each side is measured where nobody asks for another number. */
+  rounds?: { full: number; short: number };
+  /** PostgreSQL's settings, where they are not to be the usual ones. */
+  serverSettings?(settings: Settings): Record<string, string>;
   run(context: BenchmarkContext): Promise<BenchmarkResult>;
 }

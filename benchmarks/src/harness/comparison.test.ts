@@ -1,11 +1,10 @@
-import { compare } from './comparison';
-import type { Measurement } from './load';
+import { compare, type Measurement } from './comparison';
 
-const round = (requestsPerSecond: number): Measurement => ({
-  requests: 100,
-  requestsPerSecond,
-  p50: 1000 / requestsPerSecond,
-  p99: 2000 / requestsPerSecond,
+const round = (perSecond: number): Measurement => ({
+  count: 100,
+  perSecond,
+  p50: 1000 / perSecond,
+  p99: 2000 / perSecond,
 });
 
 const compareRounds = (ours: number[], plain: number[], target?: number) =>
@@ -27,12 +26,12 @@ describe('compare', () => {
     const { ours, alternative } = compareRounds([100, 300, 200], [50, 40, 60]);
     expect(ours).toMatchObject({
       name: 'ours',
-      requestsPerSecond: { median: 200, min: 100, max: 300 },
+      perSecond: { median: 200, min: 100, max: 300 },
       p50: { median: 5 },
       p99: { median: 10 },
     });
     expect(ours.rounds).toHaveLength(3);
-    expect(alternative.requestsPerSecond.median).toBe(50);
+    expect(alternative.perSecond.median).toBe(50);
   });
 
   it.each([
@@ -47,5 +46,20 @@ describe('compare', () => {
 
   it('does not judge without a target', () => {
     expect(compareRounds([1], [100])).not.toHaveProperty('met');
+  });
+
+  it('has no latencies where the rounds have none', () => {
+    const side = (name: string) => ({
+      name,
+      rounds: [{ count: 10, perSecond: 5 }],
+    });
+    const { unit, ours } = compare({
+      what: 'copy',
+      unit: 'rows',
+      ours: side('ours'),
+      alternative: side('plain'),
+    });
+    expect(unit).toBe('rows');
+    expect(Object.keys(ours)).toEqual(['name', 'perSecond', 'rounds']);
   });
 });

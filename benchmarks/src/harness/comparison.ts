@@ -1,19 +1,31 @@
-import type { Measurement } from './load';
 import { ratiosOf, type Spread, spreadOf } from './statistics';
+
+/** What one round of one side came to. */
+export interface Measurement {
+  /** Requests that were answered, or rows that were written. */
+  count: number;
+  perSecond: number;
+  /** Median latency in milliseconds. */
+  p50?: number;
+  /** The latency in milliseconds that one request of a hundred exceeds. */
+  p99?: number;
+}
 
 /** One side of a comparison. */
 export interface Side {
   name: string;
   /** Medians over all rounds. */
-  requestsPerSecond: Spread;
-  p50: Spread;
-  p99: Spread;
+  perSecond: Spread;
+  p50?: Spread;
+  p99?: Spread;
   rounds: Measurement[];
 }
 
 /** How our throughput compares with that of the alternative. */
 export interface Comparison {
   what: string;
+  /** What is counted. */
+  unit: 'req' | 'rows';
   ours: Side;
   alternative: Side;
   /** Our throughput over that of the alternative, by pair of rounds. */
@@ -27,19 +39,21 @@ export interface Comparison {
 /** Compares two sides that were measured in turn. */
 export function compare(options: {
   what: string;
+  unit?: Comparison['unit'];
   ours: { name: string; rounds: Measurement[] };
   alternative: { name: string; rounds: Measurement[] };
   target?: number;
 }): Comparison {
-  const { what, ours, alternative, target } = options;
+  const { what, unit = 'req', ours, alternative, target } = options;
   const ratio = spreadOf(
     ratiosOf(
-      ours.rounds.map(round => round.requestsPerSecond),
-      alternative.rounds.map(round => round.requestsPerSecond),
+      ours.rounds.map(round => round.perSecond),
+      alternative.rounds.map(round => round.perSecond),
     ),
   );
   return {
     what,
+    unit,
     ours: summarize(ours),
     alternative: summarize(alternative),
     ratio,
@@ -54,13 +68,21 @@ function summarize({
   name: string;
   rounds: Measurement[];
 }): Side {
-  const spread = (field: keyof Measurement) =>
-    spreadOf(rounds.map(round => round[field]));
   return {
     name,
-    requestsPerSecond: spread('requestsPerSecond'),
-    p50: spread('p50'),
-    p99: spread('p99'),
+    perSecond: spreadOf(rounds.map(({ perSecond }) => perSecond)),
+    ...latency(rounds, 'p50'),
+    ...latency(rounds, 'p99'),
     rounds,
   };
+}
+
+function latency<Field extends 'p50' | 'p99'>(
+  rounds: Measurement[],
+  field: Field,
+): { [name in Field]?: Spread } {
+  const values = rounds.flatMap(round => round[field] ?? []);
+  return values.length > 0
+    ? ({ [field]: spreadOf(values) } as { [name in Field]: Spread })
+    : {};
 }

@@ -9,17 +9,21 @@ const SETTINGS = {
   max_wal_size: '16GB',
   // All data stays in memory.
   shared_buffers: '1GB',
-  shared_preload_libraries: 'pg_stat_statements',
 };
 
 /**
  * Starts the server that all sides of a benchmark use.
  *
- * It is a throw-away one, so that a commit does not wait for the disk. That wait
- * would be the same for all sides, and so hide what they differ in.
+ * It is a throw-away one, so that a commit does not wait for the disk unless the
+ * settings say so. That wait would be the same for all sides, and so hide what they
+ * differ in.
  */
-export async function startPostgres(): Promise<Postgres> {
-  const postgres = await Postgres.start({ settings: SETTINGS });
+export async function startPostgres(
+  settings: Record<string, string> = SETTINGS,
+): Promise<Postgres> {
+  const postgres = await Postgres.start({
+    settings: { ...settings, shared_preload_libraries: 'pg_stat_statements' },
+  });
   await withKnex(postgres, 'postgres', knex => trackStatements(knex, 'none'));
   return postgres;
 }

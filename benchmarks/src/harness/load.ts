@@ -1,5 +1,6 @@
 import { createHistogram, performance } from 'node:perf_hooks';
 import { Pool } from 'undici';
+import type { Measurement } from './comparison';
 
 /** One request to send. */
 export interface LoadRequest {
@@ -10,15 +11,7 @@ export interface LoadRequest {
 }
 
 /** What one round of requests to one server took. */
-export interface Measurement {
-  /** Requests that were answered. */
-  requests: number;
-  requestsPerSecond: number;
-  /** Median latency in milliseconds. */
-  p50: number;
-  /** The latency in milliseconds that one request of a hundred exceeds. */
-  p99: number;
-}
+export type LoadMeasurement = Required<Measurement>;
 
 const NANOSECONDS_PER_MS = 1e6;
 
@@ -46,7 +39,7 @@ export class LoadGenerator {
   async run(
     seconds: number,
     nextRequest: () => LoadRequest,
-  ): Promise<Measurement> {
+  ): Promise<LoadMeasurement> {
     const latencies = createHistogram();
     const start = performance.now();
     const end = start + seconds * 1000;
@@ -63,8 +56,8 @@ export class LoadGenerator {
 
     const elapsed = (performance.now() - start) / 1000;
     return {
-      requests: latencies.count,
-      requestsPerSecond: latencies.count / elapsed,
+      count: latencies.count,
+      perSecond: latencies.count / elapsed,
       p50: latencies.percentile(50) / NANOSECONDS_PER_MS,
       p99: latencies.percentile(99) / NANOSECONDS_PER_MS,
     };

@@ -1,4 +1,4 @@
-import type { Measurement } from './load';
+import type { Measurement } from './comparison';
 
 /** Something that is measured, round by round. */
 export interface Contestant {

@@ -75,7 +75,9 @@ async function measure(
     read,
     save,
   });
+  const { rounds, seconds, concurrency } = context.settings;
   return {
+    circumstances: `${rounds} rounds of ${seconds} s, ${concurrency} requests at a time`,
     comparisons: [
       ...(await compareServers(context, 'read a mockup', servers, read)),
       ...(await compareServers(context, 'save a version', servers, save)),
