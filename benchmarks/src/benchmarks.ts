@@ -1,5 +1,6 @@
 import type { Benchmark } from './harness/Benchmark';
+import { migrationBenchmark } from './migration';
 import { mockupBenchmark } from './mockup';
 
 /** All benchmarks, in the order in which they run. */
-export const benchmarks: Benchmark[] = [mockupBenchmark];
+export const benchmarks: Benchmark[] = [mockupBenchmark, migrationBenchmark];

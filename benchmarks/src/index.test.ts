@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import type { BenchmarkResult } from './harness/Benchmark';
 import type { Report } from './harness/report';
 
 const run = promisify(execFile);
 
 // Never about timing: whether it is fast is for people to judge, on a machine
 // that does nothing else.
-it('runs the smallest benchmark to its end', async () => {
+it('runs the smallest benchmarks to their end', async () => {
   const { stdout } = await run(process.execPath, [
     ...[
       '--require',
@@ -18,7 +19,11 @@ it('runs the smallest benchmark to its end', async () => {
 
   const { results, settings }: Report = JSON.parse(stdout);
   expect(settings).toMatchObject({ short: true, rounds: 1, seconds: 0.05 });
-  const { comparisons, notes } = results.mockup;
+  expectMockup(results.mockup);
+  expectMigration(results.migration);
+}, 120_000);
+
+function expectMockup({ comparisons, notes }: BenchmarkResult) {
   expect(
     comparisons.map(c => `${c.what}: ${c.ours.name} / ${c.alternative.name}`),
   ).toEqual([
@@ -37,4 +42,38 @@ it('runs the smallest benchmark to its end', async () => {
   }
   // One statement for each of ours, or it would have failed.
   expect(notes).toHaveLength(2);
-}, 60_000);
+}
+
+function expectMigration(result: BenchmarkResult) {
+  const { comparisons, waits = [], durations = [], failures } = result;
+  expect(
+    comparisons.map(c => `${c.what}: ${c.ours.name} / ${c.alternative.name}`),
+  ).toEqual([
+    'backfill: phase 2, 2_20_backfill / INSERT … SELECT',
+    'backfill: phase 2, 2_20_backfill / one UPDATE per table',
+    'copy: phase 5, 5_30 to 5_60 / INSERT … SELECT',
+  ]);
+  for (const { ratio } of comparisons) {
+    expect(ratio.median).toBeGreaterThan(0);
+  }
+  // Not a write failed, and each of them was made while something went on.
+  expect(failures).toEqual([]);
+  expect(waits.map(({ what }) => what)).toEqual([
+    'before phase 1',
+    'phase 1',
+    'phase 2',
+    'phase 3',
+    'phase 4',
+    'phase 5',
+    'rollback of the swap, all of the command',
+    'swap again, all of the command',
+    'rollback to phase 3',
+    'rollback to before phase 1',
+    'longest wait of each swap and rollback',
+  ]);
+  for (const { count, failed } of waits) {
+    expect(count).toBeGreaterThan(0);
+    expect(failed).toBe(0);
+  }
+  expect(durations).toHaveLength(9);
+}

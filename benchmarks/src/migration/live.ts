@@ -1,0 +1,177 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { BenchmarkContext, BenchmarkResult } from '../harness/Benchmark';
+import { judge, waitsOfEach } from '../harness/waits';
+import { PASSWORD } from './catalog';
+import { type Database, runStatements } from './database';
+import { APP_ROLE } from './engine';
+import { expectations } from './expectations';
+import { goBack, runPhase } from './operator';
+import type { Size } from './sizes';
+import { StepClock, type StepTime } from './StepClock';
+import { swapBackAndForth, type SwapResult, watchSwap } from './swaps';
+import { NEW, OLD } from './writers/Application';
+import { Writers } from './writers/Writers';
+
+const SWAP_TARGET_MS = 50;
+
+/** What the migration of one database went through. */
+interface Course {
+  /** Seconds of each command, by its name. */
+  seconds: Map<string, number>;
+  /** The steps of phase 5. */
+  steps: StepTime[];
+  back: SwapResult[];
+  forth: SwapResult[];
+}
+
+/**
+ * Migrates a database and takes it back again, while four connections write to it
+ * without a pause: as the old application up to phase 3, then as the new one.
+ */
+export async function migrateLive(
+  context: BenchmarkContext,
+  database: Database,
+  size: Size,
+): Promise<Required<Omit<BenchmarkResult, 'comparisons' | 'circumstances'>>> {
+  const writers = await Writers.create(database);
+  const lateness = monitorEventLoopDelay({ resolution: 1 });
+  lateness.enable();
+  try {
+    const course = await follow(context, database, size, writers);
+    lateness.disable();
+    return {
+      ...report(course, writers),
+      notes: [
+        ...describeCourse(course),
+        `Longest write with its COMMIT, which waits for the disk: ${writers.log
+          .wholes()
+          .map(({ what, p100 }) => `${what} ${ms(p100)}`)
+          .join(', ')}`,
+        `This process itself was late by at most ${ms(lateness.max / 1e6)}: ` +
+          'a write can seem to take that much longer than it did',
+      ],
+    };
+  } finally {
+    await writers.stop();
+  }
+}
+
+async function follow(
+  { progress }: BenchmarkContext,
+  database: Database,
+  size: Size,
+  writers: Writers,
+): Promise<Course> {
+  const { log } = writers;
+  const seconds = new Map<string, number>();
+  const timed = async (name: string, command: () => Promise<unknown>) => {
+    progress(`${name}, with writers`);
+    log.begin(name);
+    const start = performance.now();
+    await command();
+    seconds.set(name, (performance.now() - start) / 1000);
+  };
+
+  await writers.start(OLD);
+  log.begin('before phase 1');
+  await pause(size.baselineSeconds * 1000);
+  await timed('phase 1', () => runPhase(database, 1));
+  await timed('phase 2', () => runPhase(database, 2));
+  await timed('phase 3', () => runPhase(database, 3));
+
+  await writers.stop();
+  await runStatements(database, [
+    `alter role ${APP_ROLE} password '${PASSWORD}'`,
+  ]);
+  await writers.start(NEW);
+  await timed('phase 4', () => runPhase(database, 4));
+
+  const clock = new StepClock();
+  const forth: SwapResult[] = [];
+  await timed('phase 5', async () => {
+    forth.push(
+      await watchSwap(
+        log,
+        reporter => runPhase(database, 5, reporter),
+        clock.reporter,
+      ),
+    );
+  });
+  const steps = clock.times();
+
+  progress(`${size.swaps} times the swap back and forth, with writers`);
+  const swaps = await swapBackAndForth(database, log, size.swaps);
+  await timed('rollback to phase 3', () => goBack(database, 3));
+
+  await writers.stop();
+  await writers.start(OLD);
+  await timed('rollback to before phase 1', () => goBack(database, 0));
+  return {
+    seconds,
+    steps,
+    back: swaps.back,
+    forth: [...forth, ...swaps.forth],
+  };
+}
+
+function report({ seconds, back, forth }: Course, { log }: Writers) {
+  const longest = (results: SwapResult[]) =>
+    results.map(({ longest: { wait } }) => wait);
+  const swaps = waitsOfEach(
+    'longest wait of each swap and rollback',
+    longest([...forth, ...back]),
+    log.failed,
+  );
+  return {
+    waits: [...log.waits(), judge(swaps, SWAP_TARGET_MS)],
+    durations: [
+      ...Array.from(seconds, ([what, took]) => ({
+        what,
+        seconds: took,
+        expected: expectations[what] ?? '',
+      })),
+      {
+        what: 'downtime of the swap: its longest wait',
+        seconds: Math.max(...longest(forth)) / 1000,
+        expected: expectations.swap,
+      },
+      {
+        what: 'downtime of its rollback: its longest wait',
+        seconds: Math.max(...longest(back)) / 1000,
+        expected: expectations.rollback,
+      },
+    ],
+    failures:
+      log.failed > 0
+        ? [
+            `${log.failed} writes failed, which must not happen`,
+            ...log.failures,
+          ]
+        : [],
+  };
+}
+
+function describeCourse({ steps, back, forth }: Course): string[] {
+  const describe = (what: string, results: SwapResult[]) =>
+    `${what}, each: longest wait ${results
+      .map(({ longest }) => ms(longest.wait))
+      .join(', ')}; with COMMIT ${results
+      .map(({ longest }) => ms(longest.whole))
+      .join(', ')}; retries ${results
+      .map(({ retries }) => retries)
+      .join(', ')}; whole command ${results
+      .map(({ seconds }) => `${seconds.toFixed(1)} s`)
+      .join(', ')}`;
+  return [
+    `Phase 5 with writers: ${steps
+      .map(({ name, seconds }) => `${name} ${seconds.toFixed(1)} s`)
+      .join(', ')}`,
+    describe('Swaps', forth),
+    describe('Rollbacks of the swap', back),
+  ];
+}
+
+function ms(value: number): string {
+  return `${value.toFixed(1)} ms`;
+}

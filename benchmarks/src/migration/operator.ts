@@ -1,0 +1,60 @@
+import {
+  type MigrationSettings,
+  rollback,
+  silentReporter,
+  TenancyMigration,
+} from './engine';
+import type { Database } from './database';
+
+type Reporter = typeof silentReporter;
+
+/** The schema of the tables. */
+export const SCHEMA = 'tenancy';
+
+// The commands' own defaults.
+const SETTINGS: MigrationSettings = {
+  schema: SCHEMA,
+  lockTimeoutMs: 30,
+  batchSize: 5000,
+  defaultTenantName: 'Default tenant',
+  adminGrant: true,
+  force: false,
+};
+
+/** Runs a command of an operator, in a session of its own. */
+export async function operate<T>(
+  { postgres, name }: Database,
+  command: (migration: TenancyMigration) => Promise<T>,
+  reporter: Reporter = silentReporter,
+): Promise<T> {
+  const migration = await TenancyMigration.open({
+    connection: { connectionString: postgres.connectionString(name) },
+    command: 'benchmark',
+    settings: SETTINGS,
+    mode: 'change',
+    reporter,
+  });
+  try {
+    return await command(migration);
+  } finally {
+    await migration.close();
+  }
+}
+
+/** `migrate:phase<n>` */
+export async function runPhase(
+  database: Database,
+  phase: 1 | 2 | 3 | 4 | 5,
+  reporter?: Reporter,
+): Promise<void> {
+  await operate(database, migration => migration.runPhase(phase), reporter);
+}
+
+/** `migrate:rollback`, with `--to` or without. */
+export async function goBack(
+  database: Database,
+  to?: 0 | 1 | 2 | 3 | 4,
+  reporter?: Reporter,
+): Promise<void> {
+  await operate(database, migration => rollback(migration, to), reporter);
+}
