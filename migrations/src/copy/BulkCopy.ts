@@ -151,8 +151,9 @@ end $$`,
   private insertRows(range: string): string {
     const { copy } = this;
     const columns = writtenColumns(copy).map(column => `s.${column}`);
-    // A row that has moved may come twice; the other tables have no key to tell.
-    const conflict = copy.table === 'entities' ? ' on conflict do nothing' : '';
+    // A row that has moved may come twice, and its key is in the log. There is a key
+    // to tell by on entities, and on the others where indexes are there already.
+    const conflict = ' on conflict do nothing';
     return `${insertInto(copy, this.into)}
 select ${columns.join(', ')}
   from ${escapeIdentifier(copy.source)} s

@@ -54,10 +54,13 @@ on conflict (key) do update set value = excluded.value`,
   ];
 }
 
+/** The statement that takes it away again from one table. */
+export function dropFenceOf(table: string): string {
+  return `drop policy if exists ${POLICY} on ${table}`;
+}
+
 /** The statements that take it away again. */
-export const dropFence = TENANT_TABLES.map(
-  table => `drop policy if exists ${POLICY} on ${table}`,
-);
+export const dropFence = TENANT_TABLES.map(table => dropFenceOf(table));
 
 /** A query for the sessions whose snapshot is older than the swap. */
 export const SESSIONS_BEFORE_SWAP = `

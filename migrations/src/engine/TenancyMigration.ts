@@ -44,6 +44,9 @@ export interface OpenOptions {
   print?: (text: string) => void;
 }
 
+// Where an undo is remembered until it has come to its end.
+const UNDO = 'undo';
+
 /** The migration of one schema, on one session. */
 export class TenancyMigration {
   /**
@@ -122,6 +125,7 @@ export class TenancyMigration {
    */
   async runPhase(number: PhaseNumber): Promise<boolean> {
     const completed = await this.completedPhase();
+    await this.giveUpUndo();
     if (completed >= number) {
       return false;
     }
@@ -166,11 +170,30 @@ export class TenancyMigration {
       return;
     }
     await this.withBookkeeping(async bookkeeping => {
+      const { executor, state } = this.context;
+      await executor.execute(state.put(UNDO, first.name));
       await begun?.down(this.context);
       for (let count = 0; count < undone.length; count += 1) {
         await bookkeeping.down(all);
       }
+      await executor.execute(state.forget(UNDO));
     });
+  }
+
+  /** The step from which an undo was begun that has not come to its end. */
+  async unfinishedUndo(): Promise<Step | undefined> {
+    const name = await this.context.state.get<string>(UNDO);
+    return phases
+      .flatMap(({ steps }) => steps)
+      .find(step => step.name === name);
+  }
+
+  /** Whoever goes forward again does not want to come to the end of it. */
+  private async giveUpUndo(): Promise<void> {
+    const { executor, state } = this.context;
+    if (!executor.dryRun && (await this.unfinishedUndo())) {
+      await executor.execute(state.forget(UNDO));
+    }
   }
 
   private async withBookkeeping(
@@ -202,8 +225,8 @@ export class TenancyMigration {
 
   private async printDown(steps: Step[]): Promise<void> {
     for (const step of steps) {
-      await step.down(this.context);
       await this.context.executor.execute(forgetStatement(step));
+      await step.down(this.context);
     }
   }
 }

@@ -1,6 +1,7 @@
 import createKnex from 'knex';
 import type { Knex } from 'knex';
 import type { Client, ClientConfig } from 'pg';
+import { RefusedError } from '../errors';
 import { ADMIN_ROLE } from '../schema/roles';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import type { Executor } from './Executor';
@@ -183,7 +184,17 @@ export class Bookkeeping {
           },
           down: async () => {
             context.reporter.info(`Undo: ${step.title}`);
-            await step.down(context);
+            // Before the undo: one that is killed leaves a step that is half done,
+            // which must not count as done for a command that goes forward again.
+            await context.executor.execute(forgetStatement(step));
+            try {
+              await step.down(context);
+            } catch (error) {
+              if (error instanceof RefusedError) {
+                await context.executor.execute(recordStatement(step));
+              }
+              throw error;
+            }
           },
         }),
       },

@@ -25,8 +25,9 @@ export interface RollbackReport {
  * Goes back (specification, Rollback).
  *
  * @param to - the phase whose result remains, 0 for the state before phase 1.
- *   Without it, back by one safe point: out of the swapped tables if they are in
- *   use, otherwise out of the last phase of which anything is done.
+ *   Without it, to the end of an undo that was killed, or back by one safe point: out
+ *   of the swapped tables if they are in use, otherwise out of the last phase of
+ *   which anything is done.
  * @throws {@link RefusedError} if the tables of before were cleaned up, or if rows
  *   would be lost
  */
@@ -38,7 +39,7 @@ export async function rollback(
   const before = await migration.completedSteps();
   const first =
     to === undefined
-      ? await safePoint(context, before)
+      ? (await migration.unfinishedUndo()) ?? (await safePoint(context, before))
       : phases.find(phase => phase.number > to)?.steps[0];
   if (first && isBeforeOrAt(first, swap)) {
     await refuseWithoutOldTables(context);

@@ -19,16 +19,12 @@ import { dropOldKeys } from './oldKeys';
 import { secludeStatements } from './seclude';
 
 // Those of the specification (B.2), whatever the table before has.
-const ENTITY_DEFAULTS = [
-  ['entity_id', 'gen_random_uuid()'],
-  ['entity_namespace', `'default'`],
-  ['created_at', 'now()'],
-  ['updated_at', 'now()'],
-].map(
-  ([column, value]) =>
-    `alter table ${partitionedName('entities')} ` +
-    `alter column ${column} set default ${value}`,
-);
+const ENTITY_DEFAULTS = {
+  entity_id: 'gen_random_uuid()',
+  entity_namespace: `'default'`,
+  created_at: 'now()',
+  updated_at: 'now()',
+};
 
 /**
  * The partitioned tables, with no rows and no indexes yet, in the order of columns
@@ -40,20 +36,21 @@ export const partitionedTables: Step = {
 
   async up(context) {
     for (const table of TENANT_TABLES) {
+      // An undo that was killed has left those of an earlier swap.
+      const name = await waitingName(context.executor, table);
       await context.executor.transaction({
-        title: `Create ${partitionedName(table)} and its partitions`,
+        title: `Create ${name} and its partitions`,
         locks: `New tables: nobody waits for them. ACCESS SHARE on ${table}.`,
         statements: [
-          createTable(table),
+          createTable(table, name),
           // Only the table of before is kept to one tenant.
-          `alter table ${partitionedName(table)} ` +
-            `drop constraint if exists ${oneTenantCheck(table)}`,
-          ...(table === 'entities' ? ENTITY_DEFAULTS : []),
-          ...tenantPolicyStatements(partitionedName(table), {
-            policyFor: table,
-          }),
-          ownerStatement(partitionedName(table)),
-          ...(await createPartitions(context, table)),
+          `alter table ${name} drop constraint if exists ${oneTenantCheck(
+            table,
+          )}`,
+          ...(table === 'entities' ? entityDefaults(name) : []),
+          ...tenantPolicyStatements(name, { policyFor: table }),
+          ownerStatement(name),
+          ...(await createPartitions(context, table, name)),
         ],
       });
     }
@@ -73,26 +70,36 @@ export const partitionedTables: Step = {
         `drop table if exists ${names.reverse().join(', ')}`,
         // Those tables still have the fence where a swap was killed and undone.
         dropFenceFunction,
+        context.state.forget('swap'),
       ],
     });
     await dropLeftovers(context);
   },
 };
 
-function createTable(table: TenantTable): string {
-  const name = partitionedName(table);
+function createTable(table: TenantTable, name: string): string {
   const key =
     table === 'entities'
-      ? `,\n  constraint ${name}_pkey primary key (tenant_id, entity_id)`
+      ? `,\n  constraint ${partitionedName(
+          table,
+        )}_pkey primary key (tenant_id, entity_id)`
       : '';
   return `create table if not exists ${name} (
   like ${table} including all excluding indexes${key}
 ) partition by list (tenant_id)`;
 }
 
+function entityDefaults(name: string): string[] {
+  return Object.entries(ENTITY_DEFAULTS).map(
+    ([column, value]) =>
+      `alter table ${name} alter column ${column} set default ${value}`,
+  );
+}
+
 async function createPartitions(
   { executor }: StepContext,
   table: TenantTable,
+  parent: string,
 ): Promise<string[]> {
   const [{ options }] = await executor.read<{ options: string | null }>(
     `select array_to_string(reloptions, ', ') as options
@@ -106,7 +113,7 @@ async function createPartitions(
   };
   return Object.entries(partitions).flatMap(([name, bound]) => [
     `create table if not exists ${name}
-  partition of ${partitionedName(table)} ${bound}${storage}`,
+  partition of ${parent} ${bound}${storage}`,
     ...secludeStatements(name),
   ]);
 }

@@ -6,7 +6,7 @@ import {
   CHANGE_LOG,
   logFunction,
 } from '../../copy/changeLog';
-import { createFenceFunction, dropFenceFunction } from '../../copy/fence';
+import { createFenceFunction, dropFenceOf } from '../../copy/fence';
 import { REPLAY } from '../../copy/replay';
 import type { Step } from '../../engine/Step';
 import { ADMIN_ROLE } from '../../schema/roles';
@@ -49,17 +49,13 @@ export const changeLog: Step = {
         title: `Stop logging the changes of ${table}`,
         locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog.`,
         tables: [table],
-        statements: dropLogTriggers(table),
+        statements: [...dropLogTriggers(table), dropFenceOf(table)],
       });
     }
     await executor.transaction({
       title: 'Drop the change log',
       locks: `ACCESS EXCLUSIVE on ${CHANGE_LOG}, which nobody writes to any more.`,
-      statements: [
-        ...dropChangeLog(),
-        `drop function if exists ${REPLAY}()`,
-        dropFenceFunction,
-      ],
+      statements: [...dropChangeLog(), `drop function if exists ${REPLAY}()`],
     });
   },
 };

@@ -2,6 +2,7 @@ import type { Step } from '../../engine/Step';
 import { defaultTenantPartition } from '../../schema/partitions';
 import { TENANT_TABLES } from '../../schema/tables';
 import { CATCH_UP_SCRIPT, catchUp } from '../../copy/catchUp';
+import { createReplay } from '../../copy/replay';
 import { extensionSchema } from '../../schema/lookups';
 import { describeCopies } from './copies';
 import { carriedIndexes, entityIndexes, replayIndex } from './indexes';
@@ -27,6 +28,8 @@ export const indexes: Step = {
         replaced.push(replayIndex(copy.table));
       }
     }
+    // An undo that was killed leaves the one of the way back.
+    await executor.execute(createReplay(copies));
     // A unique index needs the copies as they are at one moment.
     await executor.work({
       title: 'Replay the change log',

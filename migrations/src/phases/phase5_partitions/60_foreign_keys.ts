@@ -1,11 +1,14 @@
 import { CATCH_UP_SCRIPT, catchUp } from '../../copy/catchUp';
+import { createReplay } from '../../copy/replay';
 import type { Step, StepContext } from '../../engine/Step';
 import { addConstraint } from '../../schema/changes';
 import { constraintValidity } from '../../schema/lookups';
-import { defaultTenantPartition } from '../../schema/partitions';
+import { defaultTenantPartition, waitingName } from '../../schema/partitions';
 import { describeCopies } from './copies';
 import { readForeignKeys } from './foreignKeys';
 import type { ForeignKey } from './foreignKeys';
+
+const REFERENCING = ['relations', 'refresh_state'] as const;
 
 /**
  * The foreign keys of the copies: on the composite key of entities, on tenants,
@@ -23,6 +26,8 @@ export const foreignKeys: Step = {
   async up(context) {
     const { executor } = context;
     const copies = await describeCopies(executor);
+    // An undo that was killed leaves the one of the way back.
+    await executor.execute(createReplay(copies));
     // Consistent at one moment, and from then on at the end of every replay.
     await executor.work({
       title: 'Replay the change log',
@@ -36,8 +41,25 @@ export const foreignKeys: Step = {
     }
   },
 
-  // They are dropped with their tables.
-  async down() {},
+  /**
+   * The others are dropped with their tables. These would keep a copy that begins
+   * again from emptying the partition of entities.
+   */
+  async down({ executor }) {
+    for (const table of REFERENCING) {
+      const name = await waitingName(executor, table);
+      await executor.transaction({
+        title: `Drop the foreign key of ${name} to the entities`,
+        locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
+        statements: [
+          `alter table if exists ${name} drop constraint if exists ${table}_entity_fkey`,
+          // Of a command that was killed before the partitioned table had it.
+          `alter table if exists ${defaultTenantPartition(table)} ` +
+            `drop constraint if exists ${table}_entity_fkey`,
+        ],
+      });
+    }
+  },
 };
 
 async function addForeignKey(

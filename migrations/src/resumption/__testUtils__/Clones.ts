@@ -1,0 +1,114 @@
+import { Client } from 'pg';
+import type { ClientConfig } from 'pg';
+import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
+import { testSettings } from '../../__testUtils__/catalogDatabase';
+import { TenancyMigration } from '../../engine/TenancyMigration';
+
+/** Copies of databases on one server, made in a moment from one another. */
+export class Clones {
+  static async open(connection: ClientConfig): Promise<Clones> {
+    const admin = new Client({ ...connection, database: 'postgres' });
+    await admin.connect();
+    return new Clones(connection, admin);
+  }
+
+  private readonly names: string[] = [];
+
+  private constructor(
+    private readonly connection: ClientConfig,
+    /** The connection that makes them. */
+    readonly admin: Client,
+  ) {}
+
+  async clone(template: string): Promise<string> {
+    const name = `clone_${process.pid}_${this.names.length}`;
+    this.names.push(name);
+    await this.admin.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${template}'`,
+    );
+    await this.admin.query(`create database ${name} template ${template}`);
+    return name;
+  }
+
+  async drop(name: string): Promise<void> {
+    await this.admin.query(`drop database if exists ${name} with (force)`);
+  }
+
+  async close(): Promise<void> {
+    for (const name of this.names) {
+      await this.drop(name);
+    }
+    await this.admin.end();
+  }
+
+  async migrate(
+    database: string,
+    change: (migration: TenancyMigration) => Promise<unknown>,
+  ): Promise<void> {
+    const migration = await TenancyMigration.open({
+      connection: { ...this.connection, database },
+      command: 'test',
+      mode: 'change',
+      settings: { ...testSettings, force: true },
+    });
+    try {
+      await change(migration);
+    } finally {
+      await migration.close();
+    }
+  }
+
+  /** Everything that two databases must have in common to be in the same state. */
+  async describe(database: string): Promise<Record<string, string[]>> {
+    const client = new Client({ ...this.connection, database });
+    await client.connect();
+    try {
+      await client.query('set search_path = tenancy');
+      const description = {
+        ...(await catalogSnapshot(client)),
+        steps: await records(client, 'tenancy_migrations', 'name'),
+        state: await records(client, 'tenancy_migration_state', 'key'),
+        ...(await rowsOf(client)),
+      };
+      return Object.fromEntries(
+        Object.entries(description).map(([name, list]) => [
+          name,
+          list.map(each => JSON.stringify(each)),
+        ]),
+      );
+    } finally {
+      await client.end();
+    }
+  }
+}
+
+async function rowsOf(client: Client): Promise<Record<string, unknown[]>> {
+  const tables = await client.query<{ name: string }>(
+    `select relname as name from pg_class
+      where relnamespace = 'tenancy'::regnamespace and relkind in ('r', 'p')
+        and relname !~ '^tenan' and not relispartition`,
+  );
+  const found: Record<string, unknown[]> = {};
+  for (const { name } of tables.rows) {
+    found[`rows of ${name}`] = (
+      await client.query(
+        // An undo of phase 2 leaves what was filled.
+        `select to_jsonb(t) - 'tenant_id' as row from ${name} t order by 1`,
+      )
+    ).rows;
+  }
+  return found;
+}
+
+async function records(
+  client: Client,
+  table: string,
+  column: string,
+): Promise<unknown[]> {
+  const { rows } = await client.query(
+    `select to_regclass('${table}') is not null as there`,
+  );
+  return rows[0].there
+    ? (await client.query(`select ${column} from ${table} order by 1`)).rows
+    : [];
+}
