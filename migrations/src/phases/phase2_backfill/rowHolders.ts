@@ -13,9 +13,11 @@ export async function describeRowHolders(
 ): Promise<string> {
   const holders = await session.query<{ holder: string }>(
     `select coalesce(
-              format('process %s of the server (user %s, application "%s"), in a transaction since %s',
+              format('process %s of the server (user %s, application "%s")%s',
                 a.pid, a.usename, a.application_name,
-                to_char(a.xact_start, 'YYYY-MM-DD HH24:MI:SS TZ')),
+                -- Not every login may see it.
+                ', in a transaction since ' ||
+                  to_char(a.xact_start, 'YYYY-MM-DD HH24:MI:SS TZ')),
               'a prepared transaction, see pg_prepared_xacts') as holder
        from (select distinct pid from pg_locks
               where locktype = 'relation' and relation = '${table}'::regclass

@@ -24,10 +24,11 @@ const GOING_BACK = `Going back
   application. Every request gets the default tenant; the tables and the data of
   other tenants stay as they are. When it is on again, run "yarn migrate:rollback
   --to 5", which only forgets the smoke tests, and "yarn migrate:phase6".
-- The tables too, until the cleanup: yarn migrate:rollback --to 4, then set
+- The tables too, until the cleanup: yarn migrate:rollback, then set
   MULTI_TENANCY_ENABLED to false and restart the application. No write of the
   default tenant is lost. Rows of other tenants stay in the archive, and the
-  command says how many.
+  command says how many. (With "--to 4" it would drop the archive, and refuses
+  to while that holds such rows.)
 - After the cleanup: only from a backup.
 `;
 

@@ -192,7 +192,7 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     );
     for (const topic of [
       'yarn migrate:cleanup',
-      'yarn migrate:rollback --to 4',
+      'yarn migrate:rollback, then',
       'permission denied for table',
       '24 to 48 hours',
     ]) {

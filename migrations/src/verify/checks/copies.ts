@@ -13,7 +13,7 @@ import type { Check } from '../Check';
  * before, to which a rollback would go.
  */
 export const copies: Check = {
-  name: 'both sides of the swap hold the same rows',
+  name: 'both sides of the swap hold the same rows, while there are two',
   from: 4,
   async examine({ executor }) {
     const completed = await readCompletedSteps(executor);
