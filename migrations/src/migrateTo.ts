@@ -19,7 +19,7 @@ export interface MigrateOptions {
   schema?: string;
   /** For how long, in milliseconds, a request for a lock may hold up writers; 30 by default. */
   lockTimeoutMs?: number;
-  /** Rows of a batch; 5000 by default. */
+  /** Rows of a batch; 2000 by default. */
   batchSize?: number;
   /** `tenant_name` of the default tenant; `Default tenant` by default. */
   defaultTenantName?: string;
@@ -124,7 +124,7 @@ function settingsOf(options: MigrateOptions): MigrationSettings {
   return {
     schema: options.schema ?? 'tenancy',
     lockTimeoutMs: options.lockTimeoutMs ?? 30,
-    batchSize: options.batchSize ?? 5000,
+    batchSize: options.batchSize ?? 2000,
     defaultTenantName: options.defaultTenantName ?? 'Default tenant',
     adminGrant: options.adminGrant ?? true,
     force: options.force ?? false,

@@ -1,4 +1,4 @@
-import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
+import { oneTenantCheck, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { carryOver } from './carryOver';
 import {
@@ -51,6 +51,9 @@ export function swapStatements(
     ...sides.map(({ incoming }) => incoming),
   ].join(', ');
   return [
+    // Writers do not wait for the disk: whatever is committed after the swap takes it
+    // there along with itself, the record of the step at the latest.
+    'set local synchronous_commit = off',
     // Autovacuum is cancelled without a writer waiting (see lockStatements).
     'set local lock_timeout = 5000',
     `lock table ${tables} in share update exclusive mode`,
@@ -108,14 +111,21 @@ begin
 end $$`;
 }
 
+/**
+ * The tables of before have room for one tenant only. A look at their rows would
+ * take the longer the more there are; the check that was validated says the same.
+ */
 function refuseOtherTenants(sides: Sides[]): string {
-  // The table of before has room for one tenant only.
+  const checks = TENANT_TABLES.map(
+    table => `('${table}'::regclass, '${oneTenantCheck(table)}')`,
+  ).join(', ');
   return `do $$ begin
   if (select relkind from pg_class where oid = 'entities'::regclass) = 'r'
-     and exists (select from entities where tenant_id <> '${DEFAULT_TENANT_ID}') then
-    raise exception 'entities holds rows of other tenants than the default one before the swap'
+     and (select count(*) from pg_constraint
+           where (conrelid, conname) in (${checks}) and convalidated) <> ${TENANT_TABLES.length} then
+    raise exception 'The tables are not kept to the default tenant before the swap'
       using errcode = 'integrity_constraint_violation',
-            hint = '${sides[0].incoming} is not put in its place.';
+            hint = '${sides[0].incoming} is not put in its place. Undo phase 5 and 4, and run phase 3 again.';
   end if;
 end $$`;
 }

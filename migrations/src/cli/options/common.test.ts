@@ -8,7 +8,7 @@ it('has defaults for everything but the connection', () => {
   expect(settingsOf(defaults, {})).toEqual({
     schema: 'tenancy',
     lockTimeoutMs: 30,
-    batchSize: 5000,
+    batchSize: 2000,
     defaultTenantName: 'Default tenant',
     adminGrant: true,
     force: false,

@@ -28,7 +28,7 @@ export function commonOptions(): Option[] {
       .default(30)
       .argParser(parseMilliseconds),
     new Option('--batch-size <rows>', 'rows of a batch')
-      .default(5000)
+      .default(2000)
       .argParser(parseBatchSize),
     new Option('--json', 'print one JSON document instead of text'),
     new Option(

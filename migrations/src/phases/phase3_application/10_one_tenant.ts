@@ -1,12 +1,10 @@
 import { addConstraint, dropConstraint } from '../../schema/changes';
 import type { Step } from '../../engine/Step';
-import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
-import type { TenantTable } from '../../schema/tables';
-
-/** The rule of the tables of before, which the new ones do not have. */
-export function oneTenantCheck(table: TenantTable): string {
-  return `${table}_one_tenant_check`;
-}
+import {
+  DEFAULT_TENANT_ID,
+  oneTenantCheck,
+  TENANT_TABLES,
+} from '../../schema/tables';
 
 /**
  * All rows are the default tenant's for as long as the tables of before are in

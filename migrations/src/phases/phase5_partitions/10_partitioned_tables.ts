@@ -12,9 +12,12 @@ import {
 } from '../../schema/partitions';
 import { tenantPolicyStatements } from '../../schema/policies';
 import { ownerStatement } from '../../schema/roles';
-import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
+import {
+  DEFAULT_TENANT_ID,
+  oneTenantCheck,
+  TENANT_TABLES,
+} from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
-import { oneTenantCheck } from '../phase3_application/10_one_tenant';
 import { dropOldKeys } from './oldKeys';
 import { secludeStatements } from './seclude';
 
