@@ -15,7 +15,7 @@ export const SCHEMA = 'tenancy';
 const SETTINGS: MigrationSettings = {
   schema: SCHEMA,
   lockTimeoutMs: 30,
-  batchSize: 5000,
+  batchSize: 2000,
   defaultTenantName: 'Default tenant',
   adminGrant: true,
   force: false,

@@ -20,8 +20,8 @@ import { numberFromEnvironment, sizesFromEnvironment } from './sizes';
 jest.setTimeout(3_600_000);
 
 const sizes = sizesFromEnvironment();
-const kills = numberFromEnvironment('KILLS', 6);
-const restarts = numberFromEnvironment('RESTARTS', 2);
+const kills = numberFromEnvironment('KILLS', 3);
+const restarts = numberFromEnvironment('RESTARTS', 1);
 
 // Killed at up to so many milliseconds after it has begun to work.
 const LONGEST_RUN_MS = 2000;

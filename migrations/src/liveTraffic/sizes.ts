@@ -41,11 +41,11 @@ export function sizesFromEnvironment(env = process.env): TrafficSizes {
     numberFromEnvironment(name, otherwise, env);
   return {
     writers: size('WRITERS', 4),
-    seeded: size('SEEDED', 400),
-    entitiesPerWriter: size('ENTITIES', 100),
+    seeded: size('SEEDED', 200),
+    entitiesPerWriter: size('ENTITIES', 60),
     bigTransaction: size('BIG_TRANSACTION', 500),
-    longestHoldMs: size('LONGEST_HOLD_MS', 1200),
-    transactionsBetween: size('TRANSACTIONS', 15),
+    longestHoldMs: size('LONGEST_HOLD_MS', 1000),
+    transactionsBetween: size('TRANSACTIONS', 8),
     pauseMs: size('PAUSE_MS', 4),
     seed: size('SEED', Date.now() % 1_000_000),
   };
