@@ -1,7 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { oldName } from '../schema/partitions';
-import { escapeLiteral } from '../schema/sql';
+import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import { LOCK_CLASS } from '../session/operatorLock';
 import {
   cleanupTransactions,
@@ -72,7 +72,9 @@ export function cleanupJob(context: StepContext): string {
   );
   return `do $cleanup$
 begin
-  perform set_config('search_path', ${escapeLiteral(schema)}, true);
+  perform set_config('search_path', ${escapeLiteral(
+    escapeIdentifier(schema),
+  )}, true);
   perform set_config('lock_timeout', '${lockTimeoutMs}ms', true);
   if not pg_try_advisory_xact_lock(${LOCK_CLASS}, hashtext(${escapeLiteral(
     schema,

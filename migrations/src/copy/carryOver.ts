@@ -52,6 +52,40 @@ const GRANTS = `
   end loop;
 `;
 
+// Permissive ones would let rows through beside ours; phase 4 refuses them.
+const POLICIES = `
+  for item in
+    select side.name, p.polname from /* sides */
+      join pg_policy p on p.polrelid = side.incoming
+     where not p.polpermissive and not starts_with(p.polname, 'tenancy_')
+  loop
+    commands := commands || format('drop policy %I on %I', item.polname, item.name);
+  end loop;
+  for item in
+    select side.name, p.polname,
+           case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update'
+                         when 'd' then 'delete' else 'all' end as command,
+           (select string_agg(case r when 0 then 'public' else r::regrole::text end, ', ')
+              from unnest(p.polroles) r) as roles,
+           coalesce(' using (' || pg_get_expr(p.polqual, p.polrelid) || ')', '')
+             || coalesce(' with check (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')', '')
+             as conditions
+      from /* sides */ join pg_policy p on p.polrelid = side.live
+     where not p.polpermissive and not starts_with(p.polname, 'tenancy_')
+  loop
+    commands := commands || format('create policy %I on %I as restrictive for %s to %s%s',
+      item.polname, item.name, item.command, item.roles, item.conditions);
+  end loop;
+`;
+
+const COMMENTS = `
+  for item in
+    select side.name, obj_description(side.live, 'pg_class') as text from /* sides */
+  loop
+    commands := commands || format('comment on table %I is %L', item.name, item.text);
+  end loop;
+`;
+
 const SEQUENCES = `
   for item in
     select side.name, d.objid::regclass as sequence, t.attname, d.deptype
@@ -88,8 +122,8 @@ const VIEWS = `
 
 /**
  * The statement that renames both sides of the tables and lets everything follow
- * that hangs on a table itself rather than on its name: triggers, views, grants
- * and the sequences behind its columns. All of it is read when it runs, so that a
+ * that hangs on a table itself rather than on its name: triggers, views, grants,
+ * restrictive policies, the comment and the sequences behind its columns. All of it is read when it runs, so that a
  * trigger made a moment ago is not forgotten.
  *
  * The triggers of the side that goes out of use are disabled: when rows are
@@ -104,7 +138,7 @@ declare
   item record;
   acting text := current_setting('role');
 begin
-${[TRIGGERS, GRANTS, SEQUENCES, VIEWS]
+${[TRIGGERS, GRANTS, POLICIES, COMMENTS, SEQUENCES, VIEWS]
   .map(part => part.split('/* sides */').join(pairs(sides)))
   .join('')}
 ${sides.map(rename).join('\n')}

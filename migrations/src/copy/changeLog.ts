@@ -117,6 +117,9 @@ export function createLogTriggers(
   for each row ${call}`,
     `create trigger ${log.trigger}_truncate after truncate on ${name}
   for each statement ${call}`,
+    // Also for what a subscription writes, or a session that plays a replica.
+    `alter table ${name} enable always trigger ${log.trigger}`,
+    `alter table ${name} enable always trigger ${log.trigger}_truncate`,
   ];
 }
 

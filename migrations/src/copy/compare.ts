@@ -4,6 +4,9 @@ import { MIGRATION_LOG } from './changeLog';
 import { ofTenant } from './TableCopy';
 import type { TableCopy } from './TableCopy';
 
+// The row as a whole: a column of that name would be taken for it.
+const ROW = 'tenancy_compared_row';
+
 /** How the two sides of a copy compare. */
 export interface Comparison {
   table: string;
@@ -26,9 +29,9 @@ export function checksum(
   condition = 'true',
 ): string {
   return (
-    `select row(count(*), sum(hashtextextended(r::text, 0)::numeric))::text ` +
+    `select row(count(*), sum(hashtextextended(${ROW}::text, 0)::numeric))::text ` +
     `from (select ${allColumns(copy)} from ${escapeIdentifier(name)} ` +
-    `where ${ofTenant(copy)} and ${condition}) r`
+    `where ${ofTenant(copy)} and ${condition}) ${ROW}`
   );
 }
 
@@ -67,12 +70,12 @@ async function findDifferences(
   settled: string,
 ): Promise<Comparison['differing']> {
   const side = (name: string) =>
-    `select key, count(*)::int as rows, sum(hashtextextended(r::text, 0)::numeric) as hash
-       from (select ${copy.key} as key, ${allColumns(
-      copy,
-    )} from ${escapeIdentifier(name)}
-              where ${ofTenant(copy)} and ${settled}) r
-      group by key`;
+    `select ${
+      copy.key
+    } as key, count(*)::int as rows, sum(hashtextextended(${ROW}::text, 0)::numeric) as hash
+       from (select ${allColumns(copy)} from ${escapeIdentifier(name)}
+              where ${ofTenant(copy)} and ${settled}) ${ROW}
+      group by ${copy.key}`;
   return read(
     `select key, coalesce(s.rows, 0) as "sourceRows", coalesce(t.rows, 0) as "targetRows"
        from (${side(copy.source)}) s full join (${side(

@@ -2,9 +2,14 @@ import { escapeIdentifier } from '../schema/sql';
 import { MIGRATION_LOG } from './changeLog';
 import { checksum } from './compare';
 import { insertInto, ofTenant, writtenColumns } from './TableCopy';
+import type { TenantTable } from '../schema/tables';
 import type { TableCopy } from './TableCopy';
 
 export const REPLAY = MIGRATION_LOG.replay;
+
+// Variables, which no column of the tables is called like.
+const ENTRIES = 'tenancy_entries';
+const keysOf = (table: TenantTable) => `tenancy_${table}_keys`;
 
 /**
  * The statement that creates the function `tenancy_replay_changes()`, which makes
@@ -23,21 +28,21 @@ export function createReplay(copies: TableCopy[], log = MIGRATION_LOG): string {
     log.replay
   }() returns bigint language plpgsql as $$
 declare
-  entries bigint;
-${copies.map(({ table }) => `  ${table}_keys uuid[];`).join('\n')}
+  ${ENTRIES} bigint;
+${copies.map(({ table }) => `  ${keysOf(table)} uuid[];`).join('\n')}
 begin
   with entry as (delete from ${log.table} returning table_name, key)
   select count(*)${copies
     .map(copy => `,\n         ${selectKeys(copy)}`)
     .join('')}
-    into entries${copies.map(({ table }) => `, ${table}_keys`).join('')}
+    into ${ENTRIES}${copies.map(({ table }) => `, ${keysOf(table)}`).join('')}
     from entry;
-  if entries = 0 then
+  if ${ENTRIES} = 0 then
     return 0;
   end if;
-${copies.map(copy => indent(replayTable(copy))).join('\n')}
+${copies.map(copy => indent(replayTable(copy, copies))).join('\n')}
 ${copies.map(copy => indent(compareKeys(copy))).join('\n')}
-  return entries;
+  return ${ENTRIES};
 end $$;
 comment on function ${
     log.replay
@@ -55,21 +60,24 @@ function selectKeys({ table, key, source, target }: TableCopy): string {
   );
 }
 
-function replayTable(copy: TableCopy): string {
+function replayTable(copy: TableCopy, copies: TableCopy[]): string {
   const statements =
-    copy.table === 'entities' ? replayEntities(copy) : replayRows(copy);
+    copy.table === 'entities'
+      ? replayEntities(copy, copies.slice(1))
+      : replayRows(copy);
   return statements.map(statement => `${statement};`).join('\n');
 }
 
 /**
  * Entities stay in place where they can, since relations and refresh state hang
  * on them. References move between entities in any order, such as two that swap
- * theirs: those that change get one that is nobody's first.
+ * theirs: those that change get one that is nobody's first. Where another unique
+ * value has moved so, all of them are replaced, with the rows that hang on them.
  */
-function replayEntities(copy: TableCopy): string[] {
+function replayEntities(copy: TableCopy, others: TableCopy[]): string[] {
   const source = escapeIdentifier(copy.source);
   const target = escapeIdentifier(copy.target);
-  const keys = `unnest(${copy.table}_keys) k (key)`;
+  const keys = `unnest(${keysOf(copy.table)}) k (key)`;
   const written = writtenColumns(copy);
   const same = `${ofTenant(copy, 's')} and s.entity_id = k.key`;
   const assignments = written
@@ -85,32 +93,48 @@ function replayEntities(copy: TableCopy): string[] {
   from ${keys} join ${source} s on ${same}
  where ${ofTenant(copy, 't')} and t.entity_id = k.key
    and t.entity_ref <> s.entity_ref`,
-    `${insertInto(copy)}
-select ${written.map(column => `s.${column}`).join(', ')}
-  from ${keys} join ${source} s on ${same}
-    on conflict (tenant_id, entity_id) do update set ${assignments.join(', ')}`,
+    `begin
+  ${insertRows(copy)}
+    on conflict (tenant_id, entity_id) do update set ${assignments.join(', ')};
+exception when unique_violation then
+${others
+  .map(
+    ({ table }) =>
+      `  ${keysOf(table)} := array(select distinct unnest(${keysOf(
+        table,
+      )} || ${keysOf(copy.table)}));`,
+  )
+  .join('\n')}
+  ${deleteRows(copy)};
+  ${insertRows(copy)};
+end`,
   ];
 }
 
 /** The other tables may have no key of their own: all rows of an entity at once. */
 function replayRows(copy: TableCopy): string[] {
-  const keys = `unnest(${copy.table}_keys) k (key)`;
-  const source = escapeIdentifier(copy.source);
-  return [
-    `delete from ${escapeIdentifier(copy.target)} t using ${keys}
- where ${ofTenant(copy, 't')} and t.${copy.key} = k.key`,
-    `${insertInto(copy)}
+  return [deleteRows(copy), insertRows(copy)];
+}
+
+function deleteRows(copy: TableCopy): string {
+  return `delete from ${escapeIdentifier(copy.target)} t
+ using unnest(${keysOf(copy.table)}) k (key)
+ where ${ofTenant(copy, 't')} and t.${copy.key} = k.key`;
+}
+
+function insertRows(copy: TableCopy): string {
+  return `${insertInto(copy)}
 select ${writtenColumns(copy)
-      .map(column => `s.${column}`)
-      .join(', ')}
-  from ${keys} join ${source} s on ${ofTenant(copy, 's')} and s.${
-      copy.key
-    } = k.key`,
-  ];
+    .map(column => `s.${column}`)
+    .join(', ')}
+  from unnest(${keysOf(copy.table)}) k (key)
+  join ${escapeIdentifier(copy.source)} s on ${ofTenant(copy, 's')} and s.${
+    copy.key
+  } = k.key`;
 }
 
 function compareKeys(copy: TableCopy): string {
-  const keys = `${copy.key} = any (${copy.table}_keys)`;
+  const keys = `${copy.key} = any (${keysOf(copy.table)})`;
   const side = (name: string) => checksum(copy, name, keys);
   return `if (${side(copy.source)}) is distinct from (${side(copy.target)}) then
   raise exception 'The rows of ${copy.target} differ from those of ${

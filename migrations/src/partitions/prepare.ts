@@ -15,6 +15,7 @@ import { secludeStatements } from '../phases/phase5_partitions/seclude';
 import { addConstraint } from '../schema/changes';
 import { catchAllPartition } from '../schema/partitions';
 import { ADMIN_ROLE } from '../schema/roles';
+import { identifyByAllColumns, identifyLike } from '../schema/replicaIdentity';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -82,6 +83,7 @@ async function createTables(
   for (const { table, target } of copies) {
     statements.push(
       await createTable(executor, table, target, tenant),
+      identifyByAllColumns(target),
       ...secludeStatements(target),
     );
   }
@@ -168,7 +170,8 @@ async function buildIndexes(
   for (const { statement } of all.filter(({ unique }) => unique)) {
     await executor.execute(statement);
   }
-  for (const { target } of copies) {
+  for (const { source, target } of copies) {
+    await executor.execute(identifyLike(source, target));
     await executor.execute(`vacuum (analyze) ${escapeIdentifier(target)}`);
   }
   await replay(context);

@@ -104,7 +104,8 @@ declare
   probe ${table};
 begin
   -- The rights alone, which the rows below may not be there to show.
-  insert into ${table} (${list}) select ${list} from ${table} where false;
+  insert into ${table} (${list}) overriding system value
+    select ${list} from ${table} where false;
   update ${table} set tenant_id = tenant_id where false;
   delete from ${table} where false;
   select ctid into place from ${table}

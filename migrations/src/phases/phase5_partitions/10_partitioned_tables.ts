@@ -10,6 +10,7 @@ import {
   partitionedName,
   waitingName,
 } from '../../schema/partitions';
+import { identifyByAllColumns } from '../../schema/replicaIdentity';
 import { tenantPolicyStatements } from '../../schema/policies';
 import { ownerStatement } from '../../schema/roles';
 import {
@@ -19,7 +20,7 @@ import {
 } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { dropOldKeys } from './oldKeys';
-import { secludeStatements } from './seclude';
+import { revokeAllStatement, secludeStatements } from './seclude';
 
 // Those of the specification (B.2), whatever the table before has.
 const ENTITY_DEFAULTS = {
@@ -53,6 +54,8 @@ export const partitionedTables: Step = {
           ...(table === 'entities' ? entityDefaults(name) : []),
           ...tenantPolicyStatements(name, { policyFor: table }),
           ownerStatement(name),
+          // The swap gives it the grants of the table in use.
+          revokeAllStatement(name),
           ...(await createPartitions(context, table, name)),
         ],
       });
@@ -117,6 +120,7 @@ async function createPartitions(
   return Object.entries(partitions).flatMap(([name, bound]) => [
     `create table if not exists ${name}
   partition of ${parent} ${bound}${storage}`,
+    identifyByAllColumns(name),
     ...secludeStatements(name),
   ]);
 }

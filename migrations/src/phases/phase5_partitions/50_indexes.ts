@@ -1,5 +1,9 @@
 import type { Step } from '../../engine/Step';
-import { defaultTenantPartition } from '../../schema/partitions';
+import {
+  catchAllPartition,
+  defaultTenantPartition,
+} from '../../schema/partitions';
+import { identifyLike } from '../../schema/replicaIdentity';
 import { TENANT_TABLES } from '../../schema/tables';
 import { CATCH_UP_SCRIPT, catchUp } from '../../copy/catchUp';
 import { createReplay } from '../../copy/replay';
@@ -45,6 +49,10 @@ export const indexes: Step = {
       await executor.execute(`drop index if exists ${name}`);
     }
     for (const table of TENANT_TABLES) {
+      await executor.execute(identifyLike(table, catchAllPartition(table)));
+      await executor.execute(
+        identifyLike(table, defaultTenantPartition(table)),
+      );
       // Plans are right from the first query after the swap.
       await executor.execute(
         `vacuum (analyze) ${defaultTenantPartition(table)}`,

@@ -4,6 +4,7 @@ import type { Step, StepContext } from '../../engine/Step';
 import { addConstraint } from '../../schema/changes';
 import { constraintValidity } from '../../schema/lookups';
 import { defaultTenantPartition, waitingName } from '../../schema/partitions';
+import { escapeIdentifier } from '../../schema/sql';
 import { describeCopies } from './copies';
 import { readForeignKeys } from './foreignKeys';
 import type { ForeignKey } from './foreignKeys';
@@ -82,7 +83,9 @@ async function addForeignKey(
       title: `Add the constraint ${key.name} to ${key.target}`,
       locks,
       statements: [
-        `alter table ${key.target} add constraint ${key.name} ${key.definition}`,
+        `alter table ${key.target} add constraint ${escapeIdentifier(
+          key.name,
+        )} ${key.definition}`,
       ],
     });
   }

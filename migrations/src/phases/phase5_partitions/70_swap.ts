@@ -15,6 +15,7 @@ import { withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
 import { settle } from './80_settle';
 import { describeCopies } from './copies';
+import { refuseDependents } from './dependents';
 import { addOldKeys } from './oldKeys';
 
 /**
@@ -54,6 +55,7 @@ async function exchange(
   sidesOf: (copy: TableCopy) => Sides,
 ): Promise<void> {
   const { executor, settings } = context;
+  await refuseDependents(context);
   const copies = await describeCopies(executor);
   await executor.execute(createReplay(copies));
   const statements = swapStatements(

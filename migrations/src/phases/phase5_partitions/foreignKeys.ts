@@ -1,6 +1,5 @@
 import type { TableCopy } from '../../copy/TableCopy';
 import type { Executor } from '../../engine/Executor';
-import { escapeIdentifier } from '../../schema/sql';
 import type { TenantTable } from '../../schema/tables';
 
 /** A foreign key that a partitioned table gets. */
@@ -64,7 +63,7 @@ async function readOwnForeignKeys(
   return rows.map(({ name, definition, referenced }) => ({
     table,
     target,
-    name: escapeIdentifier(name),
+    name,
     definition: definition.replace(/ NOT VALID$/, ''),
     referenced,
   }));

@@ -7,6 +7,7 @@ import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
 import { indexes } from './50_indexes';
 import { foreignKeys } from './60_foreign_keys';
+import { refuseDependents } from './dependents';
 import { swap } from './70_swap';
 import { settled } from './80_settle';
 
@@ -16,6 +17,7 @@ export const phase5: Phase = {
   async check(context) {
     await refuseRowsOfOtherTenants(context);
     await refuseViewsOfOthers(context);
+    await refuseDependents(context);
   },
   checkUndo: refuseRowsToDrop,
   steps: [

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { TableCopy } from '../../copy/TableCopy';
 import type { Executor } from '../../engine/Executor';
+import { escapeIdentifier, escapeLiteral } from '../../schema/sql';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 
@@ -62,6 +64,8 @@ interface SourceIndex {
   definition: string;
   unique: boolean;
   constraint: string | null;
+  /** Whether the tenant is one of its keys already. */
+  hasTenant: boolean;
 }
 
 /**
@@ -71,11 +75,14 @@ interface SourceIndex {
  */
 export async function carriedIndexes(
   executor: Executor,
-  { source, target, key }: TableCopy,
+  { table, source, target, key }: TableCopy,
 ): Promise<PartitionedIndex[]> {
   const rows = await executor.read<SourceIndex>(
     `select c.relname as name, pg_get_indexdef(i.indexrelid) as definition,
-            i.indisunique as unique, pg_get_constraintdef(k.oid) as constraint
+            i.indisunique as unique, pg_get_constraintdef(k.oid) as constraint,
+            exists (select from pg_attribute a
+                     where a.attrelid = i.indrelid and a.attname = 'tenant_id'
+                       and a.attnum = any ((i.indkey::int2[])[0:i.indnkeyatts - 1])) as "hasTenant"
        from pg_index i
        join pg_class c on c.oid = i.indexrelid
        left join pg_constraint k on k.conindid = i.indexrelid
@@ -85,11 +92,18 @@ export async function carriedIndexes(
       order by c.relname`,
     [source],
   );
+  const taken = [
+    `${source}_partitioned_pkey`,
+    replayIndex(table),
+    ...entityIndexes(target, '').map(({ name }) => name),
+  ];
   return rows
     .filter(row => !isReplaced(row, source, key))
     .map(row => {
-      const name = carriedName(source, row.name);
-      const definition = ledByTenant(row.constraint ?? bodyOf(row));
+      const name = carriedName(source, row.name, taken);
+      taken.push(name);
+      const body = row.constraint ?? bodyOf(row);
+      const definition = row.hasTenant ? body : ledByTenant(body);
       return {
         ...(row.constraint
           ? constraint(target, name, definition)
@@ -116,20 +130,30 @@ function bodyOf({ definition }: SourceIndex): string {
   return definition.slice(definition.indexOf(' USING ') + 1);
 }
 
+// A hash index takes one column, and values that are too long for any other.
 function ledByTenant(definition: string): string {
-  return /^(USING (btree|hash)|UNIQUE|PRIMARY KEY)[^(]*\((?!tenant_id\b)/.test(
-    definition,
-  )
-    ? definition
-        .replace('USING hash', 'USING btree')
-        .replace('(', '(tenant_id, ')
+  return /^(USING btree|UNIQUE|PRIMARY KEY)\b/.test(definition)
+    ? definition.replace('(', '(tenant_id, ')
     : definition;
 }
 
-function carriedName(source: string, name: string): string {
+/** PostgreSQL cuts names to this many bytes. */
+const LONGEST_NAME = 63;
+
+function carriedName(source: string, name: string, taken: string[]): string {
   const table = TENANT_TABLES.find(each => name.startsWith(`${each}_`));
   const rest = table ? name.slice(table.length + 1) : name;
-  return `${source}_partitioned_${rest}`.slice(0, 63);
+  const wanted = `${source}_partitioned_${rest}`;
+  if (Buffer.byteLength(wanted) <= LONGEST_NAME && !taken.includes(wanted)) {
+    return wanted;
+  }
+  // Two names that are cut to the same would be one index.
+  const mark = createHash('sha256').update(name).digest('hex').slice(0, 8);
+  let beginning = wanted;
+  while (Buffer.byteLength(`${beginning}_${mark}`) > LONGEST_NAME) {
+    beginning = beginning.slice(0, -1);
+  }
+  return `${beginning}_${mark}`;
 }
 
 function index(
@@ -141,8 +165,9 @@ function index(
   return {
     name,
     statement:
-      `create ${unique ? 'unique ' : ''}index if not exists "${name}" ` +
-      `on ${target} ${on}`,
+      `create ${unique ? 'unique ' : ''}index if not exists ${escapeIdentifier(
+        name,
+      )} ` + `on ${target} ${on}`,
   };
 }
 
@@ -154,8 +179,10 @@ function constraint(
   return {
     name,
     statement: `do $$ begin
-  if to_regclass('"${name}"') is null then
-    alter table ${target} add constraint "${name}" ${definition};
+  if to_regclass(quote_ident(${escapeLiteral(name)})) is null then
+    alter table ${target} add constraint ${escapeIdentifier(
+      name,
+    )} ${definition};
   end if;
 end $$`,
   };

@@ -14,7 +14,14 @@ export function secludeStatements(partition: string): string[] {
     ownerStatement(partition),
     `alter table ${name} enable row level security`,
     `alter table ${name} force row level security`,
-    `do $$
+    revokeAllStatement(partition),
+  ];
+}
+
+/** The statement that takes a table from all that default privileges gave it to. */
+export function revokeAllStatement(table: string): string {
+  const name = escapeIdentifier(table);
+  return `do $$
 declare role text;
 begin
   for role in
@@ -26,6 +33,5 @@ begin
   loop
     execute format('revoke all on ${name.replace(/'/g, "''")} from %s', role);
   end loop;
-end $$`,
-  ];
+end $$`;
 }
