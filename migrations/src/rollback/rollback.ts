@@ -27,7 +27,8 @@ export interface RollbackReport {
  * @param to - the phase whose result remains, 0 for the state before phase 1.
  *   Without it, to the end of an undo that was killed, or back by one safe point: out
  *   of the swapped tables if they are in use, otherwise out of the last phase of
- *   which anything is done.
+ *   which anything is done. The archive of an earlier rollback stays as it is:
+ *   dropping it takes a phase to go back to.
  * @throws {@link RefusedError} if the tables of before were cleaned up, or if rows
  *   would be lost
  */
@@ -60,6 +61,10 @@ async function safePoint(
 ): Promise<Step | undefined> {
   if (await isSwapped(executor)) {
     return swap;
+  }
+  if (await relationExists(executor, archiveName('entities'))) {
+    // What a killed rollback had left to do, if anything.
+    return completed.includes(swap.name) ? swap : undefined;
   }
   const last = [...phases]
     .reverse()

@@ -119,6 +119,11 @@ describe.each(databases.eachSupportedId())('the copy on %s', id => {
     });
     await runPhase5();
     await expectEqualSides();
+    await expect(
+      query(
+        `select count(*)::int as late from entities where entity_name ~ '^late-'`,
+      ),
+    ).resolves.toEqual([{ late: 300 }]);
   });
 
   /** Runs the copy, with changes in the middle of it. */
