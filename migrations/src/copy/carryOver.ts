@@ -10,9 +10,11 @@ const TRIGGERS = `
       from /* sides */ join pg_trigger t on t.tgrelid = side.live
      where not t.tgisinternal and t.tgname not like '${LOG_TRIGGER}%'
   loop
-    if not item.present then
-      commands := commands || item.definition;
+    -- The one of an earlier swap may have been defined anew since.
+    if item.present then
+      commands := commands || format('drop trigger %I on %I', item.tgname, item.name);
     end if;
+    commands := commands || item.definition;
     commands := commands || format('alter table %I %s trigger %I', item.name,
       case item.tgenabled when 'D' then 'disable' when 'R' then 'enable replica'
                           when 'A' then 'enable always' else 'enable' end,

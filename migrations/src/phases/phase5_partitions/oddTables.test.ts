@@ -175,6 +175,26 @@ describe.each(databases.eachSupportedId())('phase 5 on %s', id => {
     await expect(policies()).resolves.toEqual(before);
   });
 
+  it('keeps triggers as they were defined last', async () => {
+    await runPhases(database, 5);
+    await query(`
+      create function keep() returns trigger language plpgsql as 'begin return new; end';
+      drop trigger refresh_state_touch on refresh_state;
+      create trigger refresh_state_touch before insert on refresh_state
+        for each row execute function keep()`);
+    await database.migrate(migration => rollback(migration));
+    await expect(
+      query(`select pg_get_triggerdef(oid) as definition from pg_trigger
+              where tgrelid = 'refresh_state'::regclass and tgname = 'refresh_state_touch'
+                and tgenabled = 'O'`),
+    ).resolves.toEqual([
+      {
+        definition:
+          'CREATE TRIGGER refresh_state_touch BEFORE INSERT ON tenancy.refresh_state FOR EACH ROW EXECUTE FUNCTION keep()',
+      },
+    ]);
+  });
+
   it('lets a published table without a key be written to', async () => {
     await query(`alter table refresh_state drop column ref_length;
                  alter table relations replica identity full;
