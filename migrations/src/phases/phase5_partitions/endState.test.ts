@@ -124,8 +124,16 @@ describe.each(databases.eachSupportedId())('after phase 5 on %s', id => {
         ],
         ['entities', true, 'USING btree (tenant_id, entity_ref)'],
         ['entities', false, `USING btree (tenant_id, entity_ref) ${live}`],
-        ['entities', false, `USING gin (entity_name gin_trgm_ops) ${live}`],
-        ['entities', false, 'USING gin (final_entity jsonb_path_ops)'],
+        [
+          'entities',
+          false,
+          `USING gin (entity_name gin_trgm_ops) WITH (fastupdate=off) ${live}`,
+        ],
+        [
+          'entities',
+          false,
+          'USING gin (final_entity jsonb_path_ops) WITH (fastupdate=off)',
+        ],
         ['refresh_state', true, 'USING btree (tenant_id, entity_id)'],
         [
           'refresh_state',

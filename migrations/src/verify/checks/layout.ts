@@ -106,7 +106,10 @@ async function missingIndexes(executor: Executor): Promise<string[]> {
       where indrelid = to_regclass('entities') and indisvalid`,
   );
   const found = rows.map(({ definition }) =>
-    definition.replace(/[a-z_"]+\.gin_trgm_ops/, 'gin_trgm_ops'),
+    definition
+      .replace(/[^ (]+\.gin_trgm_ops/, 'gin_trgm_ops')
+      // How an index is kept is not what it is.
+      .replace(/ WITH \([^)]*\)/, ''),
   );
   return ENTITY_INDEXES.filter(
     index => !found.some(each => each.endsWith(index)),
