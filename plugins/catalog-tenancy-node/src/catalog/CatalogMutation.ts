@@ -1,0 +1,40 @@
+import type { Entity } from '@backstage/catalog-model';
+
+/**
+ * A change to the entities of a tenant.
+ *
+ * The entities are final: as they are read again, with their `relations`. The store
+ * gives them their `metadata.uid` and `metadata.etag`.
+ *
+ * @public
+ */
+export type CatalogMutation =
+  | {
+      /** The source has exactly these entities: its others are deleted. */
+      type: 'full';
+      entities: Entity[];
+      /** Who owns the entities, such as the name of an entity provider. */
+      source?: string;
+    }
+  | {
+      type: 'delta';
+      added: Entity[];
+      /** What is not there, or is deleted already, is left alone. */
+      removed: Array<{ entityRef: string }>;
+      source?: string;
+    };
+
+/**
+ * How many entities a mutation concerned.
+ *
+ * @public
+ */
+export interface MutationResult {
+  inserted: number;
+  updated: number;
+  /** Deleted before, and live again. */
+  revived: number;
+  /** Left as they were, for nothing in them has changed. */
+  unchanged: number;
+  deleted: number;
+}

@@ -1,0 +1,91 @@
+import type { Entity } from '@backstage/catalog-model';
+import type { FilterPredicate } from '@backstage/filter-predicates';
+import type { CatalogMutation, MutationResult } from './CatalogMutation';
+
+/**
+ * What `listEntities` tells of an entity (specification, "Catalog operations").
+ *
+ * @public
+ */
+export interface ListedEntity {
+  entity_ref: string;
+  entity_name: string;
+  created_at: Date;
+}
+
+/** @public */
+export interface EntityOrder {
+  /** A flattened key, such as `metadata.name`, in any case. */
+  field: string;
+  order: 'asc' | 'desc';
+}
+
+/** @public */
+export interface QueryEntities {
+  /** Means what it means to the stock catalog. */
+  filter?: FilterPredicate;
+  /** By entity ref without one. Entities that lack a field come last. */
+  order?: EntityOrder[];
+  /** All without one. */
+  limit?: number;
+  offset?: number;
+}
+
+/**
+ * The entities of tenants. Each operation sees the live entities of one tenant
+ * only. It asks no permissions.
+ *
+ * All throw `InputError` for a tenant id that is no UUID, and
+ * {@link DatabaseUnavailableError} if there is no connection in time.
+ *
+ * @public
+ */
+export interface CatalogStore {
+  /**
+   * The entity with this ref, in any case; nothing if there is none.
+   *
+   * @throws `InputError` for what is no entity ref with a kind
+   */
+  getEntity(tenantId: string, entityRef: string): Promise<Entity | undefined>;
+
+  /**
+   * The entities of a kind, newest first.
+   *
+   * @param kind - in any case
+   * @param limit - 1 or more; 100 by default
+   * @throws `InputError` for another limit
+   */
+  listEntities(
+    tenantId: string,
+    kind: string,
+    limit?: number,
+  ): Promise<ListedEntity[]>;
+
+  /** @throws `InputError` for a filter that has no meaning */
+  queryEntities(tenantId: string, query?: QueryEntities): Promise<Entity[]>;
+
+  /**
+   * The entities with these refs, in their order, and `null` for each that is not
+   * there or does not match the filter.
+   */
+  getEntitiesByRefs(
+    tenantId: string,
+    entityRefs: string[],
+    options?: { filter?: FilterPredicate },
+  ): Promise<Array<Entity | null>>;
+
+  /**
+   * Writes entities and their relations: all of a mutation, or nothing.
+   *
+   * Mutations of one tenant wait for each other.
+   *
+   * @throws `InputError` for an entity that cannot be stored; `NotAllowedError` if
+   * the tenant would have more live entities than its `max_entities`;
+   * `ConflictError` if an entity belongs to another source; `NotFoundError` if
+   * there is no such active tenant
+   */
+  applyMutation(
+    tenantId: string,
+    mutation: CatalogMutation,
+  ): Promise<MutationResult>;
+}

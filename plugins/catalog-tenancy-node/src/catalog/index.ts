@@ -1,0 +1,7 @@
+export type { CatalogMutation, MutationResult } from './CatalogMutation';
+export type {
+  CatalogStore,
+  EntityOrder,
+  ListedEntity,
+  QueryEntities,
+} from './CatalogStore';

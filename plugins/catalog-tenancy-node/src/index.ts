@@ -1,0 +1,10 @@
+/**
+ * Keeps the tenants of a catalog apart: the tenant-scoped database, the stores and
+ * their services.
+ *
+ * @packageDocumentation
+ */
+
+export * from './catalog';
+export * from './database';
+export * from './tenants';

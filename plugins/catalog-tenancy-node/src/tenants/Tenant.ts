@@ -1,0 +1,49 @@
+/**
+ * A row of the registry, as the API shows it (specification B.1).
+ *
+ * @public
+ */
+export interface Tenant {
+  tenant_id: string;
+  /** Matches `^[a-z0-9-]+$`, at most 63 characters. */
+  tenant_slug: string;
+  tenant_name: string;
+  /** How many live entities the tenant may have. */
+  max_entities: number;
+  /** How many days deleted entities are kept. */
+  entity_ttl_days: number;
+  /** ISO 8601, UTC */
+  created_at: string;
+  /** ISO 8601, UTC */
+  updated_at: string;
+  /** ISO 8601, UTC; set while the tenant is deleted */
+  deleted_at: string | null;
+}
+
+/**
+ * What a tenant holds.
+ *
+ * @public
+ */
+export interface TenantUsage {
+  tenant_slug: string;
+  live_entities: number;
+  /** Deleted entities that are kept until `entity_ttl_days` are over. */
+  deleted_entities: number;
+  relations: number;
+  max_entities: number;
+}
+
+/**
+ * The tenant that the migration creates, and that owns all that was there before.
+ *
+ * @public
+ */
+export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
+
+/**
+ * The slug of the default tenant.
+ *
+ * @public
+ */
+export const DEFAULT_TENANT_SLUG = 'default';

@@ -1,0 +1,27 @@
+/**
+ * An active tenant, as a request needs it.
+ *
+ * @public
+ */
+export interface ActiveTenant {
+  tenantId: string;
+  tenantSlug: string;
+}
+
+/**
+ * Finds the tenant of a request.
+ *
+ * @public
+ */
+export interface TenantDirectory {
+  /**
+   * The tenant with this slug, unless it is deleted or was never there.
+   *
+   * Answers are remembered for some seconds, but only while this process is known
+   * to hear of changes that others make: a tenant that was deleted through any
+   * backend's registry stops resolving at once.
+   *
+   * @throws {@link DatabaseUnavailableError} if there is no connection in time
+   */
+  findActive(tenantSlug: string): Promise<ActiveTenant | undefined>;
+}
