@@ -6,5 +6,6 @@
  */
 
 export * from './catalog';
+export * from './config';
 export * from './database';
 export * from './tenants';

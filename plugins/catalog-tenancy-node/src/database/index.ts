@@ -1,4 +1,15 @@
 export type { AdminDatabase, AdminTransaction } from './AdminDatabase';
+export { AuditedAdminDatabase } from './AuditedAdminDatabase';
+export { AdminAccessError, DatabaseUnavailableError } from './errors';
+export { PooledTenantDatabase } from './PooledTenantDatabase';
+export { retryAfter } from './retryAfter';
+export {
+  TenancyPool,
+  type BuildStatement,
+  type PoolTransaction,
+  type TenancyPoolOptions,
+  type TransactionSettings,
+} from './TenancyPool';
 export type {
   TenantDatabase,
   TenantScope,

@@ -1,0 +1,110 @@
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@backstage/backend-test-utils';
+import { mockServices } from '@backstage/backend-test-utils';
+import { migrateTo } from 'backstage-catalog-tenancy-migrations';
+import { Client, DatabaseError } from 'pg';
+import type { ClientConfig } from 'pg';
+import { TenancyPool } from '../database';
+import type { TenancyPoolLimits } from '../config';
+
+const SCHEMA = 'tenancy';
+const APP_ROLE = 'portal_app';
+const PASSWORD = 'only-for-tests';
+
+/** A migrated database without entities, and its only tenant the default one. */
+export interface TenancyDatabase {
+  /** Of a superuser. */
+  connection: ClientConfig;
+  /** Of `portal_app`, as whom the application connects. */
+  appConnection: ClientConfig;
+  pool: TenancyPool;
+  /** The superuser's, in the schema. Row-level security does not bind it. */
+  client: Client;
+  /** Inserts a tenant and returns its id. */
+  createTenant(slug?: string): Promise<string>;
+  /** Another pool of `portal_app`, closed with the database. */
+  createPool(options?: {
+    connection?: ClientConfig;
+    limits?: Partial<TenancyPoolLimits>;
+  }): TenancyPool;
+  close(): Promise<void>;
+}
+
+let tenants = 0;
+
+/** A migrated database on the server `id`; takes some seconds. */
+export async function createTenancyDatabase(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+): Promise<TenancyDatabase> {
+  const knex = await databases.init(id);
+  const connection: ClientConfig = {
+    ...knex.client.config.connection,
+    // Knex hides it from enumeration.
+    password: knex.client.config.connection.password,
+  };
+  await migrateTo(5, { connection, schema: SCHEMA, createTables: true });
+  const client = new Client(connection);
+  await client.connect();
+  await client.query(`set search_path = ${SCHEMA}`);
+  await changeRole(client, `alter role ${APP_ROLE} password '${PASSWORD}'`);
+  const appConnection = { ...connection, user: APP_ROLE, password: PASSWORD };
+  const pools: TenancyPool[] = [];
+  const createPool: TenancyDatabase['createPool'] = (options = {}) => {
+    const pool = TenancyPool.create({
+      connection: options.connection ?? appConnection,
+      schema: SCHEMA,
+      pool: {
+        max: 10,
+        idleTimeoutMs: 30_000,
+        connectionTimeoutMs: 10_000,
+        ...options.limits,
+      },
+      logger: mockServices.logger.mock(),
+    });
+    pools.push(pool);
+    return pool;
+  };
+  return {
+    connection,
+    appConnection,
+    pool: createPool(),
+    client,
+    createPool,
+    async createTenant(slug) {
+      tenants += 1;
+      const name = slug ?? `tenant-${process.pid}-${tenants}`;
+      const { rows } = await client.query<{ tenant_id: string }>(
+        `insert into tenants (tenant_slug, tenant_name) values ($1, $1)
+         returning tenant_id`,
+        [name],
+      );
+      return rows[0].tenant_id;
+    },
+    async close() {
+      await Promise.all(pools.map(pool => pool.close()));
+      await client.end();
+    },
+  };
+}
+
+/**
+ * Runs a statement about roles, again where another test file is at the same ones:
+ * they belong to the server.
+ */
+async function changeRole(client: Client, statement: string): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await client.query(statement);
+      return;
+    } catch (error) {
+      const concurrent =
+        error instanceof DatabaseError && error.code === 'XX000';
+      if (!concurrent || attempt === 20) {
+        throw error;
+      }
+    }
+  }
+}

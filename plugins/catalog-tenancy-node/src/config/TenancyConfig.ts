@@ -1,0 +1,47 @@
+import type { ClientConfig } from 'pg';
+
+/**
+ * What differs from the connection of the catalog's own database.
+ *
+ * @public
+ */
+export type TenancyConnection = Pick<
+  ClientConfig,
+  'host' | 'port' | 'user' | 'password' | 'database' | 'ssl'
+>;
+
+/**
+ * How many connections there may be, and for how long one is waited for and kept
+ * (specification, "Tenant and runtime limits").
+ *
+ * @public
+ */
+export interface TenancyPoolLimits {
+  /** Connections; 100 by default. */
+  max: number;
+  /** For how long an unused connection is kept; 30,000 by default. */
+  idleTimeoutMs: number;
+  /** For how long an operation waits for a connection; 2,000 by default. */
+  connectionTimeoutMs: number;
+}
+
+/**
+ * The configuration under `tenancy`, read and checked.
+ *
+ * @public
+ */
+export interface TenancyConfig {
+  /** The flag `MULTI_TENANCY_ENABLED`. */
+  enabled: boolean;
+  /** The schema of the tables. */
+  schema: string;
+  /** The key that tokens of tenants are signed with; without one no token counts. */
+  jwtSecret?: string;
+  /** Whether a token of one tenant is refused in a request for another. */
+  requireMatchingToken: boolean;
+  /** In lower case. Where there are any, no other host name names a tenant. */
+  baseDomains: string[];
+  /** Laid over the connection of the catalog's own database. */
+  connection: TenancyConnection;
+  pool: TenancyPoolLimits;
+}

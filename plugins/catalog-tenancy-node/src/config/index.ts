@@ -1,0 +1,6 @@
+export { readTenancyConfig } from './readTenancyConfig';
+export type {
+  TenancyConfig,
+  TenancyConnection,
+  TenancyPoolLimits,
+} from './TenancyConfig';

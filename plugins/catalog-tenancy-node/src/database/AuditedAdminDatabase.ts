@@ -1,0 +1,37 @@
+import type { AuditorService } from '@backstage/backend-plugin-api';
+import type { AdminDatabase, AdminTransaction } from './AdminDatabase';
+import type { TenancyPool } from './TenancyPool';
+
+/**
+ * {@link AdminDatabase} on a {@link TenancyPool}, with the auditor of a plugin.
+ *
+ * @public
+ */
+export class AuditedAdminDatabase implements AdminDatabase {
+  readonly #pool: TenancyPool;
+  readonly #auditor: AuditorService;
+
+  constructor(options: { pool: TenancyPool; auditor: AuditorService }) {
+    this.#pool = options.pool;
+    this.#auditor = options.auditor;
+  }
+
+  async run<T>(
+    reason: string,
+    work: (transaction: AdminTransaction) => Promise<T>,
+  ): Promise<T> {
+    const event = await this.#auditor.createEvent({
+      eventId: 'tenancy-admin',
+      severityLevel: 'medium',
+      meta: { reason },
+    });
+    try {
+      const result = await this.#pool.transaction({ asAdmin: true }, work);
+      await event.success();
+      return result;
+    } catch (error) {
+      await event.fail({ error });
+      throw error;
+    }
+  }
+}
