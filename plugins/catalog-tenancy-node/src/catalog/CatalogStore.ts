@@ -26,6 +26,12 @@ export interface QueryEntities {
   filter?: FilterPredicate;
   /** By entity ref without one. Entities that lack a field come last. */
   order?: EntityOrder[];
+  /**
+   * Only entities whose ref comes after this one, where there is no `order`: so a
+   * long list is read in parts without losing or repeating an entity that others
+   * write around meanwhile.
+   */
+  afterRef?: string;
   /** All without one. */
   limit?: number;
   offset?: number;
