@@ -24,4 +24,10 @@ export interface TenantDirectory {
    * @throws {@link DatabaseUnavailableError} if there is no connection in time
    */
   findActive(tenantSlug: string): Promise<ActiveTenant | undefined>;
+
+  /**
+   * Has the next look-up of this slug ask the database. Whoever changes the
+   * registry calls it after the change.
+   */
+  forget(tenantSlug: string): void;
 }

@@ -1,0 +1,269 @@
+import { ConflictError, NotFoundError } from '@backstage/errors';
+import type { Knex } from 'knex';
+import type {
+  AdminDatabase,
+  AdminTransaction,
+  TenancyPool,
+  TenantDatabase,
+} from '../database';
+import { notifyStatement } from './changes';
+import {
+  parseCreateTenant,
+  parseListTenants,
+  parseUpdateTenant,
+} from './input';
+import { TENANT_COLUMNS, toTenant, type TenantRow } from './rows';
+import { isTenantSlug } from './slug';
+import { DEFAULT_TENANT_ID, type Tenant, type TenantUsage } from './Tenant';
+import type { TenantDirectory } from './TenantDirectory';
+import type {
+  CreateTenant,
+  ListTenants,
+  TenantStore,
+  UpdateTenant,
+} from './TenantStore';
+
+/**
+ * {@link TenantStore} on PostgreSQL.
+ *
+ * What changes the registry locks one row of it until the commit, and no table. A
+ * change waits for no more than another change to the same tenant: no column is
+ * touched that foreign keys look at, so that nobody who writes for the tenant waits.
+ *
+ * @public
+ */
+export class PostgresTenantStore implements TenantStore {
+  readonly #pool: TenancyPool;
+  readonly #admin: AdminDatabase;
+  readonly #database: TenantDatabase;
+  readonly #directory: Pick<TenantDirectory, 'forget'>;
+
+  /**
+   * @param options - `directory` is the one of this process, which is told at once;
+   * those of other processes are notified
+   */
+  constructor(options: {
+    pool: TenancyPool;
+    admin: AdminDatabase;
+    database: TenantDatabase;
+    directory: Pick<TenantDirectory, 'forget'>;
+  }) {
+    this.#pool = options.pool;
+    this.#admin = options.admin;
+    this.#database = options.database;
+    this.#directory = options.directory;
+  }
+
+  async list(
+    options: ListTenants = {},
+  ): Promise<{ items: Tenant[]; totalItems: number }> {
+    const { deleted, limit, offset } = parseListTenants(options);
+    const matching = (knex: Knex) => {
+      const tenants = knex('tenants');
+      return deleted ? tenants : tenants.whereNull('deleted_at');
+    };
+    const rows = await this.#pool.query<TenantRow>(knex =>
+      matching(knex)
+        .select(TENANT_COLUMNS)
+        // In the same order on every server, whatever its collation.
+        .orderByRaw('tenant_slug collate "C"')
+        .limit(limit)
+        .offset(offset),
+    );
+    const items = rows.map(toTenant);
+    const showsTheEnd = items.length > 0 || offset === 0;
+    if (showsTheEnd && items.length < limit) {
+      return { items, totalItems: offset + items.length };
+    }
+    const [{ count }] = await this.#pool.query<{ count: string }>(knex =>
+      matching(knex).count({ count: '*' }),
+    );
+    return { items, totalItems: Number(count) };
+  }
+
+  async get(tenantSlug: string): Promise<Tenant | undefined> {
+    if (!isTenantSlug(tenantSlug)) {
+      return undefined;
+    }
+    const [row] = await this.#pool.query<TenantRow>(knex =>
+      selectTenant(knex, tenantSlug),
+    );
+    return row && toTenant(row);
+  }
+
+  async create(tenant: CreateTenant): Promise<Tenant> {
+    const values = parseCreateTenant(tenant);
+    const slug = values.tenant_slug;
+    return this.#change('create a tenant', slug, async transaction => {
+      // Of two at once, the second waits for the first to commit, and then does
+      // nothing.
+      const [created] = await transaction.query<TenantRow>(
+        transaction
+          .knex('tenants')
+          .insert(values)
+          .onConflict()
+          .ignore()
+          .returning(TENANT_COLUMNS),
+      );
+      if (!created) {
+        throw takenError(slug, await findTenant(transaction, slug));
+      }
+      return toTenant(created);
+    });
+  }
+
+  async update(tenantSlug: string, changes: UpdateTenant): Promise<Tenant> {
+    const values = parseUpdateTenant(changes);
+    return this.#change('change a tenant', tenantSlug, async transaction => {
+      const [updated] = await transaction.query<TenantRow>(
+        updateTenant(transaction.knex, tenantSlug, values).whereNull(
+          'deleted_at',
+        ),
+      );
+      if (!updated) {
+        throw missingError(
+          tenantSlug,
+          await findTenant(transaction, tenantSlug),
+        );
+      }
+      return toTenant(updated);
+    });
+  }
+
+  async delete(tenantSlug: string): Promise<void> {
+    await this.#change('delete a tenant', tenantSlug, async transaction => {
+      const { knex } = transaction;
+      const [deleted] = await transaction.query<TenantRow>(
+        updateTenant(knex, tenantSlug, { deleted_at: knex.fn.now() })
+          .whereNull('deleted_at')
+          .whereNot('tenant_id', DEFAULT_TENANT_ID),
+      );
+      if (!deleted) {
+        const tenant = await findTenant(transaction, tenantSlug);
+        throw tenant?.tenant_id === DEFAULT_TENANT_ID
+          ? new ConflictError(
+              `The tenant '${tenantSlug}' cannot be deleted: requests that name no tenant belong to it`,
+            )
+          : missingError(tenantSlug, tenant);
+      }
+    });
+  }
+
+  async restore(tenantSlug: string): Promise<Tenant> {
+    return this.#change('restore a tenant', tenantSlug, async transaction => {
+      const [restored] = await transaction.query<TenantRow>(
+        updateTenant(transaction.knex, tenantSlug, {
+          deleted_at: null,
+        }).whereNotNull('deleted_at'),
+      );
+      const tenant = restored ?? (await findTenant(transaction, tenantSlug));
+      if (!tenant) {
+        throw missingError(tenantSlug);
+      }
+      return toTenant(tenant);
+    });
+  }
+
+  async usage(tenantSlug: string): Promise<TenantUsage> {
+    const tenant = await this.get(tenantSlug);
+    if (!tenant) {
+      throw missingError(tenantSlug);
+    }
+    const [counts] = await this.#database.query<Record<string, string>>(
+      tenant.tenant_id,
+      scope =>
+        scope
+          .table('entities')
+          .select(
+            scope.knex.raw(
+              'count(*) filter (where deleted_at is null) as live',
+            ),
+            scope.knex.raw(
+              'count(*) filter (where deleted_at is not null) as deleted',
+            ),
+            scope.table('relations').count('*').as('relations'),
+          ),
+    );
+    return {
+      tenant_slug: tenant.tenant_slug,
+      live_entities: Number(counts.live),
+      deleted_entities: Number(counts.deleted),
+      relations: Number(counts.relations),
+      max_entities: tenant.max_entities,
+    };
+  }
+
+  /** Changes a tenant as the administrator, and tells every directory. */
+  async #change<T>(
+    reason: string,
+    tenantSlug: string,
+    work: (transaction: AdminTransaction) => Promise<T>,
+  ): Promise<T> {
+    if (!isTenantSlug(tenantSlug)) {
+      throw missingError(tenantSlug);
+    }
+    try {
+      return await this.#admin.run(reason, async transaction => {
+        const result = await work(transaction);
+        await transaction.query(
+          notifyStatement(transaction.knex, this.#pool.schema, { tenantSlug }),
+        );
+        return result;
+      });
+    } finally {
+      // After a failure too: a commit may have taken effect of which the answer
+      // was lost.
+      this.#directory.forget(tenantSlug);
+    }
+  }
+}
+
+function selectTenant(knex: Knex, tenantSlug: string) {
+  return knex('tenants')
+    .select(TENANT_COLUMNS)
+    .where('tenant_slug', tenantSlug);
+}
+
+async function findTenant(
+  transaction: AdminTransaction,
+  tenantSlug: string,
+): Promise<TenantRow | undefined> {
+  const [row] = await transaction.query<TenantRow>(
+    selectTenant(transaction.knex, tenantSlug),
+  );
+  return row;
+}
+
+function updateTenant(
+  knex: Knex,
+  tenantSlug: string,
+  values: UpdateTenant | { deleted_at: Knex.Raw | null },
+) {
+  return knex('tenants')
+    .where('tenant_slug', tenantSlug)
+    .update({
+      ...values,
+      // It moves with every change, however fast they come and whatever the clock
+      // does.
+      updated_at: knex.raw(
+        `greatest(clock_timestamp(), updated_at + interval '1 millisecond')`,
+      ),
+    })
+    .returning(TENANT_COLUMNS);
+}
+
+function takenError(tenantSlug: string, by?: TenantRow): ConflictError {
+  return new ConflictError(
+    by?.deleted_at
+      ? `The slug '${tenantSlug}' is taken by a deleted tenant, which can be restored`
+      : `The slug '${tenantSlug}' is taken`,
+  );
+}
+
+function missingError(tenantSlug: string, tenant?: TenantRow): NotFoundError {
+  return new NotFoundError(
+    tenant
+      ? `The tenant '${tenantSlug}' is deleted. It can be restored`
+      : `No tenant with the slug '${tenantSlug}'`,
+  );
+}

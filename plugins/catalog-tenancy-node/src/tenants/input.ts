@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { parseInput } from './parseInput';
+import { LONGEST_SLUG } from './slug';
+import type { CreateTenant, ListTenants, UpdateTenant } from './TenantStore';
+
+const LARGEST_INT4 = 2_147_483_647;
+const LONGEST_NAME = 255;
+const LARGEST_PAGE = 500;
+const DEFAULT_PAGE = 100;
+
+// A hostname that begins with it names no tenant (specification, "Tenant
+// resolution"), so that one of that name would be out of reach.
+const RESERVED_SLUG = 'www';
+
+// PostgreSQL keeps no NUL character, and a lone surrogate has no UTF-8 form.
+const UNSTORABLE = /[\0\p{Surrogate}]/u;
+
+const SLUG = `1 to ${LONGEST_SLUG} characters of a-z, 0-9 and -`;
+const NAME = `a text of 1 to ${LONGEST_NAME} characters`;
+const CHANGES =
+  'an object with one or more of tenant_name, max_entities and entity_ttl_days';
+
+const tenantSlug = z
+  .string({ error: SLUG })
+  .regex(new RegExp(`^[a-z0-9-]{1,${LONGEST_SLUG}}$`), SLUG)
+  .refine(slug => slug !== RESERVED_SLUG, {
+    error: `another slug than ${RESERVED_SLUG}, which is reserved`,
+  });
+
+const tenantName = z
+  .string({ error: NAME })
+  .refine(name => !UNSTORABLE.test(name), {
+    error: `${NAME} without NUL characters and lone surrogates`,
+    abort: true,
+  })
+  .refine(isWithinBounds, { error: NAME });
+
+const limits = {
+  max_entities: integer(0, LARGEST_INT4).optional(),
+  entity_ttl_days: integer(1, LARGEST_INT4).optional(),
+};
+
+const createTenantSchema: z.ZodType<CreateTenant> = z.strictObject(
+  { tenant_slug: tenantSlug, tenant_name: tenantName, ...limits },
+  { error: 'an object with tenant_slug and tenant_name' },
+);
+
+const updateTenantSchema: z.ZodType<UpdateTenant> = z
+  .strictObject(
+    { tenant_name: tenantName.optional(), ...limits },
+    { error: CHANGES },
+  )
+  .refine(
+    changes => Object.values(changes).some(value => value !== undefined),
+    {
+      error: CHANGES,
+    },
+  );
+
+const listTenantsSchema: z.ZodType<Required<ListTenants>> = z.strictObject(
+  {
+    deleted: z.boolean({ error: 'true or false' }).default(false),
+    limit: integer(1, LARGEST_PAGE).default(DEFAULT_PAGE),
+    offset: integer(0, Number.MAX_SAFE_INTEGER).default(0),
+  },
+  { error: 'an object' },
+);
+
+/**
+ * Parses a tenant that is to be created.
+ *
+ * @throws InputError that names each bad value and the form that was expected
+ * @public
+ */
+export function parseCreateTenant(input: unknown): CreateTenant {
+  return parseInput(createTenantSchema, input, 'tenant');
+}
+
+/**
+ * Parses changes to a tenant.
+ *
+ * @throws InputError that names each bad value and the form that was expected
+ * @public
+ */
+export function parseUpdateTenant(input: unknown): UpdateTenant {
+  return parseInput(updateTenantSchema, input, 'changes to a tenant');
+}
+
+/**
+ * Parses which tenants are asked for, and fills in the defaults.
+ *
+ * @throws InputError that names each bad value and the form that was expected
+ * @public
+ */
+export function parseListTenants(input: unknown): Required<ListTenants> {
+  return parseInput(listTenantsSchema, input, 'query');
+}
+
+function integer(minimum: number, maximum: number) {
+  const expected = `an integer from ${minimum} to ${maximum}`;
+  return z
+    .int({ error: expected })
+    .min(minimum, expected)
+    .max(maximum, expected);
+}
+
+/** Counts code points, as PostgreSQL does: an emoji is one character. */
+function isWithinBounds(name: string): boolean {
+  return (
+    name.length > 0 &&
+    name.length <= 2 * LONGEST_NAME &&
+    Array.from(name).length <= LONGEST_NAME
+  );
+}
