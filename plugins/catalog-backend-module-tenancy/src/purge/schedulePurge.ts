@@ -1,0 +1,55 @@
+import type {
+  LoggerService,
+  RootConfigService,
+  SchedulerService,
+} from '@backstage/backend-plugin-api';
+import { readSchedulerServiceTaskScheduleDefinitionFromConfig } from '@backstage/backend-plugin-api';
+import {
+  AdminAccessError,
+  type AdminDatabase,
+  purgeDeletedEntities,
+} from 'backstage-plugin-catalog-tenancy-node';
+
+const SCHEDULE = 'tenancy.purge.schedule';
+
+/**
+ * Has deleted entities removed for good, of each tenant those that were deleted more
+ * than its `entity_ttl_days` ago: once a day, by one of the backends.
+ */
+export async function schedulePurge(options: {
+  admin: AdminDatabase;
+  config: RootConfigService;
+  logger: LoggerService;
+  scheduler: SchedulerService;
+}): Promise<void> {
+  const { admin, config, logger, scheduler } = options;
+  const schedule = config.getOptionalConfig(SCHEDULE);
+  await scheduler.scheduleTask({
+    ...(schedule
+      ? readSchedulerServiceTaskScheduleDefinitionFromConfig(schedule)
+      : {
+          frequency: { days: 1 },
+          timeout: { hours: 1 },
+          initialDelay: { minutes: 10 },
+        }),
+    id: 'tenancy-purge-deleted-entities',
+    scope: 'global',
+    fn: () => purge(admin, logger),
+  });
+}
+
+async function purge(
+  admin: AdminDatabase,
+  logger: LoggerService,
+): Promise<void> {
+  try {
+    await purgeDeletedEntities(admin);
+  } catch (error) {
+    if (!(error instanceof AdminAccessError)) {
+      throw error;
+    }
+    logger.warn(
+      `Deleted entities are kept for good: to purge them the database user has to be a member of portal_admin (${error.message})`,
+    );
+  }
+}

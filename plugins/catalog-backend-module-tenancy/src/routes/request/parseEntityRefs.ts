@@ -1,0 +1,45 @@
+import { InputError } from '@backstage/errors';
+import {
+  createZodV4FilterPredicateSchema,
+  type FilterPredicate,
+} from '@backstage/filter-predicates';
+import type { Request } from 'express';
+import { z } from 'zod';
+
+export interface EntityRefsRequest {
+  entityRefs: string[];
+  fields?: string[];
+  /** What only those entities have that are to be in the answer. */
+  query?: FilterPredicate;
+}
+
+const schema: z.ZodType<EntityRefsRequest> = z.object({
+  entityRefs: z.array(z.string()),
+  fields: z.array(z.string()).optional(),
+  query: createZodV4FilterPredicateSchema()
+    // Text is a predicate too, but of values, not of entities.
+    .refine(query => typeof query === 'object', 'expected an object')
+    .optional(),
+});
+
+/**
+ * Parses the body of a request for entities by their refs.
+ *
+ * @throws InputError that names what is missing or of another type
+ */
+export function parseEntityRefs(req: Request): EntityRefsRequest {
+  const result = schema.safeParse(req.body);
+  if (!result.success) {
+    const problems = result.error.issues
+      .slice(0, 5)
+      .map(({ message, path }) =>
+        path.length > 0 ? `${message} at "${path.join('.')}"` : message,
+      );
+    throw new InputError(
+      `Malformed request body (did you remember to specify an application/json content type?), ${problems.join(
+        '; ',
+      )}`,
+    );
+  }
+  return result.data;
+}
