@@ -1,0 +1,95 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import { InputError } from '@backstage/errors';
+import jwt from 'jsonwebtoken';
+import { createSecretKey, type KeyObject } from 'node:crypto';
+
+// RFC 7518, section 3.2: a key at least as long as the hash.
+const MIN_SECRET_BYTES = 32;
+
+// The same as how Backstage reads the header. A token that it lets pass and that
+// went unseen here would get around `tenancy.requireMatchingToken`.
+const BEARER = /^Bearer[ ]+(\S+)$/i;
+
+/** What a token says whose signature is good. */
+export interface TenantToken {
+  /** Not necessarily of the form of a slug. */
+  tenantSlug: string;
+  /** Whether its time is over. It names no tenant any more then. */
+  expired: boolean;
+}
+
+/**
+ * Verifies the tokens of tenants: JSON Web Tokens with a claim `tenantSlug`, signed
+ * with HS256.
+ */
+export class TenantTokens {
+  readonly #key: KeyObject | undefined;
+
+  /**
+   * @param options - without a secret no token verifies
+   * @throws `InputError` if the secret is a key of another kind
+   */
+  static create(options: {
+    secret: string | undefined;
+    logger: LoggerService;
+  }): TenantTokens {
+    const { secret, logger } = options;
+    if (!secret) {
+      return new TenantTokens(undefined);
+    }
+    if (/-----BEGIN [A-Z ]+-----/.test(secret)) {
+      // A public key is no secret: whoever has it could sign tokens with it.
+      throw new InputError(
+        `Invalid configuration value at 'tenancy.jwtSecret': a PEM encoded key, expected a secret that only you and the issuer of the tokens have`,
+      );
+    }
+    const bytes = Buffer.from(secret, 'utf8');
+    if (bytes.length < MIN_SECRET_BYTES) {
+      logger.warn(
+        `The secret at 'tenancy.jwtSecret' has ${bytes.length} bytes and can be guessed from a token, expected at least ${MIN_SECRET_BYTES} random bytes`,
+      );
+    }
+    return new TenantTokens(createSecretKey(bytes));
+  }
+
+  private constructor(key: KeyObject | undefined) {
+    this.#key = key;
+  }
+
+  /** The token in a header `Authorization`, if it is one of ours. */
+  fromHeader(authorization: string | undefined): TenantToken | undefined {
+    const token = authorization?.match(BEARER)?.[1];
+    return token === undefined ? undefined : this.verify(token);
+  }
+
+  /** Nothing for what does not verify or has no usable claim. */
+  verify(token: string): TenantToken | undefined {
+    try {
+      return this.#read(token, { expired: false });
+    } catch (error) {
+      if (!(error instanceof jwt.TokenExpiredError)) {
+        return undefined;
+      }
+    }
+    try {
+      return this.#read(token, { expired: true });
+    } catch {
+      return undefined;
+    }
+  }
+
+  #read(token: string, options: { expired: boolean }): TenantToken | undefined {
+    if (!this.#key) {
+      return undefined;
+    }
+    const claims = jwt.verify(token, this.#key, {
+      algorithms: ['HS256'],
+      ignoreExpiration: options.expired,
+    });
+    const tenantSlug: unknown =
+      typeof claims === 'string' ? undefined : claims.tenantSlug;
+    return typeof tenantSlug === 'string' && tenantSlug.trim() !== ''
+      ? { tenantSlug, expired: options.expired }
+      : undefined;
+  }
+}

@@ -1,0 +1,100 @@
+import type {
+  LoggerService,
+  RootConfigService,
+} from '@backstage/backend-plugin-api';
+import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
+import type {
+  TenancyConfig,
+  TenantDirectory,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { RequestHandler, Response } from 'express';
+import { HostnameTenants } from './HostnameTenants';
+import { countResolutions } from './metrics';
+import { DEFAULT_TENANT, setRequestTenant } from './requestTenant';
+import { type Resolution, TenantResolver } from './TenantResolver';
+import { TenantTokens } from './TenantTokens';
+
+/** What the answer to a request depends on beside its URL. */
+const TENANT_HEADERS = 'Host, X-Forwarded-Host, Authorization, X-Tenant-Slug';
+
+/** @public */
+export interface TenantMiddlewareOptions {
+  config: RootConfigService;
+  tenancy: TenancyConfig;
+  directory: TenantDirectory;
+  logger: LoggerService;
+  metrics?: MetricsService;
+}
+
+/**
+ * Makes middleware that resolves each request to a tenant, which
+ * {@link requestTenant} returns to the handlers after it. Without the flag that is
+ * the default tenant, and nothing is looked up.
+ *
+ * A request without an active tenant gets status 403 here. A tenant that cannot
+ * be looked up goes to the error handlers.
+ *
+ * @throws `InputError` for configuration that is not of the expected form
+ * @public
+ */
+export function createTenantMiddleware(
+  options: TenantMiddlewareOptions,
+): RequestHandler {
+  const { config, tenancy, directory, logger, metrics } = options;
+  if (!tenancy.enabled) {
+    return (req, _res, next) => {
+      setRequestTenant(req, DEFAULT_TENANT);
+      next();
+    };
+  }
+
+  const resolver = new TenantResolver({
+    hostnames: HostnameTenants.create({
+      config,
+      baseDomains: tenancy.baseDomains,
+    }),
+    tokens: TenantTokens.create({ secret: tenancy.jwtSecret, logger }),
+    directory,
+    requireMatchingToken: tenancy.requireMatchingToken,
+  });
+  const count = metrics ? countResolutions(metrics) : () => {};
+
+  return async (req, res, next) => {
+    // Refusals too: a cache must not hand one tenant's answer to another.
+    res.vary(TENANT_HEADERS);
+    const resolution = await resolver.resolve(req);
+    count(resolution);
+    switch (resolution.outcome) {
+      case 'resolved':
+        setRequestTenant(req, resolution.tenant);
+        next();
+        return;
+      case 'failed':
+        next(resolution.error);
+        return;
+      default:
+        logger.debug(explain(resolution));
+        refuse(res);
+    }
+  };
+}
+
+/**
+ * The same to the byte whatever the reason, so that nobody finds out by it which
+ * tenants there are or were. Express' `json` would not be: how it writes depends
+ * on settings of the application.
+ */
+function refuse(res: Response): void {
+  res.status(403).type('application/json').send('{"error":"Invalid tenant"}');
+}
+
+function explain(
+  resolution: Extract<Resolution, { outcome: 'invalid' | 'mismatch' }>,
+): string {
+  const { outcome, source } = resolution;
+  // It comes from the caller: nothing of it may break out of the line.
+  const slug = JSON.stringify(resolution.slug.slice(0, 80));
+  return outcome === 'mismatch'
+    ? `Refused a request for tenant ${slug} (by its ${source}), because its token is for another`
+    : `Refused a request for ${slug} (by its ${source}), which is no active tenant`;
+}

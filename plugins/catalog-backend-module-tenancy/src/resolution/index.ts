@@ -1,0 +1,6 @@
+export {
+  createTenantMiddleware,
+  type TenantMiddlewareOptions,
+} from './createTenantMiddleware';
+export { requestTenant } from './requestTenant';
+export { tenantTokenHandler } from './tenantTokenHandler';

@@ -1,0 +1,112 @@
+import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
+import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
+import { startTenantBackend } from './__testUtils__/startTenantBackend';
+import { seconds, sign } from './__testUtils__/tokens';
+
+const bearer = (tenantSlug: string, claims = {}) =>
+  `Bearer ${sign({ tenantSlug, ...claims })}`;
+
+describe('tenancy.requireMatchingToken', () => {
+  it('off: the hostname decides, whatever tenant the token is for', async () => {
+    const backend = await startTenantBackend({
+      directory: new InMemoryTenants(),
+    });
+    expect(
+      outcomeOf(
+        await backend.get({
+          host: 'acme.portal.example',
+          authorization: bearer('globex'),
+        }),
+      ),
+    ).toBe('acme');
+  });
+
+  describe('on', () => {
+    const directory = new InMemoryTenants();
+    const start = () =>
+      startTenantBackend({
+        directory,
+        tenancy: { requireMatchingToken: true },
+      });
+
+    it.each<[string, Record<string, string>, string]>([
+      [
+        'a token for the tenant of the hostname',
+        { host: 'acme.portal.example', authorization: bearer('acme') },
+        'acme',
+      ],
+      [
+        'a token alone',
+        { host: 'portal.example', authorization: bearer('acme') },
+        'acme',
+      ],
+      [
+        'a token before a header, which it makes no odds',
+        {
+          host: 'portal.example',
+          authorization: bearer('acme'),
+          'x-tenant-slug': 'globex',
+        },
+        'acme',
+      ],
+      ['no token', { host: 'acme.portal.example' }, 'acme'],
+      [
+        'a token that does not verify, which Backstage itself refuses',
+        { host: 'acme.portal.example', authorization: `${bearer('globex')}x` },
+        'acme',
+      ],
+    ])('lets pass: %s', async (_title, headers, expected) => {
+      const backend = await start();
+      expect(outcomeOf(await backend.get(headers))).toBe(expected);
+    });
+
+    it.each<[string, Record<string, string>]>([
+      [
+        'a token for another tenant than that of the hostname',
+        { host: 'acme.portal.example', authorization: bearer('globex') },
+      ],
+      [
+        'the same after two spaces, which Backstage takes for one',
+        {
+          host: 'acme.portal.example',
+          authorization: bearer('globex').replace(' ', '  '),
+        },
+      ],
+      [
+        'the same in a scheme of lower case',
+        {
+          host: 'acme.portal.example',
+          authorization: bearer('globex').replace('Bearer', 'bearer'),
+        },
+      ],
+      [
+        'a token for a tenant that there is not',
+        { host: 'acme.portal.example', authorization: bearer('unknown') },
+      ],
+      [
+        'a token for the tenant in other letters',
+        { host: 'acme.portal.example', authorization: bearer('ACME') },
+      ],
+      [
+        'a token that has expired since Backstage let it pass, and a header',
+        {
+          host: 'portal.example',
+          authorization: bearer('globex', { exp: seconds(-1) }),
+          'x-tenant-slug': 'acme',
+        },
+      ],
+      [
+        'a token that has expired since Backstage let it pass, and no header',
+        {
+          host: 'portal.example',
+          authorization: bearer('globex', { exp: seconds(-1) }),
+        },
+      ],
+    ])('refuses: %s', async (_title, headers) => {
+      const backend = await start();
+      directory.lookups = [];
+      expect(outcomeOf(await backend.get(headers))).toBe(REFUSED);
+      expect(directory.lookups).toEqual([]);
+    });
+  });
+});

@@ -1,0 +1,293 @@
+import { authServiceFactory } from '@backstage/backend-defaults/auth';
+import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
+import {
+  coreServices,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import { mockServices } from '@backstage/backend-test-utils';
+import type { JsonObject } from '@backstage/types';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { Knex } from 'knex';
+import { generateKeyPairSync } from 'node:crypto';
+import { tenantTokenHandler } from '.';
+import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
+import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
+import type { Answer } from './__testUtils__/send';
+import {
+  startTenantBackend,
+  type TenantBackend,
+} from './__testUtils__/startTenantBackend';
+import { assemble, seconds, SECRET, sign } from './__testUtils__/tokens';
+import { keyPublisher, userToken } from './__testUtils__/userTokens';
+
+const databases = createTestDatabases();
+
+const HOST = 'portal.example';
+const ACME = { tenantSlug: 'acme' };
+const ENTRY = {
+  type: 'tenant',
+  options: {},
+  accessRestrictions: [{ plugin: 'catalog' }],
+};
+
+// By Backstage, which knows of no tenants.
+const UNAUTHENTICATED = /^401 .*AuthenticationError/;
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+
+describe('a tenant token as credentials', () => {
+  const logger = mockServices.rootLogger.mock();
+  const directory = new InMemoryTenants();
+  // Where each plugin's auth keeps its keys: no matter on which version.
+  const keys: Record<string, Knex> = {};
+
+  beforeAll(async () => {
+    keys.catalog = await databases.init('POSTGRES_18');
+    keys.auth = await databases.init('POSTGRES_18');
+  });
+
+  beforeEach(() => {
+    directory.lookups = [];
+    logger.warn.mockClear();
+  });
+
+  /** A backend with the auth of Backstage, in place of the one for tests. */
+  function start(
+    externalAccess: JsonObject[],
+    tenancy: JsonObject = {},
+  ): Promise<TenantBackend> {
+    return startTenantBackend({
+      directory,
+      tenancy,
+      authenticated: true,
+      backend: { auth: { externalAccess } },
+      features: [
+        authServiceFactory,
+        httpAuthServiceFactory,
+        createServiceFactory({
+          service: coreServices.database,
+          deps: { plugin: coreServices.pluginMetadata },
+          factory: ({ plugin }) =>
+            mockServices.database({ knex: keys[plugin.getId()] }),
+        }),
+        createServiceFactory({
+          service: coreServices.rootLogger,
+          deps: {},
+          factory: () => Object.assign(logger, { child: () => logger }),
+        }),
+        keyPublisher,
+        tenantTokenHandler,
+      ],
+    });
+  }
+
+  const callerOf = (answer: Answer) => JSON.parse(answer.text).caller;
+
+  describe('with an entry of type tenant', () => {
+    let backend: TenantBackend;
+    const withToken = (token: string, headers: Record<string, string> = {}) =>
+      backend.get({ host: HOST, authorization: `Bearer ${token}`, ...headers });
+
+    beforeAll(async () => {
+      backend = await start([ENTRY]);
+    });
+
+    it.each([
+      {},
+      { 'x-tenant-slug': 'acme' },
+      { 'x-tenant-slug': 'unknown' },
+      { 'x-tenant-slug': 'Not A Slug' },
+      { host: 'unknown.portal.example' },
+    ])(
+      'a request without credentials gets 401 before any tenant is looked for: %j',
+      async headers => {
+        expect(
+          outcomeOf(await backend.get({ host: HOST, ...headers })),
+        ).toMatch(UNAUTHENTICATED);
+        expect(directory.lookups).toEqual([]);
+      },
+    );
+
+    it('counts as a service, in the name and for the entities of the tenant', async () => {
+      const answer = await withToken(sign(ACME));
+      expect(outcomeOf(answer)).toBe('acme');
+      expect(callerOf(answer)).toMatchObject({
+        type: 'service',
+        subject: 'tenant:acme',
+      });
+    });
+
+    it.each([
+      ['expired', sign({ ...ACME, exp: seconds(-1) })],
+      ['not yet valid', sign({ ...ACME, nbf: seconds(600) })],
+      ['signed with another secret', sign(ACME, {}, `${SECRET}x`)],
+      ['not signed', assemble({ alg: 'none', typ: 'JWT' }, ACME)],
+      ['signed with HS512', sign(ACME, { algorithm: 'HS512' })],
+      ['signed with RS256', sign(ACME, { algorithm: 'RS256' }, rsa.privateKey)],
+      ['without a claim', sign({ sub: 'acme' })],
+      ['with a claim that is no slug', sign({ tenantSlug: 'Not A Slug' })],
+      [
+        'that pretends to be of a user of Backstage',
+        sign(
+          { ...ACME, sub: 'user:default/guest', aud: 'backstage' },
+          { header: { alg: 'HS256', typ: 'vnd.backstage.user' } },
+        ),
+      ],
+    ])('is refused by Backstage: %s', async (_title, token) => {
+      expect(outcomeOf(await withToken(token))).toMatch(UNAUTHENTICATED);
+      expect(directory.lookups).toEqual([]);
+    });
+
+    it('gets 403 for a tenant that there is not', async () => {
+      expect(outcomeOf(await withToken(sign({ tenantSlug: 'unknown' })))).toBe(
+        REFUSED,
+      );
+    });
+
+    it('of another tenant than that of the hostname does not choose, while tenancy.requireMatchingToken is off', async () => {
+      const answer = await withToken(sign(ACME), {
+        host: 'globex.portal.example',
+      });
+      expect(outcomeOf(answer)).toBe('globex');
+      expect(callerOf(answer)).toMatchObject({ subject: 'tenant:acme' });
+    });
+
+    it('a token of a user names no tenant, and still authenticates the user', async () => {
+      const token = userToken('user:default/guest', ACME);
+      const answer = await withToken(token, { 'x-tenant-slug': 'globex' });
+      expect(outcomeOf(answer)).toBe('globex');
+      expect(callerOf(answer)).toMatchObject({
+        type: 'user',
+        userEntityRef: 'user:default/guest',
+      });
+    });
+  });
+
+  it('of another tenant than that of the hostname gets 403, with tenancy.requireMatchingToken', async () => {
+    const backend = await start([ENTRY], { requireMatchingToken: true });
+    const authorization = `Bearer ${sign(ACME)}`;
+    for (const headers of [
+      { host: 'globex.portal.example', authorization },
+      { host: 'globex.portal.example', authorization: `Bearer  ${sign(ACME)}` },
+    ]) {
+      expect(outcomeOf(await backend.get(headers))).toBe(REFUSED);
+    }
+    expect(
+      outcomeOf(
+        await backend.get({ host: 'acme.portal.example', authorization }),
+      ),
+    ).toBe('acme');
+  });
+
+  it('is refused by Backstage without an entry of type tenant', async () => {
+    const backend = await start([]);
+    expect(
+      outcomeOf(
+        await backend.get({
+          host: HOST,
+          authorization: `Bearer ${sign(ACME)}`,
+        }),
+      ),
+    ).toMatch(UNAUTHENTICATED);
+    expect(directory.lookups).toEqual([]);
+  });
+
+  it('is good for the plugins of the entry alone', async () => {
+    const backend = await start([
+      { ...ENTRY, accessRestrictions: [{ plugin: 'search' }] },
+    ]);
+    const answer = await backend.get({
+      host: HOST,
+      authorization: `Bearer ${sign(ACME)}`,
+    });
+    expect(answer.status).toBe(403);
+    expect(answer.text).toContain("restricted to plugin(s) 'search'");
+    expect(directory.lookups).toEqual([]);
+  });
+
+  it('takes the prefix of its subject from the entry', async () => {
+    const backend = await start([
+      { ...ENTRY, options: { subjectPrefix: 'external:tenants' } },
+    ]);
+    const answer = await backend.get({
+      host: HOST,
+      authorization: `Bearer ${sign(ACME)}`,
+    });
+    expect(callerOf(answer)).toMatchObject({
+      subject: 'external:tenants:acme',
+    });
+  });
+
+  it('without the flag is good for the default tenant alone', async () => {
+    const backend = await start([ENTRY], { enabled: 'false' });
+    const withToken = (tenantSlug: string) =>
+      backend.get({
+        host: HOST,
+        authorization: `Bearer ${sign({ tenantSlug })}`,
+      });
+    expect(outcomeOf(await withToken('acme'))).toMatch(UNAUTHENTICATED);
+    expect(directory.lookups).toEqual([]);
+    expect(outcomeOf(await withToken('default'))).toBe('default');
+  });
+
+  it.each<[string, JsonObject, JsonObject, string]>([
+    [
+      'no secret',
+      {},
+      { jwtSecret: undefined },
+      `Missing configuration value at 'tenancy.jwtSecret'`,
+    ],
+    [
+      'a secret of its own, by whose tokens nobody could tell the tenant',
+      { secret: `${SECRET}x` },
+      {},
+      `is not that of 'tenancy.jwtSecret', expected the same or none`,
+    ],
+    [
+      'a prefix with a space',
+      { subjectPrefix: 'a tenant' },
+      {},
+      `Invalid subjectPrefix 'a tenant'`,
+    ],
+  ])(
+    'keeps the backend from starting, which says why: %s',
+    async (_title, options, tenancy, message) => {
+      const environment = process.env.JWT_SECRET;
+      delete process.env.JWT_SECRET;
+      const error = await start([{ ...ENTRY, options }], tenancy).then(
+        () => undefined,
+        reason => reason,
+      );
+      if (environment !== undefined) {
+        process.env.JWT_SECRET = environment;
+      }
+      expect(String(error)).toContain(message);
+      expect(String(error)).not.toContain(SECRET);
+    },
+  );
+
+  it('takes the same secret in the entry', async () => {
+    const backend = await start([{ ...ENTRY, options: { secret: SECRET } }]);
+    expect(
+      outcomeOf(
+        await backend.get({
+          host: HOST,
+          authorization: `Bearer ${sign(ACME)}`,
+        }),
+      ),
+    ).toBe('acme');
+  });
+
+  it('is warned of where it is good for every plugin', async () => {
+    const warnings = () =>
+      logger.warn.mock.calls
+        .flat()
+        .filter(text => String(text).includes('accessRestrictions'));
+    await start([ENTRY]);
+    expect(warnings()).toEqual([]);
+    await start([{ type: 'tenant', options: {} }]);
+    expect(warnings()).toEqual([
+      expect.stringContaining('Tokens of tenants are good for every plugin'),
+    ]);
+  });
+});

@@ -1,0 +1,224 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { mockServices } from '@backstage/backend-test-utils';
+import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
+import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
+import {
+  startTenantBackend,
+  type TenantBackend,
+} from './__testUtils__/startTenantBackend';
+import { assemble, seconds, SECRET, sign } from './__testUtils__/tokens';
+import { TenantTokens } from './TenantTokens';
+
+const GLOBEX = { tenantSlug: 'globex' };
+const VALID = sign(GLOBEX);
+const HOST = 'portal.example';
+
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const publicPem = rsa.publicKey.export({ type: 'spki', format: 'pem' });
+
+function tampered(): string {
+  const [header, , signature] = sign({ tenantSlug: 'acme' }).split('.');
+  const [, payload] = VALID.split('.');
+  return [header, payload, signature].join('.');
+}
+
+const ACCEPTED: Array<[string, string]> = [
+  ['a valid token', `Bearer ${VALID}`],
+  ['the scheme in lower case', `bearer ${VALID}`],
+  ['the scheme in upper case', `BEARER ${VALID}`],
+  ['several spaces, as Backstage allows them', `Bearer   ${VALID}`],
+  ['an expiry to come', `Bearer ${sign({ ...GLOBEX, exp: seconds(600) })}`],
+  ['a start in the past', `Bearer ${sign({ ...GLOBEX, nbf: seconds(-600) })}`],
+  [
+    'other claims beside',
+    `Bearer ${sign({ ...GLOBEX, sub: 'x', aud: 'y', iss: 'z' })}`,
+  ],
+];
+
+const IGNORED: Array<[string, string]> = [
+  // The header.
+  ['no scheme', VALID],
+  ['another scheme', `Basic ${VALID}`],
+  ['a scheme that begins alike', `BearerX ${VALID}`],
+  ['no token', 'Bearer'],
+  ['no token after a space', 'Bearer '],
+  ['a tab for the space', `Bearer\t${VALID}`],
+  ['something after the token', `Bearer ${VALID} x`],
+  ['a list', `Bearer ${VALID}, Bearer ${VALID}`],
+  ['no JSON Web Token', 'Bearer globex'],
+  ['dots alone', 'Bearer ..'],
+  // Time.
+  ['an expiry in the past', `Bearer ${sign({ ...GLOBEX, exp: seconds(-1) })}`],
+  ['an expiry at the epoch', `Bearer ${sign({ ...GLOBEX, exp: 0 })}`],
+  ['a start to come', `Bearer ${sign({ ...GLOBEX, nbf: seconds(600) })}`],
+  [
+    'an expiry that is no number',
+    `Bearer ${sign(JSON.stringify({ ...GLOBEX, exp: '9999999999' }))}`,
+  ],
+  [
+    'a start that is no number',
+    `Bearer ${sign(JSON.stringify({ ...GLOBEX, nbf: '0' }))}`,
+  ],
+  // Signatures.
+  ['another secret', `Bearer ${sign(GLOBEX, {}, `${SECRET}x`)}`],
+  ['a payload of another token', `Bearer ${tampered()}`],
+  ['no signature', `Bearer ${VALID.replace(/[^.]*$/, '')}`],
+  ['part of the signature', `Bearer ${VALID.slice(0, -6)}`],
+  // Algorithms.
+  ['none', `Bearer ${assemble({ alg: 'none', typ: 'JWT' }, GLOBEX)}`],
+  [
+    'none with a signature',
+    `Bearer ${assemble({ alg: 'none' }, GLOBEX, 'eA')}`,
+  ],
+  ['None', `Bearer ${assemble({ alg: 'None' }, GLOBEX)}`],
+  ['no algorithm', `Bearer ${assemble({ typ: 'JWT' }, GLOBEX, 'eA')}`],
+  ['HS384', `Bearer ${sign(GLOBEX, { algorithm: 'HS384' })}`],
+  ['HS512', `Bearer ${sign(GLOBEX, { algorithm: 'HS512' })}`],
+  ['RS256', `Bearer ${sign(GLOBEX, { algorithm: 'RS256' }, rsa.privateKey)}`],
+  [
+    'RS256 with the secret for a signature',
+    `Bearer ${assemble(
+      { alg: 'RS256', typ: 'JWT' },
+      GLOBEX,
+      VALID.split('.')[2],
+    )}`,
+  ],
+  [
+    'ES256, as of a user of Backstage',
+    `Bearer ${sign(
+      { ...GLOBEX, sub: 'user:default/guest' },
+      {
+        algorithm: 'ES256',
+        header: { alg: 'ES256', typ: 'vnd.backstage.user' },
+      },
+      ec.privateKey,
+    )}`,
+  ],
+  // Claims.
+  ['no claim', `Bearer ${sign({ sub: 'globex' })}`],
+  ['a claim in another spelling', `Bearer ${sign({ tenantslug: 'globex' })}`],
+  ['an empty claim', `Bearer ${sign({ tenantSlug: '' })}`],
+  ['a blank claim', `Bearer ${sign({ tenantSlug: ' ' })}`],
+  ['a claim that is null', `Bearer ${sign({ tenantSlug: null })}`],
+  ['a claim that is a number', `Bearer ${sign({ tenantSlug: 1 })}`],
+  ['a claim that is true', `Bearer ${sign({ tenantSlug: true })}`],
+  ['a claim that is a list', `Bearer ${sign({ tenantSlug: ['globex'] })}`],
+  ['a claim that is an object', `Bearer ${sign({ tenantSlug: GLOBEX })}`],
+  ['a payload that is text', `Bearer ${sign('globex')}`],
+  ['a payload that is null', `Bearer ${sign('null')}`],
+  ['a payload that is a list', `Bearer ${sign('["globex"]')}`],
+];
+
+describe('the slug in a token', () => {
+  const directory = new InMemoryTenants();
+  let backend: TenantBackend;
+
+  beforeAll(async () => {
+    backend = await startTenantBackend({ directory });
+  });
+
+  const get = (authorization: string) =>
+    backend.get({
+      host: HOST,
+      authorization,
+      'x-tenant-slug': 'initech',
+    });
+
+  it.each(ACCEPTED)('is taken: %s', async (_title, authorization) => {
+    expect(outcomeOf(await get(authorization))).toBe('globex');
+  });
+
+  it.each(IGNORED)(
+    'is none, and the next source decides: %s',
+    async (_title, authorization) => {
+      expect(outcomeOf(await get(authorization))).toBe('initech');
+    },
+  );
+
+  it.each(['GLOBEX', ' globex', 'glo bex', 'globex\n', 'glob_ex', '../globex'])(
+    'is refused where it can be no slug: %j',
+    async tenantSlug => {
+      directory.lookups = [];
+      expect(outcomeOf(await get(`Bearer ${sign({ tenantSlug })}`))).toBe(
+        REFUSED,
+      );
+      expect(directory.lookups).toEqual([]);
+    },
+  );
+});
+
+describe('the secret of tokens', () => {
+  it.each([undefined, ''])('%j: no token names a tenant', async jwtSecret => {
+    const environment = process.env.JWT_SECRET;
+    delete process.env.JWT_SECRET;
+    const backend = await startTenantBackend({
+      directory: new InMemoryTenants(),
+      tenancy: { jwtSecret },
+    });
+    for (const token of [
+      VALID,
+      assemble({ alg: 'HS256', typ: 'JWT' }, GLOBEX),
+      assemble({ alg: 'none', typ: 'JWT' }, GLOBEX),
+    ]) {
+      expect(
+        outcomeOf(
+          await backend.get({ host: HOST, authorization: `Bearer ${token}` }),
+        ),
+      ).toBe('default');
+    }
+    if (environment !== undefined) {
+      process.env.JWT_SECRET = environment;
+    }
+  });
+
+  it('is refused where it is a public key, which others may have', () => {
+    expect(() =>
+      TenantTokens.create({
+        secret: publicPem.toString(),
+        logger: mockServices.logger.mock(),
+      }),
+    ).toThrow(
+      `Invalid configuration value at 'tenancy.jwtSecret': a PEM encoded key`,
+    );
+  });
+
+  it.each<[string, string[]]>([
+    [
+      'a'.repeat(31),
+      [expect.stringContaining(`'tenancy.jwtSecret' has 31 bytes`)],
+    ],
+    ['a'.repeat(32), []],
+    ['\u00e4'.repeat(16), []],
+  ])('%s: warnings of its length: %j', (secret, warnings) => {
+    const logger = mockServices.logger.mock();
+    TenantTokens.create({ secret, logger });
+    expect(logger.warn.mock.calls.flat()).toEqual(warnings);
+    expect(JSON.stringify(logger.warn.mock.calls)).not.toContain(secret);
+  });
+});
+
+describe('the time of a token', () => {
+  const NOW = 1_800_000_000;
+  const tokens = TenantTokens.create({
+    secret: SECRET,
+    logger: mockServices.logger.mock(),
+  });
+
+  beforeEach(() => jest.useFakeTimers({ now: NOW * 1000 + 500 }));
+  afterEach(() => jest.useRealTimers());
+
+  it.each([
+    [{ exp: NOW + 1 }, { expired: false }],
+    [{ exp: NOW }, { expired: true }],
+    [{ exp: NOW - 1 }, { expired: true }],
+    [{ nbf: NOW - 1 }, { expired: false }],
+    [{ nbf: NOW }, { expired: false }],
+    [{ nbf: NOW + 1 }, undefined],
+    [{ nbf: NOW + 1, exp: NOW - 1 }, undefined],
+  ])('is exact to the second: %j', (claims, expected) => {
+    expect(tokens.verify(sign({ ...GLOBEX, ...claims, iat: NOW }))).toEqual(
+      expected && { ...GLOBEX, ...expected },
+    );
+  });
+});
