@@ -1,4 +1,5 @@
 import type { AuditorService } from '@backstage/backend-plugin-api';
+import { toError } from '@backstage/errors';
 import type { AdminDatabase, AdminTransaction } from './AdminDatabase';
 import type { TenancyPool } from './TenancyPool';
 
@@ -30,7 +31,7 @@ export class AuditedAdminDatabase implements AdminDatabase {
       await event.success();
       return result;
     } catch (error) {
-      await event.fail({ error });
+      await event.fail({ error: toError(error) });
       throw error;
     }
   }

@@ -1,5 +1,6 @@
-import { NotImplementedError } from '@backstage/errors';
 import type { Knex } from 'knex';
+import { createTenantScope } from './createTenantScope';
+import { parseTenantId } from './protocol/context';
 import type { TenancyPool } from './TenancyPool';
 import type {
   TenantDatabase,
@@ -20,16 +21,26 @@ export class PooledTenantDatabase implements TenantDatabase {
   }
 
   async query<TRow extends object>(
-    _tenantId: string,
-    _build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
+    tenantId: string,
+    build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
   ): Promise<TRow[]> {
-    throw new NotImplementedError(this.#pool.schema);
+    const tenant = parseTenantId(tenantId);
+    return await this.#pool.query<TRow>(
+      knex => build(createTenantScope(tenant, knex)),
+      { tenantId: tenant },
+    );
   }
 
   async transaction<T>(
-    _tenantId: string,
-    _work: (transaction: TenantTransaction) => Promise<T>,
+    tenantId: string,
+    work: (transaction: TenantTransaction) => Promise<T>,
   ): Promise<T> {
-    throw new NotImplementedError(this.#pool.schema);
+    const tenant = parseTenantId(tenantId);
+    return await this.#pool.transaction({ tenantId: tenant }, transaction =>
+      work({
+        ...createTenantScope(tenant, transaction.knex),
+        query: statement => transaction.query(statement),
+      }),
+    );
   }
 }

@@ -1,11 +1,29 @@
-import { NotImplementedError } from '@backstage/errors';
 import type { LoggerService } from '@backstage/backend-plugin-api';
+import createKnex from 'knex';
 import type { Knex } from 'knex';
+import { DatabaseError, Pool } from 'pg';
 import type { ClientConfig } from 'pg';
 import type { TenancyPoolLimits } from '../config';
+import { AdminAccessError, DatabaseUnavailableError } from './errors';
+import {
+  isContextChange,
+  isFailed,
+  PooledTransaction,
+} from './PooledTransaction';
+import type { FailedOutcome } from './PooledTransaction';
+import { compileStatement } from './protocol/compileStatement';
+import {
+  CONTEXT_CHANGED,
+  createContext,
+  enter,
+  leave,
+} from './protocol/context';
+import { Lease } from './protocol/Lease';
+import { toCallerError } from './toCallerError';
 
 /**
- * As whom a transaction works.
+ * As whom a transaction works: as the database user, without a tenant, if nothing
+ * is said.
  *
  * @public
  */
@@ -37,17 +55,31 @@ export interface PoolTransaction {
   ): Promise<TRow[]>;
 }
 
-/** @public */
+/**
+ * What a pool is told.
+ *
+ * @public
+ */
 export interface TenancyPoolOptions {
+  /** As `pg` has it. */
   connection: ClientConfig;
   /** The schema of the tables. */
   schema: string;
+  /** How many connections there may be. */
   pool: TenancyPoolLimits;
+  /** Is told what PostgreSQL says about failures, which callers are not. */
   logger: LoggerService;
 }
 
 /**
  * The connections of this process to the tables of tenants.
+ *
+ * Each operation is a transaction of its own that sets the tenant, the role and the
+ * schema for itself, and resets them at its end. Nothing is kept in a session, so
+ * that a connection pooler may hand out another one for each transaction.
+ *
+ * Statements are single ones that read or write rows. What would end a transaction
+ * or change a setting is refused.
  *
  * @public
  */
@@ -57,44 +89,183 @@ export class TenancyPool {
   /** The schema of the tables. */
   readonly schema: string;
 
+  readonly #logger: LoggerService;
+  readonly #pool: Pool;
+  readonly #limits: TenancyPoolLimits;
+  // Without a connection: it builds statements, and can't run any.
+  readonly #knex = createKnex({ client: 'pg' });
+  #closed: Promise<void> | undefined;
+
   /** It connects when there is something to do. */
   static create(options: TenancyPoolOptions): TenancyPool {
     return new TenancyPool(options);
   }
 
-  private constructor({ connection, schema }: TenancyPoolOptions) {
-    this.connection = connection;
+  private constructor(options: TenancyPoolOptions) {
+    const { connection, schema, pool, logger } = options;
+    this.connection = Object.defineProperty({ ...connection }, 'password', {
+      value: connection.password,
+      enumerable: false,
+    });
     this.schema = schema;
+    this.#logger = logger;
+    this.#limits = pool;
+    this.#pool = new Pool({
+      fallback_application_name: 'backstage catalog tenancy',
+      // Or a server that vanished would be waited for as long as TCP does.
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
+      ...connection,
+      password: connection.password,
+      pipeline: true,
+      max: pool.max,
+      idleTimeoutMillis: pool.idleTimeoutMs,
+      connectionTimeoutMillis: pool.connectionTimeoutMs,
+    });
+    this.#pool.on('connect', client => {
+      // Whoever uses the connection is told of its loss by the pending statement;
+      // without a listener it would end the process.
+      client.on('error', () => undefined);
+    });
+    this.#pool.on('error', error =>
+      logger.info(`An idle connection was lost: ${error.message}`),
+    );
   }
 
   /**
    * Runs one statement and returns its rows, in a single round trip. Without
    * `tenantId`, it sees the registry only.
    *
-   * @throws {@link DatabaseUnavailableError} if there is no connection in time
+   * @throws `InputError` for a tenant id that is no UUID, before anything is sent;
+   * {@link DatabaseUnavailableError} if there is no connection in time, or it is
+   * lost; {@link DatabaseStatementError} if PostgreSQL refuses the statement;
+   * {@link AdminAccessError} if `portal_admin` is not granted
    */
   async query<TRow extends object>(
-    _build: BuildStatement,
-    _settings: TransactionSettings = {},
+    build: BuildStatement,
+    settings: TransactionSettings = {},
   ): Promise<TRow[]> {
-    throw new NotImplementedError('TenancyPool');
+    const context = createContext(this.schema, settings);
+    const statements = [
+      enter(context),
+      compileStatement(build(this.#knex)),
+      leave(context),
+    ];
+    const lease = await this.#connect();
+    // One Sync, so one transaction: see Batch.
+    const outcome = await lease.run(statements);
+    if (!isFailed(outcome)) {
+      lease.release({ inDoubt: false });
+      return outcome.results[1].rows;
+    }
+    const contextChanged = outcome.failedAt === 2 && isContextChange(outcome);
+    lease.release({ inDoubt: outcome.lost || contextChanged });
+    throw contextChanged
+      ? new Error(CONTEXT_CHANGED)
+      : this.#toError(outcome, settings, {
+          committing: true,
+          failedToEnter: outcome.failedAt === 0,
+        });
   }
 
   /**
    * Runs several statements in one transaction, which is committed when `work`
    * resolves and rolled back when it rejects.
    *
+   * It is rolled back as well, and rejects, if a statement has failed whose error
+   * `work` has not passed on. Statements that `work` has not waited for belong to
+   * it. `work` holds a connection: it should not wait for another one.
+   *
    * @throws like {@link TenancyPool.query}, and whatever `work` rejects with
    */
   async transaction<T>(
-    _settings: TransactionSettings,
-    _work: (transaction: PoolTransaction) => Promise<T>,
+    settings: TransactionSettings,
+    work: (transaction: PoolTransaction) => Promise<T>,
   ): Promise<T> {
-    throw new NotImplementedError('TenancyPool');
+    const context = createContext(this.schema, settings);
+    const transaction = new PooledTransaction({
+      lease: await this.#connect(),
+      context,
+      knex: this.#knex,
+      toError: (outcome, when) => this.#toError(outcome, settings, when),
+    });
+    let result: T;
+    try {
+      result = await work(transaction);
+    } catch (error) {
+      await transaction.abort();
+      throw error;
+    }
+    await transaction.end();
+    return result;
   }
 
   /** Waits for what is under way, and closes all connections. */
   async close(): Promise<void> {
-    throw new NotImplementedError('TenancyPool');
+    this.#closed ??= this.#pool.end();
+    await this.#closed;
   }
+
+  /** A connection, unless none is free and none can be made in time. */
+  #connect(): Promise<Lease> {
+    return new Promise((resolve, reject) => {
+      this.#pool.connect((error, client) => {
+        if (client) {
+          resolve(new Lease(client));
+        } else {
+          reject(this.#toConnectError(error));
+        }
+      });
+    });
+  }
+
+  #toConnectError(error: Error | undefined): DatabaseUnavailableError {
+    const { max, connectionTimeoutMs } = this.#limits;
+    if (this.#pool.ending) {
+      return new DatabaseUnavailableError('The database was closed');
+    }
+    if (this.#pool.totalCount >= max && !(error instanceof DatabaseError)) {
+      this.#logger.warn(`All of ${max} connections are in use`);
+      return new DatabaseUnavailableError(
+        `No connection to the database became free within ${connectionTimeoutMs} ms`,
+      );
+    }
+    this.#logger.error(`Can't connect to the database: ${describe(error)}`);
+    return new DatabaseUnavailableError(
+      'There is no connection to the database at the moment',
+      { retryAfterSeconds: 5 },
+    );
+  }
+
+  #toError(
+    outcome: FailedOutcome,
+    settings: TransactionSettings,
+    when: { committing: boolean; failedToEnter: boolean },
+  ): Error {
+    const { error } = outcome;
+    const roleRefused =
+      settings.asAdmin &&
+      when.failedToEnter &&
+      error instanceof DatabaseError &&
+      ['42501', '22023'].includes(error.code ?? '');
+    if (roleRefused) {
+      return new AdminAccessError(
+        'portal_admin is not granted to the database user, and this needs it. ' +
+          'Grant it, or do without: see --no-admin-grant of the migration.',
+      );
+    }
+    return toCallerError({
+      outcome,
+      committing: when.committing,
+      schema: this.schema,
+      logger: this.#logger,
+    });
+  }
+}
+
+/** Node.js tells of several addresses in an error without a message. */
+function describe(error: Error | undefined): string {
+  return error instanceof AggregateError
+    ? error.errors.map(({ message }) => message).join(', ')
+    : String(error?.message);
 }

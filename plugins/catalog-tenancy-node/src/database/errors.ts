@@ -1,15 +1,12 @@
 import {
+  CustomErrorBase,
   NotImplementedError,
   ServiceUnavailableError,
 } from '@backstage/errors';
 
 /**
- * There is no connection to the database, or there was none in time. What was
- * asked for may be tried again. Over HTTP it becomes status 503, with a
- * `Retry-After` where {@link retryAfter} is in use.
- *
- * A transaction whose commit was under way when its connection was lost may have
- * taken effect.
+ * There is no connection to the database, or there was none in time. Over HTTP it
+ * becomes status 503, with a `Retry-After` where {@link retryAfter} is in use.
  *
  * @public
  */
@@ -17,9 +14,51 @@ export class DatabaseUnavailableError extends ServiceUnavailableError {
   /** After how many seconds it is worth another try. */
   readonly retryAfterSeconds: number;
 
-  constructor(message: string, retryAfterSeconds: number = 1) {
+  /**
+   * The connection was lost while a commit may have been under way: a change may
+   * have been made. Otherwise it was not.
+   */
+  readonly outcomeUnknown: boolean;
+
+  constructor(
+    message: string,
+    options: { retryAfterSeconds?: number; outcomeUnknown?: boolean } = {},
+  ) {
     super(message);
-    this.retryAfterSeconds = retryAfterSeconds;
+    this.retryAfterSeconds = options.retryAfterSeconds ?? 1;
+    this.outcomeUnknown = options.outcomeUnknown ?? false;
+  }
+}
+
+/**
+ * PostgreSQL has refused a statement. Nothing of its transaction stays.
+ *
+ * What PostgreSQL said may hold data, and is not part of the error.
+ *
+ * @public
+ */
+export class DatabaseStatementError extends CustomErrorBase {
+  /** Tells the error apart once it is serialized. */
+  name = 'DatabaseStatementError' as const;
+
+  // Private, for what is not would be part of the body of a response.
+  readonly #sqlState: string;
+  readonly #constraint: string | undefined;
+
+  constructor(message: string, sqlState: string, constraint?: string) {
+    super(message);
+    this.#sqlState = sqlState;
+    this.#constraint = constraint;
+  }
+
+  /** PostgreSQL's code for it, such as `23505` where a key is taken. */
+  get sqlState(): string {
+    return this.#sqlState;
+  }
+
+  /** The constraint that does not hold, if it is one. */
+  get constraint(): string | undefined {
+    return this.#constraint;
   }
 }
 

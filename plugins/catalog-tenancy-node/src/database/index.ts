@@ -1,6 +1,10 @@
 export type { AdminDatabase, AdminTransaction } from './AdminDatabase';
 export { AuditedAdminDatabase } from './AuditedAdminDatabase';
-export { AdminAccessError, DatabaseUnavailableError } from './errors';
+export {
+  AdminAccessError,
+  DatabaseStatementError,
+  DatabaseUnavailableError,
+} from './errors';
 export { PooledTenantDatabase } from './PooledTenantDatabase';
 export { retryAfter } from './retryAfter';
 export {

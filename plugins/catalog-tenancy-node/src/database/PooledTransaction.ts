@@ -1,0 +1,170 @@
+import type { Knex } from 'knex';
+import type { Lease } from './protocol/Lease';
+import type { BatchOutcome, Statement } from './protocol/Batch';
+import { compileStatement } from './protocol/compileStatement';
+import { CONTEXT_CHANGED, enter, leave } from './protocol/context';
+import type { SessionContext } from './protocol/context';
+import type { PoolTransaction } from './TenancyPool';
+
+const BEGIN: Statement = { text: 'begin' };
+const COMMIT: Statement = { text: 'commit' };
+const ROLLBACK: Statement = { text: 'rollback' };
+
+/** The outcome of a batch that has failed. */
+export type FailedOutcome = BatchOutcome & { error: Error };
+
+const noop = () => undefined;
+
+export interface PooledTransactionOptions {
+  lease: Lease;
+  context: SessionContext;
+  knex: Knex;
+  /** The error that callers get. `failedToEnter` is the failure to begin. */
+  toError: (
+    outcome: FailedOutcome,
+    when: { committing: boolean; failedToEnter: boolean },
+  ) => Error;
+}
+
+/**
+ * Several statements in one transaction on a connection, which it gives back.
+ *
+ * It commits only if every statement has succeeded, whether or not `work` looked.
+ */
+export class PooledTransaction implements PoolTransaction {
+  readonly knex: Knex;
+  readonly #options: PooledTransactionOptions;
+  readonly #pending = new Set<Promise<void>>();
+  #begun: Promise<unknown> | undefined;
+  #failure: Error | undefined;
+  #inDoubt = false;
+  #ended = false;
+
+  constructor(options: PooledTransactionOptions) {
+    this.knex = options.knex;
+    this.#options = options;
+  }
+
+  query<TRow extends object>(
+    statement: Knex.QueryBuilder | Knex.Raw,
+  ): Promise<TRow[]> {
+    if (this.#ended) {
+      // Its connection may be somebody else's by now.
+      return Promise.reject(
+        new Error('The transaction is over: a statement came too late'),
+      );
+    }
+    const rows = this.#query(statement).catch(error => {
+      this.#failure ??= error;
+      throw this.#failure;
+    });
+    // Also those that nobody waits for: the end of the transaction does.
+    const settled = rows.then(noop, noop).then(() => {
+      this.#pending.delete(settled);
+    });
+    this.#pending.add(settled);
+    return rows as Promise<TRow[]>;
+  }
+
+  /** Commits, if every statement has succeeded, or rolls back and throws. */
+  async end(): Promise<void> {
+    await this.#finish();
+    if (this.#failure) {
+      await this.#rollback();
+      throw this.#failure;
+    }
+    if (!this.#begun) {
+      this.#options.lease.release({ inDoubt: false });
+      return;
+    }
+    await this.#commit();
+  }
+
+  /** Rolls back. */
+  async abort(): Promise<void> {
+    await this.#finish();
+    await this.#rollback();
+  }
+
+  /** Waits for statements that `work` has not waited for, and takes no more. */
+  async #finish(): Promise<void> {
+    this.#ended = true;
+    await Promise.all(this.#pending);
+  }
+
+  async #query(statement: Knex.QueryBuilder | Knex.Raw): Promise<object[]> {
+    if (this.#failure) {
+      throw this.#failure;
+    }
+    const compiled = compileStatement(statement);
+    if (!this.#begun) {
+      const { context } = this.#options;
+      return await this.#run([BEGIN, enter(context), compiled]);
+    }
+    // Not before it is certain that the transaction has begun.
+    await this.#begun;
+    if (this.#failure) {
+      throw this.#failure;
+    }
+    return await this.#run([compiled]);
+  }
+
+  async #run(statements: Statement[]): Promise<object[]> {
+    const { lease, toError } = this.#options;
+    const running = lease.run(statements);
+    this.#begun ??= running;
+    const outcome = await running;
+    if (isFailed(outcome)) {
+      this.#inDoubt ||= outcome.lost;
+      this.#failure ??= toError(outcome, {
+        committing: false,
+        failedToEnter: outcome.failedAt < statements.length - 1,
+      });
+      throw this.#failure;
+    }
+    if (!lease.inTransaction) {
+      this.#inDoubt = true;
+      throw new Error('A statement has ended its own transaction');
+    }
+    return outcome.results[statements.length - 1].rows;
+  }
+
+  async #commit(): Promise<void> {
+    const { lease, context, toError } = this.#options;
+    const outcome = await lease.run([leave(context), COMMIT]);
+    if (!isFailed(outcome)) {
+      // An aborted transaction answers a commit with ROLLBACK, and no error.
+      const committed = outcome.results[1].command === 'COMMIT';
+      lease.release({ inDoubt: !committed });
+      if (!committed) {
+        throw new Error('The database rolled back instead of a commit');
+      }
+      return;
+    }
+    const contextChanged = outcome.failedAt === 0 && isContextChange(outcome);
+    this.#inDoubt = outcome.lost || contextChanged;
+    await this.#rollback();
+    throw contextChanged
+      ? new Error(CONTEXT_CHANGED)
+      : toError(outcome, { committing: true, failedToEnter: false });
+  }
+
+  async #rollback(): Promise<void> {
+    const { lease } = this.#options;
+    if (this.#inDoubt || !this.#begun || lease.idle) {
+      lease.release({ inDoubt: this.#inDoubt });
+      return;
+    }
+    const outcome = await lease.run([ROLLBACK]);
+    lease.release({ inDoubt: isFailed(outcome) });
+  }
+}
+
+export function isFailed(outcome: BatchOutcome): outcome is FailedOutcome {
+  return outcome.error !== undefined;
+}
+
+/** The error that the reset of the context raises by itself. */
+export function isContextChange({ error }: FailedOutcome): boolean {
+  return 'code' in error && error.code === '22023';
+}

@@ -1,0 +1,170 @@
+import { DatabaseError, Query } from 'pg';
+import type { Connection, QueryResult, Submittable } from 'pg';
+
+/** A statement as PostgreSQL takes it, its parameters written `$1`, `$2`, … */
+export interface Statement {
+  text: string;
+  values?: readonly unknown[];
+}
+
+/** What became of a batch. */
+export interface BatchOutcome {
+  /** Of all statements; empty if one has failed. */
+  results: QueryResult[];
+  /** Why it failed, if it did. */
+  error?: Error;
+  /**
+   * The statement that failed. It is their number if all were done, and the end of
+   * the transaction failed.
+   */
+  failedAt: number;
+  /** The connection is gone, and with it the knowledge of what the server did. */
+  lost: boolean;
+  /** Something went out to the server. */
+  sent: boolean;
+}
+
+/** What a query of `pg` has beside what its types tell. */
+interface ProtocolQuery extends Submittable {
+  submit: (connection: Connection) => Error | null;
+  handleRowDescription(message: unknown): void;
+  handleDataRow(message: unknown): void;
+  handleCommandComplete(message: unknown, connection: Connection): void;
+  handleCopyInResponse(connection: Connection): void;
+  handleReadyForQuery(connection: Connection): void;
+}
+
+/**
+ * Statements that go out in one piece, and end with one Sync.
+ *
+ * After a statement that fails, PostgreSQL skips everything up to the Sync: what
+ * follows a setting that failed does not run, with whatever setting there was
+ * before. Outside of a transaction, what stands before a Sync **is** one
+ * transaction: it is committed at the Sync, or rolled back if anything failed.
+ *
+ * All statements go through the extended protocol, which takes one statement at a
+ * time: a second one behind a semicolon is an error.
+ *
+ * Each statement is a query of `pg`, which knows how to send values and to parse
+ * rows; only its Sync is held back.
+ */
+export class Batch implements Submittable {
+  /** Never rejects. It comes once the server is ready for the next, or is gone. */
+  readonly outcome: Promise<BatchOutcome>;
+
+  readonly #queries: ProtocolQuery[];
+  readonly #results: QueryResult[] = [];
+  #settle: (outcome: BatchOutcome) => void = () => undefined;
+  #error: Error | undefined;
+  #current = 0;
+  #sent = false;
+
+  constructor(statements: readonly Statement[]) {
+    this.outcome = new Promise(resolve => {
+      this.#settle = resolve;
+    });
+    this.#queries = statements.map(statement => this.#createQuery(statement));
+  }
+
+  #createQuery({ text, values = [] }: Statement): ProtocolQuery {
+    const config = { text, values: [...values], queryMode: 'extended' };
+    const query: Submittable = new Query(config, (error, result) => {
+      if (error) {
+        this.#error ??= error;
+      } else {
+        this.#results.push(result);
+      }
+    });
+    return query as ProtocolQuery;
+  }
+
+  /** Called by `pg`. */
+  submit = (connection: Connection): null => {
+    this.#sent = true;
+    const withoutSync: Connection = Object.create(connection, {
+      sync: { value: () => undefined },
+    });
+    connection.stream.cork();
+    try {
+      for (const query of this.#queries) {
+        this.#error ??= query.submit(withoutSync) ?? undefined;
+        // A value that can't be sent: nothing behind it goes out either.
+        if (this.#error) {
+          break;
+        }
+      }
+    } catch (error) {
+      this.#error ??= error as Error;
+    } finally {
+      connection.sync();
+      connection.stream.uncork();
+    }
+    return null;
+  };
+
+  handleRowDescription(message: unknown): void {
+    this.#queries[this.#current]?.handleRowDescription(message);
+  }
+
+  handleDataRow(message: unknown): void {
+    this.#queries[this.#current]?.handleDataRow(message);
+  }
+
+  handleCommandComplete(message: unknown, connection: Connection): void {
+    this.#queries[this.#current]?.handleCommandComplete(message, connection);
+    this.#current += 1;
+  }
+
+  handleEmptyQuery(): void {
+    this.#current += 1;
+  }
+
+  handleCopyInResponse(connection: Connection): void {
+    this.#queries[this.#current]?.handleCopyInResponse(connection);
+  }
+
+  handleCopyData(): void {}
+
+  handlePortalSuspended(): void {}
+
+  /** The server has an error to tell, or is gone. */
+  handleError(error: Error, connection: Connection): void {
+    this.#error ??= error;
+    if (!(error instanceof DatabaseError) || connection.stream.destroyed) {
+      this.#end(true);
+      return;
+    }
+    // From here on `pg` tells the batch nothing more. Yet only once the server is
+    // ready again is the state of the connection known.
+    const onReady = () => {
+      connection.off('end', onEnd);
+      this.#end(false);
+    };
+    const onEnd = () => {
+      connection.off('readyForQuery', onReady);
+      this.#end(true);
+    };
+    connection.once('readyForQuery', onReady);
+    connection.once('end', onEnd);
+  }
+
+  /** The server has done everything. */
+  handleReadyForQuery(connection: Connection): void {
+    if (!this.#error) {
+      for (const query of this.#queries) {
+        query.handleReadyForQuery(connection);
+      }
+    }
+    this.#end(false);
+  }
+
+  #end(lost: boolean): void {
+    this.#settle({
+      results: this.#error ? [] : this.#results,
+      error: this.#error,
+      failedAt: this.#current,
+      lost,
+      sent: this.#sent,
+    });
+  }
+}

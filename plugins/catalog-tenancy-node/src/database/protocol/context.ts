@@ -1,0 +1,71 @@
+import { InputError } from '@backstage/errors';
+import type { Statement } from './Batch';
+
+const TENANT_SETTING = 'app.tenant_id';
+const ADMIN_ROLE = 'portal_admin';
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** As whom, and for which tenant, a transaction works. */
+export interface SessionContext {
+  /** Empty where no tenant is set: the policies then refuse their tables. */
+  tenantId: string;
+  /** `none` is the database user itself. */
+  role: 'none' | typeof ADMIN_ROLE;
+  schema: string;
+}
+
+/** @throws `InputError` for what is no UUID */
+export function parseTenantId(tenantId: unknown): string {
+  if (typeof tenantId !== 'string' || !UUID.test(tenantId)) {
+    throw new InputError(
+      `The tenant id ${JSON.stringify(tenantId)?.slice(0, 80)} is no UUID, ` +
+        `such as "00000000-0000-0000-0000-000000000001"`,
+    );
+  }
+  return tenantId.toLowerCase();
+}
+
+export function createContext(
+  schema: string,
+  settings: { tenantId?: string; asAdmin?: boolean },
+): SessionContext {
+  return {
+    schema,
+    tenantId: 'tenantId' in settings ? parseTenantId(settings.tenantId) : '',
+    role: settings.asAdmin ? ADMIN_ROLE : 'none',
+  };
+}
+
+/**
+ * Sets what a transaction depends on, all of it and for this transaction only:
+ * whatever the connection was left with, by others behind the same connection
+ * pooler for instance, has no effect on it.
+ *
+ * Temporary tables come last, or one could stand in front of a table.
+ */
+export function enter({ tenantId, role, schema }: SessionContext): Statement {
+  return {
+    text: `select set_config('role', $1, true), set_config('${TENANT_SETTING}', $2, true), set_config('search_path', $3, true), set_config('row_security', 'on', true)`,
+    values: [role, tenantId, `"${schema.replace(/"/g, '""')}", pg_temp`],
+  };
+}
+
+/**
+ * Resets tenant and role as the last thing in a transaction, and for the session:
+ * a setting that a statement has made beyond the transaction, such as
+ * `set_config('${TENANT_SETTING}', …, false)`, does not outlast it.
+ *
+ * It fails, and with it the transaction, if they are not what they were set to:
+ * statements have run as somebody else. `role ""` is the error for that. The reset
+ * of the tenant takes the outcome of the other, so that it comes after it.
+ */
+export function leave({ tenantId, role }: SessionContext): Statement {
+  return {
+    text: `select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 then 'none' else '' end, false), 0), false)`,
+    values: [tenantId, role],
+  };
+}
+
+/** What {@link leave} has found. */
+export const CONTEXT_CHANGED =
+  'A statement has changed the tenant or the role of its own transaction, which was rolled back';

@@ -1,0 +1,86 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import { DatabaseError } from 'pg';
+import { DatabaseStatementError, DatabaseUnavailableError } from './errors';
+import type { BatchOutcome } from './protocol/Batch';
+
+// Out of resources, shut down or starting, or read-only after a failover: it may
+// work again soon, on another connection.
+const UNAVAILABLE = /^(08...|53...|57P0.|25006|25P03)$/;
+
+// Whoever sent the statement has to reckon with these: bad values, constraints,
+// serialization, missing rights, cancellation.
+const EXPECTED = /^(22...|23...|40...|42501|55P03|57014)$/;
+
+/** The same as the server would be needed for another try. */
+export function isUnavailable(error: unknown): boolean {
+  return error instanceof DatabaseError && UNAVAILABLE.test(error.code ?? '');
+}
+
+export interface FailedBatch {
+  outcome: BatchOutcome & { error: Error };
+  /** It may have been committed, if the connection was lost. */
+  committing: boolean;
+  schema: string;
+  logger: LoggerService;
+}
+
+/**
+ * The error that callers get. It holds nothing of the statement, of its values, or
+ * of the rows of anybody; what PostgreSQL said goes into the log.
+ */
+export function toCallerError(failed: FailedBatch): Error {
+  const { outcome, committing, schema, logger } = failed;
+  const { error } = outcome;
+  if (outcome.lost || isUnavailable(error)) {
+    logger.warn(`The database did not answer: ${error.message}`);
+    return lostConnection(outcome.lost && outcome.sent && committing);
+  }
+  if (!(error instanceof DatabaseError)) {
+    logger.warn(`A value can't be sent to the database: ${error.message}`);
+    return new Error(`A value of a statement can't be sent to the database`);
+  }
+  const sqlState = error.code ?? 'XX000';
+  const report = `A statement has failed: ${error.message} (${sqlState})`;
+  if (EXPECTED.test(sqlState)) {
+    logger.debug(report);
+  } else {
+    logger.warn(report);
+  }
+  return new DatabaseStatementError(
+    messageOf(error, sqlState, schema),
+    sqlState,
+    error.constraint,
+  );
+}
+
+function lostConnection(outcomeUnknown: boolean): DatabaseUnavailableError {
+  return new DatabaseUnavailableError(
+    outcomeUnknown
+      ? 'The connection to the database was lost before it answered: a change may or may not have been made'
+      : 'The connection to the database was lost, and nothing was changed',
+    { outcomeUnknown },
+  );
+}
+
+function messageOf(
+  error: DatabaseError,
+  sqlState: string,
+  schema: string,
+): string {
+  switch (sqlState) {
+    case '42501':
+      // It names a table, and nothing else. The specification has it as a symptom.
+      return error.message;
+    case '42P01':
+      return (
+        `A table is missing from the schema "${schema}" of the database. ` +
+        '`yarn migrate:status` tells whether the tables of tenants are there.'
+      );
+    case '57014':
+      return 'The database stopped a statement, which took too long or was cancelled';
+    case '23505':
+      return 'The database refused a statement: a key is taken (SQLSTATE 23505)';
+    default:
+      return `The database refused a statement (SQLSTATE ${sqlState})`;
+  }
+}
