@@ -1,17 +1,62 @@
 import type { Config } from '@backstage/config';
-import { NotImplementedError } from '@backstage/errors';
-import type { TenancyConfig } from './TenancyConfig';
+import { readers } from './values';
+import type {
+  TenancyConfig,
+  TenancyConnection,
+  TenancyPoolLimits,
+} from './TenancyConfig';
 
 /**
- * Reads the configuration under `tenancy`.
+ * Reads the configuration under `tenancy`, and the environment variables
+ * `MULTI_TENANCY_ENABLED` and `JWT_SECRET` where it is silent about them.
  *
  * @throws `InputError` for a value that is not of the form that is expected: it
  * names the key and what is expected, and shows no secret
  * @public
  */
 export function readTenancyConfig(
-  _config: Config,
-  _environment: NodeJS.ProcessEnv = process.env,
+  config: Config,
+  environment: NodeJS.ProcessEnv = process.env,
 ): TenancyConfig {
-  throw new NotImplementedError('readTenancyConfig');
+  const read = readers(config);
+  return {
+    enabled: read.flag('tenancy.enabled', environment.MULTI_TENANCY_ENABLED),
+    schema: read.name('tenancy.schema') ?? 'tenancy',
+    // An empty one would let anybody sign.
+    jwtSecret:
+      read.secret('tenancy.jwtSecret') ?? (environment.JWT_SECRET || undefined),
+    requireMatchingToken: read.boolean('tenancy.requireMatchingToken') ?? false,
+    baseDomains: read.domains('tenancy.baseDomains') ?? [],
+    connection: readConnection(read),
+    pool: readLimits(read),
+  };
+}
+
+function readConnection(read: ReturnType<typeof readers>): TenancyConnection {
+  const key = 'tenancy.database.connection';
+  read.object(key);
+  const connection: TenancyConnection = {
+    host: read.host(`${key}.host`),
+    port: read.integer(`${key}.port`, { min: 1, max: 65_535 }),
+    user: read.name(`${key}.user`),
+    password: read.secret(`${key}.password`),
+    database: read.name(`${key}.database`),
+    ssl: read.ssl(`${key}.ssl`),
+  };
+  // What is not there must not hide what it would be laid over.
+  return Object.fromEntries(
+    Object.entries(connection).filter(([, value]) => value !== undefined),
+  );
+}
+
+function readLimits(read: ReturnType<typeof readers>): TenancyPoolLimits {
+  const key = 'tenancy.database.pool';
+  read.object(key);
+  const ms = { min: 1, max: 2 ** 31 - 1 };
+  return {
+    max: read.integer(`${key}.max`, { min: 1, max: 10_000 }) ?? 100,
+    idleTimeoutMs: read.integer(`${key}.idleTimeoutMs`, ms) ?? 30_000,
+    connectionTimeoutMs:
+      read.integer(`${key}.connectionTimeoutMs`, ms) ?? 2_000,
+  };
 }

@@ -136,16 +136,17 @@ export class Batch implements Submittable {
     }
     // From here on `pg` tells the batch nothing more. Yet only once the server is
     // ready again is the state of the connection known.
-    const onReady = () => {
-      connection.off('end', onEnd);
-      this.#end(false);
+    const listeners = {
+      readyForQuery: () => settle(false),
+      end: () => settle(true),
     };
-    const onEnd = () => {
-      connection.off('readyForQuery', onReady);
-      this.#end(true);
+    const settle = (lost: boolean) => {
+      connection.off('readyForQuery', listeners.readyForQuery);
+      connection.off('end', listeners.end);
+      this.#end(lost);
     };
-    connection.once('readyForQuery', onReady);
-    connection.once('end', onEnd);
+    connection.on('readyForQuery', listeners.readyForQuery);
+    connection.on('end', listeners.end);
   }
 
   /** The server has done everything. */

@@ -1,0 +1,72 @@
+export interface Config {
+  /** Several tenants in one catalog. */
+  tenancy?: {
+    /**
+     * Whether requests belong to tenants: on when it is `true`, exactly. Off, every
+     * request belongs to the default tenant. Usually `${MULTI_TENANCY_ENABLED}`,
+     * which counts too where this key is absent.
+     */
+    enabled?: boolean | string;
+
+    /** The schema of the tables, in the catalog's database; `tenancy` by default. */
+    schema?: string;
+
+    /**
+     * The key that the tokens of tenants are signed with (HS256). The environment
+     * variable `JWT_SECRET` counts where this key is absent; without either, no
+     * token names a tenant.
+     *
+     * @visibility secret
+     */
+    jwtSecret?: string;
+
+    /**
+     * Refuses a request that names one tenant and carries a token of another; false
+     * by default.
+     */
+    requireMatchingToken?: boolean | string;
+
+    /**
+     * The host names below which each tenant has its own, such as
+     * `portal.example.com` for `<tenant>.portal.example.com`. Without them, the
+     * first label of any host name is taken for a tenant's.
+     */
+    baseDomains?: string[];
+
+    database?: {
+      /**
+       * What differs from the connection of the catalog's own database: the user at
+       * least, which has to be `portal_app` or one like it.
+       */
+      connection?: {
+        host?: string;
+        port?: number | string;
+        user?: string;
+        /**
+         * @visibility secret
+         */
+        password?: string;
+        database?: string;
+        /**
+         * Whether the connection is encrypted, or how: the options of
+         * `tls.connect` of Node.js.
+         *
+         * @deepVisibility secret
+         */
+        ssl?: boolean | { [option: string]: unknown };
+      };
+
+      pool?: {
+        /** Connections of one process; 100 by default. */
+        max?: number | string;
+        /** For how long, in milliseconds, an unused one is kept; 30000 by default. */
+        idleTimeoutMs?: number | string;
+        /**
+         * For how long, in milliseconds, an operation waits for one, until it is
+         * answered with status 503; 2000 by default.
+         */
+        connectionTimeoutMs?: number | string;
+      };
+    };
+  };
+}

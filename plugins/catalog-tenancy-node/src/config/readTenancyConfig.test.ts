@@ -1,0 +1,144 @@
+import { ConfigReader } from '@backstage/config';
+import type { JsonObject } from '@backstage/types';
+import { readTenancyConfig } from './readTenancyConfig';
+
+const read = (tenancy?: JsonObject, environment: NodeJS.ProcessEnv = {}) =>
+  readTenancyConfig(new ConfigReader({ tenancy }), environment);
+
+describe('The configuration of tenancy', () => {
+  it('has the defaults of the specification', () => {
+    expect(read()).toEqual({
+      enabled: false,
+      schema: 'tenancy',
+      jwtSecret: undefined,
+      requireMatchingToken: false,
+      baseDomains: [],
+      connection: {},
+      pool: { max: 100, idleTimeoutMs: 30_000, connectionTimeoutMs: 2_000 },
+    });
+  });
+
+  it('may say all of it', () => {
+    const connection = {
+      host: 'database.example.com',
+      port: '6432',
+      user: 'portal_app',
+      password: 'a password',
+      database: 'catalog',
+      ssl: { rejectUnauthorized: true },
+    };
+    expect(
+      read({
+        enabled: 'true',
+        schema: 'public',
+        jwtSecret: 'a secret',
+        requireMatchingToken: true,
+        baseDomains: ['Portal.Example.com', 'localhost'],
+        database: {
+          connection,
+          pool: { max: 5, idleTimeoutMs: '10', connectionTimeoutMs: 20 },
+        },
+      }),
+    ).toEqual({
+      enabled: true,
+      schema: 'public',
+      jwtSecret: 'a secret',
+      requireMatchingToken: true,
+      baseDomains: ['portal.example.com', 'localhost'],
+      connection: { ...connection, port: 6432 },
+      pool: { max: 5, idleTimeoutMs: 10, connectionTimeoutMs: 20 },
+    });
+  });
+
+  it.each([
+    [true, true],
+    ['true', true],
+    [false, false],
+    ['false', false],
+    ['TRUE', false],
+    ['True', false],
+    [' true', false],
+    ['yes', false],
+    ['on', false],
+    ['1', false],
+    ['', false],
+  ])('takes the flag %j for %s', (flag, enabled) => {
+    expect(read({ enabled: flag }).enabled).toBe(enabled);
+    expect(read({}, { MULTI_TENANCY_ENABLED: String(flag) }).enabled).toBe(
+      enabled,
+    );
+  });
+
+  it('goes by the environment only where the key is absent', () => {
+    const environment = { MULTI_TENANCY_ENABLED: 'true', JWT_SECRET: 'theirs' };
+    expect(
+      read({ enabled: 'false', jwtSecret: 'ours' }, environment),
+    ).toMatchObject({ enabled: false, jwtSecret: 'ours' });
+    expect(read({}, environment)).toMatchObject({
+      enabled: true,
+      jwtSecret: 'theirs',
+    });
+    expect(read({}, { JWT_SECRET: '' }).jwtSecret).toBeUndefined();
+  });
+
+  it.each<[JsonObject, string]>([
+    [{ enabled: 1 }, 'tenancy.enabled is 1. Expected "true", or another word'],
+    [{ schema: '' }, 'tenancy.schema is "". Expected a text of 1 to 63 bytes'],
+    [{ schema: 'é'.repeat(32) }, 'Expected a text of 1 to 63 bytes'],
+    [{ schema: 7 }, 'tenancy.schema is 7.'],
+    [
+      { requireMatchingToken: 'yes' },
+      'tenancy.requireMatchingToken is "yes". Expected true or false',
+    ],
+    [{ baseDomains: 'a.b' }, 'tenancy.baseDomains is "a.b". Expected a list'],
+    [{ baseDomains: ['a.b', '.c'] }, 'is ["a.b",".c"]. Expected a list'],
+    [
+      { database: { pool: { max: 0 } } },
+      'tenancy.database.pool.max is 0. Expected a whole number from 1 to 10000',
+    ],
+    [
+      { database: { pool: { connectionTimeoutMs: 'soon' } } },
+      'tenancy.database.pool.connectionTimeoutMs is "soon". Expected a whole',
+    ],
+    [
+      { database: { pool: { idleTimeoutMs: 1.5 } } },
+      'tenancy.database.pool.idleTimeoutMs is 1.5. Expected a whole',
+    ],
+    [
+      { database: { connection: { port: 70_000 } } },
+      'tenancy.database.connection.port is 70000. Expected a whole number',
+    ],
+    [
+      { database: { connection: { host: 5 } } },
+      'tenancy.database.connection.host is 5. Expected the name of a host',
+    ],
+    [{ database: { pool: [] } }, 'Expected keys and values'],
+  ])('refuses %j', (tenancy, message) => {
+    expect(() => read(tenancy)).toThrow(message);
+    expect(() => read(tenancy)).toThrow(
+      expect.objectContaining({ name: 'InputError' }),
+    );
+  });
+
+  it.each<[string, JsonObject]>([
+    ['jwtSecret', { jwtSecret: ['hidden'] }],
+    ['jwtSecret', { jwtSecret: '' }],
+    [
+      'database.connection.password',
+      { database: { connection: { password: { $hidden: 1 } } } },
+    ],
+    ['database.connection', { database: { connection: 'pg://:hidden@host' } }],
+    [
+      'database.connection.ssl',
+      { database: { connection: { ssl: 'hidden' } } },
+    ],
+  ])(
+    'refuses a tenancy.%s of the wrong form, and does not show it',
+    (key, value) => {
+      expect(() => read(value)).toThrow(
+        `The configuration tenancy.${key} is not valid. Expected`,
+      );
+      expect(() => read(value)).not.toThrow('hidden');
+    },
+  );
+});

@@ -1,0 +1,118 @@
+import type { ConnectionOptions } from 'tls';
+import type { Config } from '@backstage/config';
+import { InputError } from '@backstage/errors';
+
+const DOMAIN =
+  /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+
+/** PostgreSQL cuts longer names, without an error. */
+const MAX_NAME_BYTES = 63;
+
+/**
+ * Readers of single values. Each returns nothing where there is no value, and
+ * throws for one that is not as expected.
+ */
+export function readers(config: Config) {
+  const read = <T>(
+    key: string,
+    expected: string,
+    parse: (value: unknown) => T | undefined,
+    options: { secret?: boolean } = {},
+  ): T | undefined => {
+    const value = config.getOptional(key);
+    if (value === undefined) {
+      return undefined;
+    }
+    const parsed = parse(value);
+    if (parsed === undefined) {
+      const shown = options.secret ? 'not valid' : JSON.stringify(value);
+      throw new InputError(
+        `The configuration ${key} is ${shown}. Expected ${expected}.`,
+      );
+    }
+    return parsed;
+  };
+
+  return {
+    /** On when it is `true`, exactly, and off for all other words. */
+    flag: (key: string, fallback: string | undefined): boolean =>
+      read(key, '"true", or another word for off', value =>
+        ['string', 'boolean'].includes(typeof value)
+          ? isTrue(value)
+          : undefined,
+      ) ?? isTrue(fallback),
+
+    boolean: (key: string) =>
+      read(key, 'true or false', value =>
+        ['true', 'false'].includes(String(value)) ? isTrue(value) : undefined,
+      ),
+
+    /** What PostgreSQL takes for a name. */
+    name: (key: string) =>
+      read(key, `a text of 1 to ${MAX_NAME_BYTES} bytes`, value =>
+        typeof value === 'string' && isName(value) ? value : undefined,
+      ),
+
+    host: (key: string) =>
+      read(key, 'the name of a host', value =>
+        typeof value === 'string' && value !== '' ? value : undefined,
+      ),
+
+    secret: (key: string) =>
+      read(
+        key,
+        'a text that is not empty',
+        value =>
+          typeof value === 'string' && value !== '' ? value : undefined,
+        { secret: true },
+      ),
+
+    integer: (key: string, { min, max }: { min: number; max: number }) =>
+      read(key, `a whole number from ${min} to ${max}`, value => {
+        // The environment has texts only.
+        const number = /^\d+$/.test(String(value)) ? Number(value) : NaN;
+        return number >= min && number <= max ? number : undefined;
+      }),
+
+    domains: (key: string) =>
+      read(key, 'a list of host names, such as "portal.example.com"', value => {
+        const names = Array.isArray(value) ? value.map(toDomain) : [undefined];
+        return names.every(name => name !== undefined) ? names : undefined;
+      }),
+
+    ssl: (key: string) =>
+      read<boolean | ConnectionOptions>(
+        key,
+        'true, false, or the options of a TLS connection',
+        value =>
+          typeof value === 'boolean' || isObject(value) ? value : undefined,
+        { secret: true },
+      ),
+
+    object: (key: string) =>
+      read(
+        key,
+        'keys and values',
+        value => (isObject(value) ? value : undefined),
+        { secret: true },
+      ),
+  };
+}
+
+function isTrue(value: unknown): boolean {
+  return value === true || value === 'true';
+}
+
+function isName(value: string): boolean {
+  const bytes = Buffer.byteLength(value);
+  return bytes > 0 && bytes <= MAX_NAME_BYTES && !value.includes('\0');
+}
+
+function toDomain(value: unknown): string | undefined {
+  const name = typeof value === 'string' ? value.toLowerCase() : '';
+  return DOMAIN.test(name) ? name : undefined;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
