@@ -8,4 +8,6 @@
 export * from './catalog';
 export * from './config';
 export * from './database';
+export * from './services';
+export * from './startup';
 export * from './tenants';

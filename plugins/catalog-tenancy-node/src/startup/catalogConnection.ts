@@ -1,0 +1,113 @@
+import { DatabaseManager } from '@backstage/backend-defaults/database';
+import type {
+  LifecycleServiceShutdownHook,
+  LoggerService,
+  RootConfigService,
+  RootLifecycleService,
+} from '@backstage/backend-plugin-api';
+import type { Config } from '@backstage/config';
+import { connectionOfKnex } from 'backstage-catalog-tenancy-migrations';
+import type { ClientConfig } from 'pg';
+import type { TenancyConnection } from '../config';
+import { TenancyStartupError } from './TenancyStartupError';
+
+const PLUGIN = 'catalog';
+
+/**
+ * How the catalog plugin connects to its own database, by Backstage's own reading
+ * of its configuration. Where Backstage would create that database, it is created.
+ *
+ * @throws {@link TenancyStartupError} where that is no PostgreSQL
+ */
+export async function catalogConnection(
+  config: RootConfigService,
+  logger: LoggerService,
+): Promise<ClientConfig> {
+  assertPostgres(config);
+  const lifecycle = new Lifecycle();
+  const manager = DatabaseManager.fromConfig(config, {
+    rootLifecycle: lifecycle,
+  });
+  try {
+    const knex = await manager
+      .forPlugin(PLUGIN, { logger, lifecycle })
+      .getClient();
+    try {
+      return withRole(await connectionOfKnex(knex), config);
+    } finally {
+      await knex.destroy();
+    }
+  } finally {
+    await lifecycle.shutdown();
+  }
+}
+
+/** The connection as which the application works, and not as its owner. */
+export function tenancyConnection(
+  catalog: ClientConfig,
+  own: TenancyConnection,
+): ClientConfig {
+  const given = Object.fromEntries(
+    Object.entries(own).filter(([, value]) => value !== undefined),
+  );
+  const connection = {
+    ...catalog,
+    application_name: 'backstage_tenancy',
+    ...given,
+  };
+  if (own.user === undefined || own.user === catalog.user) {
+    return connection;
+  }
+  // A password belongs to one user, and the role to take on is that user's too.
+  return { ...connection, password: own.password, options: undefined };
+}
+
+function assertPostgres(config: Config): void {
+  const client =
+    config.getOptionalString(`backend.database.plugin.${PLUGIN}.client`) ??
+    config.getOptionalString('backend.database.client');
+  if (client !== 'pg') {
+    throw new TenancyStartupError(
+      `The catalogs of tenants need PostgreSQL, and the database client of the ` +
+        `catalog is '${client ?? 'better-sqlite3'}'. Expected 'pg' at ` +
+        `'backend.database.client'.`,
+    );
+  }
+}
+
+/** Backstage sets the role of each connection; here the server does, at its start. */
+function withRole(connection: ClientConfig, config: Config): ClientConfig {
+  const role =
+    config.getOptionalString(`backend.database.plugin.${PLUGIN}.role`) ??
+    config.getOptionalString('backend.database.role');
+  if (role === undefined) {
+    return connection;
+  }
+  const escaped = role.replace(/[\\\s]/g, character => `\\${character}`);
+  return {
+    ...connection,
+    options: `${connection.options ?? ''} -c role=${escaped}`.trim(),
+  };
+}
+
+/**
+ * Backstage's manager of databases keeps timers until it is told to stop, which
+ * would go on trying the connection that is closed here.
+ */
+class Lifecycle implements RootLifecycleService {
+  readonly #hooks: LifecycleServiceShutdownHook[] = [];
+
+  addStartupHook(): void {}
+
+  addBeforeShutdownHook(): void {}
+
+  addShutdownHook(hook: LifecycleServiceShutdownHook): void {
+    this.#hooks.push(hook);
+  }
+
+  async shutdown(): Promise<void> {
+    for (const hook of this.#hooks) {
+      await hook();
+    }
+  }
+}

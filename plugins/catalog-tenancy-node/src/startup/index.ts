@@ -1,0 +1,2 @@
+export { startTenancy, type Tenancy } from './startTenancy';
+export { TenancyStartupError } from './TenancyStartupError';

@@ -1,0 +1,61 @@
+import type { Client } from 'pg';
+import { TENANT_TABLES } from './tables';
+
+/**
+ * How the tables stand: none is there, or the partitioned ones of phase 5 are in
+ * use, or something else is.
+ */
+export type Layout = 'fresh' | 'partitioned' | 'unmigrated';
+
+/** Tells by the catalogs of PostgreSQL alone, which every user may read. */
+export async function readLayout(
+  client: Client,
+  schema: string,
+): Promise<Layout> {
+  const { rows } = await client.query<{ partitioned: boolean }>(
+    `select c.relkind = 'p' as partitioned
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relname = any ($2)`,
+    [schema, TENANT_TABLES],
+  );
+  if (rows.length === 0) {
+    return 'fresh';
+  }
+  return rows.length === TENANT_TABLES.length &&
+    rows.every(({ partitioned }) => partitioned)
+    ? 'partitioned'
+    : 'unmigrated';
+}
+
+// Where rows may be that are not in `entities`: from before a swap, on their way
+// to one, or from before a rollback.
+const ELSEWHERE = ['entities_old', 'entities_partitioned_archive'];
+
+/**
+ * Whether a set-up was cut short before there was anything to lose: the tables are
+ * there, and hold nothing.
+ */
+export async function isEmpty(
+  client: Client,
+  schema: string,
+): Promise<boolean> {
+  const name = (table: string) =>
+    `${client.escapeIdentifier(schema)}.${client.escapeIdentifier(table)}`;
+  const { rows } = await client.query<{ oid: string }>(
+    `select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relname = any ($2)`,
+    [schema, ELSEWHERE],
+  );
+  if (rows.length > 0) {
+    return false;
+  }
+  try {
+    // Or a policy would make a full table look empty.
+    await client.query('set row_security = off');
+    const found = await client.query(`select from ${name('entities')} limit 1`);
+    return found.rows.length === 0;
+  } catch {
+    // Who may not look can't say that it is empty.
+    return false;
+  }
+}

@@ -1,0 +1,15 @@
+/**
+ * Stand-ins for the services of tenancy in tests of other backend plugins, and a
+ * proof that such a plugin keeps tenants apart.
+ *
+ * @packageDocumentation
+ */
+
+export {
+  assertTenantIsolation,
+  type TenantIsolationOptions,
+} from './assertTenantIsolation';
+export { catalogStoreServiceMock } from './catalogStoreServiceMock';
+export { tenantDatabaseServiceMock } from './tenantDatabaseServiceMock';
+export { tenantDirectoryServiceMock } from './tenantDirectoryServiceMock';
+export { tenantStoreServiceMock } from './tenantStoreServiceMock';

@@ -1,0 +1,64 @@
+import {
+  createServiceFactory,
+  type ServiceFactory,
+} from '@backstage/backend-plugin-api';
+import {
+  createServiceMock,
+  type ServiceMock,
+} from '@backstage/backend-test-utils';
+import {
+  type ActiveTenant,
+  type TenantDirectory,
+  tenantDirectoryServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { InMemoryTenantStore } from './InMemoryTenantStore';
+
+/**
+ * Creates a directory that knows the given tenants and no others; without any, the
+ * default tenant.
+ *
+ * @public
+ */
+export function tenantDirectoryServiceMock(
+  options: { tenants?: ActiveTenant[] } = {},
+): TenantDirectory {
+  const { tenants } = options;
+  return tenants
+    ? {
+        findActive: async slug => {
+          const found = tenants.find(({ tenantSlug }) => tenantSlug === slug);
+          return found && { ...found };
+        },
+        forget: () => {},
+      }
+    : new InMemoryTenantStore();
+}
+
+/**
+ * Stand-ins for the directory of tenants in tests of other backend plugins.
+ *
+ * @public
+ */
+export namespace tenantDirectoryServiceMock {
+  /**
+   * A service factory for `startTestBackend`, around the given directory, or one
+   * that knows the given tenants. A registry of {@link (tenantStoreServiceMock:function)}
+   * is a directory too.
+   */
+  export const factory = (
+    options: { directory?: TenantDirectory; tenants?: ActiveTenant[] } = {},
+  ): ServiceFactory<TenantDirectory, 'root'> =>
+    createServiceFactory({
+      service: tenantDirectoryServiceRef,
+      deps: {},
+      factory: () => options.directory ?? tenantDirectoryServiceMock(options),
+    });
+
+  /** A directory whose operations are `jest.fn()`s. */
+  export const mock: (
+    partialImpl?: Partial<TenantDirectory>,
+  ) => ServiceMock<TenantDirectory> = createServiceMock(
+    tenantDirectoryServiceRef,
+    () => ({ findActive: jest.fn(), forget: jest.fn() }),
+  );
+}
