@@ -1,0 +1,123 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import {
+  DirectoryUnderTest,
+  eventually,
+} from './__testUtils__/DirectoryUnderTest';
+import { FreezableProxy } from './__testUtils__/FreezableProxy';
+import { Registry } from './__testUtils__/registry';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())(
+  'a directory that does not hear, on %s',
+  id => {
+    let registry: Registry;
+    let database: TenancyDatabase;
+    let tested: DirectoryUnderTest;
+
+    beforeAll(async () => {
+      registry = await Registry.create(databases, id);
+      database = registry.database;
+    });
+    afterAll(() => database.close());
+    beforeEach(async () => {
+      await registry.empty();
+      await registry.createTenant('acme');
+    });
+    afterEach(() => tested.directory.close());
+
+    const cutListeners = () =>
+      database.client.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'tenants: changes' and datname = current_database()`,
+      );
+
+    /** Whoever changes it so notifies nobody. */
+    const deleteSilently = () =>
+      database.client.query(
+        `update tenants set deleted_at = now() where tenant_slug = 'acme'`,
+      );
+
+    it('forgets everything when its connection is cut, and asks each time until it hears again', async () => {
+      tested = new DirectoryUnderTest(database.createPool(), {
+        timing: { reconnectMs: { shortest: 1_000, longest: 1_000 } },
+      });
+      await tested.begin();
+      await tested.directory.findActive('acme');
+      await expect(tested.remembers('acme')).resolves.toBe(true);
+
+      const [deaf, hears] = [tested.deaf(), tested.hears()];
+      await cutListeners();
+      await deaf;
+      await registry.store.delete('acme');
+      await expect(
+        tested.directory.findActive('acme'),
+      ).resolves.toBeUndefined();
+
+      await hears;
+      await registry.store.restore('acme');
+      await eventually(() => tested.remembers('acme'));
+      await registry.store.delete('acme');
+      await eventually(
+        async () => !(await tested.directory.findActive('acme')),
+      );
+    });
+
+    it('notices that its connection is dead where nobody says so', async () => {
+      const proxy = await FreezableProxy.start(database.appConnection);
+      try {
+        tested = new DirectoryUnderTest(database.pool, {
+          connection: proxy.connection,
+          timing: { heartbeatMs: 20, answerMs: 200 },
+        });
+        await tested.begin();
+        await tested.directory.findActive('acme');
+        const deaf = tested.deaf();
+        proxy.freeze();
+        await deaf;
+        await deleteSilently();
+        await expect(
+          tested.directory.findActive('acme'),
+        ).resolves.toBeUndefined();
+
+        const hears = tested.hears();
+        proxy.thaw();
+        await hears;
+        await tested.directory.findActive('default');
+        await expect(tested.remembers('default')).resolves.toBe(true);
+      } finally {
+        await tested.directory.close();
+        await proxy.close();
+      }
+    });
+
+    it('remembers nothing where it hears itself but not the others, as behind a pooler of transactions', async () => {
+      // A channel belongs to a database: what goes through the pool never gets there.
+      tested = new DirectoryUnderTest(database.pool, {
+        connection: { ...database.appConnection, database: 'postgres' },
+        timing: { answerMs: 100 },
+      });
+      const deaf = tested.deaf();
+      await tested.directory.findActive('acme');
+      await deaf;
+      await tested.directory.findActive('acme');
+      await expect(tested.remembers('acme')).resolves.toBe(false);
+      await deleteSilently();
+      await expect(
+        tested.directory.findActive('acme'),
+      ).resolves.toBeUndefined();
+    });
+
+    it('goes on to find where it may not listen at all', async () => {
+      tested = new DirectoryUnderTest(database.pool, {
+        connection: { ...database.appConnection, password: 'wrong', port: 1 },
+      });
+      const deaf = tested.deaf();
+      await expect(tested.directory.findActive('acme')).resolves.toBeDefined();
+      await deaf;
+      await expect(tested.directory.findActive('acme')).resolves.toBeDefined();
+      await expect(tested.remembers('acme')).resolves.toBe(false);
+    });
+  },
+);

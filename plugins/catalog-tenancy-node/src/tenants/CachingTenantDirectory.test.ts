@@ -1,0 +1,224 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import type { TenancyPool } from '../database';
+import {
+  DirectoryUnderTest,
+  eventually,
+} from './__testUtils__/DirectoryUnderTest';
+import { Registry } from './__testUtils__/registry';
+import { DEFAULT_TENANT_ID } from './Tenant';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('the directory on %s', id => {
+  let registry: Registry;
+  let database: TenancyDatabase;
+  let otherPool: TenancyPool;
+  const opened: DirectoryUnderTest[] = [];
+
+  beforeAll(async () => {
+    registry = await Registry.create(databases, id);
+    database = registry.database;
+    otherPool = database.createPool();
+  });
+  afterAll(() => database.close());
+  beforeEach(() => registry.empty());
+  afterEach(async () => {
+    await Promise.all(
+      opened.splice(0).map(({ directory }) => directory.close()),
+    );
+  });
+
+  const open = (
+    ...options: ConstructorParameters<typeof DirectoryUnderTest>
+  ) => {
+    const directory = new DirectoryUnderTest(...options);
+    opened.push(directory);
+    return directory;
+  };
+
+  const listeners = async () => {
+    const { rows } = await database.client.query<{ pid: number }>(
+      `select pid from pg_stat_activity
+        where application_name = 'tenants: changes' and datname = current_database()`,
+    );
+    return rows.map(({ pid }) => pid);
+  };
+
+  /** As somebody does who changes the table by hand: nobody is notified. */
+  const deleteSilently = (slug: string) =>
+    database.client.query(
+      'update tenants set deleted_at = now() where tenant_slug = $1',
+      [slug],
+    );
+
+  describe('a look-up', () => {
+    it('finds active tenants alone', async () => {
+      const { directory } = open(database.pool);
+      const acme = await registry.createTenant('acme');
+      await registry.createTenant('gone');
+      await registry.store.delete('gone');
+      await expect(directory.findActive('acme')).resolves.toEqual({
+        tenantId: acme.tenant_id,
+        tenantSlug: 'acme',
+      });
+      await expect(directory.findActive('default')).resolves.toEqual({
+        tenantId: DEFAULT_TENANT_ID,
+        tenantSlug: 'default',
+      });
+      for (const slug of ['gone', 'nobody']) {
+        await expect(directory.findActive(slug)).resolves.toBeUndefined();
+      }
+    });
+
+    it('does not ask the database for what can be no slug', async () => {
+      const tested = open(database.pool);
+      for (const slug of ['', 'Acme', 'a\0b', "' or true --", 'a b', 'ä']) {
+        await expect(
+          tested.directory.findActive(slug),
+        ).resolves.toBeUndefined();
+      }
+      expect(tested.questions).toBe(0);
+    });
+
+    it('shares one query among those who ask for a slug at the same time', async () => {
+      const tested = open(database.pool);
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, () =>
+          tested.directory.findActive('default'),
+        ),
+      );
+      expect(new Set(answers).size).toBe(1);
+      expect(tested.questions).toBe(1);
+    });
+
+    it('rejects when the database does, and is tried again by the next', async () => {
+      const tested = open(database.pool);
+      tested.hold = Promise.reject(new Error('It is away'));
+      const failed = tested.directory.findActive('default');
+      await expect(failed).rejects.toThrow('It is away');
+      tested.hold = Promise.resolve();
+      await expect(
+        tested.directory.findActive('default'),
+      ).resolves.toBeDefined();
+    });
+
+    it('connects nobody to the database before the first', async () => {
+      open(database.pool);
+      await expect(listeners()).resolves.toEqual([]);
+    });
+  });
+
+  describe('while it hears', () => {
+    it('remembers what it found', async () => {
+      const tested = open(database.pool);
+      await tested.begin();
+      await tested.directory.findActive('default');
+      await expect(tested.remembers('default')).resolves.toBe(true);
+    });
+
+    it('remembers no slug that it did not find', async () => {
+      const tested = open(database.pool);
+      await tested.begin();
+      const before = tested.questions;
+      await tested.directory.findActive('nobody');
+      await tested.directory.findActive('nobody');
+      expect(tested.questions).toBe(before + 2);
+      await registry.createTenant('nobody');
+      await expect(
+        tested.directory.findActive('nobody'),
+      ).resolves.toBeDefined();
+    });
+
+    it('forgets in the end what changed without a notification', async () => {
+      const tested = open(database.pool, { timing: { ttlMs: 20 } });
+      await registry.createTenant('acme');
+      await tested.begin('acme');
+      await tested.directory.findActive('acme');
+      await deleteSilently('acme');
+      await eventually(
+        async () => !(await tested.directory.findActive('acme')),
+      );
+    });
+  });
+
+  describe('a tenant that is deleted', () => {
+    it('is not found by the very next look-up of the same process', async () => {
+      // On another channel: it cannot have heard of it in time.
+      const tested = open(database.pool, { schema: 'elsewhere' });
+      const store = registry.storeOn(database.pool, tested.directory);
+      await registry.createTenant('acme');
+      await tested.begin();
+      await tested.directory.findActive('acme');
+      await expect(tested.remembers('acme')).resolves.toBe(true);
+      await store.delete('acme');
+      await expect(
+        tested.directory.findActive('acme'),
+      ).resolves.toBeUndefined();
+      await store.restore('acme');
+      await expect(tested.directory.findActive('acme')).resolves.toBeDefined();
+    });
+
+    it('stops resolving in every process that is notified, and resolves again once restored', async () => {
+      const tested = open(otherPool);
+      await registry.createTenant('acme');
+      await tested.begin();
+      await tested.directory.findActive('acme');
+      await expect(tested.remembers('acme')).resolves.toBe(true);
+      await registry.store.delete('acme');
+      await eventually(
+        async () => !(await tested.directory.findActive('acme')),
+      );
+      await registry.store.restore('acme');
+      await expect(tested.directory.findActive('acme')).resolves.toBeDefined();
+    });
+
+    it('is not remembered from an answer that was on its way', async () => {
+      const tested = open(database.pool);
+      const store = registry.storeOn(database.pool, tested.directory);
+      await registry.createTenant('acme');
+      await tested.begin();
+      let release = () => {};
+      tested.hold = new Promise(resolve => {
+        release = resolve;
+      });
+      const asked = tested.asked();
+      const early = tested.directory.findActive('acme');
+      await asked;
+      await store.delete('acme');
+      // Nor does it wait for, or share, the answer from before.
+      tested.hold = Promise.resolve();
+      await expect(
+        tested.directory.findActive('acme'),
+      ).resolves.toBeUndefined();
+      release();
+      await expect(early).resolves.toBeDefined();
+      await expect(
+        tested.directory.findActive('acme'),
+      ).resolves.toBeUndefined();
+    });
+  });
+
+  it('hears of no other schema', async () => {
+    const tested = open(database.pool, { schema: 'elsewhere' });
+    const own = open(database.pool);
+    await registry.createTenant('acme');
+    await Promise.all([tested.begin('acme'), own.begin('acme')]);
+    await tested.directory.findActive('acme');
+    await own.directory.findActive('acme');
+    await registry.store.update('acme', { tenant_name: 'New' });
+    await eventually(async () => !(await own.remembers('acme')));
+    await expect(tested.remembers('acme')).resolves.toBe(true);
+  });
+
+  it('leaves no connection when it is closed, and goes on to find', async () => {
+    const tested = open(database.pool);
+    await tested.begin();
+    await expect(listeners()).resolves.toHaveLength(1);
+    await tested.directory.close();
+    await eventually(async () => (await listeners()).length === 0);
+    await tested.directory.findActive('default');
+    await expect(tested.remembers('default')).resolves.toBe(false);
+    await expect(listeners()).resolves.toEqual([]);
+  });
+});

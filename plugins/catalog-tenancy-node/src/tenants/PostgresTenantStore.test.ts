@@ -1,0 +1,233 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import { AdminAccessError } from '../database';
+import { ISO_TIME, outcomesOf, Registry } from './__testUtils__/registry';
+import type { PostgresTenantStore } from './PostgresTenantStore';
+import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from './Tenant';
+
+const databases = createTestDatabases();
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+describe.each(databases.eachSupportedId())('the registry on %s', id => {
+  let registry: Registry;
+  let database: TenancyDatabase;
+  let store: PostgresTenantStore;
+
+  beforeAll(async () => {
+    registry = await Registry.create(databases, id);
+    ({ database, store } = registry);
+  });
+  afterAll(() => database.close());
+  beforeEach(() => registry.empty());
+
+  describe('a new tenant', () => {
+    it('has the limits of the specification by default', async () => {
+      const tenant = await store.create({
+        tenant_slug: 'acme',
+        tenant_name: 'Acme Ltd 🙂',
+      });
+      expect(tenant).toEqual({
+        tenant_id: expect.stringMatching(UUID),
+        tenant_slug: 'acme',
+        tenant_name: 'Acme Ltd 🙂',
+        max_entities: 50000,
+        entity_ttl_days: 365,
+        created_at: expect.stringMatching(ISO_TIME),
+        updated_at: tenant.created_at,
+        deleted_at: null,
+      });
+      await expect(store.get('acme')).resolves.toEqual(tenant);
+    });
+
+    it('has the limits that it was given', async () => {
+      const given = {
+        tenant_slug: '-a--0-',
+        tenant_name: 'x',
+        max_entities: 0,
+        entity_ttl_days: 2_147_483_647,
+      };
+      await expect(store.create(given)).resolves.toMatchObject(given);
+    });
+
+    it('is refused before anything is written, if something is out of bounds', async () => {
+      await expect(registry.createTenant('Not a slug')).rejects.toThrow(
+        'tenant_slug must be 1 to 63 characters of a-z, 0-9 and -, got "Not a slug"',
+      );
+      expect(registry.auditor.createEvent).not.toHaveBeenCalled();
+    });
+
+    it('does not get a slug that is taken, also by a deleted tenant', async () => {
+      await registry.createTenant('acme');
+      await expect(registry.createTenant('acme')).rejects.toMatchObject({
+        name: 'ConflictError',
+        message: "The slug 'acme' is taken",
+      });
+      await expect(registry.createTenant(DEFAULT_TENANT_SLUG)).rejects.toThrow(
+        'is taken',
+      );
+      await store.delete('acme');
+      await expect(registry.createTenant('acme')).rejects.toMatchObject({
+        name: 'ConflictError',
+        message:
+          "The slug 'acme' is taken by a deleted tenant, which can be restored",
+      });
+    });
+
+    it('gets the slug once, when several ask for it at the same time', async () => {
+      const work = Array.from({ length: 8 }, () =>
+        registry.createTenant('acme'),
+      );
+      await expect(outcomesOf(work)).resolves.toEqual([
+        ...Array(7).fill('ConflictError'),
+        'done',
+      ]);
+      await expect(store.list()).resolves.toMatchObject({ totalItems: 2 });
+    });
+  });
+
+  describe('get', () => {
+    it.each(['nobody', 'Nobody', 'a\0b', '', "' or true --"])(
+      'finds nothing for %j',
+      async slug => {
+        await expect(store.get(slug)).resolves.toBeUndefined();
+      },
+    );
+
+    it('finds the default tenant', async () => {
+      await expect(store.get(DEFAULT_TENANT_SLUG)).resolves.toMatchObject({
+        tenant_id: DEFAULT_TENANT_ID,
+        tenant_name: 'Default tenant',
+      });
+    });
+
+    it('shows the default limits where somebody set none', async () => {
+      await registry.createTenant('acme');
+      await database.client.query(
+        `update tenants set max_entities = null, entity_ttl_days = null
+          where tenant_slug = 'acme'`,
+      );
+      await expect(store.get('acme')).resolves.toMatchObject({
+        max_entities: 50000,
+        entity_ttl_days: 365,
+      });
+    });
+  });
+
+  describe('list', () => {
+    const slugs = async (options?: Parameters<typeof store.list>[0]) => {
+      const { items, totalItems } = await store.list(options);
+      return [items.map(({ tenant_slug }) => tenant_slug), totalItems];
+    };
+
+    beforeEach(async () => {
+      for (const slug of ['b', 'a-b', 'ab', 'gone']) {
+        await registry.createTenant(slug);
+      }
+      await store.delete('gone');
+    });
+
+    it('is ordered by slug, and leaves deleted tenants out', async () => {
+      await expect(slugs()).resolves.toEqual([
+        ['a-b', 'ab', 'b', 'default'],
+        4,
+      ]);
+      await expect(slugs({ deleted: true })).resolves.toEqual([
+        ['a-b', 'ab', 'b', 'default', 'gone'],
+        5,
+      ]);
+    });
+
+    it('counts all tenants, whatever page is asked for', async () => {
+      await expect(slugs({ limit: 2 })).resolves.toEqual([['a-b', 'ab'], 4]);
+      await expect(slugs({ limit: 2, offset: 2 })).resolves.toEqual([
+        ['b', 'default'],
+        4,
+      ]);
+      await expect(slugs({ limit: 9, offset: 3 })).resolves.toEqual([
+        ['default'],
+        4,
+      ]);
+      await expect(slugs({ offset: 9 })).resolves.toEqual([[], 4]);
+    });
+
+    it('refuses more than 500 at once', async () => {
+      await expect(slugs({ limit: 501 })).rejects.toThrow(
+        'limit must be an integer from 1 to 500, got 501',
+      );
+    });
+  });
+
+  describe('usage', () => {
+    it('counts the rows of the tenant, and no others', async () => {
+      const { tenant_id } = await registry.createTenant('acme');
+      const other = await registry.createTenant('other');
+      const first = await registry.insertEntity(tenant_id, 'e1');
+      await registry.insertEntity(tenant_id, 'e2');
+      await registry.insertEntity(tenant_id, 'e3', new Date());
+      await registry.insertRelation(tenant_id, first);
+      await registry.insertEntity(other.tenant_id, 'e1');
+      await expect(store.usage('acme')).resolves.toEqual({
+        tenant_slug: 'acme',
+        live_entities: 2,
+        deleted_entities: 1,
+        relations: 1,
+        max_entities: 50000,
+      });
+      await expect(store.usage('other')).resolves.toMatchObject({
+        live_entities: 1,
+        deleted_entities: 0,
+        relations: 0,
+      });
+    });
+
+    it('does not find what never was', async () => {
+      await expect(store.usage('nobody')).rejects.toMatchObject({
+        name: 'NotFoundError',
+      });
+    });
+  });
+
+  it('takes the path of the administrator for changes alone, and says why', async () => {
+    await registry.createTenant('acme');
+    await store.update('acme', { max_entities: 7 });
+    await store.delete('acme');
+    await store.restore('acme');
+    await store.list();
+    await store.get('acme');
+    await store.usage('acme');
+    expect(
+      registry.auditor.createEvent.mock.calls.map(([{ meta }]) => meta),
+    ).toEqual([
+      { reason: 'create a tenant' },
+      { reason: 'change a tenant' },
+      { reason: 'delete a tenant' },
+      { reason: 'restore a tenant' },
+    ]);
+    expect(registry.forget.mock.calls).toEqual(Array(4).fill(['acme']));
+  });
+
+  it('goes on to be read where portal_admin is withheld, and says so to changes', async () => {
+    const { client, connection, createPool } = database;
+    const login = `withheld_${process.pid}_${id.toLowerCase()}`;
+    await client.query(
+      `create role ${login} login noinherit password 'only-for-tests';
+       grant usage on schema tenancy to ${login};
+       grant select on tenancy.tenants to ${login}`,
+    );
+    const pool = createPool({
+      connection: { ...connection, user: login, password: 'only-for-tests' },
+    });
+    const withheld = registry.storeOn(pool);
+    try {
+      await expect(withheld.list()).resolves.toMatchObject({ totalItems: 1 });
+      await expect(
+        withheld.create({ tenant_slug: 'acme', tenant_name: 'x' }),
+      ).rejects.toBeInstanceOf(AdminAccessError);
+      await expect(store.get('acme')).resolves.toBeUndefined();
+    } finally {
+      await pool.close();
+      await client.query(`drop owned by ${login}; drop role ${login}`);
+    }
+  });
+});

@@ -1,0 +1,100 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import type { ClientConfig } from 'pg';
+import { EventEmitter, once } from 'node:events';
+import type { BuildStatement, TenancyPool } from '../../database';
+import {
+  CachingTenantDirectory,
+  type DirectoryTiming,
+} from '../CachingTenantDirectory';
+
+/**
+ * A directory on a pool, of which a test sees when it begins and ceases to hear, and
+ * how often it asks the database. Answers age in an hour, so that only a
+ * notification, or the lack of them, can make it forget.
+ */
+export class DirectoryUnderTest {
+  readonly directory: CachingTenantDirectory;
+  readonly #events = new EventEmitter();
+  /** Resolves when look-ups may get their answer; they have asked before. */
+  hold: Promise<void> = Promise.resolve();
+  /** How often it asked the database for a tenant. */
+  questions = 0;
+
+  constructor(
+    pool: TenancyPool,
+    options: {
+      connection?: ClientConfig;
+      schema?: string;
+      timing?: Partial<DirectoryTiming>;
+    } = {},
+  ) {
+    const logger = mockServices.logger.mock({
+      debug: () => this.#events.emit('hears'),
+      warn: () => this.#events.emit('deaf'),
+    });
+    const schema = options.schema ?? pool.schema;
+    this.directory = CachingTenantDirectory.create({
+      pool: {
+        connection: options.connection ?? pool.connection,
+        schema,
+        query: async <TRow extends object>(build: BuildStatement) => {
+          const rows = await pool.query<TRow>(build);
+          if (!isNotification(rows)) {
+            this.questions += 1;
+            this.#events.emit('asked');
+            await this.hold;
+          }
+          return rows;
+        },
+      },
+      logger,
+      timing: {
+        ttlMs: 3_600_000,
+        reconnectMs: { shortest: 10, longest: 50 },
+        ...options.timing,
+      },
+    });
+  }
+
+  /** Resolves when it next begins to hear. */
+  async hears(): Promise<void> {
+    await once(this.#events, 'hears');
+  }
+
+  /** Resolves when it next ceases to hear, or finds that it does not. */
+  async deaf(): Promise<void> {
+    await once(this.#events, 'deaf');
+  }
+
+  /** Resolves when the database has next answered a question. */
+  async asked(): Promise<void> {
+    await once(this.#events, 'asked');
+  }
+
+  /** Looks up a tenant, which begins to listen, until it hears. */
+  async begin(slug = 'default'): Promise<void> {
+    const hears = this.hears();
+    await this.directory.findActive(slug);
+    await hears;
+  }
+
+  /** Whether a tenant is found without asking the database. */
+  async remembers(slug: string): Promise<boolean> {
+    const before = this.questions;
+    const found = await this.directory.findActive(slug);
+    return found !== undefined && this.questions === before;
+  }
+}
+
+/** Resolves once a condition holds that something outside of the test brings about. */
+export async function eventually(
+  condition: () => Promise<boolean>,
+): Promise<void> {
+  while (!(await condition())) {
+    await new Promise(resolve => setTimeout(resolve, 5));
+  }
+}
+
+function isNotification(rows: object[]): boolean {
+  return rows.some(row => 'pg_notify' in row);
+}

@@ -1,0 +1,166 @@
+import { InputError } from '@backstage/errors';
+import {
+  parseCreateTenant,
+  parseListTenants,
+  parseUpdateTenant,
+} from './input';
+
+const VALID = { tenant_slug: 'acme', tenant_name: 'Acme' };
+const SLUG = '1 to 63 characters of a-z, 0-9 and -';
+const NAME = 'a text of 1 to 255 characters';
+
+function messageOf(parse: () => unknown): string {
+  try {
+    parse();
+  } catch (error) {
+    expect(error).toBeInstanceOf(InputError);
+    return (error as Error).message;
+  }
+  throw new Error('It was accepted');
+}
+
+describe('a tenant', () => {
+  it.each(['a', '0', '-', '-a-', 'a--b', 'default', 'www2', 'a'.repeat(63)])(
+    'may have the slug %j',
+    tenant_slug => {
+      expect(parseCreateTenant({ ...VALID, tenant_slug })).toEqual({
+        ...VALID,
+        tenant_slug,
+      });
+    },
+  );
+
+  it.each([
+    ['', '""'],
+    ['Acme', '"Acme"'],
+    ['a_b', '"a_b"'],
+    ['a.b', '"a.b"'],
+    ['a b', '"a b"'],
+    ['acme\n', '"acme\\n"'],
+    ['ä', '"ä"'],
+    ['a'.repeat(64), `"${'a'.repeat(60)}…`],
+    [7, '7'],
+    [null, 'null'],
+    [['acme'], 'a list'],
+  ])('may not have the slug %j', (tenant_slug, shown) => {
+    const message = messageOf(() =>
+      parseCreateTenant({ ...VALID, tenant_slug }),
+    );
+    expect(message).toContain(`tenant_slug must be ${SLUG}, got `);
+    expect(message).toContain(shown.slice(0, 61));
+  });
+
+  it('may not have the slug www, which a hostname cannot name', () => {
+    expect(
+      messageOf(() => parseCreateTenant({ ...VALID, tenant_slug: 'www' })),
+    ).toBe(
+      'Invalid tenant: tenant_slug must be another slug than www, which is reserved, got "www"',
+    );
+  });
+
+  it('has a name of 1 to 255 characters, as PostgreSQL counts them', () => {
+    const names = ['x', ' ', 'Ünïcode', 'a'.repeat(255), '🙂'.repeat(255)];
+    for (const tenant_name of names) {
+      expect(parseCreateTenant({ ...VALID, tenant_name })).toMatchObject({
+        tenant_name,
+      });
+    }
+    for (const tenant_name of [
+      ...['', 'a'.repeat(256), '🙂'.repeat(256)],
+      ...['a\0b', '\ud800', 7, null],
+    ]) {
+      expect(
+        messageOf(() => parseCreateTenant({ ...VALID, tenant_name })),
+      ).toContain(`tenant_name must be ${NAME}`);
+    }
+  });
+
+  it.each([
+    ['max_entities', 0, 2_147_483_647],
+    ['entity_ttl_days', 1, 2_147_483_647],
+  ])('has %s from %d to %d', (field, least, most) => {
+    for (const value of [least, most]) {
+      const tenant = { ...VALID, [field]: value };
+      expect(parseCreateTenant(tenant)).toEqual(tenant);
+      expect(parseUpdateTenant({ [field]: value })).toEqual({ [field]: value });
+    }
+    for (const value of [least - 1, most + 1, 1.5, '10', null, true, 1e300]) {
+      for (const parse of [
+        () => parseCreateTenant({ ...VALID, [field]: value }),
+        () => parseUpdateTenant({ [field]: value }),
+      ]) {
+        expect(messageOf(parse)).toContain(
+          `${field} must be an integer from ${least} to ${most}, got `,
+        );
+      }
+    }
+  });
+
+  it.each([
+    [undefined, 'it is missing, expected an object with tenant_slug and'],
+    [null, 'it must be an object with tenant_slug and tenant_name, got null'],
+    [[], 'got a list'],
+    ['acme', 'got "acme"'],
+    [{}, `tenant_slug is missing, expected ${SLUG}; tenant_name is missing`],
+    [{ ...VALID, tenant_id: 'x' }, 'unknown field "tenant_id"'],
+    [JSON.parse('{"__proto__":1}'), 'unknown field "__proto__"'],
+  ])('is not %j', (input, message) => {
+    expect(messageOf(() => parseCreateTenant(input))).toContain(message);
+  });
+
+  it('is refused in a short message, whatever is wrong with it', () => {
+    const input = Object.fromEntries(
+      Array.from({ length: 1000 }, (_, i) => [`${i}`.padEnd(200, 'x'), 1]),
+    );
+    const message = messageOf(() => parseCreateTenant(input));
+    expect(message).toContain('and 995 more');
+    expect(message.length).toBeLessThan(1000);
+  });
+});
+
+describe('changes to a tenant', () => {
+  it('are one or more of its name and its limits', () => {
+    for (const changes of [
+      { tenant_name: 'Acme' },
+      { max_entities: 1, entity_ttl_days: 2 },
+    ]) {
+      expect(parseUpdateTenant(changes)).toEqual(changes);
+    }
+    for (const nothing of [{}, { tenant_name: undefined }, undefined, 'x']) {
+      expect(messageOf(() => parseUpdateTenant(nothing))).toContain(
+        'an object with one or more of tenant_name, max_entities and entity_ttl_days',
+      );
+    }
+  });
+
+  it('leave its slug alone', () => {
+    expect(
+      messageOf(() =>
+        parseUpdateTenant({ tenant_slug: 'b', tenant_name: 'B' }),
+      ),
+    ).toContain('unknown field "tenant_slug"');
+  });
+});
+
+describe('a list of tenants', () => {
+  it('is of 100 that are not deleted unless it is asked for otherwise', () => {
+    expect(parseListTenants({})).toEqual({
+      deleted: false,
+      limit: 100,
+      offset: 0,
+    });
+    const all = { deleted: true, limit: 500, offset: 7 };
+    expect(parseListTenants(all)).toEqual(all);
+  });
+
+  it.each([
+    [{ limit: 0 }, 'limit must be an integer from 1 to 500, got 0'],
+    [{ limit: 501 }, 'limit must be an integer from 1 to 500, got 501'],
+    [{ limit: '1' }, 'got "1"'],
+    [{ offset: -1 }, 'offset must be an integer from 0 to'],
+    [{ deleted: 'yes' }, 'deleted must be true or false, got "yes"'],
+    [{ order: 'x' }, 'unknown field "order"'],
+  ])('is not %j', (input, message) => {
+    expect(messageOf(() => parseListTenants(input))).toContain(message);
+  });
+});
