@@ -1,11 +1,11 @@
 import {
   type ActiveTenant,
   DEFAULT_TENANT_SLUG,
+  isTenantSlug,
   type TenantDirectory,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 import type { HostnameTenants } from './HostnameTenants';
-import { isTenantSlug } from './isTenantSlug';
 import type { TenantToken, TenantTokens } from './TenantTokens';
 
 /** Where a slug was taken from. */

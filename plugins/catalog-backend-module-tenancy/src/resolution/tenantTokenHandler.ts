@@ -12,10 +12,10 @@ import type { Config } from '@backstage/config';
 import { InputError } from '@backstage/errors';
 import {
   DEFAULT_TENANT_SLUG,
+  isTenantSlug,
   readTenancyConfig,
   type TenancyConfig,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { isTenantSlug } from './isTenantSlug';
 import { TenantTokens } from './TenantTokens';
 
 const TYPE = 'tenant';

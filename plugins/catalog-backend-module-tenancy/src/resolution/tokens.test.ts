@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { mockServices } from '@backstage/backend-test-utils';
 import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
 import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
@@ -21,6 +21,21 @@ function tampered(): string {
   const [header, , signature] = sign({ tenantSlug: 'acme' }).split('.');
   const [, payload] = VALID.split('.');
   return [header, payload, signature].join('.');
+}
+
+function signedWithNothing(): string {
+  const unsigned = assemble({ alg: 'HS256', typ: 'JWT' }, GLOBEX).slice(0, -1);
+  return `${unsigned}.${createHmac('sha256', '')
+    .update(unsigned)
+    .digest('base64url')}`;
+}
+
+function setSecret(secret: string | undefined): void {
+  if (secret === undefined) {
+    delete process.env.JWT_SECRET;
+  } else {
+    process.env.JWT_SECRET = secret;
+  }
 }
 
 const ACCEPTED: Array<[string, string]> = [
@@ -149,27 +164,37 @@ describe('the slug in a token', () => {
 });
 
 describe('the secret of tokens', () => {
-  it.each([undefined, ''])('%j: no token names a tenant', async jwtSecret => {
-    const environment = process.env.JWT_SECRET;
-    delete process.env.JWT_SECRET;
-    const backend = await startTenantBackend({
-      directory: new InMemoryTenants(),
-      tenancy: { jwtSecret },
+  it.each([undefined, ''])(
+    'that is not there, with JWT_SECRET %j: no token names a tenant',
+    async secret => {
+      const before = process.env.JWT_SECRET;
+      setSecret(secret);
+      const backend = await startTenantBackend({
+        directory: new InMemoryTenants(),
+        tenancy: { jwtSecret: undefined },
+      });
+      setSecret(before);
+      for (const token of [
+        VALID,
+        assemble({ alg: 'HS256', typ: 'JWT' }, GLOBEX),
+        assemble({ alg: 'none', typ: 'JWT' }, GLOBEX),
+        signedWithNothing(),
+      ]) {
+        expect(
+          outcomeOf(
+            await backend.get({ host: HOST, authorization: `Bearer ${token}` }),
+          ),
+        ).toBe('default');
+      }
+    },
+  );
+
+  it('that is empty is none', () => {
+    const tokens = TenantTokens.create({
+      secret: '',
+      logger: mockServices.logger.mock(),
     });
-    for (const token of [
-      VALID,
-      assemble({ alg: 'HS256', typ: 'JWT' }, GLOBEX),
-      assemble({ alg: 'none', typ: 'JWT' }, GLOBEX),
-    ]) {
-      expect(
-        outcomeOf(
-          await backend.get({ host: HOST, authorization: `Bearer ${token}` }),
-        ),
-      ).toBe('default');
-    }
-    if (environment !== undefined) {
-      process.env.JWT_SECRET = environment;
-    }
+    expect(tokens.verify(signedWithNothing())).toBeUndefined();
   });
 
   it('is refused where it is a public key, which others may have', () => {
