@@ -31,6 +31,13 @@ describe('banner', () => {
     expect(text).not.toContain('secret');
   });
 
+  it('says whether there are tenants, and how to get them', () => {
+    const settings = settingsOf();
+    const on = { ...settings, tenancy: { enabled: true, hasUser: true } };
+    expect(banner(on)).toContain('http://localhost:7007/api/tenants');
+    expect(banner(settings)).toContain('MULTI_TENANCY_ENABLED=true npm start');
+  });
+
   it('shows a first request only where a guest can make it', () => {
     const guest = { providers: { guest: {} } };
     expect(banner(settingsOf(undefined, guest))).toContain('TOKEN=$(curl');

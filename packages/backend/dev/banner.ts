@@ -2,7 +2,10 @@ import { Settings } from './settings';
 
 /** What a person wants to know once everything runs. */
 export function banner(settings: Settings, embedded?: string): string {
-  const { baseUrl } = settings;
+  const { baseUrl, tenancy } = settings;
+  const tenants = tenancy.enabled
+    ? `${baseUrl}/api/tenants`
+    : 'off (MULTI_TENANCY_ENABLED=true npm start)';
   const database = embedded
     ? `embedded PostgreSQL, data in ${embedded}`
     : `your own: ${settings.ownDatabase}`;
@@ -10,6 +13,7 @@ export function banner(settings: Settings, embedded?: string): string {
     '',
     `Ready.  Mockups   ${baseUrl}/api/mockup/mockups`,
     `        Catalog   ${baseUrl}/api/catalog/entities`,
+    `        Tenants   ${tenants}`,
     `        Database  ${database}`,
     '',
     ...(settings.hasGuest ? firstRequest(baseUrl) : []),

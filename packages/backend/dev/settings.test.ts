@@ -1,4 +1,5 @@
 import { ConfigReader } from '@backstage/config';
+import { JsonObject } from '@backstage/types';
 import { readSettings } from './settings';
 
 function settingsWith(backend: object) {
@@ -55,5 +56,33 @@ describe('the local URL', () => {
     expect(settingsWith({ https: true }).localUrl).toBe(
       'https://localhost:7007',
     );
+  });
+});
+
+describe('the flag', () => {
+  const flagWith = (enabled: unknown, connection?: object) =>
+    readSettings(
+      new ConfigReader({
+        backend: {
+          baseUrl: 'https://portal.example',
+          database: { client: 'pg' },
+        },
+        tenancy: { enabled, database: { connection } } as JsonObject,
+      }),
+    ).tenancy;
+
+  it.each([
+    ['true', true],
+    [true, true],
+    ['TRUE', false],
+    ['1', false],
+    [undefined, false],
+  ])('%j is on: %s', (value, enabled) => {
+    expect(flagWith(value).enabled).toBe(enabled);
+  });
+
+  it('needs a database user of its own', () => {
+    expect(flagWith('true').hasUser).toBe(false);
+    expect(flagWith('true', { user: 'portal_app' }).hasUser).toBe(true);
   });
 });

@@ -12,6 +12,12 @@ export type Settings = {
   /** Describes the database that was configured, if one was. */
   ownDatabase?: string;
   hasGuest: boolean;
+  tenancy: {
+    /** Whether the flag is on. */
+    enabled: boolean;
+    /** Whether a database user of its own is configured for it. */
+    hasUser: boolean;
+  };
 };
 
 /** Reads the configuration exactly as the backend itself will. */
@@ -39,6 +45,10 @@ export function readSettings(config: Config): Settings {
     baseUrl: config.getString('backend.baseUrl'),
     ownDatabase: describeOwnDatabase(config),
     hasGuest: config.has('auth.providers.guest'),
+    tenancy: {
+      enabled: String(config.getOptional('tenancy.enabled')) === 'true',
+      hasUser: config.has('tenancy.database.connection.user'),
+    },
   };
 }
 

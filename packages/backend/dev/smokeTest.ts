@@ -1,6 +1,6 @@
 // What `npm run smoke` runs: unpacks the built backend as a deployment does, into
 // a folder of its own, starts it with the production configuration on a
-// throw-away PostgreSQL, and calls the mockup plugin.
+// throw-away PostgreSQL, and calls its plugins: without tenants, and then with them.
 
 import assert from 'assert';
 import { spawn, spawnSync } from 'child_process';
@@ -12,7 +12,7 @@ import { join } from 'path';
 import { setTimeout as delay } from 'timers/promises';
 import { targetPaths } from '@backstage/cli-common';
 import { Postgres } from '@internal/postgres';
-import { databaseEnvironment } from './database';
+import { createApplicationUser, databaseEnvironment } from './database';
 import { freePort } from './port';
 import { answersOk } from './health';
 
@@ -122,6 +122,48 @@ async function callMockups(baseUrl: string, token: string): Promise<void> {
   assert.strictEqual((await document.json()).openapi, '3.1.0');
 }
 
+async function getEntities(
+  baseUrl: string,
+  token: string,
+  tenantSlug?: string,
+): Promise<unknown> {
+  const response = await fetch(`${baseUrl}/api/catalog/entities`, {
+    headers: {
+      Authorization: `Bearer ${token}`,
+      ...(tenantSlug ? { 'X-Tenant-Slug': tenantSlug } : {}),
+    },
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+/** Without the flag, no header makes a difference. */
+async function callWithoutTenants(baseUrl: string, token: string) {
+  const nothing = { status: 200, body: [] };
+  assert.deepStrictEqual(await getEntities(baseUrl, token), nothing);
+  assert.deepStrictEqual(await getEntities(baseUrl, token, 'none'), nothing);
+}
+
+/** The smoke tests of the migration's phase 6. */
+async function callTenants(baseUrl: string, token: string): Promise<void> {
+  const entities = (slug: string) => getEntities(baseUrl, token, slug);
+  assert.deepStrictEqual(await entities('default'), { status: 200, body: [] });
+  const invalid = { status: 403, body: { error: 'Invalid tenant' } };
+  assert.deepStrictEqual(await entities('acme'), invalid);
+
+  const create = (headers: Record<string, string>) =>
+    fetch(`${baseUrl}/api/tenants`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: JSON.stringify({ tenant_slug: 'acme', tenant_name: 'Acme' }),
+    });
+  assert.strictEqual((await create({})).status, 401);
+  const created = await create({ Authorization: `Bearer ${token}` });
+  assert.strictEqual(created.status, 201);
+  assert.strictEqual((await created.json()).tenant_slug, 'acme');
+
+  assert.deepStrictEqual(await entities('acme'), { status: 200, body: [] });
+}
+
 async function smokeTest(): Promise<void> {
   const postgres = await Postgres.start();
   const folder = await mkdtemp(join(tmpdir(), 'built-backend-'));
@@ -130,13 +172,27 @@ async function smokeTest(): Promise<void> {
     await unpack(folder);
     const env = {
       ...databaseEnvironment(postgres),
+      ...(await createApplicationUser(postgres)),
       // The throw-away server speaks no TLS.
       APP_CONFIG_backend_database_connection_ssl: 'false',
       APP_CONFIG_backend_auth_externalAccess: JSON.stringify([
         { type: 'static', options: { token, subject: 'smoke-test' } },
       ]),
+      TENANCY_ADMIN: 'external:smoke-test',
     };
-    await withBackend(folder, env, baseUrl => callMockups(baseUrl, token));
+    await withBackend(
+      folder,
+      { ...env, MULTI_TENANCY_ENABLED: 'false' },
+      async baseUrl => {
+        await callMockups(baseUrl, token);
+        await callWithoutTenants(baseUrl, token);
+      },
+    );
+    await withBackend(
+      folder,
+      { ...env, MULTI_TENANCY_ENABLED: 'true' },
+      baseUrl => callTenants(baseUrl, token),
+    );
   } finally {
     await postgres.stop();
     await rm(folder, { recursive: true, force: true });
@@ -144,7 +200,7 @@ async function smokeTest(): Promise<void> {
 }
 
 smokeTest().then(
-  () => process.stdout.write('The built backend serves mockups.\n'),
+  () => process.stdout.write('The built backend serves mockups and tenants.\n'),
   error => {
     process.stderr.write(`${error.stack}\n`);
     process.exitCode = 1;

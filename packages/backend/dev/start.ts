@@ -6,7 +6,11 @@ import { Postgres, PostgresStartError } from '@internal/postgres';
 import { backendArguments } from './arguments';
 import { BackendProcess } from './BackendProcess';
 import { banner } from './banner';
-import { databaseEnvironment, startEmbeddedDatabase } from './database';
+import {
+  createApplicationUser,
+  databaseEnvironment,
+  startEmbeddedDatabase,
+} from './database';
 import { assertPortIsFree } from './port';
 import { loadSettings, Settings } from './settings';
 import { StartError } from './StartError';
@@ -24,11 +28,18 @@ async function start(): Promise<number> {
   const settings = await loadSettings(args);
   await assertPortIsFree(settings.listen);
   if (settings.ownDatabase) {
+    assertTenancyUser(settings);
     return await runBackend(args, settings);
   }
   const postgres = await startEmbeddedDatabase(targetPaths.rootDir);
   try {
-    return await runBackend(args, settings, postgres);
+    return await runBackend(args, settings, {
+      postgres,
+      env: {
+        ...databaseEnvironment(postgres),
+        ...(await createApplicationUser(postgres)),
+      },
+    });
   } finally {
     await postgres.stop();
   }
@@ -37,12 +48,13 @@ async function start(): Promise<number> {
 async function runBackend(
   args: string[],
   settings: Settings,
-  postgres?: Postgres,
+  embedded?: { postgres: Postgres; env: Record<string, string> },
 ): Promise<number> {
+  const postgres = embedded?.postgres;
   const backend = BackendProcess.start({
     args,
     folder: targetPaths.resolveRoot('packages/backend'),
-    env: postgres ? databaseEnvironment(postgres) : {},
+    env: embedded?.env ?? {},
   });
   const ended = Promise.race([
     stopped,
@@ -60,6 +72,17 @@ async function runBackend(
     return await ended;
   } finally {
     await backend.stop();
+  }
+}
+
+/** On a server of one's own, nobody else can give it a user for tenants. */
+function assertTenancyUser({ ownDatabase, tenancy }: Settings): void {
+  if (tenancy.enabled && !tenancy.hasUser) {
+    throw new StartError(
+      `With MULTI_TENANCY_ENABLED=true, ${ownDatabase} needs a user for the rows of ` +
+        `tenants: run "create role portal_app login noinherit password '…'" there, ` +
+        `and set TENANCY_POSTGRES_USER=portal_app and TENANCY_POSTGRES_PASSWORD`,
+    );
   }
 }
 

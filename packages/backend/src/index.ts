@@ -10,6 +10,8 @@ if (process.env.NODE_ENV === 'development') {
 }
 
 backend.add(import('@backstage/plugin-catalog-backend'));
+backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
+backend.add(import('backstage-plugin-tenants-backend'));
 
 backend.add(import('@backstage/plugin-permission-backend'));
 backend.add(
