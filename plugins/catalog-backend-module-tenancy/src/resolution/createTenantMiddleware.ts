@@ -59,23 +59,25 @@ export function createTenantMiddleware(
   });
   const count = metrics ? countResolutions(metrics) : () => {};
 
-  return async (req, res, next) => {
+  return (req, res, next) => {
     // Refusals too: a cache must not hand one tenant's answer to another.
     res.vary(TENANT_HEADERS);
-    const resolution = await resolver.resolve(req);
-    count(resolution);
-    switch (resolution.outcome) {
-      case 'resolved':
-        setRequestTenant(req, resolution.tenant);
-        next();
-        return;
-      case 'failed':
-        next(resolution.error);
-        return;
-      default:
-        logger.debug(explain(resolution));
-        refuse(res);
-    }
+    const proceed = (resolution: Resolution) => {
+      count(resolution);
+      switch (resolution.outcome) {
+        case 'resolved':
+          setRequestTenant(req, resolution.tenant);
+          next();
+          break;
+        case 'failed':
+          next(resolution.error);
+          break;
+        default:
+          logger.debug(explain(resolution));
+          refuse(res);
+      }
+    };
+    resolver.resolve(req).then(proceed).catch(next);
   };
 }
 

@@ -84,11 +84,19 @@ const CONFIGURATIONS = [
   {
     title: 'with base domains',
     tenancy: {
-      baseDomains: ['portal.example', 'tenants.example', 'localhost'],
+      baseDomains: [
+        'portal.example',
+        'eu.portal.example',
+        'tenants.example',
+        'localhost',
+      ],
     },
     hosts: [
       ...OF_THE_PORTAL,
       ['tenants.example', NOTHING],
+      // A base domain below another one is no tenant of that.
+      ['eu.portal.example', NOTHING],
+      ['acme.eu.portal.example', 'acme'],
       ['TENANTS.example.:7007', NOTHING],
       ['globex.tenants.example', 'globex'],
       ['acme.localhost:7007', 'acme'],
