@@ -37,9 +37,10 @@ export class FreezableProxy {
     this.#frozen = true;
   }
 
-  /** New connections get through; what was sent on others is lost. */
+  /** New connections get through; those from before are closed. */
   thaw(): void {
     this.#frozen = false;
+    this.#sockets.forEach(socket => socket.destroy());
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,18 @@
+export interface Config {
+  tenancy?: {
+    /**
+     * Who may administer tenants at `/api/tenants`: users as
+     * `user:<namespace>/<name>`, services by their subject, such as
+     * `plugin:scaffolder` or `external:ci`. Nobody by default.
+     */
+    admins?: string[];
+
+    /**
+     * Whether users to whom the permission policy allows `tenancy.tenant.*` may
+     * administer tenants as well; false by default. Needs `permission.enabled`, and a
+     * policy that decides on these permissions: one that allows everything makes
+     * every user an administrator.
+     */
+    adminsByPermission?: boolean;
+  };
+}

@@ -1,0 +1,90 @@
+import {
+  type BackendFeature,
+  coreServices,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import {
+  mockCredentials,
+  mockServices,
+  startTestBackend,
+} from '@backstage/backend-test-utils';
+import type { JsonObject } from '@backstage/types';
+import {
+  AuditedAdminDatabase,
+  PooledTenantDatabase,
+  PostgresTenantStore,
+  type TenancyPool,
+  tenantStoreServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import request, { type Test } from 'supertest';
+import tenantsPlugin from '..';
+
+export const ADMIN = 'user:default/admin';
+export const ALICE = 'user:default/alice';
+export const CI = 'external:ci';
+
+/** Calls the running plugin as one caller. */
+export interface Caller {
+  get(path: string): Test;
+  post(path: string, body?: unknown): Test;
+  patch(path: string, body?: unknown): Test;
+  delete(path: string): Test;
+}
+
+/**
+ * Starts a backend with the registry of tenants on a pool, with the real routing,
+ * authentication barrier and error middleware of Backstage. {@link ADMIN} and
+ * {@link CI} are administrators, unless configured otherwise.
+ */
+export async function startTenantsBackend(options: {
+  pool: TenancyPool;
+  config?: JsonObject;
+  features?: BackendFeature[];
+}) {
+  const { pool, config, features = [] } = options;
+  const { server } = await startTestBackend({
+    features: [
+      tenantsPlugin,
+      createServiceFactory({
+        service: tenantStoreServiceRef,
+        deps: { auditor: coreServices.auditor },
+        factory: ({ auditor }) =>
+          new PostgresTenantStore({
+            pool,
+            admin: new AuditedAdminDatabase({ pool, auditor }),
+            database: new PooledTenantDatabase(pool),
+            directory: { forget: () => {} },
+          }),
+      }),
+      mockServices.rootConfig.factory({
+        data: config ?? { tenancy: { admins: [ADMIN, CI] } },
+      }),
+      ...features,
+    ],
+  });
+
+  const as = (authorization: string): Caller => {
+    const prepare = (test: Test, body?: unknown) => {
+      test.set('Authorization', authorization);
+      return body === undefined ? test : test.send(body as object);
+    };
+    const agent = request(server);
+    const url = (path: string) => `/api/tenants${path}`;
+    return {
+      get: path => prepare(agent.get(url(path))),
+      post: (path, body) => prepare(agent.post(url(path)), body),
+      patch: (path, body) => prepare(agent.patch(url(path)), body),
+      delete: path => prepare(agent.delete(url(path))),
+    };
+  };
+
+  return {
+    admin: as(mockCredentials.user.header(ADMIN)),
+    alice: as(mockCredentials.user.header(ALICE)),
+    anonymous: as(mockCredentials.none.header()),
+    as,
+    stop: () => server.stop(),
+  };
+}
+
+export type TenantsBackend = Awaited<ReturnType<typeof startTenantsBackend>>;

@@ -1,0 +1,67 @@
+import type { RootConfigService } from '@backstage/backend-plugin-api';
+import { InputError } from '@backstage/errors';
+
+const ADMINS = 'tenancy.admins';
+const BY_PERMISSION = 'tenancy.adminsByPermission';
+const USER = /^user:[^\s/:]+\/[^\s/:]+$/i;
+const EXPECTED =
+  'a user as user:<namespace>/<name>, or the subject of a service such as ' +
+  'plugin:<plugin id> or external:<subject>';
+
+/** Who administers tenants, according to the configuration. */
+export interface AdministratorsConfig {
+  /** References of users, in lower case. */
+  users: ReadonlySet<string>;
+  /** Subjects of services. */
+  services: ReadonlySet<string>;
+  /** Users to whom the permission policy allows it, too. */
+  byPermission: boolean;
+}
+
+/** @throws InputError that names the key, the bad value and what is expected */
+export function readAdministrators(
+  config: RootConfigService,
+): AdministratorsConfig {
+  const entries = config.getOptionalStringArray(ADMINS) ?? [];
+  const [wrong] = entries.filter(entry => !isPrincipal(entry));
+  if (wrong !== undefined) {
+    throw new InputError(
+      `Invalid ${ADMINS}: got '${wrong}', expected ${EXPECTED}`,
+    );
+  }
+  const users = entries.filter(isUser);
+  const services = entries.filter(entry => !isUser(entry));
+  return {
+    users: new Set(users.map(normalizeUserRef)),
+    services: new Set(services),
+    byPermission: readByPermission(config),
+  };
+}
+
+/** Backstage's references are in lower case, however somebody spells them. */
+export function normalizeUserRef(userEntityRef: string): string {
+  return userEntityRef.toLocaleLowerCase('en-US');
+}
+
+function readByPermission(config: RootConfigService): boolean {
+  const byPermission = config.getOptionalBoolean(BY_PERMISSION) ?? false;
+  // Backstage allows everything to everybody without it.
+  if (byPermission && !config.getOptionalBoolean('permission.enabled')) {
+    throw new InputError(
+      `Invalid ${BY_PERMISSION}: got true while permission.enabled is not, which ` +
+        'would make everybody an administrator. Expected permission.enabled: true ' +
+        'with a policy that decides on tenancy.tenant.*',
+    );
+  }
+  return byPermission;
+}
+
+function isPrincipal(entry: string): boolean {
+  return isUser(entry)
+    ? USER.test(entry)
+    : /^\S+$/.test(entry) && !/^group:/i.test(entry);
+}
+
+function isUser(entry: string): boolean {
+  return /^user:/i.test(entry);
+}

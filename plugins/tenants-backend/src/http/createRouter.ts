@@ -1,0 +1,91 @@
+import { NotFoundError } from '@backstage/errors';
+import {
+  parseCreateTenant,
+  parseUpdateTenant,
+  retryAfter,
+  tenantCreatePermission,
+  tenantDeletePermission,
+  tenantReadPermission,
+  type TenantStore,
+  tenantUpdatePermission,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { Router } from 'express';
+import PromiseRouter from 'express-promise-router';
+import { exposeHeaders, sendPage, setLocation } from './answers';
+import { readBody } from './body';
+import type { MakeOperation } from './operations';
+import { parseListQuery } from './query';
+
+/** The HTTP interface of the registry of tenants. */
+export function createRouter(options: {
+  operation: MakeOperation;
+  store: TenantStore;
+}): Router {
+  const { operation, store } = options;
+  const router = PromiseRouter();
+  router.use(exposeHeaders);
+
+  router.get(
+    '/',
+    operation('list-tenants', tenantReadPermission, async (req, res) => {
+      const query = parseListQuery(req);
+      sendPage(req, res, await store.list(query), query);
+    }),
+  );
+
+  router.post(
+    '/',
+    operation('create-tenant', tenantCreatePermission, async (req, res) => {
+      const tenant = await store.create(
+        parseCreateTenant(await readBody(req, res)),
+      );
+      setLocation(req, res, tenant.tenant_slug);
+      res.status(201).json(tenant);
+      return { slug: tenant.tenant_slug };
+    }),
+  );
+
+  router.get(
+    '/:slug',
+    operation('get-tenant', tenantReadPermission, async (req, res) => {
+      const tenant = await store.get(req.params.slug);
+      if (!tenant) {
+        throw new NotFoundError(`No tenant with the slug '${req.params.slug}'`);
+      }
+      res.json(tenant);
+    }),
+  );
+
+  router.patch(
+    '/:slug',
+    operation('update-tenant', tenantUpdatePermission, async (req, res) => {
+      const changes = parseUpdateTenant(await readBody(req, res));
+      res.json(await store.update(req.params.slug, changes));
+    }),
+  );
+
+  router.delete(
+    '/:slug',
+    operation('delete-tenant', tenantDeletePermission, async (req, res) => {
+      await store.delete(req.params.slug);
+      res.status(204).end();
+    }),
+  );
+
+  router.post(
+    '/:slug/restore',
+    operation('restore-tenant', tenantDeletePermission, async (req, res) => {
+      res.json(await store.restore(req.params.slug));
+    }),
+  );
+
+  router.get(
+    '/:slug/usage',
+    operation('get-tenant-usage', tenantReadPermission, async (req, res) => {
+      res.json(await store.usage(req.params.slug));
+    }),
+  );
+
+  router.use(retryAfter());
+  return router;
+}

@@ -1,0 +1,78 @@
+import type {
+  AuditorService,
+  HttpAuthService,
+} from '@backstage/backend-plugin-api';
+import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
+import { ServiceUnavailableError, toError } from '@backstage/errors';
+import type { BasicPermission } from '@backstage/plugin-permission-common';
+import type { JsonObject } from '@backstage/types';
+import { DatabaseStatementError } from 'backstage-plugin-catalog-tenancy-node';
+import type { Request, RequestHandler, Response } from 'express';
+import type { Administrators } from '../authorization/Administrators';
+import { measureOperations } from './metrics';
+
+// PostgreSQL documentation, appendix A.
+const UNDEFINED_TABLE = '42P01';
+
+/**
+ * Handles a request of an administrator, and returns what the audit log is to say of
+ * it beside the path parameters.
+ */
+type Handler = (req: Request, res: Response) => Promise<JsonObject | void>;
+
+/**
+ * Makes request handlers out of what is particular to each operation. Around it goes
+ * what all have in common: who is calling and whether that caller may, the audit
+ * event, and the metrics.
+ */
+export type MakeOperation = (
+  name: string,
+  permission: BasicPermission,
+  handler: Handler,
+) => RequestHandler[];
+
+export function createOperations(options: {
+  administrators: Administrators;
+  auditor: AuditorService;
+  httpAuth: HttpAuthService;
+  metrics: MetricsService;
+}): MakeOperation {
+  const { administrators, auditor, httpAuth } = options;
+  const measured = measureOperations(options.metrics);
+
+  return (name, permission, handler) => [
+    measured(name),
+    async (req, res) => {
+      const event = await auditor.createEvent({
+        eventId: name,
+        severityLevel:
+          permission.attributes.action === 'read' ? 'low' : 'medium',
+        request: req,
+        meta: { ...req.params },
+      });
+      let meta: JsonObject | void;
+      try {
+        const credentials = await httpAuth.credentials(req, {
+          allow: ['user', 'service'],
+        });
+        // Before anything of the request is looked at.
+        await administrators.assertMay(credentials, permission);
+        meta = await handler(req, res);
+      } catch (error) {
+        await event.fail({ error: toError(error) });
+        throw isWithoutTables(error)
+          ? new ServiceUnavailableError(error.message)
+          : error;
+      }
+      await event.success(meta ? { meta } : undefined);
+    },
+  ];
+}
+
+/** There is no registry yet: the database is not migrated. The message says so. */
+function isWithoutTables(error: unknown): error is DatabaseStatementError {
+  return (
+    error instanceof DatabaseStatementError &&
+    error.sqlState === UNDEFINED_TABLE
+  );
+}

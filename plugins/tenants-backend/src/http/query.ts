@@ -1,0 +1,31 @@
+import {
+  type ListTenants,
+  parseListTenants,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { Request } from 'express';
+
+/**
+ * Parses the query of the list of tenants.
+ *
+ * @throws InputError that names each unknown or malformed parameter
+ */
+export function parseListQuery(req: Request): Required<ListTenants> {
+  const { deleted, limit, offset, ...unknown } = req.query;
+  return parseListTenants({
+    deleted: toBoolean(deleted),
+    limit: toNumber(limit),
+    offset: toNumber(offset),
+    ...unknown,
+  });
+}
+
+/** What is no plain decimal number stays what it is, for the parser to refuse. */
+function toNumber(value: unknown): unknown {
+  return typeof value === 'string' && /^\d+$/.test(value)
+    ? Number(value)
+    : value;
+}
+
+function toBoolean(value: unknown): unknown {
+  return value === 'true' || (value === 'false' ? false : value);
+}

@@ -1,0 +1,7 @@
+/**
+ * The registry of tenants as a backend plugin.
+ *
+ * @packageDocumentation
+ */
+
+export { tenantsPlugin as default } from './plugin';

@@ -1,0 +1,172 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import { createServiceFactory } from '@backstage/backend-plugin-api';
+import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { startTenantsBackend } from './__testUtils__/startTenantsBackend';
+import { TenancyDatabase } from './__testUtils__/TenancyDatabase';
+
+const databases = createTestDatabases();
+
+const ACME = { tenant_slug: 'acme', tenant_name: 'Acme' };
+
+describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
+  let database: TenancyDatabase;
+
+  const open = async (phase: 0 | 1 | 5) => {
+    database = await TenancyDatabase.create(databases, id, phase);
+  };
+  const asOwner = () => ({
+    user: database.connection.user,
+    password: database.connection.password,
+  });
+  afterEach(() => database.close());
+
+  it.each([0, 1] as const)(
+    'names the next command where the database is at phase %d',
+    async phase => {
+      await open(phase);
+      const login = asOwner();
+      const backend = await startTenantsBackend({
+        pool: database.createPool({ login }),
+      });
+      const created = await backend.admin.post('', ACME);
+      expect(created.status).not.toBe(500);
+      expect(created.body.error.message).toContain('yarn migrate:');
+      expect(created.text).not.toMatch(/insert|select|set local|127\.0\.0\.1/i);
+      const listed = await backend.admin.get('');
+      if (phase === 0) {
+        expect(listed.status).toBe(503);
+        expect(listed.body.error).toEqual({
+          name: 'ServiceUnavailableError',
+          message:
+            'A table is missing from the schema "tenancy" of the database. ' +
+            '`yarn migrate:status` tells whether the tables of tenants are there.',
+        });
+      } else {
+        expect([listed.status, listed.body]).toEqual([200, []]);
+      }
+    },
+  );
+
+  it('goes on to read where portal_admin is withheld, and answers changes with 501', async () => {
+    await open(5);
+    const user = `withheld_http_${process.pid}_${id.toLowerCase()}`;
+    const password = 'only-for-tests';
+    await database.client.query(
+      `create role ${user} login noinherit password '${password}';
+       grant usage on schema tenancy to ${user};
+       grant select on tenants to ${user}`,
+    );
+    const pool = database.createPool({ login: { user, password } });
+    const backend = await startTenantsBackend({ pool });
+    const read = await backend.admin.get('');
+    const answers = [
+      await backend.admin.post('', ACME),
+      await backend.admin.patch('/default', { tenant_name: 'x' }),
+      await backend.admin.delete('/default'),
+      await backend.admin.post('/default/restore'),
+    ];
+    await pool.close();
+    await database.client.query(`drop owned by ${user}; drop role ${user}`);
+    expect(read.status).toBe(200);
+    for (const { status, body } of answers) {
+      expect(status).toBe(501);
+      expect(body.error.message).toContain('portal_admin');
+    }
+  });
+
+  it('answers 503 with Retry-After when the pool is exhausted', async () => {
+    await open(5);
+    const pool = database.createPool({ max: 1, timeoutMs: 100 });
+    const backend = await startTenantsBackend({ pool });
+    let release = () => {};
+    const released = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    const taken = new Promise<void>(resolve => {
+      pool
+        .transaction({}, async () => {
+          resolve();
+          await released;
+        })
+        .catch(() => {});
+    });
+    await taken;
+    const answers = [
+      await backend.admin.get(''),
+      await backend.admin.post('', ACME),
+    ];
+    release();
+    for (const answer of answers) {
+      expect(answer.status).toBe(503);
+      expect(answer.get('Retry-After')).toMatch(/^[1-9]\d*$/);
+      expect(answer.body.error.name).not.toBe('Error');
+    }
+    expect((await backend.admin.get('')).status).toBe(200);
+  });
+
+  it('audits and counts each operation by its outcome', async () => {
+    await open(5);
+    const auditor = mockServices.auditor.mock();
+    const success = jest.fn();
+    const fail = jest.fn();
+    auditor.createEvent.mockResolvedValue({ success, fail });
+    const count = jest.fn();
+    const backend = await startTenantsBackend({
+      pool: database.createPool(),
+      features: [
+        auditor.factory,
+        createServiceFactory({
+          service: metricsServiceRef,
+          deps: {},
+          factory: () =>
+            ({
+              createCounter: () => ({ add: count }),
+              createHistogram: () => ({ record: () => {} }),
+            } as unknown as typeof metricsServiceRef.T),
+        }),
+      ],
+    });
+    await backend.admin.post('', ACME);
+    await backend.admin.post('', ACME);
+    await backend.admin.get('/acme');
+    await backend.admin.get('/nobody');
+    await backend.admin.patch('/acme', {});
+    await backend.alice.delete('/acme');
+    await backend.admin.delete('/acme');
+
+    const events = auditor.createEvent.mock.calls.map(([event]) => event);
+    const requests = events.filter(({ request }) => request !== undefined);
+    expect(
+      requests.map(event => [event.eventId, event.severityLevel, event.meta]),
+    ).toEqual([
+      ['create-tenant', 'medium', {}],
+      ['create-tenant', 'medium', {}],
+      ['get-tenant', 'low', { slug: 'acme' }],
+      ['get-tenant', 'low', { slug: 'nobody' }],
+      ['update-tenant', 'medium', { slug: 'acme' }],
+      ['delete-tenant', 'medium', { slug: 'acme' }],
+      ['delete-tenant', 'medium', { slug: 'acme' }],
+    ]);
+    const asAdmin = events.filter(({ eventId }) => eventId === 'tenancy-admin');
+    expect(asAdmin.map(({ meta }) => meta)).toEqual([
+      { reason: 'create a tenant' },
+      { reason: 'create a tenant' },
+      { reason: 'delete a tenant' },
+    ]);
+    // Every event is closed: those of requests, and those of the administrator.
+    expect(success.mock.calls.length + fail.mock.calls.length).toBe(10);
+    expect(success).toHaveBeenCalledWith({ meta: { slug: 'acme' } });
+    expect(count.mock.calls).toEqual(
+      [
+        ['create-tenant', 'success'],
+        ['create-tenant', 'conflict'],
+        ['get-tenant', 'success'],
+        ['get-tenant', 'not_found'],
+        ['update-tenant', 'invalid'],
+        ['delete-tenant', 'denied'],
+        ['delete-tenant', 'success'],
+      ].map(([operation, outcome]) => [1, { operation, outcome }]),
+    );
+  });
+});
