@@ -5,3 +5,8 @@ export type {
   ListedEntity,
   QueryEntities,
 } from './CatalogStore';
+export { PostgresCatalogStore } from './PostgresCatalogStore';
+export {
+  purgeDeletedEntities,
+  type PurgedTenant,
+} from './purgeDeletedEntities';

@@ -1,0 +1,36 @@
+import { parseEntityRef, stringifyEntityRef } from '@backstage/catalog-model';
+import { InputError } from '@backstage/errors';
+
+/**
+ * The refs under which an entity may be stored: as catalogs write refs, in lower
+ * case; and as it is given, for rows that others have written.
+ *
+ * @throws `InputError` for what is no entity ref with a kind
+ */
+export function storedRefs(entityRef: string): string[] {
+  const { kind, namespace, name } = parse(entityRef);
+  const given = `${kind}:${namespace}/${name}`;
+  const lowerCase = stringifyEntityRef({ kind, namespace, name });
+  return given === lowerCase ? [lowerCase] : [given, lowerCase];
+}
+
+/**
+ * An entity ref as it is stored, in lower case.
+ *
+ * @throws `InputError` for what is no entity ref with a kind
+ */
+export function toStoredRef(entityRef: string): string {
+  return stringifyEntityRef(parse(entityRef));
+}
+
+function parse(entityRef: string) {
+  try {
+    return parseEntityRef(entityRef);
+  } catch {
+    throw new InputError(
+      `Invalid entity ref ${JSON.stringify(
+        entityRef,
+      )}, expected "<kind>:<namespace>/<name>" or "<kind>:<name>"`,
+    );
+  }
+}

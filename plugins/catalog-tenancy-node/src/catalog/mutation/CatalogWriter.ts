@@ -1,0 +1,49 @@
+import type { TenantDatabase } from '../../database';
+import type { CatalogMutation, MutationResult } from '../CatalogMutation';
+import { planMutation } from './planMutation';
+import { prepareMutation } from './prepareMutation';
+import { checkTenantAtEnd, readMaxEntities } from './registry';
+import { lockTenant } from './tenantLock';
+import { Turns } from './Turns';
+import { WritableTables } from './WritableTables';
+import { writePlan } from './writePlan';
+
+/** Applies mutations: see `applyMutation` of the catalog store. */
+export class CatalogWriter {
+  readonly #database: TenantDatabase;
+  readonly #tables = new WritableTables();
+  // The lock of a tenant is waited for on a connection. Without turns, mutations of
+  // one tenant could hold all of them, and every other tenant would wait.
+  readonly #turns = new Turns();
+
+  constructor(database: TenantDatabase) {
+    this.#database = database;
+  }
+
+  async apply(
+    tenantId: string,
+    mutation: CatalogMutation,
+  ): Promise<MutationResult> {
+    const prepared = prepareMutation(mutation);
+    return this.#turns.take(tenantId.toLowerCase(), () =>
+      this.#database.transaction(tenantId, async transaction => {
+        await transaction.query(lockTenant(transaction.knex, tenantId));
+        await readMaxEntities(transaction);
+        await this.#tables.check(transaction);
+        const plan = await planMutation(transaction, prepared);
+        await writePlan(transaction, plan);
+        await checkTenantAtEnd(transaction, {
+          grows:
+            plan.inserted.length + plan.revived.length > plan.deleted.length,
+        });
+        return {
+          inserted: plan.inserted.length,
+          updated: plan.updated.length,
+          revived: plan.revived.length,
+          unchanged: plan.unchanged,
+          deleted: plan.deleted.length,
+        };
+      }),
+    );
+  }
+}

@@ -1,0 +1,2 @@
+export { CatalogWriter } from './CatalogWriter';
+export { lockTenant } from './tenantLock';
