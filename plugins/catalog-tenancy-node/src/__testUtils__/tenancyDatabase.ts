@@ -27,6 +27,7 @@ export interface TenancyDatabase {
   /** Another pool of `portal_app`, closed with the database. */
   createPool(options?: {
     connection?: ClientConfig;
+    schema?: string;
     limits?: Partial<TenancyPoolLimits>;
   }): TenancyPool;
   close(): Promise<void>;
@@ -55,7 +56,7 @@ export async function createTenancyDatabase(
   const createPool: TenancyDatabase['createPool'] = (options = {}) => {
     const pool = TenancyPool.create({
       connection: options.connection ?? appConnection,
-      schema: SCHEMA,
+      schema: options.schema ?? SCHEMA,
       pool: {
         max: 10,
         idleTimeoutMs: 30_000,

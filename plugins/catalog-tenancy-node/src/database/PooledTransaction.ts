@@ -4,7 +4,6 @@ import type { BatchOutcome, Statement } from './protocol/Batch';
 import { compileStatement } from './protocol/compileStatement';
 import { CONTEXT_CHANGED, enter, leave } from './protocol/context';
 import type { SessionContext } from './protocol/context';
-import type { PoolTransaction } from './TenancyPool';
 
 const BEGIN: Statement = { text: 'begin' };
 const COMMIT: Statement = { text: 'commit' };
@@ -18,7 +17,6 @@ const noop = () => undefined;
 export interface PooledTransactionOptions {
   lease: Lease;
   context: SessionContext;
-  knex: Knex;
   /** The error that callers get. `failedToEnter` is the failure to begin. */
   toError: (
     outcome: FailedOutcome,
@@ -31,8 +29,7 @@ export interface PooledTransactionOptions {
  *
  * It commits only if every statement has succeeded, whether or not `work` looked.
  */
-export class PooledTransaction implements PoolTransaction {
-  readonly knex: Knex;
+export class PooledTransaction {
   readonly #options: PooledTransactionOptions;
   readonly #pending = new Set<Promise<void>>();
   #begun: Promise<unknown> | undefined;
@@ -41,7 +38,6 @@ export class PooledTransaction implements PoolTransaction {
   #ended = false;
 
   constructor(options: PooledTransactionOptions) {
-    this.knex = options.knex;
     this.#options = options;
   }
 

@@ -186,12 +186,14 @@ export class TenancyPool {
     const transaction = new PooledTransaction({
       lease: await this.#connect(),
       context,
-      knex: this.#knex,
       toError: (outcome, when) => this.#toError(outcome, settings, when),
     });
     let result: T;
     try {
-      result = await work(transaction);
+      result = await work({
+        knex: this.#knex,
+        query: statement => transaction.query(statement),
+      });
     } catch (error) {
       await transaction.abort();
       throw error;

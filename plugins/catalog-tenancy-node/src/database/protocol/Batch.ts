@@ -87,7 +87,8 @@ export class Batch implements Submittable {
     connection.stream.cork();
     try {
       for (const query of this.#queries) {
-        this.#error ??= query.submit(withoutSync) ?? undefined;
+        const refused = query.submit(withoutSync);
+        this.#error ??= refused ?? undefined;
         // A value that can't be sent: nothing behind it goes out either.
         if (this.#error) {
           break;
@@ -136,25 +137,30 @@ export class Batch implements Submittable {
     }
     // From here on `pg` tells the batch nothing more. Yet only once the server is
     // ready again is the state of the connection known.
-    const listeners = {
-      readyForQuery: () => settle(false),
-      end: () => settle(true),
-    };
-    const settle = (lost: boolean) => {
-      connection.off('readyForQuery', listeners.readyForQuery);
-      connection.off('end', listeners.end);
+    const stop = (lost: boolean) => {
+      connection.off('readyForQuery', onReady);
+      connection.off('end', onEnd);
       this.#end(lost);
     };
-    connection.on('readyForQuery', listeners.readyForQuery);
-    connection.on('end', listeners.end);
+    function onReady() {
+      stop(false);
+    }
+    function onEnd() {
+      stop(true);
+    }
+    connection.on('readyForQuery', onReady);
+    connection.on('end', onEnd);
   }
 
   /** The server has done everything. */
   handleReadyForQuery(connection: Connection): void {
     if (!this.#error) {
-      for (const query of this.#queries) {
+      for (const query of this.#queries.slice(0, this.#current)) {
         query.handleReadyForQuery(connection);
       }
+    }
+    if (!this.#error && this.#results.length !== this.#queries.length) {
+      this.#error = new Error('Not every statement was answered');
     }
     this.#end(false);
   }

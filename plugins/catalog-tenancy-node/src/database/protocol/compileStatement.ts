@@ -65,6 +65,7 @@ function toNative(statement: Knex.QueryBuilder | Knex.Raw): Knex.SqlNative {
           ? 'one of its values is undefined'
           : 'Knex refuses it'
       }`,
+      { cause: error },
     );
   }
 }

@@ -1,0 +1,275 @@
+import { once } from 'events';
+import { createServer } from 'net';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import { entityRow } from './__testUtils__/entityRow';
+import { PoolWatch } from './__testUtils__/PoolWatch';
+import { WireProxy } from './__testUtils__/WireProxy';
+import { DatabaseUnavailableError } from './errors';
+import { PooledTenantDatabase } from './PooledTenantDatabase';
+import type { TenancyPool } from './TenancyPool';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('A connection to %s', id => {
+  let database: TenancyDatabase;
+  let pool: TenancyPool;
+  let tenants: PooledTenantDatabase;
+  let watch: PoolWatch;
+  let tenant: string;
+  beforeAll(async () => {
+    database = await createTenancyDatabase(databases, id);
+    watch = PoolWatch.start();
+  });
+  afterAll(async () => {
+    watch.stop();
+    await database.close();
+  });
+  beforeEach(async () => {
+    pool = database.createPool({ limits: { max: 1 } });
+    tenants = new PooledTenantDatabase(pool);
+    tenant = await database.createTenant();
+    watch.givenBack.length = 0;
+    watch.closed = 0;
+  });
+  afterEach(() => pool.close());
+
+  /** The next one to use the connection has nothing of the last. */
+  const expectClean = async (closed: number) => {
+    await watch.answered();
+    expect(watch.closed).toBe(closed);
+    for (const givenBack of watch.givenBack) {
+      expect(givenBack).toEqual({ status: 'I', tenant: '', role: 'none' });
+    }
+    await expect(pool.query(knex => knex('entities'))).rejects.toThrow(
+      'permission denied for table entities',
+    );
+    const other = await database.createTenant();
+    await expect(
+      tenants.query(other, ({ knex }) => knex('entities')),
+    ).resolves.toEqual([]);
+  };
+
+  const insert = (name: string) =>
+    tenants.query(tenant, scope =>
+      scope.insertInto('entities', [entityRow(name)]),
+    );
+
+  /** Waits for the statement of the pool, and does something to its backend. */
+  const interfere = async (
+    functionName: 'pg_cancel_backend' | 'pg_terminate_backend',
+    waitEvent: 'PgSleep' | 'ClientRead' = 'PgSleep',
+  ) => {
+    for (;;) {
+      const { rowCount } = await database.client.query(
+        `select ${functionName}(pid) from pg_stat_activity
+          where usename = 'portal_app' and datname = current_database()
+            and wait_event = $1 and state <> 'idle'`,
+        [waitEvent],
+      );
+      if (rowCount) {
+        return;
+      }
+    }
+  };
+
+  const sleep = () =>
+    tenants.query(tenant, ({ knex }) =>
+      knex.raw('select pg_sleep(60) from entities'),
+    );
+
+  it('is clean after success', async () => {
+    await expect(insert('a')).resolves.toEqual([]);
+    await expectClean(0);
+  });
+
+  it('is clean after an error', async () => {
+    await insert('a');
+    await expect(insert('a')).rejects.toMatchObject({ sqlState: '23505' });
+    await expect(
+      tenants.query(tenant, ({ knex }) => knex.raw('select 1 / 0')),
+    ).rejects.toMatchObject({ sqlState: '22012' });
+    await expectClean(0);
+  });
+
+  it('is clean after a statement that was cancelled', async () => {
+    await insert('a');
+    const sleeping = sleep();
+    await Promise.all([
+      expect(sleeping).rejects.toMatchObject({
+        sqlState: '57014',
+        message:
+          'The database stopped a statement, which took too long or was cancelled',
+      }),
+      interfere('pg_cancel_backend'),
+    ]);
+    const transaction = tenants.transaction(tenant, async ({ query, knex }) => {
+      await query(knex('entities').delete());
+      await query(knex.raw('select pg_sleep(60)'));
+    });
+    await Promise.all([
+      expect(transaction).rejects.toMatchObject({ sqlState: '57014' }),
+      interfere('pg_cancel_backend'),
+    ]);
+    await expectClean(0);
+    await expect(
+      tenants.query(tenant, scope => scope.table('entities')),
+    ).resolves.toHaveLength(1);
+  });
+
+  it('is clean after a statement that took too long', async () => {
+    const impatient = database.createPool({
+      connection: { ...database.appConnection, statement_timeout: 50 },
+      limits: { max: 1 },
+    });
+    await insert('a');
+    await expect(
+      new PooledTenantDatabase(impatient).query(tenant, ({ knex }) =>
+        knex.raw('select pg_sleep(60) from entities'),
+      ),
+    ).rejects.toMatchObject({ sqlState: '57014' });
+    await expect(impatient.query(knex => knex('entities'))).rejects.toThrow(
+      'permission denied for table entities',
+    );
+    await expectClean(0);
+  });
+
+  it('is replaced after its backend was terminated', async () => {
+    await insert('a');
+    const sleeping = sleep();
+    await Promise.all([
+      expect(sleeping).rejects.toMatchObject({
+        name: 'ServiceUnavailableError',
+        outcomeUnknown: true,
+      }),
+      interfere('pg_terminate_backend'),
+    ]);
+    expect(watch.closed).toBe(1);
+    const transaction = tenants.transaction(tenant, async ({ query, knex }) => {
+      await query(knex('entities').delete());
+      await query(knex.raw('select pg_sleep(60)'));
+    });
+    await Promise.all([
+      expect(transaction).rejects.toMatchObject({
+        name: 'ServiceUnavailableError',
+        outcomeUnknown: false,
+      }),
+      interfere('pg_terminate_backend'),
+    ]);
+    await expectClean(2);
+    await expect(
+      tenants.query(tenant, scope => scope.table('entities')),
+    ).resolves.toHaveLength(1);
+  });
+
+  it('may be lost between two statements of a transaction', async () => {
+    await insert('a');
+    const lost = tenants.transaction(tenant, async ({ query, knex }) => {
+      await query(knex('entities').delete());
+      await interfere('pg_terminate_backend', 'ClientRead');
+    });
+    await expect(lost).rejects.toBeInstanceOf(DatabaseUnavailableError);
+    await expectClean(1);
+    await expect(
+      tenants.query(tenant, scope => scope.table('entities')),
+    ).resolves.toHaveLength(1);
+  });
+
+  it('is not waited for longer than the timeout', async () => {
+    const small = database.createPool({
+      limits: { max: 1, connectionTimeoutMs: 1_000 },
+    });
+    let release: () => void = () => undefined;
+    const held = new Promise<void>(resolve => {
+      release = resolve;
+    });
+    const holding = small.transaction({}, async ({ query, knex }) => {
+      await query(knex('tenants'));
+      await expect(small.query(k => k('tenants'))).rejects.toMatchObject({
+        name: 'ServiceUnavailableError',
+        message: 'No connection to the database became free within 1000 ms',
+        retryAfterSeconds: 1,
+        outcomeUnknown: false,
+      });
+      await held;
+    });
+    release();
+    await holding;
+    await expect(small.query(knex => knex('tenants'))).resolves.toBeDefined();
+  });
+
+  it('is closed when it is not used', async () => {
+    const proxy = await WireProxy.start(database.appConnection);
+    const idle = database.createPool({
+      connection: proxy.connection,
+      limits: { idleTimeoutMs: 10 },
+    });
+    await idle.query(knex => knex('tenants'));
+    await proxy.quiet();
+    expect(proxy.connections).toBe(0);
+    await expect(idle.query(knex => knex('tenants'))).resolves.toBeDefined();
+    await proxy.close();
+  });
+
+  it('is not made where nobody listens, or nobody answers', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as { port: number };
+    const nobody = database.createPool({
+      connection: { ...database.appConnection, host: '127.0.0.1', port },
+      limits: { connectionTimeoutMs: 100 },
+    });
+    const expectUnavailable = async () => {
+      const failing = nobody.query(knex => knex('tenants'));
+      await expect(failing).rejects.toMatchObject({
+        name: 'ServiceUnavailableError',
+        message: 'There is no connection to the database at the moment',
+        retryAfterSeconds: 5,
+      });
+    };
+    await expectUnavailable();
+    server.close();
+    await expectUnavailable();
+  });
+
+  it.each<[string, object]>([
+    ['a wrong password', { password: 'wrong' }],
+    ['a missing database', { database: 'missing' }],
+  ])('is not made with %s, and nothing tells why', async (_, wrong) => {
+    const refused = database.createPool({
+      connection: { ...database.appConnection, ...wrong },
+    });
+    await expect(refused.query(knex => knex('tenants'))).rejects.toThrow(
+      /^There is no connection to the database at the moment$/,
+    );
+  });
+
+  it('hides its password', () => {
+    expect(pool.connection.password).toBe(database.appConnection.password);
+    expect(Object.keys(pool.connection)).not.toContain('password');
+    expect(JSON.stringify(pool)).not.toContain('only-for-tests');
+  });
+
+  it('is not made once the pool is closed', async () => {
+    await pool.query(knex => knex('tenants'));
+    await pool.close();
+    await expect(pool.query(knex => knex('tenants'))).rejects.toThrow(
+      'The database was closed',
+    );
+    await expect(pool.close()).resolves.toBeUndefined();
+  });
+
+  it('tells of missing tables what to do', async () => {
+    const client = new Client(database.connection);
+    await client.connect();
+    await client.query('create schema if not exists elsewhere');
+    await client.end();
+    const elsewhere = database.createPool({ schema: 'elsewhere' });
+    await expect(elsewhere.query(knex => knex('tenants'))).rejects.toThrow(
+      'A table is missing from the schema "elsewhere" of the database. ' +
+        '`yarn migrate:status` tells whether the tables of tenants are there.',
+    );
+  });
+});
