@@ -5,17 +5,30 @@ import type {
   RootConfigService,
   RootLifecycleService,
 } from '@backstage/backend-plugin-api';
-import type { Config } from '@backstage/config';
+import { type Config, ConfigReader } from '@backstage/config';
+import type { JsonObject } from '@backstage/types';
 import { connectionOfKnex } from 'backstage-catalog-tenancy-migrations';
+import type { Knex } from 'knex';
 import type { ClientConfig } from 'pg';
 import type { TenancyConnection } from '../config';
 import { TenancyStartupError } from './TenancyStartupError';
 
 const PLUGIN = 'catalog';
 
+// Just to read how it connects, nothing is connected to.
+const CREATE_NOTHING = {
+  backend: {
+    database: {
+      ensureExists: false,
+      ensureSchemaExists: false,
+      plugin: { [PLUGIN]: { ensureExists: false } },
+    },
+  },
+};
+
 /**
  * How the catalog plugin connects to its own database, by Backstage's own reading
- * of its configuration. Where Backstage would create that database, it is created.
+ * of its configuration.
  *
  * @throws {@link TenancyStartupError} where that is no PostgreSQL
  */
@@ -24,6 +37,28 @@ export async function catalogConnection(
   logger: LoggerService,
 ): Promise<ClientConfig> {
   assertPostgres(config);
+  const reading = ConfigReader.fromConfigs([
+    { data: config.get<JsonObject>(), context: 'configuration' },
+    { data: CREATE_NOTHING, context: 'tenancy' },
+  ]);
+  return withKnex(reading, logger, async knex =>
+    withRole(await connectionOfKnex(knex), config),
+  );
+}
+
+/** Creates the database of the catalog plugin, where Backstage would do that. */
+export async function createCatalogDatabase(
+  config: RootConfigService,
+  logger: LoggerService,
+): Promise<void> {
+  await withKnex(config, logger, async () => undefined);
+}
+
+async function withKnex<T>(
+  config: Config,
+  logger: LoggerService,
+  use: (knex: Knex) => Promise<T>,
+): Promise<T> {
   const lifecycle = new Lifecycle();
   const manager = DatabaseManager.fromConfig(config, {
     rootLifecycle: lifecycle,
@@ -33,7 +68,7 @@ export async function catalogConnection(
       .forPlugin(PLUGIN, { logger, lifecycle })
       .getClient();
     try {
-      return withRole(await connectionOfKnex(knex), config);
+      return await use(knex);
     } finally {
       await knex.destroy();
     }

@@ -7,18 +7,31 @@ import { status } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
 import { readTenancyConfig, type TenancyConfig } from '../config';
 import { TenancyPool } from '../database';
-import { catalogConnection, tenancyConnection } from './catalogConnection';
+import {
+  catalogConnection,
+  createCatalogDatabase,
+  tenancyConnection,
+} from './catalogConnection';
 import { checkDatabase } from './check';
 import { isEmpty, readLayout } from './readLayout';
 import { setUp } from './setUp';
 import { LAST_PHASE } from './tables';
 import { TenancyStartupError } from './TenancyStartupError';
-import { explainFault, withClient } from './withClient';
+import { explainFault, faultCode, withClient } from './withClient';
 
 /** What the services of tenancy work with. */
 export interface Tenancy {
   config: TenancyConfig;
   pool: TenancyPool;
+}
+
+/** The error that PostgreSQL answers with for a database that is not there. */
+const NO_SUCH_DATABASE = '3D000';
+
+interface Database {
+  /** How the catalog plugin connects. */
+  connection: ClientConfig;
+  schema: string;
 }
 
 /**
@@ -35,30 +48,61 @@ export async function startTenancy(options: {
 }): Promise<Tenancy> {
   const { logger, lifecycle } = options;
   const config = readTenancyConfig(options.config);
-  const connection = await catalogConnection(options.config, logger).catch(
-    error => {
-      throw explainFault(error.cause ?? error);
-    },
-  );
+  const { schema } = config;
+  const connection = await catalogConnection(options.config, logger);
+  const own = tenancyConnection(connection, config.connection);
   const pool = TenancyPool.create({
-    connection: tenancyConnection(connection, config.connection),
-    schema: config.schema,
+    connection: own,
+    schema,
     pool: config.pool,
     logger,
   });
   lifecycle.addShutdownHook(() => pool.close());
   if (config.enabled) {
-    await prepare(connection, config.schema, logger);
+    await ensureDatabase(connection, options);
+    await prepare({ connection, schema }, logger);
+    await ensureLogin(own);
     await checkDatabase(pool, logger);
   } else {
-    await logPhase(connection, config.schema, logger);
+    await logPhase({ connection, schema }, logger);
   }
   return { config, pool };
 }
 
-async function prepare(
+async function ensureDatabase(
   connection: ClientConfig,
-  schema: string,
+  options: { config: RootConfigService; logger: LoggerService },
+): Promise<void> {
+  try {
+    await withClient(connection, async () => undefined);
+  } catch (error) {
+    if (faultCode(error) !== NO_SUCH_DATABASE) {
+      throw explainFault(error, {
+        name: 'The database of the catalog',
+        key: 'backend.database.connection',
+        login: 'it refuses the user or the password',
+      });
+    }
+    await createCatalogDatabase(options.config, options.logger);
+  }
+}
+
+/** Before the pool does, which would only say that there is no connection. */
+async function ensureLogin(connection: ClientConfig): Promise<void> {
+  try {
+    await withClient(connection, async () => undefined);
+  } catch (error) {
+    throw explainFault(error, {
+      name: `The database, as the user '${connection.user}',`,
+      key: 'tenancy.database.connection',
+      login:
+        'give the user a password (\\password in psql), and the backend the same',
+    });
+  }
+}
+
+async function prepare(
+  { connection, schema }: Database,
   logger: LoggerService,
 ): Promise<void> {
   const layout = await withClient(connection, async client => {
@@ -72,62 +116,53 @@ async function prepare(
   } else if (layout === 'unmigrated') {
     throw new TenancyStartupError(
       `Schema "${schema}" holds a catalog that is not migrated: ` +
-        `${await describePhase(
-          connection,
-          schema,
-        )} The backend never migrates ` +
-        'it by itself, and serves no catalog until phase ' +
+        `${await describePhase({ connection, schema })} The backend never ` +
+        'migrates it by itself, and serves no catalog until phase ' +
         `${LAST_PHASE} is complete: until then, set MULTI_TENANCY_ENABLED=false.`,
     );
   }
 }
 
+const UNREADABLE =
+  'the database user of the catalog may not read which phases are complete. ' +
+  'Next: yarn migrate:status.';
+
 /** Where the migration stands, for a person; never fails. */
-async function describePhase(
-  connection: ClientConfig,
-  schema: string,
-): Promise<string> {
-  try {
-    const { phase, phaseBegun, next } = await status({ connection, schema });
-    return [
-      phase === 0 ? 'no phase is complete' : `phase ${phase} is complete`,
-      phaseBegun ? `, and phase ${phaseBegun} has begun` : '',
-      `. Next: ${next.what}`,
-      next.command ? ` (${next.command}).` : '.',
-    ].join('');
-  } catch {
-    // The database user of the catalog may be another one than the operator's.
-    return "the last phase that is complete can't be read by the database user of the catalog. Next: yarn migrate:status.";
+async function describePhase(database: Database): Promise<string> {
+  // That user may be another one than the operator's.
+  const found = await status(database).catch(() => undefined);
+  if (!found?.tables.some(({ name }) => name === 'entities')) {
+    return UNREADABLE;
   }
+  const { phase, phaseBegun, next } = found;
+  return [
+    phase === 0 ? 'no phase is complete' : `phase ${phase} is complete`,
+    phaseBegun ? `, and phase ${phaseBegun} has begun` : '',
+    `. Next: ${next.what}`,
+    next.command ? ` (${next.command}).` : '.',
+  ].join('');
 }
 
 async function logPhase(
-  connection: ClientConfig,
-  schema: string,
+  database: Database,
   logger: LoggerService,
 ): Promise<void> {
-  try {
-    const found = await withClient(connection, client =>
-      readLayout(client, schema),
+  const { connection, schema } = database;
+  const layout = await withClient(connection, client =>
+    readLayout(client, schema),
+  ).catch(error =>
+    faultCode(error) === NO_SUCH_DATABASE ? 'fresh' : undefined,
+  );
+  if (layout === 'fresh') {
+    logger.info(
+      `Multi-tenancy is off, and schema "${schema}" has no tables of tenants. ` +
+        'With MULTI_TENANCY_ENABLED=true they are set up.',
     );
-    if (found === 'fresh') {
-      logger.info(
-        `Multi-tenancy is off, and schema "${schema}" has no tables of tenants. ` +
-          'With MULTI_TENANCY_ENABLED=true they are set up.',
-      );
-      return;
-    }
+  } else if (layout) {
     logger.info(
       `Multi-tenancy is off. Schema "${schema}": ${await describePhase(
-        connection,
-        schema,
+        database,
       )}`,
-    );
-  } catch (error) {
-    logger.info(
-      `Multi-tenancy is off, and where its migration stands can't be read: ${
-        explainFault(error).message
-      }`,
     );
   }
 }

@@ -13,6 +13,8 @@ export async function withClient<T>(
   const client = new Client({
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     ...connection,
+    // Not enumerable where it was hidden.
+    password: connection.password,
   });
   // Without a listener a connection that is lost would end the process. The query
   // at work fails as well, and that is what is reported.
@@ -20,43 +22,47 @@ export async function withClient<T>(
   try {
     await client.connect();
     return await use(client);
-  } catch (error) {
-    throw explainFault(error);
   } finally {
     await client.end().catch(() => undefined);
   }
 }
 
 /**
- * A fault of the database in words. What it says itself may name hosts, and its
- * fields hold SQL.
+ * Tells a fault of the database or the network by its code, and nothing else: its
+ * message may name hosts, and its fields hold SQL.
  */
-export function explainFault(error: unknown): Error {
-  const code = codeOf(error);
-  if (code === undefined) {
-    return error instanceof Error ? error : new Error(String(error));
-  }
-  const advice = code.startsWith('28')
-    ? 'it refuses the user or the password. Check backend.database.connection.'
-    : 'see that it runs, and check backend.database.connection.';
-  return new TenancyStartupError(
-    `The database of the catalog can't be used (${code}): ${advice}`,
-  );
-}
-
-/** Of a fault of the database or the network. */
-function codeOf(error: unknown): string | undefined {
+export function faultCode(error: unknown): string | undefined {
   const { code, errors, message } = (error ?? {}) as {
     code?: unknown;
     errors?: unknown[];
     message?: unknown;
   };
-  if (error instanceof DatabaseError || typeof code === 'string') {
-    return typeof code === 'string' ? code : 'unknown';
+  if (typeof code === 'string') {
+    return code;
   }
-  // Of the driver, which gives it no code.
-  if (/timeout expired|Connection terminated/.test(String(message))) {
-    return 'no answer';
+  // Of the driver, which gives them no code.
+  if (
+    error instanceof DatabaseError ||
+    /timeout expired|Connection terminated|SASL/.test(String(message))
+  ) {
+    return 'no answer that is understood';
   }
-  return errors?.map(codeOf).find(found => found !== undefined);
+  // A name with several addresses has a fault for each.
+  return errors?.map(faultCode).find(found => found !== undefined);
+}
+
+/** A fault of the database in words; what is none of these stays as it is. */
+export function explainFault(
+  error: unknown,
+  database: { name: string; key: string; login: string },
+): unknown {
+  const code = faultCode(error);
+  if (error instanceof TenancyStartupError || code === undefined) {
+    return error;
+  }
+  const { name, key, login } = database;
+  const advice = code.startsWith('28') ? login : 'see that it runs';
+  return new TenancyStartupError(
+    `${name} can't be used (${code}): ${advice}, and check '${key}'`,
+  );
 }

@@ -1,0 +1,349 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  createTenancyDatabase,
+  type TenancyDatabase,
+} from '../../__testUtils__/tenancyDatabase';
+import { TenancyStartupError } from '../TenancyStartupError';
+import { checkDatabase } from './index';
+import { warningsOfVersion } from './warnings';
+
+const databases = createTestDatabases();
+
+const PASSWORD = 'only-for-tests';
+
+describe.each(databases.eachSupportedId())('the startup check on %s', id => {
+  let database: TenancyDatabase;
+  let roles = 0;
+  const created: string[] = [];
+  const undo: string[] = [];
+
+  beforeAll(async () => {
+    database = await createTenancyDatabase(databases, id);
+  });
+
+  afterEach(async () => {
+    for (const statement of undo.splice(0).reverse()) {
+      await database.client.query(statement);
+    }
+  });
+
+  afterAll(async () => {
+    for (const role of created) {
+      await database.client.query(`drop owned by ${role}; drop role ${role}`);
+    }
+    await database.close();
+  });
+
+  /** Roles belong to the server, which other tests work on. */
+  async function createRole(attributes: string): Promise<string> {
+    roles += 1;
+    const name = `check_${process.pid}_${id.toLowerCase()}_${roles}`;
+    await database.client.query(
+      `create role ${name} ${attributes} password '${PASSWORD}'`,
+    );
+    created.push(name);
+    return name;
+  }
+
+  /** A user that may do what portal_app may. */
+  async function createUser(attributes = 'noinherit'): Promise<string> {
+    const user = await createRole(`login ${attributes}`);
+    await database.client.query(
+      `grant usage on schema tenancy to ${user};
+       grant select on tenants to ${user};
+       grant select, insert, update, delete
+          on entities, relations, refresh_state to ${user};`,
+    );
+    await grantAdmin(user, false);
+    return user;
+  }
+
+  async function grantAdmin(user: string, inherit: boolean): Promise<void> {
+    const options = id === 'POSTGRES_14' ? '' : `with inherit ${inherit}`;
+    await database.client.query(`grant portal_admin to ${user} ${options}`);
+  }
+
+  async function check(user: string) {
+    const logger = mockServices.logger.mock();
+    const pool = database.createPool({
+      connection: { ...database.connection, user, password: PASSWORD },
+      limits: { max: 1 },
+    });
+    await checkDatabase(pool, logger);
+    return logger.warn.mock.calls.map(([message]) => message);
+  }
+
+  async function findings(user?: string): Promise<string[]> {
+    const error = await check(user ?? (await createUser())).catch(e => e);
+    expect(error).toBeInstanceOf(TenancyStartupError);
+    const [head, ...lines] = error.message.split('\n');
+    expect(head).toMatch(/not served:$/);
+    return lines;
+  }
+
+  /** Changes the database until the end of the test. */
+  async function change(statement: string, back: string): Promise<void> {
+    await database.client.query(statement);
+    undo.push(back);
+  }
+
+  it('finds nothing wrong with portal_app', async () => {
+    const logger = mockServices.logger.mock();
+    await checkDatabase(database.pool, logger);
+    expect(logger.warn).not.toHaveBeenCalled();
+  });
+
+  describe('refuses a database user that', () => {
+    it('is a superuser', async () => {
+      const user = await createRole('login superuser');
+      expect(await findings(user)).toEqual([
+        expect.stringContaining(`'${user}' is a superuser`),
+      ]);
+    });
+
+    it('has BYPASSRLS', async () => {
+      const user = await createUser('noinherit bypassrls');
+      expect(await findings(user)).toEqual([
+        expect.stringContaining(`'${user}' has BYPASSRLS`),
+      ]);
+    });
+
+    it.each(['entities', 'relations', 'refresh_state', 'tenants'])(
+      'owns %s',
+      async table => {
+        const user = await createUser();
+        await change(
+          `alter table ${table} owner to ${user}`,
+          `alter table ${table} owner to portal_admin`,
+        );
+        expect((await findings(user))[0]).toMatch(`'${user}' owns ${table},`);
+      },
+    );
+
+    it('owns a partition', async () => {
+      const user = await createUser();
+      await change(
+        `alter table entities_catch_all owner to ${user}`,
+        `alter table entities_catch_all owner to portal_admin`,
+      );
+      expect((await findings(user))[0]).toMatch('owns entities_catch_all,');
+    });
+
+    it('inherits a role that owns a table', async () => {
+      const owner = await createRole('nologin');
+      const user = await createUser('inherit');
+      await database.client.query(`revoke portal_admin from ${user}`);
+      await database.client.query(`grant ${owner} to ${user}`);
+      await change(
+        `alter table relations owner to ${owner}`,
+        `alter table relations owner to portal_admin`,
+      );
+      expect((await findings(user))[0]).toMatch(`'${user}' owns relations,`);
+    });
+
+    it('inherits portal_admin', async () => {
+      const user = await createUser('inherit');
+      await grantAdmin(user, true);
+      expect(await findings(user)).toEqual([
+        expect.stringContaining(`'${user}' inherits portal_admin`),
+      ]);
+    });
+
+    it.each([
+      'select on entities_catch_all',
+      'delete on relations_tenant_default',
+      'select (final_entity) on entities_tenant_default',
+      'trigger on refresh_state_catch_all',
+    ])('holds %s', async right => {
+      const user = await createUser();
+      await change(`grant ${right} to ${user}`, `revoke ${right} from ${user}`);
+      expect(await findings(user)).toEqual([
+        expect.stringMatching(/has rights on (\w+_catch_all|\w+_default), /),
+      ]);
+    });
+
+    it('gets a grant on a partition through PUBLIC', async () => {
+      await change(
+        'grant select on entities_catch_all to public',
+        'revoke select on entities_catch_all from public',
+      );
+      expect(await findings()).toEqual([
+        expect.stringContaining('has rights on entities_catch_all, '),
+      ]);
+    });
+
+    it('inherits a grant on a partition', async () => {
+      const group = await createRole('nologin');
+      const user = await createUser('inherit');
+      await database.client.query(`revoke portal_admin from ${user}`);
+      await database.client.query(`grant ${group} to ${user}`);
+      await database.client.query(
+        `grant select on entities_tenant_default to ${group}`,
+      );
+      expect(await findings(user)).toEqual([
+        expect.stringContaining('has rights on entities_tenant_default, '),
+      ]);
+    });
+
+    it('may TRUNCATE, which no policy governs', async () => {
+      const user = await createUser();
+      await database.client.query(`grant truncate on relations to ${user}`);
+      expect(await findings(user)).toEqual([
+        expect.stringContaining('may TRUNCATE relations'),
+      ]);
+    });
+
+    it('lacks what the application does', async () => {
+      const user = await createUser();
+      await database.client.query(
+        `revoke insert on refresh_state from ${user};
+         revoke select on tenants from ${user}`,
+      );
+      expect(await findings(user)).toEqual([
+        expect.stringContaining(
+          'has no INSERT on refresh_state, SELECT on tenants',
+        ),
+      ]);
+    });
+  });
+
+  describe.each(['entities', 'relations', 'refresh_state'])('for %s', table => {
+    async function restorePolicy(): Promise<string> {
+      const { rows } = await database.client.query<{ condition: string }>(
+        `select pg_get_expr(polqual, polrelid) as condition from pg_policy
+          where polrelid = '${table}'::regclass and polname = 'tenant_isolation'`,
+      );
+      const [{ condition }] = rows;
+      return `drop policy if exists tenant_isolation on ${table};
+        create policy tenant_isolation on ${table} for all
+          using (${condition}) with check (${condition})`;
+    }
+
+    it('refuses a missing policy', async () => {
+      await change(
+        `drop policy tenant_isolation on ${table}`,
+        await restorePolicy(),
+      );
+      expect(await findings()).toEqual([
+        expect.stringContaining(
+          `The policy tenant_isolation is missing on ${table}`,
+        ),
+      ]);
+    });
+
+    it.each([
+      ['lets everything through', 'for all using (true) with check (true)'],
+      ['checks no writes', 'for all using (<condition>) with check (true)'],
+      ['is for reads only', 'for select using (<condition>)'],
+      [
+        'is for one role only',
+        'for all to portal_app using (<condition>) with check (<condition>)',
+      ],
+      [
+        'does not mind a missing tenant',
+        `for all using (tenant_id = nullif(current_setting('app.tenant_id', true), '')::uuid)
+           with check (<condition>)`,
+      ],
+    ])('refuses a policy that %s', async (_name, definition) => {
+      const restore = await restorePolicy();
+      const condition = /using \((.*)\) with check/.exec(restore)![1];
+      await change(
+        `drop policy tenant_isolation on ${table};
+         create policy tenant_isolation on ${table}
+           ${definition.replaceAll('<condition>', condition)}`,
+        restore,
+      );
+      expect(await findings()).toEqual([
+        expect.stringContaining(
+          `The policy tenant_isolation on ${table} is not the one`,
+        ),
+      ]);
+    });
+
+    it('refuses another permissive policy', async () => {
+      await change(
+        `create policy "Auditors" on ${table} for select using (true)`,
+        `drop policy "Auditors" on ${table}`,
+      );
+      expect(await findings()).toEqual([
+        expect.stringContaining(
+          `The policy Auditors on ${table} lets rows through`,
+        ),
+      ]);
+    });
+
+    it('accepts a restrictive policy beside its own', async () => {
+      await change(
+        `create policy fewer on ${table} as restrictive for select using (true)`,
+        `drop policy fewer on ${table}`,
+      );
+      await expect(check(await createUser())).resolves.toEqual([]);
+    });
+
+    it('refuses row-level security that is not enabled', async () => {
+      await change(
+        `alter table ${table} disable row level security`,
+        `alter table ${table} enable row level security`,
+      );
+      expect(await findings()).toEqual([
+        expect.stringContaining(
+          `Row-level security is not enabled on ${table}:`,
+        ),
+      ]);
+    });
+
+    it('refuses a missing FORCE', async () => {
+      await change(
+        `alter table ${table} no force row level security`,
+        `alter table ${table} force row level security`,
+      );
+      expect(await findings()).toEqual([
+        expect.stringContaining(`Row-level security is not forced on ${table}`),
+      ]);
+    });
+  });
+
+  it('tells of everything at once, each with its remedy', async () => {
+    const user = await createUser('noinherit bypassrls');
+    await change(
+      'alter table relations no force row level security',
+      'alter table relations force row level security',
+    );
+    const lines = await findings(user);
+    expect(lines).toHaveLength(2);
+    lines.forEach(line => expect(line).toMatch(/: (run|let) .+\.$/));
+  });
+
+  it('warns of a withheld portal_admin, and says what needs it', async () => {
+    const user = await createUser();
+    await database.client.query(`revoke portal_admin from ${user}`);
+    await expect(check(user)).resolves.toEqual([
+      expect.stringMatching(
+        /portal_admin is not granted.*\/api\/tenants.*purged/,
+      ),
+    ]);
+  });
+});
+
+describe('versions of PostgreSQL with known leaks', () => {
+  it.each([
+    [140_013, '14.13', 'CVE-2024-10976, CVE-2025-8713', '14.19'],
+    [140_018, '14.18', 'CVE-2025-8713', '14.19'],
+    [150_008, '15.8', 'CVE-2024-10976, CVE-2025-8713', '15.14'],
+    [160_009, '16.9', 'CVE-2025-8713', '16.10'],
+    [170_000, '17.0', 'CVE-2024-10976, CVE-2025-8713', '17.6'],
+  ])('warns of %d', (version, name, leaks, fixed) => {
+    expect(warningsOfVersion(version)).toEqual([
+      `PostgreSQL ${name} may show rows past row-level security (${leaks}): ` +
+        `update it to ${fixed} or later.`,
+    ]);
+  });
+
+  it.each([140_019, 140_023, 150_014, 160_010, 170_006, 180_000])(
+    'says nothing of %d',
+    version => {
+      expect(warningsOfVersion(version)).toEqual([]);
+    },
+  );
+});

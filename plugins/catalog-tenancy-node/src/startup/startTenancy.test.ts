@@ -1,0 +1,273 @@
+import {
+  mockServices,
+  type TestDatabaseId,
+} from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { migrateTo, status } from 'backstage-catalog-tenancy-migrations';
+import { Client, type ClientConfig } from 'pg';
+import { DEFAULT_TENANT_ID } from '../tenants';
+import { startTenancy } from './startTenancy';
+
+const databases = createTestDatabases();
+
+const APP_ROLE = 'portal_app';
+const PASSWORD = 'only-for-tests';
+
+/** A backend's services, as far as the startup needs them. */
+function servicesFor(
+  connection: ClientConfig,
+  tenancy: object = { enabled: true },
+) {
+  const { host, port, user, password, database } = connection;
+  const config = mockServices.rootConfig({
+    data: {
+      backend: {
+        database: {
+          client: 'pg',
+          connection: { host, port, user, password: password as string },
+          plugin: { catalog: { connection: { database } } },
+        },
+      },
+      tenancy: {
+        database: { connection: { user: APP_ROLE, password: PASSWORD } },
+        ...tenancy,
+      },
+    },
+  });
+  const logger = mockServices.rootLogger.mock();
+  const lifecycle = mockServices.rootLifecycle.mock();
+  return { config, logger, lifecycle };
+}
+
+type Services = ReturnType<typeof servicesFor>;
+
+async function shutDown({ lifecycle }: Services): Promise<void> {
+  for (const [hook] of lifecycle.addShutdownHook.mock.calls) {
+    await hook();
+  }
+}
+
+function logged({ logger }: Services): string {
+  return [...logger.info.mock.calls, ...logger.warn.mock.calls]
+    .map(([message]) => message)
+    .join('\n');
+}
+
+describe.each(databases.eachSupportedId())('the startup on %s', id => {
+  const started: Services[] = [];
+
+  afterEach(async () => {
+    await Promise.all(started.splice(0).map(shutDown));
+  });
+
+  async function start(connection: ClientConfig, tenancy?: object) {
+    const services = servicesFor(connection, tenancy);
+    started.push(services);
+    return { services, tenancy: await startTenancy(services) };
+  }
+
+  it('sets up a fresh database, by one of two processes that start at once', async () => {
+    const connection = await createDatabase(id);
+    const [one, other] = await Promise.all([
+      start(connection),
+      start(connection),
+    ]);
+    for (const { tenancy } of [one, other]) {
+      await expect(
+        tenancy.pool.query(knex => knex('tenants').select('tenant_id')),
+      ).resolves.toEqual([{ tenant_id: DEFAULT_TENANT_ID }]);
+    }
+    await expect(status({ connection })).resolves.toMatchObject({ phase: 5 });
+    expect(logged(one.services) + logged(other.services)).toContain(
+      'Setting up',
+    );
+  });
+
+  it('goes on with a set-up that was cut short', async () => {
+    const connection = await createDatabase(id);
+    await migrateTo(4, { connection, createTables: true, force: true });
+    await start(connection);
+    await expect(status({ connection })).resolves.toMatchObject({ phase: 5 });
+  });
+
+  it('creates the database as well, and serves with a schema of another name', async () => {
+    const present = await createDatabase(id);
+    const database = `startup_${process.pid}_${id.toLowerCase()}`;
+    const { services, tenancy } = await start(
+      { ...present, database },
+      { enabled: true, schema: 'elsewhere' },
+    );
+    await expect(
+      tenancy.pool.query(knex => knex('tenants').select('tenant_slug')),
+    ).resolves.toEqual([{ tenant_slug: 'default' }]);
+    await shutDown(services);
+    started.splice(started.indexOf(services), 1);
+    await withDatabase(present, client =>
+      client.query(`drop database ${database}`),
+    );
+  });
+
+  describe('with entities that are not migrated', () => {
+    let connection: ClientConfig;
+
+    beforeAll(async () => {
+      connection = await createDatabase(id);
+      await migrateTo(3, { connection, createTables: true });
+      await withDatabase(connection, client =>
+        client.query(
+          `insert into tenancy.entities
+             (entity_ref, entity_kind, entity_name, final_entity, hash)
+           values ('component:default/a', 'component', 'a', '{}', '')`,
+        ),
+      );
+    });
+
+    it('names the phase and the next command, and migrates nothing', async () => {
+      const before = await status({ connection });
+      await expect(start(connection)).rejects.toThrow(
+        /not migrated: phase 3 is complete.*yarn migrate:phase4.*MULTI_TENANCY_ENABLED=false/,
+      );
+      await expect(status({ connection })).resolves.toEqual(before);
+    });
+
+    it('names them with the flag off as well, and does not mind', async () => {
+      const { services } = await start(connection, { enabled: false });
+      expect(logged(services)).toMatch(
+        /Multi-tenancy is off.*phase 3 is complete.*yarn migrate:phase4/,
+      );
+    });
+
+    it('does not take a user who may not look for proof that there are none', async () => {
+      const user = `startup_${process.pid}_${id.toLowerCase()}`;
+      await withDatabase(connection, client =>
+        client.query(`create role ${user} login password '${PASSWORD}'`),
+      );
+      await expect(
+        start({ ...connection, user, password: PASSWORD }),
+      ).rejects.toThrow(/not migrated: .*Next: yarn migrate:status/);
+    });
+  });
+
+  describe('with the flag off', () => {
+    it('creates nothing, and keeps no connection', async () => {
+      const connection = await createDatabase(id);
+      const { services } = await start(connection, { enabled: 'TRUE' });
+      await withDatabase(connection, async client => {
+        const { rows } = await client.query(
+          `select (select count(*) from pg_namespace where nspname = 'tenancy')::int as schemas,
+                  (select count(*) from pg_stat_activity
+                    where datname = current_database()
+                      and backend_type = 'client backend'
+                      and application_name <> 'startup test')::int as sessions`,
+        );
+        expect(rows).toEqual([{ schemas: 0, sessions: 0 }]);
+      });
+      expect(logged(services)).toContain('has no tables of tenants');
+    });
+
+    it('does not check the database user', async () => {
+      const connection = await createDatabase(id);
+      await expect(
+        start(connection, {
+          enabled: false,
+          database: { connection: { user: 'nobody', password: 'wrong' } },
+        }),
+      ).resolves.toBeDefined();
+    });
+  });
+
+  describe('fails with one clear error', () => {
+    let connection: ClientConfig;
+
+    beforeAll(async () => {
+      connection = await createDatabase(id);
+      await migrateTo(5, { connection, createTables: true });
+    });
+
+    it('where the application connects as the catalog does', async () => {
+      await expect(
+        start(connection, { enabled: true, database: undefined }),
+      ).rejects.toThrow(
+        /is a superuser: let the backend connect as portal_app/,
+      );
+    });
+
+    it('where portal_app can’t log in', async () => {
+      const error = await start(connection, {
+        enabled: true,
+        database: { connection: { user: APP_ROLE, password: 'wrong' } },
+      }).catch(e => e);
+      expect(error.message).toMatch(
+        /user 'portal_app'.*tenancy\.database\.connection/,
+      );
+      expect(error.message).not.toContain('wrong');
+    });
+
+    it('where the database can’t be reached, which names no address', async () => {
+      const error = await start({ ...connection, port: 1 }).catch(e => e);
+      expect(error.message).toMatch(
+        /^The database of the catalog can't be used/,
+      );
+      expect(error.message).not.toContain(String(connection.host));
+    });
+
+    it('where the catalog has no PostgreSQL', async () => {
+      const services = servicesFor({});
+      const config = mockServices.rootConfig({
+        data: {
+          backend: { database: { client: 'better-sqlite3' } },
+          tenancy: { enabled: true },
+        },
+      });
+      await expect(startTenancy({ ...services, config })).rejects.toThrow(
+        /need PostgreSQL.*'better-sqlite3'/,
+      );
+    });
+  });
+});
+
+async function createDatabase(id: TestDatabaseId): Promise<ClientConfig> {
+  const knex = await databases.init(id);
+  const connection: ClientConfig = {
+    ...knex.client.config.connection,
+    // Knex hides it from enumeration.
+    password: knex.client.config.connection.password,
+  };
+  await knex.destroy();
+  await withDatabase(connection, client => ensureAppRole(client));
+  return connection;
+}
+
+async function withDatabase<T>(
+  connection: ClientConfig,
+  use: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = new Client({
+    ...connection,
+    application_name: 'startup test',
+  });
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** As whoever runs the server does it: portal_app belongs to all its databases. */
+async function ensureAppRole(client: Client): Promise<void> {
+  await client.query(`do $$ begin
+    for attempt in 1 .. 20 loop
+      begin
+        if not exists (select from pg_roles where rolname = '${APP_ROLE}') then
+          create role ${APP_ROLE} login noinherit;
+        end if;
+        alter role ${APP_ROLE} password '${PASSWORD}';
+        exit;
+      exception when duplicate_object or unique_violation or internal_error then
+        if attempt = 20 then raise; end if;
+        perform pg_sleep(0.1);
+      end;
+    end loop;
+  end $$`);
+}
