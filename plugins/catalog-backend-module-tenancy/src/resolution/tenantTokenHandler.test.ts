@@ -290,4 +290,13 @@ describe('a tenant token as credentials', () => {
       expect.stringContaining('Tokens of tenants are good for every plugin'),
     ]);
   });
+
+  it('is warned of once where its secret is short, however many plugins there are', async () => {
+    await start([ENTRY, ENTRY], { jwtSecret: 'short', enabled: 'false' });
+    expect(
+      logger.warn.mock.calls
+        .flat()
+        .filter(text => String(text).includes('can be guessed')),
+    ).toHaveLength(1);
+  });
 });

@@ -16,6 +16,7 @@ import {
   readTenancyConfig,
   type TenancyConfig,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { once } from 'lodash';
 import { TenantTokens } from './TenantTokens';
 
 const TYPE = 'tenant';
@@ -56,13 +57,17 @@ function createTenantTokenHandler(options: {
   logger: LoggerService;
 }): ExternalTokenHandler<unknown> {
   const { tenancy, logger } = options;
+  // Every plugin initializes the handler, and one warning is enough.
+  const createTokens = once(() =>
+    TenantTokens.create({ secret: tenancy.jwtSecret, logger }),
+  );
   return createExternalTokenHandler<TenantTokenContext>({
     type: TYPE,
 
     initialize({ options: entry }) {
       assertSecret(entry.getOptionalString('secret'), tenancy.jwtSecret);
       return {
-        tokens: TenantTokens.create({ secret: tenancy.jwtSecret, logger }),
+        tokens: createTokens(),
         subjectPrefix: readSubjectPrefix(entry),
       };
     },
