@@ -13,6 +13,7 @@ export interface Cut {
 
 interface LinkOptions {
   onRoundTrip: () => void;
+  onRequest: (message: Buffer) => Buffer;
   cutBefore: (side: Cut['side']) => Cut['when'] | undefined;
 }
 
@@ -62,7 +63,9 @@ export class Link {
         if (this.isCut) {
           return;
         }
-        this.#forwardMessage(side, message, to);
+        const forwarded =
+          side === 'frontend' ? this.options.onRequest(message) : message;
+        this.#forwardMessage(side, forwarded, to);
       }
     });
   }

@@ -19,6 +19,7 @@ export class WireProxy {
   readonly #target: ClientConfig;
   readonly #links = new Set<Link>();
   #cut: Cut | undefined;
+  #spoiled: string | undefined;
 
   static async start(target: ClientConfig): Promise<WireProxy> {
     const proxy = new WireProxy(target);
@@ -52,6 +53,19 @@ export class WireProxy {
     this.#cut = cut && { ...cut };
   }
 
+  /**
+   * Makes PostgreSQL refuse the next message with this word in it, by one that it
+   * does not know.
+   */
+  spoil(word: string | undefined): void {
+    this.#spoiled = word;
+  }
+
+  /** A message is to be spoiled that has not come. */
+  get spoiling(): boolean {
+    return this.#spoiled !== undefined;
+  }
+
   cutAll(): void {
     this.#links.forEach(link => link.cut());
   }
@@ -82,9 +96,21 @@ export class WireProxy {
         this.roundTrips += 1;
       },
       cutBefore: side => this.#cutAt(side),
+      onRequest: message => this.#spoil(message),
     });
     this.#links.add(link);
     link.closed.then(() => this.#links.delete(link));
+  }
+
+  #spoil(message: Buffer): Buffer {
+    const at = this.#spoiled ? message.indexOf(this.#spoiled) : -1;
+    if (at < 0) {
+      return message;
+    }
+    this.#spoiled = undefined;
+    const spoiled = Buffer.from(message);
+    spoiled.write('!', at);
+    return spoiled;
   }
 
   #cutAt(side: Cut['side']): Cut['when'] | undefined {
