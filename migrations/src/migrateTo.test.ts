@@ -40,6 +40,26 @@ describe.each(databases.eachSupportedId())('the library on %s', id => {
     });
   });
 
+  it('keeps the old tables, unless it is told that nobody misses them', async () => {
+    const { connection } = database;
+    await migrateTo(5, { connection, createTables: true, schema: 'kept' });
+    await expect(status({ connection, schema: 'kept' })).resolves.toMatchObject(
+      {
+        swap: {
+          oldTables: ['entities_old', 'relations_old', 'refresh_state_old'],
+        },
+      },
+    );
+    const gone = { connection, schema: 'gone' };
+    await migrateTo(5, { ...gone, createTables: true, keepOldTables: false });
+    await expect(status(gone)).resolves.toMatchObject({
+      phase: 5,
+      swap: { swapped: true, oldTables: [] },
+      changeLog: null,
+      leftovers: [],
+    });
+  });
+
   it('creates no tables unless it is told to', async () => {
     await expect(
       migrateTo(1, { connection: database.connection }),

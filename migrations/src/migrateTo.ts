@@ -1,4 +1,5 @@
 import type { ClientConfig } from 'pg';
+import { cleanup } from './cleanup/cleanup';
 import type { Reporter } from './engine/Reporter';
 import { TenancyMigration } from './engine/TenancyMigration';
 import { phases } from './phases';
@@ -29,6 +30,11 @@ export interface MigrateOptions {
   force?: boolean;
   /** Creates the three tables, empty, where none of them exists. */
   createTables?: boolean;
+  /**
+   * Whether the tables of before the swap are kept after phase 5, which is the way
+   * back; true by default. Nobody misses it where they held nothing.
+   */
+  keepOldTables?: boolean;
   /** Is told what happens; by default nobody is. */
   reporter?: Reporter;
 }
@@ -76,6 +82,14 @@ export async function migrateTo(
       if (number <= phase) {
         await migration.runPhase(number);
       }
+    }
+    if (phase === 5 && options.keepOldTables === false) {
+      const { context } = migration;
+      await cleanup({
+        ...context,
+        // They are not to be kept for 24 hours either.
+        settings: { ...context.settings, force: true },
+      });
     }
     const after = await migration.completedSteps();
     return {

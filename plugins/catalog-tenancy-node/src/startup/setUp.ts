@@ -32,6 +32,9 @@ export async function setUp(options: {
         connection,
         schema,
         createTables: true,
+        // Empty ones are no way back that anybody needs, and while they are kept
+        // every write is logged for it.
+        keepOldTables: false,
         // The catalog plugin of this very process, which writes to none of them,
         // would count as the application from before.
         force: true,
@@ -50,7 +53,8 @@ export async function setUp(options: {
 function reporterOf(logger: LoggerService): Reporter {
   return {
     info: message => logger.debug(message),
-    warn: message => logger.warn(message),
+    // What it warns of is about tables that were in use before.
+    warn: message => logger.debug(message),
     waiting: (what, attempts) =>
       logger.info(`Waiting for a lock (attempt ${attempts}): ${what}`),
     progress: () => ({ advance: () => {}, finish: () => {} }),
