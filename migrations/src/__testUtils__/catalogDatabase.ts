@@ -43,15 +43,24 @@ export async function createCatalogDatabase(
   const connection = { ...knex.client.config.connection } as ClientConfig;
   // Knex hides the password from enumeration.
   connection.password = knex.client.config.connection.password;
+  const database = await openCatalogDatabase(connection);
+  if (options.seed !== false) {
+    await seedCatalog(database.client, { entities: options.entities });
+  }
+  await database.client.query('set search_path = tenancy');
+  return database;
+}
+
+/** A database that is there already. */
+export async function openCatalogDatabase(
+  connection: ClientConfig,
+): Promise<CatalogDatabase> {
   const client = new Client({
     ...connection,
     // Or phase 4 would take it for the application from before.
     application_name: `${APPLICATION_PREFIX} test`,
   });
   await client.connect();
-  if (options.seed !== false) {
-    await seedCatalog(client, { entities: options.entities });
-  }
   await client.query('set search_path = tenancy');
   return {
     connection,

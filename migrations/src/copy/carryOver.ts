@@ -1,12 +1,14 @@
 import type { Sides } from './swap';
 import { escapeLiteral } from '../schema/sql';
+import { ENTITY_DEFAULTS } from '../schema/tables';
 import { LOG_TRIGGER } from './changeLog';
 
 const TRIGGERS = `
   for item in
     select side.name, t.tgname, t.tgenabled, pg_get_triggerdef(t.oid) as definition,
            exists (select from pg_trigger o
-                    where o.tgrelid = side.incoming and o.tgname = t.tgname) as present
+                    where o.tgrelid = side.incoming and o.tgname = t.tgname) as present,
+           obj_description(t.oid, 'pg_trigger') as comment
       from /* sides */ join pg_trigger t on t.tgrelid = side.live
      where not t.tgisinternal and t.tgname not like '${LOG_TRIGGER}%'
   loop
@@ -19,6 +21,32 @@ const TRIGGERS = `
       case item.tgenabled when 'D' then 'disable' when 'R' then 'enable replica'
                           when 'A' then 'enable always' else 'enable' end,
       item.tgname);
+    if item.comment is not null then
+      commands := commands || format('comment on trigger %I on %I is %L',
+        item.tgname, item.name, item.comment);
+    end if;
+  end loop;
+`;
+
+// Those of entities are the specification's on one side, whatever they are on the other.
+const DEFAULTS = `
+  for item in
+    select side.name, t.attname, pg_get_expr(d.adbin, d.adrelid) as expression
+      from /* sides */
+      join pg_attribute t on t.attrelid = side.live and t.attnum > 0
+                         and not t.attisdropped and t.attgenerated = ''
+      join pg_attribute i on i.attrelid = side.incoming and i.attname = t.attname
+      left join pg_attrdef d on d.adrelid = t.attrelid and d.adnum = t.attnum
+      left join pg_attrdef e on e.adrelid = i.attrelid and e.adnum = i.attnum
+     where pg_get_expr(d.adbin, d.adrelid) is distinct from pg_get_expr(e.adbin, e.adrelid)
+       and not (side.name = 'entities' and t.attname in (${Object.keys(
+         ENTITY_DEFAULTS,
+       )
+         .map(escapeLiteral)
+         .join(', ')}))
+  loop
+    commands := commands || format('alter table %I alter column %I %s', item.name, item.attname,
+      coalesce('set default ' || item.expression, 'drop default'));
   end loop;
 `;
 
@@ -86,22 +114,46 @@ const COMMENTS = `
   loop
     commands := commands || format('comment on table %I is %L', item.name, item.text);
   end loop;
+  for item in
+    select side.name, t.attname, col_description(side.live, t.attnum) as text
+      from /* sides */
+      join pg_attribute t on t.attrelid = side.live and t.attnum > 0 and not t.attisdropped
+      join pg_attribute i on i.attrelid = side.incoming and i.attname = t.attname
+     where col_description(side.live, t.attnum)
+             is distinct from col_description(side.incoming, i.attnum)
+  loop
+    commands := commands || format('comment on column %I.%I is %L',
+      item.name, item.attname, item.text);
+  end loop;
 `;
 
+// A serial column takes its sequence along. An identity column has one of its own on
+// each side, and they exchange names: the application may ask for a number by name.
 const SEQUENCES = `
   for item in
-    select side.name, d.objid::regclass as sequence, t.attname, d.deptype
+    select side.name, d.deptype, t.attname, d.objid::regclass as sequence, c.relname, c.relacl,
+           pg_get_serial_sequence(side.incoming::text, t.attname)::regclass as other
       from /* sides */ join pg_depend d
         on d.refclassid = 'pg_class'::regclass and d.refobjid = side.live
        and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i')
       join pg_class c on c.oid = d.objid and c.relkind = 'S'
       join pg_attribute t on t.attrelid = side.live and t.attnum = d.refobjsubid
   loop
-    commands := commands || case item.deptype
-      when 'a' then format('alter sequence %s owned by %I.%I',
-                           item.sequence, item.name, item.attname)
-      else format('select setval(pg_get_serial_sequence(%L, %L), last_value, is_called) from %s',
-                  quote_ident(item.name), item.attname, item.sequence) end;
+    if item.deptype = 'a' then
+      commands := commands || format('alter sequence %s owned by %I.%I',
+        item.sequence, item.name, item.attname);
+    else
+      commands := commands || array[
+        format('select setval(%L, last_value, is_called) from %s', item.other, item.sequence),
+        format('alter sequence %s rename to tenancy_swapped_sequence', item.sequence),
+        format('alter sequence %s rename to %I', item.other, item.relname),
+        format('alter sequence tenancy_swapped_sequence rename to %I',
+          (select relname from pg_class where oid = item.other))];
+      commands := commands || array(
+        select format('grant %s on sequence %I to %s', a.privilege_type, item.relname,
+                 case a.grantee when 0 then 'public' else a.grantee::regrole::text end)
+          from aclexplode(item.relacl) a);
+    end if;
   end loop;
 `;
 
@@ -124,8 +176,8 @@ const VIEWS = `
 
 /**
  * The statement that renames both sides of the tables and lets everything follow
- * that hangs on a table itself rather than on its name: triggers, views, grants,
- * restrictive policies, the comment and the sequences behind its columns. All of it is read when it runs, so that a
+ * that hangs on a table itself rather than on its name: triggers, defaults, views,
+ * grants, restrictive policies, comments and the sequences behind its columns. All of it is read when it runs, so that a
  * trigger made a moment ago is not forgotten.
  *
  * The triggers of the side that goes out of use are disabled: when rows are
@@ -140,7 +192,7 @@ declare
   item record;
   acting text := current_setting('role');
 begin
-${[TRIGGERS, GRANTS, POLICIES, COMMENTS, SEQUENCES, VIEWS]
+${[TRIGGERS, DEFAULTS, GRANTS, POLICIES, COMMENTS, SEQUENCES, VIEWS]
   .map(part => part.split('/* sides */').join(pairs(sides)))
   .join('')}
 ${sides.map(rename).join('\n')}

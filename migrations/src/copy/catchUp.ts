@@ -43,15 +43,17 @@ export async function catchUp(
   const [{ waiting }] = await session.query<{ waiting: number }>(
     `select count(*)::int as waiting from ${log.table}`,
   );
-  const progress = reporter.progress('Replay changes', waiting);
+  // Most of the time there is nothing to show.
+  const progress =
+    waiting > 0 ? reporter.progress('Replay changes', waiting) : undefined;
   for (let round = 0; round < ROUNDS; round += 1) {
     const entries = await replayOnce(session, log);
-    progress.advance(entries);
+    progress?.advance(entries);
     if (entries <= SHORT_LOG) {
       break;
     }
     // What is left of them would be read again by every replay.
     await session.query(`vacuum ${log.table}`);
   }
-  progress.finish();
+  progress?.finish();
 }

@@ -1,3 +1,4 @@
+import { STATE_TABLE } from '../engine/MigrationState';
 import { currentTenant } from '../schema/policies';
 import { escapeLiteral } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';
@@ -62,10 +63,19 @@ export function dropFenceOf(table: string): string {
 /** The statements that take it away again. */
 export const dropFence = TENANT_TABLES.map(table => dropFenceOf(table));
 
-/** A query for the sessions whose snapshot is older than the swap. */
-export const SESSIONS_BEFORE_SWAP = `
-  select a.pid, a.application_name as name
-    from pg_stat_activity a, tenancy_migration_state s
-   where s.key = 'swap' and a.datname = current_database()
+/**
+ * A query for the sessions whose snapshot is older than a transaction.
+ *
+ * @param key - where the state keeps that transaction, as `xid`
+ */
+export function sessionsBefore(key: string): string {
+  return `
+  select a.pid
+    from pg_stat_activity a, ${STATE_TABLE} s
+   where s.key = ${escapeLiteral(key)} and a.datname = current_database()
      and a.pid <> pg_backend_pid() and a.backend_xmin is not null
      and age(a.backend_xmin) >= age((mod((s.value ->> 'xid')::numeric, 4294967296))::text::xid)`;
+}
+
+/** A query for the sessions whose snapshot is older than the swap. */
+export const SESSIONS_BEFORE_SWAP = sessionsBefore('swap');

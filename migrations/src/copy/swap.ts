@@ -39,10 +39,14 @@ end $$`;
  * locked in the order in which applications use them, and a request that is not
  * granted within the lock timeout is given up with all the others, well before
  * PostgreSQL looks for deadlocks: no application's transaction is ever the victim.
+ *
+ * @param conditions - statements that fail where something of the catalog must not
+ *   be: run when nobody can change it any more, and nobody waits for us yet
  */
 export function swapStatements(
   sides: Sides[],
   lockTimeoutMs: number,
+  conditions: string[],
 ): string[] {
   // Those that nobody uses come last: whoever reads them, or an autovacuum of them,
   // must not be waited for while the application waits for us.
@@ -58,6 +62,11 @@ export function swapStatements(
     'set local lock_timeout = 5000',
     `lock table ${tables} in share update exclusive mode`,
     'set local lock_timeout = 0',
+    // From here on nobody changes the catalog of the tables, and nobody waits yet.
+    ...conditions,
+    refuseOtherTenants(sides),
+    ...sides.map(refuseMissingLog),
+    ...sides.map(refuseOtherColumns),
     // lock_timeout would hold for each table; this one for all of them together.
     `set local statement_timeout = ${lockTimeoutMs}`,
     `lock table ${tables} in access exclusive mode`,
@@ -66,9 +75,6 @@ export function swapStatements(
     // number without writing a row yet, is waited for no longer than the tables.
     `set local lock_timeout = ${lockTimeoutMs}`,
     refuseLongLog,
-    refuseOtherTenants(sides),
-    ...sides.map(refuseMissingLog),
-    ...sides.map(refuseOtherColumns),
     `select ${REPLAY}()`,
     ...sides.flatMap(({ table }) => dropLogTriggers(table)),
     carryOver(sides),

@@ -6,6 +6,7 @@ import { compareCopy } from './compare';
 import type { Comparison } from './compare';
 import { ofTenant } from './TableCopy';
 import type { TableCopy } from './TableCopy';
+import { formatThings } from '../text';
 
 /** What is wrong with a copy; empty if nothing is. */
 export interface CopyReport {
@@ -36,7 +37,9 @@ export async function examineCopies(
     const orphans = await findOrphans(read, copy, entities);
     if (orphans.count > 0) {
       problems.push(
-        `${copy.target} has ${orphans.count} rows whose ${copy.key} is no entity of ` +
+        `${copy.target} has ${formatThings(orphans.count, 'row')} whose ${
+          copy.key
+        } is no entity of ` +
           `${entities.target}, such as ${orphans.examples.join(', ')}.`,
       );
     }
@@ -55,11 +58,16 @@ function describeDifference(copy: TableCopy, comparison: Comparison): string {
   const { source, target, sourceRows, targetRows, differing } = comparison;
   const keys = differing.map(
     row =>
-      `${copy.key} ${row.key} (${row.sourceRows} rows in ${source}, ` +
-      `${row.targetRows} in ${target})`,
+      `${copy.key} ${row.key} (${formatThings(
+        row.sourceRows,
+        'row',
+      )} in ${source}, ` + `${row.targetRows} in ${target})`,
   );
   return (
-    `${target} differs from ${source}: ${sourceRows} rows in ${source}, ` +
+    `${target} differs from ${source}: ${formatThings(
+      sourceRows,
+      'row',
+    )} in ${source}, ` +
     `${targetRows} in ${target}. It differs for ${keys.join('; ')}.`
   );
 }

@@ -55,10 +55,11 @@ export class TenancyMigration {
   static async open(options: OpenOptions): Promise<TenancyMigration> {
     const { connection, settings, mode, command } = options;
     const reporter = options.reporter ?? silentReporter;
+    const name = applicationName(command);
     const session = await MigrationSession.open({
       connection,
       schema: settings.schema,
-      applicationName: applicationName(command),
+      applicationName: name,
     });
     try {
       if (mode === 'change') {
@@ -77,7 +78,7 @@ export class TenancyMigration {
       const state = new MigrationState(executor);
       const { serverPid } = session;
       const context = { executor, state, settings, reporter, serverPid };
-      return new TenancyMigration(session, connection, context);
+      return new TenancyMigration(session, { connection, name }, context);
     } catch (error) {
       await session.close();
       throw error;
@@ -86,7 +87,7 @@ export class TenancyMigration {
 
   private constructor(
     private readonly session: MigrationSession,
-    private readonly connection: ClientConfig,
+    private readonly login: { connection: ClientConfig; name: string },
     readonly context: StepContext,
   ) {}
 
@@ -120,10 +121,14 @@ export class TenancyMigration {
   /**
    * Runs what is left of one phase.
    *
+   * @param onBegin - is called once nothing refuses the phase
    * @returns whether there was anything to do
    * @throws {@link RefusedError} if the phase before it is not complete
    */
-  async runPhase(number: PhaseNumber): Promise<boolean> {
+  async runPhase(
+    number: PhaseNumber,
+    onBegin?: (phase: Phase) => void,
+  ): Promise<boolean> {
     const completed = await this.completedPhase();
     await this.giveUpUndo();
     if (completed >= number) {
@@ -139,6 +144,7 @@ export class TenancyMigration {
     }
     const phase = phaseOf(number);
     await phase.check?.(this.context);
+    onBegin?.(phase);
     const steps = phases.slice(0, number).flatMap(({ steps: own }) => own);
     await (this.context.executor.dryRun
       ? this.printUp(phase.steps)
@@ -203,7 +209,8 @@ export class TenancyMigration {
     for (const statement of bookkeepingStatements(settings.schema)) {
       await executor.execute(statement);
     }
-    const bookkeeping = await Bookkeeping.open(this.connection, this.context);
+    const { connection, name } = this.login;
+    const bookkeeping = await Bookkeeping.open(connection, name, this.context);
     try {
       await use(bookkeeping);
     } finally {

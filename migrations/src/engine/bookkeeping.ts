@@ -114,13 +114,18 @@ export function forgetStatement(step: Step): string {
  * holds the operator's lock.
  */
 export class Bookkeeping {
+  /** @param name - how its connection is known in `pg_stat_activity` */
   static async open(
     connection: ClientConfig,
+    name: string,
     context: StepContext,
   ): Promise<Bookkeeping> {
     const knex = createKnex({
       client: 'pg',
-      connection: connection as Knex.PgConnectionConfig,
+      connection: {
+        ...connection,
+        application_name: name,
+      } as Knex.PgConnectionConfig,
       pool: {
         min: 0,
         max: 1,

@@ -23,36 +23,40 @@ export interface Column {
  * have ever after (see seed.ts).
  */
 export const COLUMNS: Record<TenantTable, Column[]> = {
-  entities: [
-    { name: 'entity_id', type: 'uuid' },
-    { name: 'entity_ref', type: 'text' },
-    { name: 'entity_kind', type: 'text' },
-    { name: 'entity_namespace', type: 'text' },
-    { name: 'entity_name', type: 'text' },
-    { name: 'final_entity', type: 'jsonb' },
-    { name: 'hash', type: 'text' },
-    { name: 'stitch_ticket', type: 'text' },
-    { name: 'created_at', type: 'timestamp with time zone' },
-    { name: 'updated_at', type: 'timestamp with time zone' },
-    { name: 'deleted_at', type: 'timestamp with time zone' },
-  ],
-  relations: [
-    { name: 'originating_entity_id', type: 'uuid' },
-    { name: 'source_entity_ref', type: 'text' },
-    { name: 'type', type: 'text' },
-    { name: 'target_entity_ref', type: 'text' },
-    { name: 'weight', type: 'numeric(6,2)' },
-    { name: 'noted_at', type: 'timestamp with time zone' },
-  ],
-  refresh_state: [
-    { name: 'entity_id', type: 'uuid' },
-    { name: 'location_key', type: 'text' },
-    { name: 'next_update_at', type: 'timestamp with time zone' },
-    { name: 'errors', type: 'jsonb' },
-    { name: 'attempts', type: 'integer' },
-    { name: 'ref_length', type: 'integer' },
-  ],
+  entities: columns({
+    entity_id: 'uuid',
+    entity_ref: 'text',
+    entity_kind: 'text',
+    entity_namespace: 'text',
+    entity_name: 'text',
+    final_entity: 'jsonb',
+    hash: 'text',
+    stitch_ticket: 'text',
+    created_at: 'timestamp with time zone',
+    updated_at: 'timestamp with time zone',
+    deleted_at: 'timestamp with time zone',
+  }),
+  relations: columns({
+    originating_entity_id: 'uuid',
+    source_entity_ref: 'text',
+    type: 'text',
+    target_entity_ref: 'text',
+    weight: 'numeric(6,2)',
+    noted_at: 'timestamp with time zone',
+  }),
+  refresh_state: columns({
+    entity_id: 'uuid',
+    location_key: 'text',
+    next_update_at: 'timestamp with time zone',
+    errors: 'jsonb',
+    attempts: 'integer',
+    ref_length: 'integer',
+  }),
 };
+
+function columns(types: Record<string, string>): Column[] {
+  return Object.entries(types).map(([name, type]) => ({ name, type }));
+}
 
 /** How often the trigger on relations has fired, as `relation_history` shows. */
 export interface History {

@@ -1,5 +1,4 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { Client } from 'pg';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { silentReporter } from '../engine/Reporter';
@@ -12,7 +11,7 @@ import { tenantPartition } from './names';
 import {
   contents,
   countIn,
-  createTenantsDatabase,
+  describeTenants,
   OTHER,
   TEAM,
 } from './__testUtils__/tenants';
@@ -20,17 +19,7 @@ import {
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('partition commands on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createTenantsDatabase(databases, id);
-  });
-  afterEach(() => database.close());
-
-  const give = (slug = 'my-team') =>
-    database.migrate(({ context }) => givePartition(context, slug));
-  const takeBack = (slug = 'my-team') =>
-    database.migrate(({ context }) => takeBackPartition(context, slug));
-  const query = async (sql: string) => (await database.client.query(sql)).rows;
+  const { database, give, takeBack, query } = describeTenants(databases, id);
 
   /** Ends a command as it is about to say something. */
   async function stopAt(message: RegExp, command = givePartition) {
@@ -44,7 +33,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
       },
     };
     await expect(
-      database.migrate(({ context }) => command(context, 'my-team'), {
+      database().migrate(({ context }) => command(context, 'my-team'), {
         reporter,
       }),
     ).rejects.toBe(stop);
@@ -53,16 +42,16 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
   /** What a dry run prints, run statement by statement. */
   async function runScript(command: typeof givePartition) {
     let script = '';
-    const before = await catalogSnapshot(database.client);
-    await database.migrate(({ context }) => command(context, 'my-team'), {
+    const before = await catalogSnapshot(database().client);
+    await database().migrate(({ context }) => command(context, 'my-team'), {
       mode: 'dryRun',
       print: text => {
         script += text;
       },
     });
-    await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
+    await expect(catalogSnapshot(database().client)).resolves.toEqual(before);
     for (const statement of script.split(/;\n\n/).filter(s => s.trim())) {
-      await database.client.query(statement);
+      await database().client.query(statement);
     }
   }
 
@@ -91,26 +80,26 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
   });
 
   it('changes nothing if it takes longer than it may', async () => {
-    const before = await contents(database);
+    const before = await contents(database());
     const short = { maxBlockMs: 1 };
     await expect(
-      database.migrate(({ context }) =>
+      database().migrate(({ context }) =>
         givePartition(context, 'my-team', short),
       ),
     ).rejects.toThrow(/more than 1 ms.*--max-block/);
-    await expect(contents(database)).resolves.toEqual(before);
-    await expect(countIn(database, 'entities_catch_all', TEAM)).resolves.toBe(
+    await expect(contents(database())).resolves.toEqual(before);
+    await expect(countIn(database(), 'entities_catch_all', TEAM)).resolves.toBe(
       60,
     );
     await give();
     await expect(
-      database.migrate(({ context }) =>
+      database().migrate(({ context }) =>
         takeBackPartition(context, 'my-team', short),
       ),
     ).rejects.toThrow(/more than 1 ms.*--max-block/);
-    await expect(contents(database)).resolves.toEqual(before);
+    await expect(contents(database())).resolves.toEqual(before);
     await expect(
-      countIn(database, 'entities_tenant_my_team', TEAM),
+      countIn(database(), 'entities_tenant_my_team', TEAM),
     ).resolves.toBe(60);
   });
 
@@ -118,28 +107,28 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
     await stopAt(/^Build/);
     await query(`delete from entities where tenant_id = '${TEAM}' and entity_name = 'part-9';
       update entities set hash = 'new' where tenant_id = '${TEAM}' and entity_name = 'part-8'`);
-    const before = await contents(database);
+    const before = await contents(database());
     await give();
-    await expect(contents(database)).resolves.toEqual(before);
+    await expect(contents(database())).resolves.toEqual(before);
     await expect(
-      countIn(database, 'entities_tenant_my_team', TEAM),
+      countIn(database(), 'entities_tenant_my_team', TEAM),
     ).resolves.toBe(59);
   });
 
   it('drops what was prepared for another tenant, or is taken back', async () => {
-    const before = await catalogSnapshot(database.client);
+    const before = await catalogSnapshot(database().client);
     await stopAt(/^Build/);
     await give('other');
     await expect(
-      countIn(database, 'entities_tenant_my_team', TEAM),
+      countIn(database(), 'entities_tenant_my_team', TEAM),
     ).resolves.toBeNull();
     await expect(
-      countIn(database, 'entities_tenant_other', OTHER),
+      countIn(database(), 'entities_tenant_other', OTHER),
     ).resolves.toBe(60);
     await stopAt(/^Build/);
     await takeBack('other');
     await expect(takeBack()).resolves.toEqual({ changed: false });
-    await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
+    await expect(catalogSnapshot(database().client)).resolves.toEqual(before);
   });
 
   it('removes the fence of a move after which it was stopped', async () => {
@@ -157,33 +146,36 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
   });
 
   it('prints scripts in a dry run that do the same', async () => {
-    const before = await contents(database);
+    const before = await contents(database());
     await runScript(givePartition);
     await expect(give()).resolves.toMatchObject({ changed: false });
-    await expect(contents(database)).resolves.toEqual(before);
+    await expect(contents(database())).resolves.toEqual(before);
     await runScript(takeBackPartition);
     await expect(takeBack()).resolves.toEqual({ changed: false });
-    await expect(contents(database)).resolves.toEqual(before);
+    await expect(contents(database())).resolves.toEqual(before);
   });
 
   it('refuses outside of phase 5, which can be rolled back and run again', async () => {
     await give();
     await stopAt(/^Build/, context => givePartition(context, 'other'));
-    const before = await contents(database);
-    await database.migrate(migration => rollback(migration));
+    const before = await contents(database());
+    await database().migrate(migration => rollback(migration));
     await expect(give()).rejects.toThrow(/not in use/);
     await expect(takeBack()).rejects.toThrow(/not in use/);
-    await database.migrate(migration => migration.runPhase(5));
-    await expect(contents(database)).resolves.toEqual(before);
+    await database().migrate(migration => migration.runPhase(5));
+    await expect(contents(database())).resolves.toEqual(before);
     await expect(give()).resolves.toMatchObject({ changed: false });
     await give('other');
-    await expect(contents(database)).resolves.toEqual(before);
+    await expect(contents(database())).resolves.toEqual(before);
     await takeBack('other');
     await stopAt(/^Build/, context => givePartition(context, 'other'));
-    await database.migrate(migration => migration.undoFrom(swap));
-    await database.migrate(migration => migration.undoFrom(partitionedTables), {
-      settings: { force: true },
-    });
+    await database().migrate(migration => migration.undoFrom(swap));
+    await database().migrate(
+      migration => migration.undoFrom(partitionedTables),
+      {
+        settings: { force: true },
+      },
+    );
     await expect(
       query(
         `select relname from pg_class where relname ~ 'my_team|other|catch_all|partition_log'`,
@@ -192,7 +184,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
   });
 
   it('keeps snapshots out that are older than the move', async () => {
-    const old = new Client(database.connection);
+    const old = new Client(database().connection);
     await old.connect();
     const outcomes: unknown[] = [];
     const reporter = {
@@ -213,7 +205,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
     };
     for (const command of [givePartition, takeBackPartition]) {
       await old.query('begin isolation level repeatable read; select 1');
-      await database.migrate(({ context }) => command(context, 'my-team'), {
+      await database().migrate(({ context }) => command(context, 'my-team'), {
         reporter,
       });
     }

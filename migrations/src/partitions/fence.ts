@@ -1,3 +1,4 @@
+import { sessionsBefore } from '../copy/fence';
 import { currentTenant } from '../schema/policies';
 import { escapeLiteral } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';
@@ -53,9 +54,4 @@ export const dropMoveFence = TENANT_TABLES.map(
 export const dropMoveFenceFunction = `drop function if exists ${FUNCTION}(xid8, uuid, uuid)`;
 
 /** A query for the sessions whose snapshot is older than the move. */
-export const SESSIONS_BEFORE_MOVE = `
-  select a.pid
-    from pg_stat_activity a, ${STATE_TABLE} s
-   where s.key = '${MOVE_STATE}' and a.datname = current_database()
-     and a.pid <> pg_backend_pid() and a.backend_xmin is not null
-     and age(a.backend_xmin) >= age((mod((s.value ->> 'xid')::numeric, 4294967296))::text::xid)`;
+export const SESSIONS_BEFORE_MOVE = sessionsBefore(MOVE_STATE);

@@ -7,17 +7,12 @@ import { catchAllPartition } from '../schema/partitions';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
-import {
-  endEarlierCommands,
-  forgetCopies,
-  PREPARATION,
-  settle,
-} from './leftovers';
+import { beginMove } from './beginMove';
+import { forgetCopies, PREPARATION, settle } from './leftovers';
 import { runMove } from './move';
 import type { MoveOptions, MovePart } from './move';
 import { PARTITION_LOG, tenantCheck } from './names';
 import { preparePartitions } from './prepare';
-import { findPartitions, refuseOtherReferences, requireTenant } from './Tenant';
 import type { Partitions, Tenant } from './Tenant';
 
 // So many entries take a few milliseconds.
@@ -51,11 +46,7 @@ export async function givePartition(
   slug: string,
   options: MoveOptions = {},
 ): Promise<PartitionResult> {
-  const { executor } = context;
-  const tenant = await requireTenant(context, slug);
-  await refuseOtherReferences(executor);
-  await endEarlierCommands(context, tenant);
-  const found = await findPartitions(executor, tenant);
+  const { tenant, partitions: found } = await beginMove(context, slug, 'give');
   if (found) {
     return { changed: false, partitions: found };
   }

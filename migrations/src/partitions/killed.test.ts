@@ -1,23 +1,16 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { ConnectionLostError } from '../errors';
 import { MigrationSession } from '../session/MigrationSession';
 import { givePartition, takeBackPartition } from '.';
-import { contents, createTenantsDatabase, TEAM } from './__testUtils__/tenants';
+import { contents, describeTenants, TEAM } from './__testUtils__/tenants';
 
 const databases = createTestDatabases();
 const STRIDE = 3;
 
 describe.each(databases.eachSupportedId())('killed moves on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createTenantsDatabase(databases, id);
-  });
-  afterEach(async () => {
-    jest.restoreAllMocks();
-    await database.close();
-  });
+  const { database } = describeTenants(databases, id);
+  afterEach(() => jest.restoreAllMocks());
 
   /** Runs a command whose connection ends before its n-th message to the server. */
   async function killAt(n: number, command: typeof givePartition) {
@@ -37,7 +30,7 @@ describe.each(databases.eachSupportedId())('killed moves on %s', id => {
         return original.apply(this, args) as any;
       });
     try {
-      await database.migrate(({ context }) => command(context, 'my-team'));
+      await database().migrate(({ context }) => command(context, 'my-team'));
       return true;
     } catch (error) {
       expect(error).toEqual(new ConnectionLostError('killed'));
@@ -48,26 +41,26 @@ describe.each(databases.eachSupportedId())('killed moves on %s', id => {
   }
 
   it('go on from wherever they were, and lose nothing', async () => {
-    const catalog = await catalogSnapshot(database.client);
+    const catalog = await catalogSnapshot(database().client);
     for (const command of [givePartition, takeBackPartition]) {
       let n = 1;
-      let expected = await contents(database);
+      let expected = await contents(database());
       while (!(await killAt(n, command))) {
         n += STRIDE;
-        await database.client.query(
+        await database().client.query(
           `update entities set hash = 'after-${n}'
             where tenant_id = '${TEAM}' and entity_name = 'part-${n % 60}'`,
         );
-        expected = await contents(database);
+        expected = await contents(database());
       }
       // It was killed many times, and the last run completed.
       expect(n).toBeGreaterThan(5 * STRIDE);
-      await expect(contents(database)).resolves.toEqual(expected);
+      await expect(contents(database())).resolves.toEqual(expected);
       await expect(
-        database.migrate(({ context }) => command(context, 'my-team')),
+        database().migrate(({ context }) => command(context, 'my-team')),
       ).resolves.toMatchObject({ changed: false });
-      await expect(contents(database)).resolves.toEqual(expected);
+      await expect(contents(database())).resolves.toEqual(expected);
     }
-    await expect(catalogSnapshot(database.client)).resolves.toEqual(catalog);
+    await expect(catalogSnapshot(database().client)).resolves.toEqual(catalog);
   });
 });

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { dropChangeLog, dropLogTriggers } from '../copy/changeLog';
 import type { TableCopy } from '../copy/TableCopy';
 import type { MigrationState } from '../engine/MigrationState';
@@ -8,6 +7,7 @@ import { relationExists } from '../schema/lookups';
 import { catchAllPartition } from '../schema/partitions';
 import { escapeIdentifier } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';
+import { waitForOlderTransactions } from '../session/olderTransactions';
 import {
   dropMoveFence,
   dropMoveFenceFunction,
@@ -23,8 +23,6 @@ export const PREPARATION = 'partition:preparation';
 interface Preparation extends Tenant {
   tables: string[];
 }
-
-const POLL_MS = 200;
 
 /**
  * Ends what an earlier command has left: a move whose fence still stands, and a
@@ -121,27 +119,14 @@ export async function refuseTakenNames(
  * Waits for the transactions that are older than the move, and drops what it was
  * done with.
  */
-export async function settle({
-  executor,
-  reporter,
-  state,
-}: StepContext): Promise<void> {
-  await executor.work({
+export async function settle(context: StepContext): Promise<void> {
+  const { executor, state } = context;
+  await waitForOlderTransactions(context, {
     title: 'Wait until no transaction is older than the move.',
     script: [],
-    async run(session) {
-      let sessions = await session.query<{ pid: number }>(SESSIONS_BEFORE_MOVE);
-      if (sessions.length > 0) {
-        reporter.info(
-          `The rows have moved. Waiting for transactions from before that, of the ` +
-            `processes ${sessions.map(({ pid }) => pid).join(', ')}`,
-        );
-      }
-      while (sessions.length > 0) {
-        await pause(POLL_MS);
-        sessions = await session.query(SESSIONS_BEFORE_MOVE);
-      }
-    },
+    waiting: processes =>
+      `The rows have moved. Waiting for transactions from before that, of the processes ${processes}`,
+    find: async () => SESSIONS_BEFORE_MOVE,
   });
   await executor.transaction({
     title: 'Let transactions in without a look at their age',

@@ -1,11 +1,9 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
-import { givePartition, takeBackPartition } from '.';
 import {
   contents,
   countIn,
-  createTenantsDatabase,
+  describeTenants,
   TEAM,
 } from './__testUtils__/tenants';
 
@@ -13,43 +11,33 @@ const databases = createTestDatabases();
 const TABLES = ['entities', 'relations', 'refresh_state'];
 
 describe.each(databases.eachSupportedId())('partitions on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createTenantsDatabase(databases, id);
-  });
-  afterEach(() => database.close());
-
-  const give = (slug = 'my-team') =>
-    database.migrate(({ context }) => givePartition(context, slug));
-  const takeBack = (slug = 'my-team') =>
-    database.migrate(({ context }) => takeBackPartition(context, slug));
-  const query = async (sql: string) => (await database.client.query(sql)).rows;
+  const { database, give, takeBack, query } = describeTenants(databases, id);
 
   it('moves the rows of a tenant, and nothing else', async () => {
-    const before = await contents(database);
+    const before = await contents(database());
     await expect(give()).resolves.toMatchObject({ changed: true });
-    await expect(contents(database)).resolves.toEqual(before);
+    await expect(contents(database())).resolves.toEqual(before);
     await expect(
-      countIn(database, 'relations_tenant_my_team', TEAM),
+      countIn(database(), 'relations_tenant_my_team', TEAM),
     ).resolves.toBe(120);
-    await expect(countIn(database, 'relations_catch_all', TEAM)).resolves.toBe(
-      0,
-    );
+    await expect(
+      countIn(database(), 'relations_catch_all', TEAM),
+    ).resolves.toBe(0);
     await expect(takeBack()).resolves.toMatchObject({ changed: true });
-    await expect(contents(database)).resolves.toEqual(before);
-    await expect(countIn(database, 'relations_catch_all', TEAM)).resolves.toBe(
-      120,
-    );
+    await expect(contents(database())).resolves.toEqual(before);
+    await expect(
+      countIn(database(), 'relations_catch_all', TEAM),
+    ).resolves.toBe(120);
   });
 
   it('leaves nothing behind once it is taken back', async () => {
-    const before = await catalogSnapshot(database.client);
+    const before = await catalogSnapshot(database().client);
     const state = await query(
       'select key from tenancy_migration_state order by 1',
     );
     await give();
     await takeBack();
-    await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
+    await expect(catalogSnapshot(database().client)).resolves.toEqual(before);
     await expect(
       query('select key from tenancy_migration_state order by 1'),
     ).resolves.toEqual(state);
@@ -57,7 +45,7 @@ describe.each(databases.eachSupportedId())('partitions on %s', id => {
 
   it('makes partitions like the one of the default tenant', async () => {
     await give();
-    const snapshot = await catalogSnapshot(database.client);
+    const snapshot = await catalogSnapshot(database().client);
     for (const table of TABLES) {
       const of = (name: string) => {
         const text = JSON.stringify({
@@ -101,13 +89,13 @@ describe.each(databases.eachSupportedId())('partitions on %s', id => {
       `delete from entities where tenant_id = '${TEAM}' and entity_name = 'part-7'`,
     );
     await expect(
-      countIn(database, 'relations_tenant_my_team', TEAM),
+      countIn(database(), 'relations_tenant_my_team', TEAM),
     ).resolves.toBe(118);
     await takeBack();
     await query(`delete from tenants where tenant_id = '${TEAM}'`);
-    await expect(countIn(database, 'relations_catch_all', TEAM)).resolves.toBe(
-      0,
-    );
+    await expect(
+      countIn(database(), 'relations_catch_all', TEAM),
+    ).resolves.toBe(0);
   });
 
   it('fires no trigger of users for rows that move', async () => {

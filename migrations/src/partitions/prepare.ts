@@ -16,6 +16,7 @@ import { addConstraint } from '../schema/changes';
 import { catchAllPartition } from '../schema/partitions';
 import { ADMIN_ROLE } from '../schema/roles';
 import { identifyByAllColumns, identifyLike } from '../schema/replicaIdentity';
+import { statisticsStatements, storageParameters } from '../schema/storage';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -85,6 +86,7 @@ async function createTables(
       await createTable(executor, table, target, tenant),
       identifyByAllColumns(target),
       ...secludeStatements(target),
+      ...(await statisticsStatements(executor, table, [target])),
     );
   }
   // Without its key, a row that moves during the copy would be there twice.
@@ -110,16 +112,12 @@ async function createTable(
   name: string,
   { id }: Tenant,
 ): Promise<string> {
-  const [{ options }] = await executor.read<{ options: string | null }>(
-    `select array_to_string(reloptions, ', ') as options
-       from pg_class where oid = to_regclass($1)`,
-    [catchAllPartition(table)],
-  );
+  const storage = await storageParameters(executor, catchAllPartition(table));
   // A partition has the identity of its table, and none of its own.
   return `create table if not exists ${escapeIdentifier(name)} (
   like ${table} including all excluding indexes excluding identity,
   constraint ${tenantCheck(table)} check (tenant_id = ${escapeLiteral(id)})
-)${options ? ` with (${options})` : ''}`;
+)${storage}`;
 }
 
 async function logChanges(context: StepContext, tenant: Tenant): Promise<void> {

@@ -8,10 +8,10 @@ import { TENANT_TABLES } from '../schema/tables';
 import { createMoveFenceFunction } from './fence';
 import { refuseDifference } from './givePartition';
 import type { PartitionResult } from './givePartition';
-import { endEarlierCommands, settle } from './leftovers';
+import { beginMove } from './beginMove';
+import { settle } from './leftovers';
 import { runMove } from './move';
 import type { MoveOptions, MovePart } from './move';
-import { findPartitions, refuseOtherReferences, requireTenant } from './Tenant';
 import type { Partitions, Tenant } from './Tenant';
 
 /**
@@ -30,10 +30,7 @@ export async function takeBackPartition(
   options: MoveOptions = {},
 ): Promise<PartitionResult> {
   const { executor } = context;
-  const tenant = await requireTenant(context, slug);
-  await refuseOtherReferences(executor);
-  await endEarlierCommands(context);
-  const partitions = await findPartitions(executor, tenant);
+  const { tenant, partitions } = await beginMove(context, slug, 'takeBack');
   if (!partitions) {
     return { changed: false };
   }

@@ -142,6 +142,14 @@ const REFUSALS: Record<string, Case> = {
     message: /tenancy.kept is a materialized view/,
     mended: true,
   },
+  'a view that groups by a primary key alone': {
+    check: 'views',
+    given: `create view counts as
+        select e.entity_id, e.entity_ref, count(r.type) from entities e
+          left join relations r on r.originating_entity_id = e.entity_id group by e.entity_id;
+      alter view counts owner to catalog_report`,
+    message: /tenancy.counts groups by the primary key of entities alone/,
+  },
   'a policy': {
     check: 'row-level security',
     given: 'create policy mine on entities using (true)',
@@ -236,6 +244,43 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
       'The publication feed has refresh_state.',
       'The replica identity of entities is not the default.',
       'TRUNCATE is granted to catalog_report (entities).',
+    ]);
+  });
+
+  it('warns of row triggers whose function reads the name of the table', async () => {
+    await database.client.query(`
+      create function audit() returns trigger language plpgsql as $$
+      begin
+        perform format('insert into %I', Tg_Table_Name);
+        return null;
+      end $$;
+      create trigger audited after insert on relations for each row execute function audit();
+      create trigger counted after insert on relations execute function audit()`);
+    const [found, ...others] = findings(
+      await preflight(database),
+      'warning',
+      'triggers',
+    );
+    expect(found.message).toMatch(
+      /^The function audit\(\) of the row trigger audited of relations reads TG_TABLE_NAME: .* relations_tenant_default/,
+    );
+    expect(found.advice).toContain('pg_partition_root(tg_relid)');
+    expect(others).toEqual([]);
+  });
+
+  it('warns of storage that is not carried over', async () => {
+    await database.client.query(
+      `create statistics pairs on type, target_entity_ref from relations;
+       alter table refresh_state cluster on refresh_state_pkey`,
+    );
+    expect(findings(await preflight(database), 'warning', 'storage')).toEqual([
+      expect.objectContaining({
+        message: expect.stringContaining('pairs (relations)'),
+        advice: expect.stringContaining('such as relations_tenant_default'),
+      }),
+      expect.objectContaining({
+        message: expect.stringContaining('refresh_state_pkey (refresh_state)'),
+      }),
     ]);
   });
 

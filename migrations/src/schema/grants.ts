@@ -74,18 +74,29 @@ export async function undoGrants(
   return [...granted.map(revokeStatement), state.forget(key)];
 }
 
-/** The sequences from which defaults of a table's columns take their values. */
+/**
+ * The sequences from which a table's columns take their values: those that defaults
+ * name, and those of identity columns.
+ */
 export async function sequencesOf(
   executor: Executor,
   table: string,
 ): Promise<string[]> {
   const rows = await executor.read<{ name: string }>(
-    `select distinct s.relname as name
+    `select s.relname as name
        from pg_attrdef a
        join pg_depend d on d.classid = 'pg_attrdef'::regclass and d.objid = a.oid
        join pg_class s on d.refclassid = 'pg_class'::regclass
                       and s.oid = d.refobjid and s.relkind = 'S'
-      where a.adrelid = to_regclass(quote_ident($1)) order by 1`,
+      where a.adrelid = to_regclass(quote_ident($1))
+      union
+     select s.relname
+       from pg_depend d
+       join pg_class s on d.classid = 'pg_class'::regclass
+                      and s.oid = d.objid and s.relkind = 'S'
+      where d.refclassid = 'pg_class'::regclass and d.deptype = 'i'
+        and d.refobjid = to_regclass(quote_ident($1))
+      order by 1`,
     [table],
   );
   return rows.map(row => row.name);

@@ -14,6 +14,17 @@ export const ENTITY_KEY: Record<TenantTable, string> = {
   refresh_state: 'entity_id',
 };
 
+/**
+ * The defaults of entities that the specification names (B.2), whatever the table
+ * before has.
+ */
+export const ENTITY_DEFAULTS: Readonly<Record<string, string>> = {
+  entity_id: 'gen_random_uuid()',
+  entity_namespace: `'default'`,
+  created_at: 'now()',
+  updated_at: 'now()',
+};
+
 /** The tenant that owns what was there before (specification, B.1). */
 export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
 export const DEFAULT_TENANT_SLUG = 'default';

@@ -46,7 +46,7 @@ export async function withLockRetries<T>(
       throw new LockNotGrantedError(
         `The lock for "${what}" was not granted in ${RETRIES} attempts: other ` +
           'transactions hold the tables without a pause. Look for long ones in ' +
-          'pg_stat_activity, or give a longer --lock-timeout.',
+          'pg_stat_activity and pg_prepared_xacts, or give a longer --lock-timeout.',
       );
     }
     throw error;

@@ -1,11 +1,6 @@
 import { describeOperator } from '../session/operatorLock';
 import Table from 'cli-table3';
-import {
-  formatBytes,
-  formatCount,
-  formatThings,
-  formatTime,
-} from '../cli/output/format';
+import { formatBytes, formatCount, formatThings, formatTime } from '../text';
 import type { StatusReport, SwapStatus } from './StatusReport';
 
 /** A status as text, for a terminal or a log. */

@@ -3,7 +3,7 @@ import { runPreflight } from '../../preflight';
 import type { Finding } from '../../preflight';
 import type { CommandDefinition } from '../CommandDefinition';
 import { preflightForceOption, preflightOptions } from '../options/specific';
-import { formatThings } from '../output/format';
+import { formatThings } from '../../text';
 import { preflightOptionsOf } from './checkFirst';
 
 /** Looks at everything that a migration depends on. */

@@ -4,7 +4,7 @@ import { rollback as goBack } from '../../rollback/rollback';
 import type { ArchivedRows } from '../../rollback/rollback';
 import type { CommandDefinition, Invocation } from '../CommandDefinition';
 import { forceOption, rollbackToOption } from '../options/specific';
-import { formatCount, formatThings } from '../output/format';
+import { formatThings } from '../../text';
 import { UsageError } from '../usageError';
 
 /** Goes back to an earlier phase, the last step first. */
@@ -73,7 +73,7 @@ async function refuseAhead(
 
 function describeArchive({ table, rows, tenants }: ArchivedRows): string {
   return (
-    `${table} keeps ${formatThings(rows, 'row')} of ${formatCount(tenants)} ` +
-    `other ${tenants === 1 ? 'tenant' : 'tenants'}.`
+    `${table} keeps ${formatThings(rows, 'row')} of ` +
+    `${formatThings(tenants, 'other tenant')}.`
   );
 }

@@ -1,8 +1,7 @@
-import type { PhaseNumber } from '../../engine/Step';
-import { phases } from '../../phases';
+import type { Phase, PhaseNumber } from '../../engine/Step';
 import { cutoverChecklist } from '../../phases/phase6_cutover';
 import type { Invocation } from '../CommandDefinition';
-import { formatThings } from '../output/format';
+import { formatThings } from '../../text';
 import { guidance } from './guidance';
 
 /** Runs one phase and tells the operator what it was and what comes next. */
@@ -11,8 +10,9 @@ export async function runPhase(
   number: PhaseNumber,
 ): Promise<string> {
   const { migration, options, steps } = invocation;
-  announce(invocation, number);
-  const begun = await migration.runPhase(number);
+  const begun = await migration.runPhase(number, phase =>
+    announce(invocation, phase),
+  );
   if (options.dryRun) {
     return begun
       ? `Phase ${number} was printed. Nothing was changed.`
@@ -32,11 +32,12 @@ export async function runPhase(
   ].join('\n');
 }
 
-function announce({ reporter }: Invocation, number: PhaseNumber): void {
-  const phase = phases[number - 1];
+function announce({ reporter }: Invocation, phase: Phase): void {
   reporter.info(
     [
-      `Phase ${number}: ${phase.title} (${guidance[number].expectation})`,
+      `Phase ${phase.number}: ${phase.title} (${
+        guidance[phase.number].expectation
+      })`,
       ...phase.steps.map(({ name, title }) => `  ${name}: ${title}`),
     ].join('\n'),
   );

@@ -1,6 +1,6 @@
 import { MultiBar } from 'cli-progress';
 import type { Progress, Reporter } from '../../engine/Reporter';
-import { formatCount, formatSeconds } from './format';
+import { formatCount, formatSeconds } from '../../text';
 import { RateMeter } from './RateMeter';
 
 /** Where reporters write: standard error, or what stands for it in a test. */

@@ -2,21 +2,53 @@ import type {
   TestDatabaseId,
   TestDatabases,
 } from '@backstage/backend-test-utils';
-import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { runPhases } from '../../__testUtils__/runPhases';
+import { givePartition, takeBackPartition } from '..';
+import type { PartitionResult } from '..';
 
 /** Tenants without partitions: the one that gets some, and another one. */
 export const TEAM = '00000000-0000-0000-0000-0000000000aa';
 export const OTHER = '00000000-0000-0000-0000-0000000000bb';
 
-/** A database after phase 5, with three tenants of so many entities each. */
-export async function createTenantsDatabase(
+// Of each tenant.
+const ENTITIES = 60;
+
+/** The databases of a suite: each test has one, after phase 5, with three tenants. */
+export interface TenantsSuite {
+  /** The one of the test that runs. */
+  database(): CatalogDatabase;
+  give(slug?: string): Promise<PartitionResult>;
+  takeBack(slug?: string): Promise<PartitionResult>;
+  query(sql: string): Promise<any[]>;
+}
+
+/** To be called where the tests of a suite are described. */
+export function describeTenants(
   databases: TestDatabases,
   id: TestDatabaseId,
-  entities = 60,
-): Promise<CatalogDatabase> {
-  const database = await createCatalogDatabase(databases, id, { entities });
+): TenantsSuite {
+  const create = catalogTemplate(databases, id, {
+    entities: ENTITIES,
+    prepare: addTenants,
+  });
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await create();
+  });
+  afterEach(() => database.close());
+  return {
+    database: () => database,
+    give: (slug = 'my-team') =>
+      database.migrate(({ context }) => givePartition(context, slug)),
+    takeBack: (slug = 'my-team') =>
+      database.migrate(({ context }) => takeBackPartition(context, slug)),
+    query: async sql => (await database.client.query(sql)).rows,
+  };
+}
+
+async function addTenants(database: CatalogDatabase): Promise<void> {
   await database.client.query('create extension pg_trgm schema public');
   await runPhases(database, 5);
   await database.client.query(`
@@ -24,9 +56,8 @@ export async function createTenantsDatabase(
       ('${TEAM}', 'my-team', 'My team', null), ('${OTHER}', 'other', 'Other', null),
       (gen_random_uuid(), 'gone', 'Gone', now())`);
   for (const tenant of [TEAM, OTHER]) {
-    await database.client.query(seedOf(tenant, entities));
+    await database.client.query(seedOf(tenant));
   }
-  return database;
 }
 
 /** What the tenants have in the tables, by the tables that the application uses. */
@@ -62,13 +93,13 @@ export async function countIn(
   return rows[0].count;
 }
 
-function seedOf(tenant: string, entities: number): string {
+function seedOf(tenant: string): string {
   return `
     insert into entities (tenant_id, entity_ref, entity_kind, entity_name,
                           final_entity, hash)
     select '${tenant}', format('component:default/part-%s', i), 'component',
            format('part-%s', i), jsonb_build_object('n', i), md5(i::text)
-      from generate_series(1, ${entities}) i;
+      from generate_series(1, ${ENTITIES}) i;
     insert into relations (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref)
     select tenant_id, entity_id, entity_ref, t.type, 'group:default/team'
       from entities, (values ('ownedBy'), ('dependsOn')) t (type)

@@ -2,6 +2,7 @@ import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
 import { relationExists } from '../../schema/lookups';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
+import { formatThings } from '../../text';
 
 const CREATE_TABLE = `create table if not exists tenants (
   tenant_id uuid primary key default gen_random_uuid(),
@@ -66,7 +67,10 @@ export async function refuseOtherTenants({
   );
   if (others > 0) {
     throw new RefusedError(
-      `The table tenants holds ${others} tenants besides the default one, and ` +
+      `The table tenants holds ${formatThings(
+        others,
+        'tenant',
+      )} besides the default one, and ` +
         'undoing phase 1 would delete them. Give --force to delete them.',
     );
   }

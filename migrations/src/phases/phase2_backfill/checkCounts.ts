@@ -7,6 +7,7 @@ import {
   TENANT_TABLES,
 } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
+import { formatCount, formatThings } from '../../text';
 
 /**
  * The check of the specification: as many rows as rows with a tenant.
@@ -42,7 +43,11 @@ async function checkCount(
       `select ${key} as id from ${table} where tenant_id is null limit 1`,
     );
     throw new VerificationError(
-      `${missing} of the ${rows} rows of ${table} have no tenant, such as the one ` +
+      `${formatCount(missing)} of the ${formatThings(
+        rows,
+        'row',
+      )} of ${table} ` +
+        `${missing === 1 ? 'has' : 'have'} no tenant, such as the one ` +
         `with ${key} = ${example?.id}. Look for a trigger or a rule that keeps ` +
         `"update ${table} set tenant_id = '${DEFAULT_TENANT_ID}' where tenant_id is ` +
         'null" from changing them, run that by hand, and run the phase again.',

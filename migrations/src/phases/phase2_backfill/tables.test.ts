@@ -100,7 +100,7 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     );
     expect(failure).toBeInstanceOf(VerificationError);
     expect(failure.message).toContain(
-      `1 of the 200 rows of entities have no tenant, such as the one with entity_id = ${rows[0].entity_id}.`,
+      `1 of the 200 rows of entities has no tenant, such as the one with entity_id = ${rows[0].entity_id}.`,
     );
     await expect(
       database.migrate(migration => migration.completedSteps()),

@@ -45,9 +45,9 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
   it('lists rows without a value that they must have', async () => {
     await q(`alter table entities alter column hash drop not null;
              update entities set hash = null where entity_name = 'service-3'`);
-    expect(
-      await lacking('1 rows of entities without hash: entity_id '),
-    ).toEqual([]);
+    expect(await lacking('1 row of entities without hash: entity_id ')).toEqual(
+      [],
+    );
   });
 
   it('lists rows of other tenants', async () => {
@@ -94,7 +94,7 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
       await lacking(
         '2 rows of relations whose entity is missing',
         'originating_entity_id 11111111-1111-1111-1111-111111111111',
-        '1 rows of refresh_state whose entity is missing',
+        '1 row of refresh_state whose entity is missing',
       ),
     ).toEqual([]);
   });

@@ -8,6 +8,7 @@ import {
   TENANT_TABLES,
 } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
+import { formatThings } from '../../text';
 
 /** How an entity reference is put together (specification, B.2). */
 export const ENTITY_REF_RULE =
@@ -39,7 +40,10 @@ export interface NullableColumn {
 }
 
 interface Rule {
-  /** What the rows are that break it. */
+  /** What breaks it: `row`; and several of it, unless they are `rows`. */
+  thing: string;
+  things?: string;
+  /** What is wrong with them. */
   broken: string;
   /** A query of them, with a text in the column `example`. */
   rows: string;
@@ -48,8 +52,10 @@ interface Rule {
 const RULES: Rule[] = [
   ...TENANT_TABLES.map(ofOtherTenants),
   {
+    thing: 'entity',
+    things: 'entities',
     broken:
-      'entities whose entity_ref is not <entity_kind>:<entity_namespace>/<entity_name>',
+      'whose entity_ref is not <entity_kind>:<entity_namespace>/<entity_name>',
     rows: `select format('%s (of %s:%s/%s)', entity_ref, entity_kind,
                     entity_namespace, entity_name) as example
              from entities where not (${ENTITY_REF_RULE})`,
@@ -114,7 +120,10 @@ export async function nullableColumns(
 export async function checkRules({ executor }: StepContext): Promise<void> {
   const nullable = await nullableColumns(executor);
   const complaints: string[] = [];
-  for (const { broken, rows } of [...nullable.map(presence), ...RULES]) {
+  for (const { thing, things, broken, rows } of [
+    ...nullable.map(presence),
+    ...RULES,
+  ]) {
     const [{ count, examples }] = await executor.read<{
       count: number;
       examples: string[];
@@ -126,7 +135,11 @@ export async function checkRules({ executor }: StepContext): Promise<void> {
     );
     if (count > 0) {
       const more = count > examples.length ? ', …' : '';
-      complaints.push(`- ${count} ${broken}: ${examples.join(', ')}${more}`);
+      complaints.push(
+        `- ${formatThings(count, thing, things)} ${broken}: ${examples.join(
+          ', ',
+        )}${more}`,
+      );
     }
   }
   if (complaints.length > 0) {
@@ -142,7 +155,8 @@ function presence({ table, column }: NullableColumn): Rule {
   const key = ENTITY_KEY[table];
   const name = escapeIdentifier(column);
   return {
-    broken: `rows of ${table} without ${column}`,
+    thing: 'row',
+    broken: `of ${table} without ${column}`,
     rows: `select coalesce('${key} ' || ${key}, 'ctid ' || ctid) as example
              from ${table} where ${name} is null`,
   };
@@ -151,7 +165,8 @@ function presence({ table, column }: NullableColumn): Rule {
 function ofOtherTenants(table: TenantTable): Rule {
   const key = ENTITY_KEY[table];
   return {
-    broken: `rows of ${table} of other tenants than the default one, for which there is room after phase 5`,
+    thing: 'row',
+    broken: `of ${table} of other tenants than the default one, for which there is room after phase 5`,
     rows: `select '${key} ' || coalesce(${key}::text, 'null') as example
              from ${table} where tenant_id <> '${DEFAULT_TENANT_ID}'`,
   };
@@ -159,7 +174,8 @@ function ofOtherTenants(table: TenantTable): Rule {
 
 function duplicates(column: string): Rule {
   return {
-    broken: `values of ${column} that more than one entity of a tenant has`,
+    thing: 'value',
+    broken: `of ${column} that more than one entity of a tenant has`,
     rows: `select ${column}::text as example from entities
             where ${column} is not null
             group by tenant_id, ${column} having count(*) > 1`,
@@ -169,7 +185,8 @@ function duplicates(column: string): Rule {
 function orphans(table: TenantTable): Rule {
   const key = ENTITY_KEY[table];
   return {
-    broken: `rows of ${table} whose entity is missing, or is another tenant's`,
+    thing: 'row',
+    broken: `of ${table} whose entity is missing, or is another tenant's`,
     rows: `select '${key} ' || t.${key} as example from ${table} t
             where t.${key} is not null and not exists (
               select from entities e

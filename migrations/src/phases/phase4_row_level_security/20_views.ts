@@ -1,5 +1,10 @@
 import type { Step } from '../../engine/Step';
-import { bypassingViews, SECURITY_INVOKER_SINCE } from './views';
+import { TENANT_TABLES } from '../../schema/tables';
+import {
+  bypassesPolicies,
+  readViews,
+  SECURITY_INVOKER_SINCE,
+} from '../../schema/views';
 
 const STATE_KEY = 'phase4.views';
 
@@ -20,8 +25,10 @@ export const views: Step = {
          as supported`,
     );
     let changed = (await state.get<ChangedView[]>(STATE_KEY)) ?? [];
-    const found = supported ? await bypassingViews(executor) : [];
-    for (const view of found.filter(each => each.ours && !each.materialized)) {
+    const found = supported ? await readViews(executor, TENANT_TABLES) : [];
+    for (const view of found.filter(
+      each => bypassesPolicies(each) && each.ours && !each.materialized,
+    )) {
       const { name, securityInvoker, readers } = view;
       changed = [...changed, { name, securityInvoker }];
       await executor.transaction({

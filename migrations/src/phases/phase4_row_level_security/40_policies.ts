@@ -6,6 +6,7 @@ import {
 } from '../../schema/policies';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 import { checkOwnersCanBeRestored } from './30_owners';
+import { formatThings } from '../../text';
 
 /**
  * Row-level security on the tables, and no default for tenant_id any more: every
@@ -60,7 +61,9 @@ async function checkOtherTenants({
   );
   if (count > 0) {
     throw new RefusedError(
-      `${count} entities belong to other tenants than the default one, and without ` +
+      `${formatThings(count, 'entity', 'entities')} ${
+        count === 1 ? 'belongs' : 'belong'
+      } to other tenants than the default one, and without ` +
         'row-level security whoever reads the tables sees them. Delete them, or ' +
         'give --force.',
     );

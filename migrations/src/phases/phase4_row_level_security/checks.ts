@@ -3,8 +3,12 @@ import type { StepContext } from '../../engine/Step';
 import { TENANT_POLICY, TENANT_SETTING } from '../../schema/policies';
 import { ADMIN_ROLE, APP_ROLE } from '../../schema/roles';
 import { TENANT_TABLES } from '../../schema/tables';
+import {
+  bypassesPolicies,
+  readViews,
+  SECURITY_INVOKER_SINCE,
+} from '../../schema/views';
 import { APPLICATION_PREFIX } from '../../session/operatorLock';
-import { bypassingViews, SECURITY_INVOKER_SINCE } from './views';
 
 const TABLES = [...TENANT_TABLES];
 
@@ -75,8 +79,10 @@ export async function checkViews({
   const [{ version }] = await executor.read<{ version: number }>(
     `select current_setting('server_version_num')::int as version`,
   );
-  const leaking = (await bypassingViews(executor)).filter(
-    view => view.materialized || !view.ours || version < SECURITY_INVOKER_SINCE,
+  const leaking = (await readViews(executor, TENANT_TABLES)).filter(
+    view =>
+      bypassesPolicies(view) &&
+      (view.materialized || !view.ours || version < SECURITY_INVOKER_SINCE),
   );
   if (leaking.length === 0) {
     return;

@@ -141,7 +141,7 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
              values ('00000000-0000-0000-0000-000000000002', 'api:default/x', 'api',
                      'x', '{}', '')`);
     await expect(undo()).rejects.toMatchObject(
-      refused('1 entities belong to other tenants'),
+      refused('1 entity belongs to other tenants'),
     );
     await undo({ force: true });
   });

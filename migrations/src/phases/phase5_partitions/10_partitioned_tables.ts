@@ -13,22 +13,17 @@ import {
 import { identifyByAllColumns } from '../../schema/replicaIdentity';
 import { tenantPolicyStatements } from '../../schema/policies';
 import { ownerStatement } from '../../schema/roles';
+import { statisticsStatements, storageParameters } from '../../schema/storage';
 import {
   DEFAULT_TENANT_ID,
+  ENTITY_DEFAULTS,
   oneTenantCheck,
   TENANT_TABLES,
 } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
+import { formatThings } from '../../text';
 import { dropOldKeys } from './oldKeys';
 import { revokeAllStatement, secludeStatements } from './seclude';
-
-// Those of the specification (B.2), whatever the table before has.
-const ENTITY_DEFAULTS = {
-  entity_id: 'gen_random_uuid()',
-  entity_namespace: `'default'`,
-  created_at: 'now()',
-  updated_at: 'now()',
-};
 
 /**
  * The partitioned tables, with no rows and no indexes yet, in the order of columns
@@ -107,22 +102,24 @@ async function createPartitions(
   table: TenantTable,
   parent: string,
 ): Promise<string[]> {
-  const [{ options }] = await executor.read<{ options: string | null }>(
-    `select array_to_string(reloptions, ', ') as options
-       from pg_class where oid = to_regclass($1)`,
-    [table],
-  );
-  const storage = options ? `\n  with (${options})` : '';
+  const storage = await storageParameters(executor, table);
   const partitions = {
     [defaultTenantPartition(table)]: `for values in ('${DEFAULT_TENANT_ID}')`,
     [catchAllPartition(table)]: 'default',
   };
-  return Object.entries(partitions).flatMap(([name, bound]) => [
+  const statements = Object.entries(partitions).flatMap(([name, bound]) => [
     `create table if not exists ${name}
   partition of ${parent} ${bound}${storage}`,
     identifyByAllColumns(name),
     ...secludeStatements(name),
   ]);
+  return [
+    ...statements,
+    ...(await statisticsStatements(executor, table, [
+      parent,
+      ...Object.keys(partitions),
+    ])),
+  ];
 }
 
 /** @throws {@link RefusedError} if rows of other tenants would be dropped */
@@ -150,8 +147,11 @@ export async function refuseRowsToDrop({
     );
     if (rows > 0) {
       throw new RefusedError(
-        `${name} holds ${rows} rows of ${tenants} other tenants, for which the table ` +
-          'of before has no room. Undo the swap alone ("yarn migrate:rollback"), which ' +
+        `${name} holds ${formatThings(rows, 'row')} of ${formatThings(
+          tenants,
+          'other tenant',
+        )}, ` +
+          'for which the table of before has no room. Undo the swap alone ("yarn migrate:rollback"), which ' +
           'keeps them, or give --force to drop them.',
       );
     }

@@ -10,6 +10,7 @@ import { createReplay } from '../../copy/replay';
 import { extensionSchema } from '../../schema/lookups';
 import { describeCopies } from './copies';
 import { carriedIndexes, entityIndexes, replayIndex } from './indexes';
+import type { PartitionedIndex } from './indexes';
 
 /** Every other index of the partitioned tables. */
 export const indexes: Step = {
@@ -20,7 +21,7 @@ export const indexes: Step = {
     const { executor, reporter } = context;
     const copies = await describeCopies(executor);
     const [entities] = copies;
-    const all = entityIndexes(
+    const all: PartitionedIndex[] = entityIndexes(
       entities.target,
       await extensionSchema(executor, 'pg_trgm'),
     );
@@ -40,10 +41,13 @@ export const indexes: Step = {
       script: CATCH_UP_SCRIPT,
       run: session => catchUp(context, session),
     });
-    for (const [position, { name, statement }] of all.entries()) {
+    for (const [position, { name, statement, comment }] of all.entries()) {
       reporter.info(`Index ${position + 1} of ${all.length}: ${name}`);
       // SHARE on a table that only this command writes to.
       await executor.execute(statement);
+      if (comment) {
+        await executor.execute(comment);
+      }
     }
     for (const name of replaced) {
       await executor.execute(`drop index if exists ${name}`);

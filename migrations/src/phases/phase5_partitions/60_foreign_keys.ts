@@ -4,7 +4,7 @@ import type { Step, StepContext } from '../../engine/Step';
 import { addConstraint } from '../../schema/changes';
 import { constraintValidity } from '../../schema/lookups';
 import { defaultTenantPartition, waitingName } from '../../schema/partitions';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier, escapeLiteral } from '../../schema/sql';
 import { describeCopies } from './copies';
 import { readForeignKeys } from './foreignKeys';
 import type { ForeignKey } from './foreignKeys';
@@ -88,5 +88,12 @@ async function addForeignKey(
         )} ${key.definition}`,
       ],
     });
+  }
+  if (key.comment) {
+    await executor.execute(
+      `comment on constraint ${escapeIdentifier(key.name)} on ${
+        key.target
+      } is ${escapeLiteral(key.comment)}`,
+    );
   }
 }

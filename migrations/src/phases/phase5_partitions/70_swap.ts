@@ -1,3 +1,4 @@
+import { DatabaseError } from 'pg';
 import {
   CATCH_UP_SCRIPT,
   catchUp,
@@ -10,12 +11,19 @@ import type { Sides } from '../../copy/swap';
 import type { TableCopy } from '../../copy/TableCopy';
 import { assertEqual, examineCopies } from '../../copy/verifyCopies';
 import type { Step, StepContext } from '../../engine/Step';
+import { RefusedError } from '../../errors';
+import { relationExists } from '../../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../../schema/partitions';
 import { withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
 import { settle } from './80_settle';
+import {
+  refuseAdditions,
+  refuseLaterAdditions,
+  warnOfAdditions,
+} from './additions';
 import { describeCopies } from './copies';
-import { refuseDependents } from './dependents';
+import { refuseDependents, refuseGroupings } from './dependents';
 import { addOldKeys } from './oldKeys';
 
 /**
@@ -29,6 +37,7 @@ export const swap: Step = {
 
   async up(context) {
     if (!(await isSwapped(context.executor))) {
+      await refuseGroupings(context);
       await exchange(context, copy => ({
         table: copy.table,
         incoming: copy.target,
@@ -57,10 +66,12 @@ async function exchange(
   const { executor, settings } = context;
   await refuseDependents(context);
   const copies = await describeCopies(executor);
+  await checkAdditions(context, copies);
   await executor.execute(createReplay(copies));
   const statements = swapStatements(
     copies.map(sidesOf),
     settings.lockTimeoutMs,
+    [await refuseLaterAdditions(executor)],
   );
   await executor.work({
     title:
@@ -73,6 +84,19 @@ async function exchange(
       await swapOnce(context, session, statements);
     },
   });
+}
+
+/** What has come to hang on the tables in use, and not on those in their place. */
+async function checkAdditions(
+  context: StepContext,
+  copies: TableCopy[],
+): Promise<void> {
+  // A dry run may be printed before there are any copies.
+  if (await relationExists(context.executor, copies[0].target)) {
+    await ((await isSwapped(context.executor))
+      ? warnOfAdditions(context, copies)
+      : refuseAdditions(context, copies));
+  }
 }
 
 /**
@@ -107,9 +131,16 @@ async function swapOnce(
         await session.query(['begin', ...statements, 'commit'].join(';\n'));
       } catch (error) {
         await session.rollback();
-        throw error;
+        throw explain(error);
       }
     },
     attempts => reporter.waiting(title, attempts),
   );
+}
+
+/** What the statements of the swap refuse, with how to go on. */
+function explain(error: unknown): unknown {
+  return error instanceof DatabaseError && error.code === '23000' && error.hint
+    ? new RefusedError(`${error.message}. ${error.hint}`)
+    : error;
 }

@@ -23,14 +23,14 @@ describe.each(databases.eachSupportedId())('a broken copy on %s', id => {
     [
       'a row is missing from it',
       `delete from refresh_state_partitioned where location_key = 'url:service-7'`,
-      /refresh_state_partitioned differs from refresh_state: 200 rows in refresh_state, 199 in refresh_state_partitioned\. It differs for entity_id [0-9a-f-]{36} \(1 rows in refresh_state, 0 in/,
+      /refresh_state_partitioned differs from refresh_state: 200 rows in refresh_state, 199 in refresh_state_partitioned\. It differs for entity_id [0-9a-f-]{36} \(1 row in refresh_state, 0 in/,
     ],
     [
       'a JSON value in it is another one',
       `update entities_partitioned
           set final_entity = jsonb_set(final_entity, '{metadata,n}', '7000')
         where entity_name = 'service-7'`,
-      /entities_partitioned differs from entities: 200 rows in entities, 200 in entities_partitioned\. It differs for entity_id [0-9a-f-]{36} \(1 rows in entities, 1 in/,
+      /entities_partitioned differs from entities: 200 rows in entities, 200 in entities_partitioned\. It differs for entity_id [0-9a-f-]{36} \(1 row in entities, 1 in/,
     ],
     [
       'a row is there twice',
@@ -53,7 +53,7 @@ describe.each(databases.eachSupportedId())('a broken copy on %s', id => {
          (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref)
        values ('00000000-0000-0000-0000-000000000001',
                'abababab-abab-4bab-8bab-abababababab', 'a', 'b', 'c')`,
-      /relations_partitioned has 1 rows whose originating_entity_id is no entity of entities_partitioned, such as abababab-abab-4bab-8bab-abababababab\./,
+      /relations_partitioned has 1 row whose originating_entity_id is no entity of entities_partitioned, such as abababab-abab-4bab-8bab-abababababab\./,
     ],
   ];
 

@@ -1,6 +1,7 @@
 import type { StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
+import { readViews } from '../../schema/views';
 
 // What a table has by itself goes where it goes, views are replaced by the swap, and the foreign keys of relations and
 // refresh_state on their entity are rebuilt.
@@ -64,4 +65,31 @@ export async function refuseDependents({
     `${finding} Drop them, and create them again after the swap. Or give --force, ` +
       'if nobody needs them.',
   );
+}
+
+/**
+ * Refuses a swap to which a view would not survive that groups by a primary key
+ * alone: PostgreSQL takes the other columns of a table for granted then, and the
+ * partitioned table has the tenant in its key.
+ */
+export async function refuseGroupings({
+  executor,
+  settings,
+}: StepContext): Promise<void> {
+  const views = (await readViews(executor, TENANT_TABLES)).filter(
+    ({ groupedByKeyOf, materialized }) => groupedByKeyOf && !materialized,
+  );
+  if (views.length > 0 && !settings.force) {
+    const list = views.map(
+      ({ name, groupedByKeyOf }) => `${name} (${groupedByKeyOf})`,
+    );
+    throw new RefusedError(
+      `These views group by the primary key of a table: ${list.join(
+        ', ',
+      )}. The new ` +
+        'key has tenant_id in front. Name in GROUP BY each column that they show ' +
+        'outside of an aggregate ("create or replace view"), which shows the same. Or ' +
+        'give --force, if they group by tenant_id as well.',
+    );
+  }
 }

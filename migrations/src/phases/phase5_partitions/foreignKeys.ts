@@ -10,6 +10,7 @@ export interface ForeignKey {
   name: string;
   definition: string;
   referenced: string;
+  comment?: string;
 }
 
 /**
@@ -50,8 +51,10 @@ async function readOwnForeignKeys(
   executor: Executor,
   { table, source, target }: TableCopy,
 ): Promise<ForeignKey[]> {
-  const rows = await executor.read<Record<string, string>>(
-    `select conname as name, pg_get_constraintdef(oid) as definition,
+  const rows = await executor.read<
+    Record<string, string> & { comment: string | null }
+  >(
+    `select conname as name, obj_description(oid, 'pg_constraint') as comment, pg_get_constraintdef(oid) as definition,
             confrelid::regclass::text as referenced
        from pg_constraint
       where conrelid = to_regclass(quote_ident($1)) and contype = 'f'
@@ -60,11 +63,12 @@ async function readOwnForeignKeys(
       order by conname`,
     [source],
   );
-  return rows.map(({ name, definition, referenced }) => ({
+  return rows.map(({ name, definition, referenced, comment }) => ({
     table,
     target,
     name,
     definition: definition.replace(/ NOT VALID$/, ''),
     referenced,
+    ...(comment === null ? {} : { comment }),
   }));
 }

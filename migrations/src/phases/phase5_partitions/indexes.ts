@@ -12,6 +12,17 @@ export interface PartitionedIndex {
   statement: string;
   /** Whether it is unique on the tenant and the entity. */
   ofEntity?: boolean;
+  /** Says of it what is said of the one that it is made after. */
+  comment?: string;
+}
+
+/** An index that a copy gets because its source has one like it. */
+export interface CarriedIndex extends PartitionedIndex {
+  /** The name of the one that the source has. */
+  source: string;
+  unique: boolean;
+  /** The constraint, or what follows the name of the table in CREATE INDEX. */
+  body: string;
 }
 
 /** The index that replaying the change log needs before any other is built. */
@@ -68,6 +79,7 @@ interface SourceIndex {
   definition: string;
   unique: boolean;
   constraint: string | null;
+  comment: string | null;
   /** Whether the tenant is one of its keys already. */
   hasTenant: boolean;
 }
@@ -80,10 +92,12 @@ interface SourceIndex {
 export async function carriedIndexes(
   executor: Executor,
   { table, source, target, key }: TableCopy,
-): Promise<PartitionedIndex[]> {
+): Promise<CarriedIndex[]> {
   const rows = await executor.read<SourceIndex>(
     `select c.relname as name, pg_get_indexdef(i.indexrelid) as definition,
             i.indisunique as unique, pg_get_constraintdef(k.oid) as constraint,
+            coalesce(obj_description(k.oid, 'pg_constraint'),
+                     obj_description(i.indexrelid, 'pg_class')) as comment,
             exists (select from pg_attribute a
                      where a.attrelid = i.indrelid and a.attname = 'tenant_id'
                        and a.attnum = any ((i.indkey::int2[])[0:i.indnkeyatts - 1])) as "hasTenant"
@@ -91,7 +105,7 @@ export async function carriedIndexes(
        join pg_class c on c.oid = i.indexrelid
        left join pg_constraint k on k.conindid = i.indexrelid
                                 and k.conrelid = i.indrelid and k.contype in ('p', 'u')
-      where i.indrelid = to_regclass($1)
+      where i.indrelid = to_regclass($1) and i.indisvalid
         and c.relname <> $1 || '_without_tenant_idx'
       order by c.relname`,
     [source],
@@ -112,6 +126,10 @@ export async function carriedIndexes(
         ...(row.constraint
           ? constraint(target, name, definition)
           : index(target, name, definition, row.unique)),
+        source: row.name,
+        unique: row.unique,
+        body: definition,
+        comment: commentOn(row, name, target),
         ofEntity: row.unique && definition.endsWith(`(tenant_id, ${key})`),
       };
     });
@@ -139,6 +157,20 @@ function ledByTenant(definition: string): string {
   return /^(USING btree|UNIQUE|PRIMARY KEY)\b/.test(definition)
     ? definition.replace('(', '(tenant_id, ')
     : definition;
+}
+
+function commentOn(
+  { constraint: definition, comment }: SourceIndex,
+  name: string,
+  target: string,
+): string | undefined {
+  if (comment === null) {
+    return undefined;
+  }
+  const object = definition
+    ? `constraint ${escapeIdentifier(name)} on ${target}`
+    : `index ${escapeIdentifier(name)}`;
+  return `comment on ${object} is ${escapeLiteral(comment)}`;
 }
 
 /** PostgreSQL cuts names to this many bytes. */

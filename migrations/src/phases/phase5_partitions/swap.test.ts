@@ -132,7 +132,7 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     await expect(
       database.migrate(migration => rollback(migration, 4)),
     ).rejects.toThrow(
-      'entities_partitioned_archive holds 1 rows of 1 other tenants',
+      'entities_partitioned_archive holds 1 row of 1 other tenant',
     );
 
     await runPhase5();

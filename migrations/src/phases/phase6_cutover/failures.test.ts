@@ -1,15 +1,14 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { RefusedError, VerificationError } from '../../errors';
 import {
+  describeCutover,
   listen,
-  migrateToCutover,
   readState,
   readTenants,
   runCutover,
 } from './__testUtils__/cutover';
-import { TestApplication } from './__testUtils__/TestApplication';
+import type { TestApplication } from './__testUtils__/TestApplication';
 import type { Misbehaviour, Reply } from './__testUtils__/TestApplication';
 
 const databases = createTestDatabases();
@@ -35,26 +34,14 @@ function listing(change: (entities: any[]) => unknown): Misbehaviour {
 const GHOST = { kind: 'Component', metadata: { name: 'ghost' } };
 
 describe.each(databases.eachSupportedId())('failures of phase 6 on %s', id => {
+  const suite = describeCutover(databases, id);
   let database: CatalogDatabase;
   let application: TestApplication;
   let baseUrl: string;
-
-  beforeAll(async () => {
-    database = await createCatalogDatabase(databases, id);
-    await migrateToCutover(database);
-  });
-  afterAll(() => database.close());
-
-  beforeEach(async () => {
-    application = new TestApplication(database.client);
-    baseUrl = await application.start();
-  });
-  afterEach(async () => {
-    await application.stop();
-    await database.client.query(
-      `delete from tenancy_migration_state where key like 'smoke_test%';
-       delete from tenants where tenant_slug like 'smoke-test-%'`,
-    );
+  beforeEach(() => {
+    database = suite.database();
+    application = suite.application();
+    baseUrl = suite.baseUrl();
   });
 
   /** The failure of the smoke tests, after which nothing is recorded. */

@@ -1,42 +1,29 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { cutoverChecklist } from '.';
 import { smokeTests } from './10_smoke_tests';
 import {
+  describeCutover,
   listen,
-  migrateToCutover,
   readState,
   readTenants,
   runCutover,
 } from './__testUtils__/cutover';
-import { TestApplication } from './__testUtils__/TestApplication';
+import type { TestApplication } from './__testUtils__/TestApplication';
 
 const databases = createTestDatabases();
 
 const TOKEN = 'the-token-of-the-operator';
 
 describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
+  const suite = describeCutover(databases, id);
   let database: CatalogDatabase;
   let application: TestApplication;
   let baseUrl: string;
-
-  beforeAll(async () => {
-    database = await createCatalogDatabase(databases, id);
-    await migrateToCutover(database);
-  });
-  afterAll(() => database.close());
-
-  beforeEach(async () => {
-    application = new TestApplication(database.client);
-    baseUrl = await application.start();
-  });
-  afterEach(async () => {
-    await application.stop();
-    await database.client.query(
-      `delete from tenancy_migration_state where key like 'smoke_test%';
-       delete from tenants where tenant_slug like 'smoke-test-%'`,
-    );
+  beforeEach(() => {
+    database = suite.database();
+    application = suite.application();
+    baseUrl = suite.baseUrl();
   });
 
   it('runs the three smoke tests, and remembers when they succeeded', async () => {

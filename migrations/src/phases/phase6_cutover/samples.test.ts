@@ -1,7 +1,8 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import { listen, migrateToCutover, runCutover } from './__testUtils__/cutover';
+import { runPhases } from '../../__testUtils__/runPhases';
+import { listen, runCutover } from './__testUtils__/cutover';
 import { TestApplication } from './__testUtils__/TestApplication';
 
 const databases = createTestDatabases();
@@ -19,7 +20,7 @@ describe.each(databases.eachSupportedId())('a large catalog on %s', id => {
     database = await createCatalogDatabase(databases, id, {
       entities: ENTITIES,
     });
-    await migrateToCutover(database);
+    await runPhases(database, 5);
     application = new TestApplication(database.client);
     baseUrl = await application.start();
   });
@@ -66,7 +67,7 @@ describe.each(databases.eachSupportedId())('a catalog of pages on %s', id => {
     const database = await createCatalogDatabase(databases, id, {
       entities: 1200,
     });
-    await migrateToCutover(database);
+    await runPhases(database, 5);
     const application = new TestApplication(database.client);
     const baseUrl = await application.start();
     const { info, reporter } = listen();

@@ -3,7 +3,7 @@ import type { TenantTable } from '../../schema/tables';
 import { failure, ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
-import { enumerate, script } from '../text';
+import { enumerate, script } from '../../text';
 
 /** The columns of entities before phase 1, and their types (specification, B.2). */
 export const ENTITY_COLUMNS: Record<string, string> = {

@@ -2,7 +2,7 @@ import { escapeIdentifier } from '../../schema/sql';
 import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
-import { enumerate, script } from '../text';
+import { enumerate, script } from '../../text';
 
 /** Constraints that partitioned tables can have too, and what becomes of unique ones. */
 export const constraints: PreflightCheck = {

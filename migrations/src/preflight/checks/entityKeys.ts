@@ -1,7 +1,7 @@
 import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck } from '../PreflightCheck';
-import { script } from '../text';
+import { script } from '../../text';
 
 /** `entity_id` is the primary key of entities, and `entity_ref` is unique. */
 export const entityKeys: PreflightCheck = {

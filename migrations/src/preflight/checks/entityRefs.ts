@@ -3,7 +3,7 @@ import { escapeIdentifier } from '../../schema/sql';
 import { failure, ok } from '../Finding';
 import { hasColumns } from '../hasColumns';
 import type { PreflightCheck } from '../PreflightCheck';
-import { count, enumerate, script } from '../text';
+import { formatThings, enumerate, script } from '../../text';
 
 const EXAMPLES = 10;
 
@@ -54,7 +54,7 @@ export const entityRefs: PreflightCheck = {
     const formed = broken - formless;
     return [
       failure(
-        `In ${count(broken, 'row')} of entities, entity_ref is not ` +
+        `In ${formatThings(broken, 'row')} of entities, entity_ref is not ` +
           `<entity_kind>:<entity_namespace>/<entity_name>: ${enumerate(
             examples,
           )}` +
@@ -62,7 +62,7 @@ export const entityRefs: PreflightCheck = {
         {
           advice:
             `The first statement takes kind, namespace and name from the reference, ` +
-            `where it has the form: in ${count(
+            `where it has the form: in ${formatThings(
               formed,
               'row',
             )}. The second lists the ` +

@@ -4,7 +4,7 @@ import { escapeIdentifier } from '../../schema/sql';
 import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
-import { enumerate, script } from '../text';
+import { enumerate, script } from '../../text';
 
 interface ForeignKey {
   name: string;

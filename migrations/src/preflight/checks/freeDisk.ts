@@ -3,7 +3,7 @@ import type { Outcome } from '../Finding';
 import { measureNeeds, UnknownServerError } from '../diskSpace';
 import type { DiskNeed } from '../diskSpace';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
-import { formatBytes } from '../text';
+import { formatBytes } from '../../text';
 
 /** Copy, indexes that are built for it, and the rows that the backfill leaves. */
 const COPY_FACTOR = 1.5;

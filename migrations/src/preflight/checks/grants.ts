@@ -1,7 +1,7 @@
 import { ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
-import { enumerate } from '../text';
+import { enumerate } from '../../text';
 
 interface Grant {
   table: string;

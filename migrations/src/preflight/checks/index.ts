@@ -18,6 +18,7 @@ import { replication } from './replication';
 import { requiredValues } from './requiredValues';
 import { rowSecurity } from './rowSecurity';
 import { serverVersion } from './serverVersion';
+import { storage } from './storage';
 import { tables } from './tables';
 import { transactions } from './transactions';
 import { triggers } from './triggers';
@@ -48,6 +49,7 @@ export const checks: PreflightCheck[] = [
   triggers,
   views,
   rowSecurity,
+  storage,
   replication,
   grants,
 ];

@@ -1,6 +1,6 @@
 import { failure, ok, warning } from '../Finding';
 import type { PreflightCheck } from '../PreflightCheck';
-import { script } from '../text';
+import { script } from '../../text';
 
 interface InvalidIndex {
   /** With the schema, as SQL. */

@@ -3,7 +3,7 @@ import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
 import { hasColumns } from '../hasColumns';
 import type { PreflightCheck } from '../PreflightCheck';
-import { count, enumerate, script } from '../text';
+import { formatThings, enumerate, script } from '../../text';
 
 const EXAMPLES = 10;
 
@@ -43,7 +43,10 @@ export const orphans: PreflightCheck = {
       if (rows > 0) {
         outcomes.push(
           failure(
-            `${count(rows, 'row')} of ${name} without an entity; ${key} is ` +
+            `${formatThings(
+              rows,
+              'row',
+            )} of ${name} without an entity; ${key} is ` +
               `${enumerate(examples)}${
                 missing > examples.length ? ', …' : ''
               }.`,

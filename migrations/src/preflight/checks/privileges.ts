@@ -7,7 +7,7 @@ import { escapeIdentifier, escapeLiteral } from '../../schema/sql';
 import { failure, ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
-import { enumerate, script } from '../text';
+import { enumerate, script } from '../../text';
 
 /** From here on a right to change a setting can be granted. */
 const PARAMETER_GRANTS_SINCE = 150000;

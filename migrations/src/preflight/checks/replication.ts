@@ -1,7 +1,7 @@
 import { ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck } from '../PreflightCheck';
-import { enumerate } from '../text';
+import { enumerate } from '../../text';
 
 /** Publications and replica identities, which belong to a table and not to its name. */
 export const replication: PreflightCheck = {

@@ -3,7 +3,7 @@ import { escapeIdentifier } from '../../schema/sql';
 import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck } from '../PreflightCheck';
-import { count, enumerate, script } from '../text';
+import { formatThings, enumerate, script } from '../../text';
 
 /** Columns that become NOT NULL hold a value in every row. */
 export const requiredValues: PreflightCheck = {
@@ -22,7 +22,7 @@ export const requiredValues: PreflightCheck = {
       if (missing > 0) {
         outcomes.push(
           failure(
-            `${count(
+            `${formatThings(
               missing,
               'row',
             )} of ${table} without a value of ${column}, which is required.`,

@@ -2,7 +2,7 @@ import { TENANT_POLICY } from '../../schema/policies';
 import { escapeIdentifier } from '../../schema/sql';
 import { failure, ok } from '../Finding';
 import type { PreflightCheck } from '../PreflightCheck';
-import { enumerate, script } from '../text';
+import { enumerate, script } from '../../text';
 
 /** Row-level security is not in use: policies of others would add up with ours. */
 export const rowSecurity: PreflightCheck = {

@@ -4,7 +4,7 @@ import { ENTITY_COLUMNS } from './columns';
 import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
-import { enumerate, script } from '../text';
+import { enumerate, script } from '../../text';
 
 interface Storage {
   name: string;

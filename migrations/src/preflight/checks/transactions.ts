@@ -1,7 +1,9 @@
 import { ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
-import { count, enumerate } from '../text';
+import { ADMIN_ROLE } from '../../schema/roles';
+import { escapeIdentifier } from '../../schema/sql';
+import { formatThings, enumerate, script } from '../../text';
 
 const DEFAULT_SECONDS = 60;
 
@@ -58,8 +60,10 @@ async function sessions({
   );
   return [
     warning(
-      `${count(rows.length, 'transaction')} open for more than ${seconds} s: ` +
-        `${enumerate(list)}.`,
+      `${formatThings(
+        rows.length,
+        'transaction',
+      )} open for more than ${seconds} s: ` + `${enumerate(list)}.`,
       {
         advice: `${WHY} Wait for them, or end what has been forgotten.`,
         details: rows,
@@ -68,24 +72,39 @@ async function sessions({
   ];
 }
 
-async function prepared({ executor }: PreflightContext): Promise<Outcome[]> {
+/** They belong to no session, and keep their locks until somebody ends them. */
+async function prepared({
+  executor,
+  facts,
+}: PreflightContext): Promise<Outcome[]> {
   const rows = await executor.read<{
     name: string;
     owner: string;
     since: Date;
+    /** Those of the three that it has locked. */
+    tables: string[];
   }>(
-    `select gid as name, owner, prepared as since from pg_prepared_xacts
+    `select gid as name, owner, prepared as since,
+            array(select distinct c.relname::text
+                    from pg_locks l join pg_class c on c.oid = l.relation
+                   where l.virtualtransaction = '-1/' || x.transaction
+                     and l.relation = any ($1) order by 1) as tables
+       from pg_prepared_xacts x
       where database = current_database() order by prepared`,
+    [facts.tables.map(({ oid }) => oid)],
   );
   if (rows.length === 0) {
     return [];
   }
-  const list = rows.map(
-    row => `"${row.name}" of ${row.owner} (since ${row.since.toISOString()})`,
-  );
+  const list = rows.map(({ name, owner, since, tables }) => {
+    const locked = tables.length > 0 ? `, has locked ${tables.join(', ')}` : '';
+    return `"${name}" of ${owner} (since ${since.toISOString()}${locked})`;
+  });
   return [
     warning(`Prepared transactions are open: ${enumerate(list)}.`, {
-      advice: `${WHY} Commit or roll back those that have been forgotten.`,
+      advice:
+        `${WHY} No session ends these: see that somebody commits them, or rolls ` +
+        'back those that have been forgotten.',
       details: rows,
     }),
   ];
@@ -110,26 +129,52 @@ async function slots({ executor }: PreflightContext): Promise<Outcome[]> {
   ];
 }
 
-/** Without pg_read_all_stats, PostgreSQL shows only that others are connected. */
+/**
+ * Without pg_read_all_stats, PostgreSQL shows only that others are connected. From
+ * phase 4 on, a login that is no superuser acts as portal_admin.
+ */
 async function hiddenSessions({
   executor,
+  facts,
 }: PreflightContext): Promise<Outcome[]> {
-  const [{ hidden }] = await executor.read<{ hidden: number }>(
-    `select count(*)::int as hidden from pg_stat_activity a
-      where a.datname = current_database() and a.pid <> pg_backend_pid()
-        and a.usesysid is not null
-        and not pg_has_role(current_user, a.usesysid, 'USAGE')
-        and not pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')`,
+  const [{ hidden, login, admin }] = await executor.read<{
+    hidden: number;
+    login: boolean;
+    admin: boolean;
+  }>(
+    `select (select count(*)::int from pg_stat_activity a
+              where a.datname = current_database() and a.pid <> pg_backend_pid()
+                and a.usesysid is not null
+                and not pg_has_role(current_user, a.usesysid, 'USAGE')
+                and not pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')) as hidden,
+            pg_has_role(session_user, 'pg_read_all_stats', 'USAGE') as login,
+            coalesce((select pg_has_role(oid, 'pg_read_all_stats', 'USAGE')
+                        from pg_roles where rolname = $1), false) as admin`,
+    [ADMIN_ROLE],
   );
-  return hidden === 0
+  const lacking = [
+    ...(login ? [] : [escapeIdentifier(facts.login)]),
+    ...(admin || facts.superuser ? [] : [ADMIN_ROLE]),
+  ];
+  const seen =
+    hidden === 0
+      ? ''
+      : `The login may not see how old the transactions of ${formatThings(
+          hidden,
+          'other session',
+        )} are. `;
+  return lacking.length === 0
     ? []
     : [
         warning(
-          `The login may not see how old the transactions of ${count(
-            hidden,
-            'other session',
-          )} are.`,
-          { advice: 'Let a superuser grant it pg_monitor.' },
+          `${seen}Phases 2 and 5 wait for transactions with an old snapshot, which only members of ` +
+            `pg_read_all_stats can tell: without it they wait for every transaction that is open by then.`,
+          {
+            advice: lacking.includes(ADMIN_ROLE)
+              ? `Let a superuser run this, once the role ${ADMIN_ROLE} exists (phase 3).`
+              : 'Let a superuser run this.',
+            sql: script([`grant pg_read_all_stats to ${lacking.join(', ')}`]),
+          },
         ),
       ];
 }

@@ -1,8 +1,8 @@
 import { escapeIdentifier } from '../../schema/sql';
-import { failure, ok } from '../Finding';
+import { failure, ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck } from '../PreflightCheck';
-import { enumerate, script } from '../text';
+import { enumerate, script } from '../../text';
 
 interface Trigger {
   name: string;
@@ -12,6 +12,10 @@ interface Trigger {
   enabled: string;
   transitionTables: boolean;
   forEachRow: boolean;
+  /** The name of its function as SQL. */
+  function: string;
+  /** What the function calls the table by that it has fired for. */
+  readsTable: string | null;
 }
 
 const ENABLED: Record<string, string> = {
@@ -19,6 +23,14 @@ const ENABLED: Record<string, string> = {
   R: ', enabled for replicas',
   D: ', disabled',
 };
+
+// As PL/pgSQL and PL/Tcl have them, and PL/Perl and PL/Python.
+const READS_TABLE = `substring(p.prosrc from case
+    when l.lanname ~ '^pl(perl|python)' then '\\m(?:table_name|relname|relid)\\M'
+    else '(?i)\\mtg_(?:table_name|relname|relid)\\M' end)`;
+
+const ROOT_TABLE =
+  '(select relname from pg_class where oid = coalesce(pg_partition_root(tg_relid), tg_relid))';
 
 /**
  * Triggers can follow to the partitioned tables. Constraint triggers can, also
@@ -31,8 +43,11 @@ export const triggers: PreflightCheck = {
     const found = await executor.read<Trigger>(
       `select tgname as name, tgrelid::regclass::text as table, tgenabled as enabled,
               tgoldtable is not null or tgnewtable is not null as "transitionTables",
-              tgtype & 1 = 1 as "forEachRow"
-         from pg_trigger where tgrelid = any ($1) and not tgisinternal
+              tgtype & 1 = 1 as "forEachRow", tgfoid::regprocedure::text as function,
+              ${READS_TABLE} as "readsTable"
+         from pg_trigger join pg_proc p on p.oid = tgfoid
+         join pg_language l on l.oid = p.prolang
+        where tgrelid = any ($1) and not tgisinternal
         order by 2, 1`,
       [facts.tables.map(({ oid }) => oid)],
     );
@@ -40,17 +55,12 @@ export const triggers: PreflightCheck = {
       each => each.transitionTables && each.forEachRow,
     );
     const carried = found.filter(each => !refused.includes(each));
-    const outcomes: Outcome[] = refused.map(({ name, table }) =>
-      failure(
-        `The trigger ${name} of ${table} is FOR EACH ROW and has transition tables, ` +
-          'which a partitioned table cannot have.',
-        {
-          advice:
-            'Make it FOR EACH STATEMENT, or do without the transition tables.',
-          sql: script([`drop trigger ${escapeIdentifier(name)} on ${table}`]),
-        },
-      ),
-    );
+    const outcomes: Outcome[] = [
+      ...refused.map(refuse),
+      ...carried
+        .filter(each => each.forEachRow && each.readsTable !== null)
+        .map(warnOfPartition),
+    ];
     if (carried.length > 0) {
       const list = carried.map(
         ({ name, table, enabled }) =>
@@ -67,3 +77,30 @@ export const triggers: PreflightCheck = {
       : [ok('The tables have no triggers.')];
   },
 };
+
+function refuse({ name, table }: Trigger): Outcome {
+  return failure(
+    `The trigger ${name} of ${table} is FOR EACH ROW and has transition tables, ` +
+      'which a partitioned table cannot have.',
+    {
+      advice:
+        'Make it FOR EACH STATEMENT, or do without the transition tables.',
+      sql: script([`drop trigger ${escapeIdentifier(name)} on ${table}`]),
+    },
+  );
+}
+
+/** A row trigger of a partitioned table fires for the partition with the row. */
+function warnOfPartition(trigger: Trigger): Outcome {
+  const { name, table, function: called } = trigger;
+  const variable = trigger.readsTable?.toUpperCase();
+  return warning(
+    `The function ${called} of the row trigger ${name} of ${table} reads ${variable}: from phase 5 on ` +
+      `that is a partition, such as ${table}_tenant_default, and not ${table}.`,
+    {
+      advice:
+        'Where it matters, give the name to the trigger as an argument (TG_ARGV), or let the ' +
+        `function take it from ${ROOT_TABLE}, which is the table before and after.`,
+    },
+  );
+}

@@ -1,8 +1,14 @@
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@backstage/backend-test-utils';
 import type { Reporter } from '../../../engine/Reporter';
 import type { MigrationSettings } from '../../../engine/Step';
+import { createCatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
-import { phases } from '../..';
+import { runPhases } from '../../../__testUtils__/runPhases';
 import { phase6 } from '..';
+import { TestApplication } from './TestApplication';
 
 /** What an operator gets to see. */
 export interface Told {
@@ -26,13 +32,42 @@ export function listen(): Told {
   };
 }
 
-/** Takes a database to where the cutover begins. */
-export async function migrateToCutover(
-  database: CatalogDatabase,
-): Promise<void> {
-  for (const { number } of phases.filter(phase => phase.number < 6)) {
-    await database.migrate(migration => migration.runPhase(number));
-  }
+/** A database before the cutover, and the application of the test that runs. */
+export interface CutoverSuite {
+  database(): CatalogDatabase;
+  application(): TestApplication;
+  baseUrl(): string;
+}
+
+/** To be called where the tests of a suite are described, which share a database. */
+export function describeCutover(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+): CutoverSuite {
+  let database: CatalogDatabase;
+  let application: TestApplication;
+  let baseUrl: string;
+  beforeAll(async () => {
+    database = await createCatalogDatabase(databases, id);
+    await runPhases(database, 5);
+  });
+  afterAll(() => database.close());
+  beforeEach(async () => {
+    application = new TestApplication(database.client);
+    baseUrl = await application.start();
+  });
+  afterEach(async () => {
+    await application.stop();
+    await database.client.query(
+      `delete from tenancy_migration_state where key like 'smoke_test%';
+       delete from tenants where tenant_slug like 'smoke-test-%'`,
+    );
+  });
+  return {
+    database: () => database,
+    application: () => application,
+    baseUrl: () => baseUrl,
+  };
 }
 
 /** Phase 6, in one direction or the other. */

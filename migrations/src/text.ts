@@ -1,4 +1,4 @@
-// Numbers, sizes and times as people read them.
+// Numbers, sizes, times and lists as people read them.
 
 const SIZE_UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'];
 
@@ -7,9 +7,13 @@ export function formatCount(count: number): string {
   return Math.round(count).toLocaleString('en-US');
 }
 
-/** A number of things: `1 step`, `2 steps`. */
-export function formatThings(count: number, thing: string): string {
-  return `${formatCount(count)} ${thing}${count === 1 ? '' : 's'}`;
+/** A number of things: `1 step`, `2 steps`, `2 entities`. */
+export function formatThings(
+  count: number,
+  thing: string,
+  things = `${thing}s`,
+): string {
+  return `${formatCount(count)} ${count === 1 ? thing : things}`;
 }
 
 /** Bytes in PostgreSQL's units, of 1024 each. */
@@ -42,4 +46,18 @@ export function formatTime(time: Date): string {
     .toISOString()
     .replace('T', ' ')
     .replace(/\.\d+Z$/, ' UTC');
+}
+
+const LISTED = 10;
+
+/** Things in a sentence: the first ten by name, and how many more there are. */
+export function enumerate(things: string[]): string {
+  const more = things.length - LISTED;
+  const listed = things.slice(0, LISTED).join(', ');
+  return more > 0 ? `${listed} and ${more} more` : listed;
+}
+
+/** Statements as a script. */
+export function script(statements: string[]): string {
+  return statements.map(statement => `${statement};`).join('\n');
 }
