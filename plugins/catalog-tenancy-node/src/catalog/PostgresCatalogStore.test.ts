@@ -1,0 +1,396 @@
+import type { Entity } from '@backstage/catalog-model';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  component,
+  createCatalogDatabase,
+} from './__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
+import { ValueText } from './predicates';
+import { selectNewest } from './reads';
+
+function names(entities: Array<Entity | null>): Array<string | undefined> {
+  return entities.map(entity => entity?.metadata.name);
+}
+
+describe('reads of PostgresCatalogStore', () => {
+  const databases = createTestDatabases();
+
+  describe.each(databases.eachSupportedId())('on %p', id => {
+    let catalog: CatalogDatabase;
+    let tenantId: string;
+
+    const write = (...entities: Entity[]) =>
+      catalog.store.applyMutation(tenantId, { type: 'full', entities });
+
+    beforeAll(async () => {
+      catalog = await createCatalogDatabase(databases, id);
+    });
+
+    beforeEach(async () => {
+      tenantId = await catalog.createTenant();
+    });
+
+    afterAll(() => catalog?.close());
+
+    describe('getEntity', () => {
+      it('returns the final_entity of the live entity with the ref, in any case', async () => {
+        await write(component('Alpha', { spec: { type: 'service' } }));
+        const expected = {
+          ...component('Alpha', { spec: { type: 'service' } }),
+          metadata: {
+            name: 'Alpha',
+            uid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+            etag: expect.stringMatching(/^[0-9a-f]{64}$/),
+          },
+        };
+        for (const ref of [
+          'component:default/alpha',
+          'Component:Default/ALPHA',
+          'component:alpha',
+        ]) {
+          await expect(catalog.store.getEntity(tenantId, ref)).resolves.toEqual(
+            expected,
+          );
+        }
+      });
+
+      it('returns nothing for what is not there or is deleted', async () => {
+        await write(component('alpha'));
+        await write(component('beta'));
+        for (const name of ['alpha', 'gamma', 'a\0', '\ud800']) {
+          await expect(
+            catalog.store.getEntity(tenantId, `component:default/${name}`),
+          ).resolves.toBeUndefined();
+        }
+      });
+
+      it('finds a row that others wrote in upper case, by its own ref', async () => {
+        await catalog.adopt(tenantId, [
+          { kind: 'Component', name: 'Alpha', finalEntity: '{"theirs":true}' },
+        ]);
+        await expect(
+          catalog.store.getEntity(tenantId, 'Component:default/Alpha'),
+        ).resolves.toEqual({ theirs: true });
+      });
+
+      it.each(['', 'alpha', 'default/alpha', ':default/alpha', 'component:'])(
+        'refuses %p, which is no ref with a kind',
+        async ref => {
+          await expect(catalog.store.getEntity(tenantId, ref)).rejects.toThrow(
+            `Invalid entity ref ${JSON.stringify(ref)}, expected`,
+          );
+        },
+      );
+
+      it('refuses a tenant id that is no UUID', async () => {
+        const { store } = catalog;
+        const refused = { name: 'InputError' };
+        const mutation = { type: 'full' as const, entities: [] };
+        await expect(store.getEntity('x', 'a:b')).rejects.toMatchObject(
+          refused,
+        );
+        await expect(store.listEntities('x', 'a')).rejects.toMatchObject(
+          refused,
+        );
+        await expect(store.queryEntities('x')).rejects.toMatchObject(refused);
+        await expect(store.getEntitiesByRefs('x', [])).rejects.toMatchObject(
+          refused,
+        );
+        await expect(store.applyMutation('x', mutation)).rejects.toMatchObject(
+          refused,
+        );
+      });
+    });
+
+    describe('listEntities', () => {
+      const day = (number: number) => new Date(Date.UTC(2026, 0, number));
+      const adopt = (kind: string, name: string, number: number) =>
+        catalog.adopt(tenantId, [
+          {
+            kind,
+            name,
+            finalEntity: '{}',
+            createdAt: day(number).toISOString(),
+          },
+        ]);
+
+      it('lists live entities of the kind, in any case, newest first', async () => {
+        await adopt('component', 'b', 2);
+        await adopt('Component', 'c', 3);
+        await adopt('component', 'a', 1);
+        await adopt('api', 'd', 4);
+        await adopt('component', 'e', 5);
+        await catalog.client.query(
+          `update entities set deleted_at = now() where tenant_id = $1 and entity_name = 'e'`,
+          [tenantId],
+        );
+        const expected = [
+          {
+            entity_ref: 'Component:default/c',
+            entity_name: 'c',
+            created_at: day(3),
+          },
+          {
+            entity_ref: 'component:default/b',
+            entity_name: 'b',
+            created_at: day(2),
+          },
+          {
+            entity_ref: 'component:default/a',
+            entity_name: 'a',
+            created_at: day(1),
+          },
+        ];
+        const { store } = catalog;
+        await expect(
+          store.listEntities(tenantId, 'component'),
+        ).resolves.toEqual(expected);
+        await expect(
+          store.listEntities(tenantId, 'COMPONENT', 2),
+        ).resolves.toEqual(expected.slice(0, 2));
+        await expect(store.listEntities(tenantId, 'group')).resolves.toEqual(
+          [],
+        );
+        await expect(store.listEntities(tenantId, 'a\0')).resolves.toEqual([]);
+      });
+
+      it('returns 100 rows at most by default', async () => {
+        await write(
+          ...Array.from({ length: 101 }, (_, index) => component(`c${index}`)),
+        );
+        const { store } = catalog;
+        await expect(
+          store.listEntities(tenantId, 'component'),
+        ).resolves.toHaveLength(100);
+        await expect(
+          store.listEntities(tenantId, 'component', 1000),
+        ).resolves.toHaveLength(101);
+      });
+
+      it.each([0, -1, 1.5, NaN, Infinity])(
+        'refuses the limit %p',
+        async limit => {
+          await expect(
+            catalog.store.listEntities(tenantId, 'component', limit),
+          ).rejects.toThrow(`Invalid limit ${limit}, expected a whole number`);
+        },
+      );
+
+      it('takes the newest from the index on the kind, of one partition', async () => {
+        await write(
+          ...Array.from({ length: 2000 }, (_, index) => component(`c${index}`)),
+        );
+        await catalog.client.query('analyze entities');
+        const [row] = await catalog.database.query<Record<string, unknown>>(
+          tenantId,
+          scope =>
+            scope.knex.raw('explain (format json) ?', [
+              selectNewest(
+                scope,
+                new ValueText(scope.knex, { unicode: true }),
+                {
+                  kind: 'component',
+                  limit: 10,
+                },
+              ),
+            ]),
+        );
+        const plan = JSON.stringify(Object.values(row)[0]);
+        const scans = [
+          ...plan.matchAll(/"Node Type":"([^"]*Scan)","[^}]*?"Alias":"(\w+)"/g),
+        ];
+        expect(plan).not.toContain('Seq Scan');
+        expect(plan).not.toContain('Append');
+        expect(
+          scans.filter(([, , alias]) => alias === 'e').map(([, type]) => type),
+        ).toEqual(['Index Scan']);
+        expect(plan).toMatch(/"Index Cond":"[^"]*entity_kind = kinds\.kind/);
+      });
+    });
+
+    describe('queryEntities', () => {
+      it('returns live entities by their refs, in parts', async () => {
+        await write(...['c', 'a', 'd', 'b'].map(name => component(name)));
+        await write(...['c', 'a', 'b'].map(name => component(name)));
+        const query = (options: object) =>
+          catalog.store.queryEntities(tenantId, options).then(names);
+        await expect(query({})).resolves.toEqual(['a', 'b', 'c']);
+        await expect(query({ limit: 2 })).resolves.toEqual(['a', 'b']);
+        await expect(query({ limit: 0 })).resolves.toEqual([]);
+        await expect(query({ offset: 1 })).resolves.toEqual(['b', 'c']);
+        await expect(query({ limit: 1, offset: 1 })).resolves.toEqual(['b']);
+        await expect(
+          query({ afterRef: 'component:default/a', limit: 1 }),
+        ).resolves.toEqual(['b']);
+        await expect(query({ limit: -1 })).rejects.toThrow('Invalid limit -1');
+        await expect(query({ offset: 0.5 })).rejects.toThrow(
+          'Invalid offset 0.5',
+        );
+        await expect(
+          query({ afterRef: 'a', order: [{ field: 'kind', order: 'asc' }] }),
+        ).rejects.toThrow('afterRef has no meaning together with an order');
+      });
+
+      it('orders by values in lower case, those without one last, then by id', async () => {
+        const of = (name: string, spec: Entity['spec']) =>
+          component(name, { spec });
+        await write(
+          of('none1', {}),
+          of('b1', { type: 'B', size: 2 }),
+          of('null', { type: null }),
+          of('a', { Type: 'a', size: 10 }),
+          of('b2', { type: 'b', size: 1 }),
+          of('long', { type: 'z'.repeat(201) }),
+          of('several', { type: ['c', 'A0'] }),
+        );
+        const order = (...fields: string[]) =>
+          catalog.store
+            .queryEntities(tenantId, {
+              order: fields.map(each => {
+                const [direction, field] = each.split(':');
+                return { field, order: direction as 'asc' | 'desc' };
+              }),
+            })
+            .then(entities => ({
+              all: names(entities),
+              // Those without a value are in the order of their ids.
+              rest: entities.slice(4).map(({ metadata }) => metadata.uid),
+            }));
+
+        const ascending = await order('asc:spec.TYPE', 'desc:spec.size');
+        expect(ascending.all.slice(0, 4)).toEqual(['a', 'several', 'b1', 'b2']);
+        expect(ascending.rest).toEqual([...ascending.rest].sort());
+        const descending = await order('desc:spec.type', 'asc:spec.size');
+        expect(descending.all.slice(0, 4)).toEqual([
+          'several',
+          'b2',
+          'b1',
+          'a',
+        ]);
+        expect(descending.rest).toEqual([...descending.rest].sort());
+        const byName = await order('desc:metadata.name');
+        expect(byName.all).toEqual([...byName.all].sort().reverse());
+        const byUid = await catalog.store.queryEntities(tenantId, {
+          order: [{ field: 'metadata.uid', order: 'desc' }],
+        });
+        const uids = byUid.map(({ metadata }) => metadata.uid);
+        expect(uids).toEqual([...uids].sort().reverse());
+        await expect(
+          order('asc:nothing', 'asc:metadata.name'),
+        ).resolves.toMatchObject({
+          all: [...byName.all].reverse(),
+        });
+        await expect(order(`asc:${'k'.repeat(201)}`)).resolves.toBeDefined();
+      });
+
+      it.each<[string, string, string[]]>([
+        ['1e400', 'infinity', ['n']],
+        ['-1e400', '-Infinity', ['n']],
+        ['1e-400', '0', ['n']],
+        ['1.0', '1', ['n']],
+        ['-0', '0', ['n']],
+        ['12345678901234567890', '12345678901234567000', ['n']],
+        ['1e21', '1E+21', ['n']],
+        ['1e-7', '1e-7', ['n']],
+        ['1e-7', '1e-07', []],
+      ])(
+        'compares the number %s as JavaScript writes it, %p',
+        async (number, value, expected) => {
+          await catalog.adopt(tenantId, [
+            {
+              name: 'n',
+              finalEntity: `{"metadata":{"name":"n"},"n":${number}}`,
+            },
+          ]);
+          const found = await catalog.store.queryEntities(tenantId, {
+            filter: { n: value },
+          });
+          expect(names(found)).toEqual(expected);
+        },
+      );
+
+      it.each([
+        'null',
+        '1',
+        '"text"',
+        '[]',
+        '[1,{"a":1}]',
+        '{}',
+        '{"metadata":null,"relations":1}',
+        '{"relations":[1,null,{"type":1}]}',
+      ])('copes with a row of others that holds %s', async finalEntity => {
+        await catalog.adopt(tenantId, [{ name: 'odd', finalEntity }]);
+        const { store } = catalog;
+        const odd = JSON.parse(finalEntity);
+        await expect(
+          store.getEntity(tenantId, 'component:default/odd'),
+        ).resolves.toEqual(odd);
+        await expect(
+          store.queryEntities(tenantId, {
+            filter: {
+              $all: [
+                { kind: 'component', 'metadata.name': 'odd' },
+                { 'metadata.namespace': 'default' },
+                { 'metadata.uid': { $exists: true } },
+                { $not: { 'spec.type': 'service' } },
+                { 'metadata.tags': { $exists: false } },
+                { $not: { relations: { $contains: { type: 'ownedBy' } } } },
+              ],
+            },
+            order: [{ field: 'spec.type', order: 'asc' }],
+          }),
+        ).resolves.toEqual([odd]);
+      });
+
+      it('does not let a filter out of the tenant, whatever its values hold', async () => {
+        await write(component('a'));
+        const hostile = `') or true or ('' = '`;
+        for (const filter of [
+          { [hostile]: hostile },
+          { 'spec.type': hostile },
+          { 'metadata.name': { $hasPrefix: hostile } },
+          { 'a\0': 'b' },
+          { a: 'b\0' },
+          { a: { $hasPrefix: '\ud800' } },
+        ]) {
+          await expect(
+            catalog.store.queryEntities(tenantId, { filter }),
+          ).resolves.toEqual([]);
+        }
+      });
+    });
+
+    describe('getEntitiesByRefs', () => {
+      it('keeps the order of the refs, with null for what is not there', async () => {
+        await write(component('a'), component('b', { spec: { type: 'x' } }));
+        const refs = [
+          'component:default/b',
+          'component:default/none',
+          'no ref',
+          'COMPONENT:default/A',
+          'component:default/b',
+          'component:default/\0',
+        ];
+        const { store } = catalog;
+        await expect(
+          store.getEntitiesByRefs(tenantId, refs).then(names),
+        ).resolves.toEqual(['b', undefined, undefined, 'a', 'b', undefined]);
+        await expect(
+          store
+            .getEntitiesByRefs(tenantId, refs, { filter: { 'spec.type': 'X' } })
+            .then(names),
+        ).resolves.toEqual([
+          'b',
+          undefined,
+          undefined,
+          undefined,
+          'b',
+          undefined,
+        ]);
+        await expect(store.getEntitiesByRefs(tenantId, [])).resolves.toEqual(
+          [],
+        );
+      });
+    });
+  });
+});
