@@ -139,6 +139,7 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
       await eventually(
         async () => !(await tested.directory.findActive('acme')),
       );
+      await expect(tested.remembers('acme')).resolves.toBe(false);
     });
   });
 

@@ -1,5 +1,5 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
-import { toError } from '@backstage/errors';
+import { ForwardedError, toError } from '@backstage/errors';
 import pRetry, { AbortError } from 'p-retry';
 import {
   ListeningSession,
@@ -72,33 +72,28 @@ export class ChangeListener {
       throw new AbortError('The listener is closed');
     }
     const { pool, answerMs, heartbeatMs, onChange } = this.#options;
-    const session = await ListeningSession.open({
+    this.#session = ListeningSession.start({
       pool,
       answerMs,
       heartbeatMs,
       onChange,
       onLost: error => this.#onLost(error),
     });
-    if (this.#closed) {
-      await session.close();
-      return;
+    try {
+      await this.#session.ready;
+    } catch (error) {
+      // Whatever it is: p-retry would give up on a TypeError, and on what it does not
+      // take for an error.
+      throw new ForwardedError('There is no connection that hears', error);
     }
-    if (!session.hears) {
-      throw new Error('The connection was lost at once');
-    }
-    this.#session = session;
     this.#options.onHearing(true);
     this.#options.logger.debug('Hearing of changes to the registry of tenants');
   }
 
   #onLost(error: Error): void {
-    // One that never began to hear is tried again anyway.
-    if (this.#session && !this.#session.hears && !this.#closed) {
-      this.#session = undefined;
-      this.#options.onHearing(false);
-      this.#report(error);
-      this.#keepConnecting();
-    }
+    this.#options.onHearing(false);
+    this.#report(error);
+    this.#keepConnecting();
   }
 
   /** Once for each time that it does not hear: it may be for ever, by a pooler. */

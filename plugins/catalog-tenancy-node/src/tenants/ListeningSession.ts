@@ -21,31 +21,25 @@ export interface ListeningSessionOptions {
   heartbeatMs: number;
   /** Is called with the slug of a tenant that was changed. */
   onChange(tenantSlug: string): void;
-  /** Is called once, when it no longer hears. */
+  /** Is called once, when it has heard and no longer does. */
   onLost(error: Error): void;
 }
 
-/** One connection that is known to hear of changes to the registry. */
+/** One connection that hears of changes to the registry. */
 export class ListeningSession {
+  /** Resolves once it hears, and rejects if it does not come to that. */
+  readonly ready: Promise<void>;
+
   readonly #options: ListeningSessionOptions;
   readonly #channel: string;
   readonly #client: Client;
+  #state: 'opening' | 'hearing' | 'ended' = 'opening';
   #heartbeat?: NodeJS.Timeout;
   #onNonce?: (nonce: string) => void;
-  #ended = false;
+  #onEnd?: (error: Error) => void;
 
-  /** @throws if there is no connection, or it does not hear */
-  static async open(
-    options: ListeningSessionOptions,
-  ): Promise<ListeningSession> {
-    const session = new ListeningSession(options);
-    try {
-      await session.#begin();
-    } catch (error) {
-      await session.close();
-      throw error;
-    }
-    return session;
+  static start(options: ListeningSessionOptions): ListeningSession {
+    return new ListeningSession(options);
   }
 
   private constructor(options: ListeningSessionOptions) {
@@ -61,20 +55,39 @@ export class ListeningSession {
       keepAlive: true,
     });
     this.#client.on('notification', ({ payload }) => this.#onMessage(payload));
-    this.#client.on('error', error => this.#lose(error));
-    this.#client.on('end', () => this.#lose(new Error('It was closed')));
+    this.#client.on('error', error => this.#end(error));
+    this.#client.on('end', () => this.#end(new Error('It was closed')));
+    this.ready = this.#open();
   }
 
-  /** Whether it still hears, as far as is known. */
+  /** Whether it is known to hear. */
   get hears(): boolean {
-    return !this.#ended;
+    return this.#state === 'hearing';
   }
 
   async close(): Promise<void> {
-    this.#ended = true;
+    this.#state = 'ended';
     clearTimeout(this.#heartbeat);
+    this.#onEnd?.(new Error('It was closed'));
     // Nobody has to wait for a server that does not say goodbye.
     await within(CLOSE_MS, 'Not closed', this.#client.end()).catch(() => {});
+  }
+
+  async #open(): Promise<void> {
+    const ended = new Promise<never>((_resolve, reject) => {
+      this.#onEnd = reject;
+    });
+    try {
+      await Promise.race([this.#begin(), ended]);
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+    if (this.#state === 'ended') {
+      throw new Error('It was closed');
+    }
+    this.#state = 'hearing';
+    this.#beatLater();
   }
 
   async #begin(): Promise<void> {
@@ -91,7 +104,6 @@ export class ListeningSession {
     await this.#hearItself(nonce =>
       pool.query(knex => notifyStatement(knex, pool.schema, { nonce })),
     );
-    this.#beatLater();
   }
 
   #beatLater(): void {
@@ -110,11 +122,11 @@ export class ListeningSession {
           JSON.stringify({ nonce } satisfies ChangeMessage),
         ]),
       );
-      if (!this.#ended) {
+      if (this.hears) {
         this.#beatLater();
       }
     } catch (error) {
-      this.#lose(toError(error));
+      this.#end(toError(error));
     }
   }
 
@@ -143,11 +155,16 @@ export class ListeningSession {
     }
   }
 
-  #lose(error: Error): void {
-    if (!this.#ended) {
-      this.#ended = true;
-      clearTimeout(this.#heartbeat);
-      this.#client.end().catch(() => {});
+  #end(error: Error): void {
+    if (this.#state === 'ended') {
+      return;
+    }
+    const heard = this.hears;
+    this.#state = 'ended';
+    clearTimeout(this.#heartbeat);
+    this.#client.end().catch(() => {});
+    this.#onEnd?.(error);
+    if (heard) {
       this.#options.onLost(error);
     }
   }

@@ -75,8 +75,10 @@ describe.each(databases.eachSupportedId())(
         await database.client.query('begin');
         try {
           await registry.insertEntity(tenant_id, 'e1');
-          await store.update('acme', { max_entities: 7 });
-          await store.delete('acme');
+          await expect(
+            store.update('acme', { max_entities: 7 }),
+          ).resolves.toMatchObject({ max_entities: 7 });
+          await expect(store.delete('acme')).resolves.toBeUndefined();
         } finally {
           await database.client.query('rollback');
         }

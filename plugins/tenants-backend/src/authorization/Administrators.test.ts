@@ -15,7 +15,9 @@ const administrators = Administrators.create({
 describe('a service that is listed', () => {
   it('may do everything', async () => {
     const credentials = mockCredentials.service(CI);
-    await administrators.assertMay(credentials, tenantCreatePermission);
+    await expect(
+      administrators.assertMay(credentials, tenantCreatePermission),
+    ).resolves.toBeUndefined();
   });
 
   it.each([

@@ -37,10 +37,10 @@ export class FreezableProxy {
     this.#frozen = true;
   }
 
-  /** New connections get through; those from before are closed. */
+  /** New connections get through; those from before are reset. */
   thaw(): void {
     this.#frozen = false;
-    this.#sockets.forEach(socket => socket.destroy());
+    this.#sockets.forEach(socket => socket.resetAndDestroy());
   }
 
   async close(): Promise<void> {

@@ -14,6 +14,7 @@ import {
 } from '../../database';
 import { PostgresTenantStore } from '../PostgresTenantStore';
 import { DEFAULT_TENANT_ID, type Tenant } from '../Tenant';
+import type { TenantDirectory } from '../TenantDirectory';
 
 export const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -34,7 +35,10 @@ export class Registry {
     this.store = this.storeOn(database.pool);
   }
 
-  storeOn(pool: TenancyPool, directory = { forget: this.forget }) {
+  storeOn(
+    pool: TenancyPool,
+    directory: Pick<TenantDirectory, 'forget'> = { forget: this.forget },
+  ) {
     return new PostgresTenantStore({
       pool,
       admin: new AuditedAdminDatabase({ pool, auditor: this.auditor }),
