@@ -51,6 +51,9 @@ export class PoolWatch {
   }
 
   #release(client: PoolClient, closing: unknown): void {
+    if (client.user !== 'portal_app') {
+      return;
+    }
     if (closing) {
       this.closed += 1;
       return;
