@@ -1,0 +1,169 @@
+import type { Guard } from './Guard';
+
+const NODE = 'plugins/catalog-tenancy-node/src';
+const MODULE = 'plugins/catalog-backend-module-tenancy/src';
+const MIGRATIONS = 'migrations/src';
+
+/** What keeps tenants apart. The tests of each must fail without it. */
+export const guards: Guard[] = [
+  {
+    name: 'the predicate on tenant_id',
+    edits: [
+      {
+        file: `${NODE}/database/createTenantScope.ts`,
+        find: 'builder.where(`${alias}.tenant_id`, tenantId)',
+        replace: 'builder',
+      },
+    ],
+    tests: [`${NODE}/database/isolation.test.ts`],
+  },
+  {
+    name: 'the policy',
+    edits: [
+      {
+        file: `${MIGRATIONS}/schema/policies.ts`,
+        find: 'return `tenant_id = ${currentTenant(policyFor)}`;',
+        replace: 'return `${currentTenant(policyFor)} is not null`;',
+      },
+    ],
+    tests: [
+      `${NODE}/database/isolation.test.ts`,
+      `${MIGRATIONS}/phases/phase4_row_level_security/isolation.test.ts`,
+    ],
+  },
+  {
+    name: 'the refusal to work without a tenant',
+    edits: [
+      {
+        file: `${MIGRATIONS}/schema/policies.ts`,
+        find: 'tenant_required(${escapeLiteral(policyFor)}))`;',
+        replace: 'null)`;',
+      },
+    ],
+    tests: [
+      `${NODE}/database/isolation.test.ts`,
+      `${MIGRATIONS}/phases/phase4_row_level_security/isolation.test.ts`,
+    ],
+  },
+  {
+    name: 'FORCE',
+    edits: [
+      {
+        file: `${MIGRATIONS}/schema/policies.ts`,
+        find: '    `alter table ${name} force row level security`,\n',
+        replace: '',
+      },
+    ],
+    tests: [
+      `${NODE}/startup/check/check.test.ts`,
+      `${MIGRATIONS}/phases/phase4_row_level_security/isolation.test.ts`,
+    ],
+  },
+  {
+    name: 'the missing grant on partitions',
+    edits: [
+      {
+        file: `${MIGRATIONS}/phases/phase5_partitions/seclude.ts`,
+        find: '    revokeAllStatement(partition),',
+        replace: '    `grant select on ${name} to portal_app`,',
+      },
+    ],
+    tests: [
+      `${NODE}/database/isolation.test.ts`,
+      `${NODE}/startup/check/check.test.ts`,
+    ],
+  },
+  {
+    name: 'the reset of tenant and role',
+    edits: [
+      {
+        file: `${NODE}/database/protocol/context.ts`,
+        find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 then 'none' else '' end, false), 0), false)",
+        replace: 'select cast($1 as text), cast($2 as text)',
+      },
+    ],
+    tests: [
+      `${NODE}/database/transactions.test.ts`,
+      `${NODE}/database/connections.test.ts`,
+    ],
+  },
+  {
+    name: 'the end of the settings with the transaction',
+    edits: [
+      {
+        file: `${NODE}/database/protocol/context.ts`,
+        find: "set_config('${TENANT_SETTING}', $2, true)",
+        replace: "set_config('${TENANT_SETTING}', $2, false)",
+      },
+      {
+        file: `${NODE}/database/protocol/context.ts`,
+        find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 then 'none' else '' end, false), 0), false)",
+        replace: 'select cast($1 as text), cast($2 as text)',
+      },
+    ],
+    tests: [
+      `${NODE}/database/connections.test.ts`,
+      `${NODE}/database/faults.test.ts`,
+    ],
+  },
+  {
+    name: 'the end of connections in doubt',
+    edits: [
+      {
+        file: `${NODE}/database/protocol/Lease.ts`,
+        find: 'this.#client.release(options.inDoubt || !this.idle);',
+        replace: 'this.#client.release(!options);',
+      },
+    ],
+    tests: [
+      `${NODE}/database/connections.test.ts`,
+      `${NODE}/database/faults.test.ts`,
+      `${NODE}/database/transactions.test.ts`,
+    ],
+  },
+  {
+    name: 'the check of tenant ids',
+    edits: [
+      {
+        file: `${NODE}/database/protocol/context.ts`,
+        find: "if (typeof tenantId !== 'string' || !UUID.test(tenantId)) {",
+        replace: "if (typeof tenantId !== 'string' || !UUID) {",
+      },
+    ],
+    tests: [`${NODE}/database/isolation.test.ts`],
+  },
+  {
+    name: 'the refusal of the routes of the stock catalog',
+    edits: [
+      {
+        file: `${MODULE}/module.ts`,
+        find: '          router.use(refuseOtherTenants());\n',
+        replace:
+          '          if (!refuseOtherTenants) router.use(tenantRoutes);\n',
+      },
+    ],
+    tests: [`${MODULE}/refusal.test.ts`],
+  },
+  {
+    name: 'the algorithm of tokens',
+    edits: [
+      {
+        file: `${MODULE}/resolution/TenantTokens.ts`,
+        find: "algorithms: ['HS256']",
+        replace: "algorithms: ['HS256', 'HS384', 'HS512', 'none']",
+      },
+    ],
+    tests: [`${MODULE}/resolution/tokens.test.ts`],
+  },
+  {
+    name: 'the look at deleted tenants',
+    edits: [
+      {
+        file: `${NODE}/tenants/CachingTenantDirectory.ts`,
+        find: ".whereNull('deleted_at'),",
+        replace: '',
+      },
+    ],
+    tests: [`${NODE}/tenants`, `${MODULE}/resolution/directory.test.ts`],
+  },
+];
