@@ -85,9 +85,9 @@ export class TenantResolver {
 }
 
 /**
- * Node.js joins the values of a header that is repeated, with a comma between
- * them, which no slug has.
+ * Node.js drops blanks around the value. It joins those of a header that is
+ * repeated, with a comma between them, which no slug has.
  */
 function readHeader(req: Pick<Request, 'headers'>): string | undefined {
-  return req.headers['x-tenant-slug']?.toString().trim();
+  return req.headers['x-tenant-slug']?.toString();
 }
