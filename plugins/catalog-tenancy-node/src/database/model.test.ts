@@ -22,7 +22,7 @@ const POOL_SIZES = [1, 2, 3];
 
 // Of how many operations one meets a fault of each kind, on average.
 const CUTS = 0.04;
-const CANCELS = 0.02;
+const CANCELS = 0.1;
 const TERMINATIONS = 0.01;
 
 const databases = createTestDatabases();

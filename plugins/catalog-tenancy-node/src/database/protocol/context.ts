@@ -55,17 +55,20 @@ export function enter({ tenantId, role, schema }: SessionContext): Statement {
  * a setting that a statement has made beyond the transaction, such as
  * `set_config('${TENANT_SETTING}', …, false)`, does not outlast it.
  *
- * It fails, and with it the transaction, if they are not what they were set to:
- * statements have run as somebody else. `role ""` is the error for that. The reset
- * of the tenant takes the outcome of the other, so that it comes after it.
+ * It fails, and with it the transaction, if they are not what they were set to, for
+ * then statements have run as somebody else; or if the session has temporary
+ * tables, which would show the rows of one tenant to the next. `role ""` is the
+ * error for all of that. The reset of the tenant takes the outcome of the other, so
+ * that it comes after it.
  */
 export function leave({ tenantId, role }: SessionContext): Statement {
   return {
-    text: `select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 then 'none' else '' end, false), 0), false)`,
+    text: `select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)`,
     values: [tenantId, role],
   };
 }
 
 /** What {@link leave} has found. */
 export const CONTEXT_CHANGED =
-  'A statement has changed the tenant or the role of its own transaction, which was rolled back';
+  'A statement has changed the tenant or the role of its own transaction, or has ' +
+  'made a temporary table: the transaction was rolled back';

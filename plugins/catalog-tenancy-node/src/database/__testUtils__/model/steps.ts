@@ -220,6 +220,9 @@ const STEPS: CreateStep[] = [
     /has changed the tenant/,
     { last: true },
   ),
+  fails('select * into temporary kept from entities', /has changed/, {
+    last: true,
+  }),
   fails(
     `select set_config('role', 'portal_admin', false), ?`,
     /has changed the tenant/,

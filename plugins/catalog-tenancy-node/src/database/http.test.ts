@@ -1,0 +1,120 @@
+import {
+  coreServices,
+  createBackendPlugin,
+} from '@backstage/backend-plugin-api';
+import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import { DatabaseUnavailableError } from './errors';
+import { PooledTenantDatabase } from './PooledTenantDatabase';
+import { retryAfter } from './retryAfter';
+import type { TenancyPool } from './TenancyPool';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('Over HTTP with %s', id => {
+  let database: TenancyDatabase;
+  let pool: TenancyPool;
+  let tenant: string;
+  let url: string;
+  let stop: () => Promise<void>;
+  beforeAll(async () => {
+    database = await createTenancyDatabase(databases, id);
+    pool = database.createPool({
+      limits: { max: 1, connectionTimeoutMs: 1_000 },
+    });
+    tenant = await database.createTenant();
+    const tenants = new PooledTenantDatabase(pool);
+    const plugin = createBackendPlugin({
+      pluginId: 'test',
+      register(env) {
+        env.registerInit({
+          deps: { http: coreServices.httpRouter },
+          async init({ http }) {
+            http.use(async (request, response, next) => {
+              try {
+                const sql = String(request.query.sql);
+                response.json(
+                  await tenants.query(tenant, ({ knex }) => knex.raw(sql)),
+                );
+              } catch (error) {
+                next(error);
+              }
+            });
+            http.use(retryAfter());
+          },
+        });
+      },
+    });
+    const backend = await startTestBackend({
+      features: [plugin, mockServices.httpAuth.factory()],
+    });
+    url = `http://localhost:${backend.server.port()}/api/test`;
+    stop = () => backend.stop();
+  });
+  afterAll(async () => {
+    await stop();
+    await database.close();
+  });
+
+  const get = (sql: string) => fetch(`${url}?sql=${encodeURIComponent(sql)}`);
+
+  it('a statement that fails tells nothing of itself, nor of any data', async () => {
+    for (const [sql, message] of [
+      [
+        `select 'hidden'::uuid`,
+        'The database refused a statement (SQLSTATE 22P02)',
+      ],
+      [
+        `select hidden from tenants`,
+        'The database refused a statement (SQLSTATE 42703)',
+      ],
+      [
+        `insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+         values ('${'1'.repeat(
+           8,
+         )}-1111-1111-1111-111111111111', 'a:default/hidden', 'a', 'hidden', '{}', 'h')`,
+        'new row violates row-level security policy for table "entities"',
+      ],
+      [
+        `insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+         select 'hidden'`,
+        'The database refused a statement (SQLSTATE 42601)',
+      ],
+    ]) {
+      const response = await get(sql);
+      expect(response.status).toBe(500);
+      expect(response.headers.get('retry-after')).toBeNull();
+      const { error } = (await response.json()) as { error: object };
+      expect(error).toEqual({ name: 'DatabaseStatementError', message });
+    }
+  });
+
+  it('a pool without a free connection is status 503 with Retry-After', async () => {
+    await pool.transaction({}, async ({ query, knex }) => {
+      await query(knex('tenants'));
+      const response = await get('select 1 as one');
+      expect(response.status).toBe(503);
+      expect(response.headers.get('retry-after')).toBe('1');
+      await expect(response.json()).resolves.toMatchObject({
+        error: {
+          name: 'ServiceUnavailableError',
+          message: 'No connection to the database became free within 1000 ms',
+        },
+      });
+    });
+    const response = await get('select 1 as one');
+    expect(response.status).toBe(200);
+    await expect(response.json()).resolves.toEqual([{ one: 1 }]);
+  });
+
+  it('a header that was sent stays as it is', () => {
+    const response = { headersSent: true, setHeader: jest.fn() };
+    const next = jest.fn();
+    const error = new DatabaseUnavailableError('gone');
+    retryAfter()(error, {} as never, response as never, next);
+    expect(response.setHeader).not.toHaveBeenCalled();
+    expect(next).toHaveBeenCalledWith(error);
+  });
+});

@@ -1,0 +1,116 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import { entityRow } from './__testUtils__/entityRow';
+import { findPgBouncer, PgBouncer } from './__testUtils__/PgBouncer';
+import { PooledTenantDatabase } from './PooledTenantDatabase';
+
+const databases = createTestDatabases();
+const executable = findPgBouncer();
+
+if (!executable) {
+  // eslint-disable-next-line no-console
+  console.warn('No pgbouncer on the PATH: the tests behind it are left out');
+}
+
+// Each transaction may get another connection than the last, which others have used.
+const describeWithPgBouncer = executable ? describe : describe.skip;
+
+describeWithPgBouncer('Behind PgBouncer, which pools transactions,', () => {
+  describe.each(databases.eachSupportedId())('a tenant on %s', id => {
+    let database: TenancyDatabase;
+    let bouncer: PgBouncer;
+    let tenants: PooledTenantDatabase;
+    let ids: string[];
+    beforeAll(async () => {
+      database = await createTenancyDatabase(databases, id);
+      bouncer = await PgBouncer.start(executable!, database.appConnection, {
+        connections: 2,
+      });
+      tenants = new PooledTenantDatabase(
+        database.createPool({
+          connection: bouncer.connection,
+          limits: { max: 8 },
+        }),
+      );
+      ids = [];
+      while (ids.length < 4) {
+        ids.push(await database.createTenant());
+      }
+    });
+    afterAll(async () => {
+      await database.close();
+      await bouncer.stop();
+    });
+
+    it('reads and writes its own rows, many at a time', async () => {
+      await Promise.all(
+        ids.map(async tenant => {
+          for (let index = 0; index < 50; index += 1) {
+            await tenants.query(tenant, scope =>
+              scope.insertInto('entities', [entityRow(`e${index}`)]),
+            );
+            const seen = await tenants.transaction(
+              tenant,
+              async ({ query, knex, table }) => {
+                await query(table('entities').update({ hash: `${index}` }));
+                // Without the predicate: the policy alone.
+                return await query(
+                  knex('entities')
+                    .select('tenant_id', 'hash')
+                    .count()
+                    .groupBy('tenant_id', 'hash'),
+                );
+              },
+            );
+            expect(seen).toEqual([
+              { tenant_id: tenant, hash: `${index}`, count: `${index + 1}` },
+            ]);
+          }
+        }),
+      );
+    });
+
+    it('is not there for those who set none, on any connection', async () => {
+      const [tenant] = ids;
+      const pool = database.createPool({
+        connection: bouncer.connection,
+        limits: { max: 8 },
+      });
+      await Promise.all(
+        Array.from({ length: 20 }, async () => {
+          await expect(
+            tenants.query(tenant, ({ knex }) => knex('entities')),
+          ).resolves.toHaveLength(50);
+          await expect(pool.query(knex => knex('entities'))).rejects.toThrow(
+            'permission denied for table entities',
+          );
+          await expect(
+            tenants.transaction(tenant, async ({ query, knex }) => {
+              await query(knex('entities').delete());
+              await query(knex.raw('select 1 / 0'));
+            }),
+          ).rejects.toMatchObject({ sqlState: '22012' });
+        }),
+      );
+    });
+
+    it('is not affected by what others have left on a connection', async () => {
+      const [tenant, other] = ids;
+      await bouncer.everyConnection(
+        `set app.tenant_id = '${other}'; set role portal_admin; set search_path = public`,
+      );
+      const pool = database.createPool({ connection: bouncer.connection });
+      for (let index = 0; index < 10; index += 1) {
+        await expect(
+          tenants.query(tenant, ({ knex }) =>
+            knex('entities').distinct('tenant_id'),
+          ),
+        ).resolves.toEqual([{ tenant_id: tenant }]);
+        await expect(pool.query(knex => knex('entities'))).rejects.toThrow(
+          'permission denied for table entities',
+        );
+      }
+    });
+  });
+});
