@@ -29,7 +29,7 @@ export interface QueryEntities {
   /**
    * Only entities whose ref comes after this one, where there is no `order`: so a
    * long list is read in parts without losing or repeating an entity that others
-   * write around meanwhile.
+   * write around meanwhile. It is the ref of an entity as that spells itself.
    */
   afterRef?: string;
   /** All without one. */

@@ -3,6 +3,7 @@ import { InputError } from '@backstage/errors';
 import type { Knex } from 'knex';
 import type { TenantScope } from '../database';
 import type { QueryEntities } from './CatalogStore';
+import { storedRefs } from './entityRefs';
 import { filterCondition, isStorable, kindsOf, orderValue } from './predicates';
 import type { ConditionContext, ValueText } from './predicates';
 
@@ -90,7 +91,7 @@ export function selectEntities(
   } else {
     entities.orderBy('e.entity_ref');
     if (afterRef !== undefined) {
-      entities.where('e.entity_ref', '>', afterRef);
+      entities.where('e.entity_ref', '>', storedAs(scope, afterRef));
     }
   }
   if (limit !== undefined) {
@@ -100,6 +101,21 @@ export function selectEntities(
     entities.offset(offset);
   }
   return entities;
+}
+
+/**
+ * The ref in the case in which it is stored, which has its own place in the order:
+ * of a deleted entity too, for it may have been deleted just now.
+ */
+function storedAs(scope: TenantScope, entityRef: string): Knex.Raw {
+  const refs = storedRefs(entityRef);
+  const stored = scope
+    .table('entities', 'a')
+    .whereRaw('a.entity_ref = any (?::text[])', [refs])
+    .orderByRaw('array_position(?::text[], a.entity_ref)', [refs])
+    .limit(1)
+    .select('a.entity_ref');
+  return scope.knex.raw('coalesce((?), ?)', [stored, refs[refs.length - 1]]);
 }
 
 function matching(
