@@ -15,7 +15,9 @@ export interface PurgedTenant {
 const REASON = 'purge deleted entities';
 
 // Those of deleted tenants too: a tenant that is restored has its live entities.
-const EXPIRED = `e.deleted_at < now() - make_interval(days => t.entity_ttl_days)`;
+// There is no time as long ago as the largest number of days: without a bound, one
+// tenant with such a number would fail the purge of all. It is more than 2,700 years.
+const EXPIRED = `e.deleted_at < now() - make_interval(days => least(t.entity_ttl_days, 1000000))`;
 
 /**
  * Removes the entities for good that were deleted longer ago than their tenant's

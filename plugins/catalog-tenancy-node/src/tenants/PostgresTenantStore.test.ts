@@ -1,5 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import { purgeDeletedEntities } from '../catalog';
 import { AdminAccessError } from '../database';
 import { ISO_TIME, outcomesOf, Registry } from './__testUtils__/registry';
 import type { PostgresTenantStore } from './PostgresTenantStore';
@@ -178,6 +179,23 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
         live_entities: 1,
         deleted_entities: 0,
         relations: 0,
+      });
+    });
+
+    it('shows what is kept for as long as can be, and what others have lost meanwhile', async () => {
+      const keeps = await registry.createTenant('keeps');
+      const loses = await registry.createTenant('loses');
+      await store.update('keeps', { entity_ttl_days: 2_147_483_647 });
+      await store.update('loses', { entity_ttl_days: 1 });
+      const longAgo = new Date('2001-01-01T00:00:00Z');
+      await registry.insertEntity(keeps.tenant_id, 'e1', longAgo);
+      await registry.insertEntity(loses.tenant_id, 'e1', longAgo);
+      await purgeDeletedEntities(registry.admin);
+      await expect(store.usage('keeps')).resolves.toMatchObject({
+        deleted_entities: 1,
+      });
+      await expect(store.usage('loses')).resolves.toMatchObject({
+        deleted_entities: 0,
       });
     });
 

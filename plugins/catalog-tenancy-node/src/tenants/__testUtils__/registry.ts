@@ -22,6 +22,7 @@ export const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 export class Registry {
   readonly auditor = mockServices.auditor.mock();
   readonly forget = jest.fn();
+  readonly admin: AuditedAdminDatabase;
   readonly store: PostgresTenantStore;
 
   static async create(
@@ -32,6 +33,10 @@ export class Registry {
   }
 
   private constructor(readonly database: TenancyDatabase) {
+    this.admin = new AuditedAdminDatabase({
+      pool: database.pool,
+      auditor: this.auditor,
+    });
     this.store = this.storeOn(database.pool);
   }
 
