@@ -102,15 +102,15 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
       });
     });
 
-    it('shows the default limits where somebody set none', async () => {
+    it('shows that there are no limits where somebody took them away', async () => {
       await registry.createTenant('acme');
       await database.client.query(
         `update tenants set max_entities = null, entity_ttl_days = null
           where tenant_slug = 'acme'`,
       );
       await expect(store.get('acme')).resolves.toMatchObject({
-        max_entities: 50000,
-        entity_ttl_days: 365,
+        max_entities: null,
+        entity_ttl_days: null,
       });
     });
   });

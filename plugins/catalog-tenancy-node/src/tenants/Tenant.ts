@@ -8,10 +8,10 @@ export interface Tenant {
   /** Matches `^[a-z0-9-]+$`, at most 63 characters. */
   tenant_slug: string;
   tenant_name: string;
-  /** How many live entities the tenant may have. */
-  max_entities: number;
-  /** How many days deleted entities are kept. */
-  entity_ttl_days: number;
+  /** How many live entities the tenant may have; null, which only SQL sets: any. */
+  max_entities: number | null;
+  /** How many days deleted entities are kept; null, which only SQL sets: for ever. */
+  entity_ttl_days: number | null;
   /** ISO 8601, UTC */
   created_at: string;
   /** ISO 8601, UTC */
@@ -31,7 +31,7 @@ export interface TenantUsage {
   /** Deleted entities that are kept until `entity_ttl_days` are over. */
   deleted_entities: number;
   relations: number;
-  max_entities: number;
+  max_entities: number | null;
 }
 
 /**
