@@ -2,8 +2,9 @@ import {
   coreServices,
   createBackendPlugin,
 } from '@backstage/backend-plugin-api';
-import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
+import { startTestBackend } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Router } from 'express';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { DatabaseUnavailableError } from './errors';
@@ -32,23 +33,21 @@ describe.each(databases.eachSupportedId())('Over HTTP with %s', id => {
         env.registerInit({
           deps: { http: coreServices.httpRouter },
           async init({ http }) {
-            http.use(async (request, response, next) => {
-              try {
-                const sql = String(request.query.sql);
-                response.json(
-                  await tenants.query(tenant, ({ knex }) => knex.raw(sql)),
-                );
-              } catch (error) {
-                next(error);
-              }
+            const router = Router();
+            router.get('/', (request, response, next) => {
+              const sql = String(request.query.sql);
+              tenants
+                .query(tenant, ({ knex }) => knex.raw(sql))
+                .then(rows => response.json(rows), next);
             });
-            http.use(retryAfter());
+            router.use(retryAfter());
+            http.use(router);
           },
         });
       },
     });
     const backend = await startTestBackend({
-      features: [plugin, mockServices.httpAuth.factory()],
+      features: [plugin],
     });
     url = `http://localhost:${backend.server.port()}/api/test`;
     stop = () => backend.stop();
