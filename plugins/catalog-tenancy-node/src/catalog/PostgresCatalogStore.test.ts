@@ -1,4 +1,5 @@
 import type { Entity } from '@backstage/catalog-model';
+import type { FilterPredicate } from '@backstage/filter-predicates';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   component,
@@ -345,14 +346,15 @@ describe('reads of PostgresCatalogStore', () => {
       it('does not let a filter out of the tenant, whatever its values hold', async () => {
         await write(component('a'));
         const hostile = `') or true or ('' = '`;
-        for (const filter of [
+        const filters: FilterPredicate[] = [
           { [hostile]: hostile },
           { 'spec.type': hostile },
           { 'metadata.name': { $hasPrefix: hostile } },
           { 'a\0': 'b' },
           { a: 'b\0' },
           { a: { $hasPrefix: '\ud800' } },
-        ]) {
+        ];
+        for (const filter of filters) {
           await expect(
             catalog.store.queryEntities(tenantId, { filter }),
           ).resolves.toEqual([]);

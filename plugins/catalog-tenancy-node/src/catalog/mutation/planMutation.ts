@@ -112,36 +112,53 @@ function refuseOtherSource(row: StoredEntity, source: string | null): void {
   }
 }
 
-/** The entities that the mutation names, and for a full one all of its source. */
+/**
+ * The entities that the mutation names, and for a full one all live ones.
+ *
+ * They are put together with their owners here. PostgreSQL would join them entity by
+ * entity where it reckons with few of them, as it does for a tenant that it has no
+ * statistics of: for thousands that takes minutes.
+ */
 async function readStored(
   transaction: TenantTransaction,
-  { type, source, entities, removedRefs }: PreparedMutation,
+  { type, entities, removedRefs }: PreparedMutation,
 ): Promise<StoredEntity[]> {
   const refs = [...entities.map(({ ref }) => ref), ...removedRefs];
-  const { knex } = transaction;
-  const owners = transaction
-    .table('refresh_state', 'r')
-    .select('r.entity_id', 'r.location_key')
-    .as('owner');
-  return transaction.query<StoredEntity>(
+  const rows = await transaction.query<Omit<StoredEntity, 'source'>>(
     transaction
       .table('entities', 'e')
-      .leftJoin(owners, 'owner.entity_id', 'e.entity_id')
       .where(where => {
         where.whereRaw('e.entity_ref = any (?::text[])', [refs]);
         if (type === 'full') {
-          where.orWhereRaw(
-            '(e.deleted_at is null and owner.location_key is not distinct from ?::text)',
-            [source],
-          );
+          where.orWhereNull('e.deleted_at');
         }
       })
       .select(
         'e.entity_id',
         'e.entity_ref',
         'e.hash',
-        knex.raw('e.deleted_at is null as live'),
-        knex.raw('owner.location_key as source'),
+        transaction.knex.raw('e.deleted_at is null as live'),
       ),
   );
+  const owners = await transaction.query<{
+    entity_id: string;
+    location_key: string | null;
+  }>(
+    transaction
+      .table('refresh_state', 'r')
+      .whereNotNull('r.location_key')
+      .modify(query => {
+        if (type === 'delta') {
+          query.whereRaw('r.entity_id = any (?::uuid[])', [
+            rows.map(row => row.entity_id),
+          ]);
+        }
+      })
+      .select('r.entity_id', 'r.location_key'),
+  );
+  const sources = new Map(owners.map(row => [row.entity_id, row.location_key]));
+  return rows.map(row => ({
+    ...row,
+    source: sources.get(row.entity_id) ?? null,
+  }));
 }

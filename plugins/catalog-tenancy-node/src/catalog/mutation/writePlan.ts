@@ -5,6 +5,9 @@ import type { EntityToWrite, MutationPlan } from './planMutation';
 
 // What a statement may hold: parameters are counted in 16 bits.
 const ROWS = 1_000;
+// Where PostgreSQL reckons with few entities, it compares each row of an update with
+// each change.
+const UPDATED_ROWS = 250;
 const BYTES = 4 * 1024 * 1024;
 
 interface EntityRow {
@@ -25,9 +28,14 @@ export async function writePlan(
 ): Promise<void> {
   const rewritten = [...plan.updated, ...plan.revived];
   const written = [...plan.inserted, ...rewritten];
+  await preferIndexes(transaction);
   await deleteEntities(transaction, plan.deleted);
-  await eachChunk(plan.inserted, rows => insertEntities(transaction, rows));
-  await eachChunk(rewritten, rows => updateEntities(transaction, rows));
+  await eachChunk(plan.inserted, ROWS, rows =>
+    insertEntities(transaction, rows),
+  );
+  await eachChunk(rewritten, UPDATED_ROWS, rows =>
+    updateEntities(transaction, rows),
+  );
   await deleteOf(transaction, 'relations', [
     ...plan.deleted,
     ...rewritten.map(({ entityId }) => entityId),
@@ -38,6 +46,20 @@ export async function writePlan(
     ...written.map(({ entityId }) => entityId),
     ...plan.claimed,
   ]);
+}
+
+/**
+ * Makes PostgreSQL find the entity of a relation, and that of a refresh state, by the
+ * index when it checks the foreign keys, until the transaction ends.
+ *
+ * It plans the check once for each connection. With few entities there it would read
+ * through all of them, and go on so when there are many: for each row of a first
+ * large mutation.
+ */
+async function preferIndexes(transaction: TenantTransaction): Promise<void> {
+  await transaction.query(
+    transaction.knex.raw(`select set_config('enable_seqscan', 'off', true)`),
+  );
 }
 
 async function deleteEntities(
@@ -105,6 +127,9 @@ async function updateEntities(
         ),
       )
       .updateFrom('changes')
+      .whereRaw('e.entity_id = any (?::uuid[])', [
+        rows.map(({ entity }) => entity.entityId),
+      ])
       .whereRaw('changes.entity_id = e.entity_id')
       .update({
         final_entity: knex.ref('changes.final_entity'),
@@ -182,6 +207,7 @@ async function putRefreshState(
 
 async function eachChunk(
   entities: EntityToWrite[],
+  maxRows: number,
   write: (rows: EntityRow[]) => Promise<void>,
 ): Promise<void> {
   // One JSON at a time is made of the entities, not all of them at once.
@@ -191,7 +217,7 @@ async function eachChunk(
     }
   })();
   for (const chunk of chunksOf(rows, {
-    rows: ROWS,
+    rows: maxRows,
     bytes: BYTES,
     sizeOf: ({ finalEntity }) => finalEntity.length,
   })) {
