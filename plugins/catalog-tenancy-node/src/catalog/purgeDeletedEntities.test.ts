@@ -1,0 +1,144 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { AuditedAdminDatabase } from '../database';
+import type { AdminDatabase } from '../database';
+import {
+  component,
+  createCatalogDatabase,
+} from './__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
+import { purgeDeletedEntities } from './purgeDeletedEntities';
+
+describe('purgeDeletedEntities', () => {
+  const databases = createTestDatabases();
+
+  describe.each(databases.eachSupportedId())('on %p', id => {
+    let catalog: CatalogDatabase;
+    let admin: AdminDatabase;
+
+    /** A tenant with deleted entities, named by how many days ago that was. */
+    const createTenant = async (
+      days: Array<number | string>,
+      ttl: number | null = 30,
+    ) => {
+      const slug = `purge-${Math.random().toString(36).slice(2)}`;
+      const tenantId = await catalog.createTenant(slug);
+      await catalog.client.query(
+        'update tenants set entity_ttl_days = $2 where tenant_id = $1',
+        [tenantId, ttl],
+      );
+      await catalog.store.applyMutation(tenantId, {
+        type: 'full',
+        entities: days.map(day => component(`d${day}`)),
+      });
+      await catalog.client.query(
+        `update entities set deleted_at = now() - make_interval(hours => substr(entity_name, 2)::int * 24)
+          where tenant_id = $1 and entity_name <> 'dlive'`,
+        [tenantId],
+      );
+      return { tenantId, slug };
+    };
+    const namesOf = async (tenantId: string) => {
+      const { rows } = await catalog.client.query<{ entity_name: string }>(
+        'select entity_name from entities where tenant_id = $1 order by 1',
+        [tenantId],
+      );
+      return rows.map(row => row.entity_name);
+    };
+
+    beforeAll(async () => {
+      catalog = await createCatalogDatabase(databases, id);
+      admin = new AuditedAdminDatabase({
+        pool: catalog.pool,
+        auditor: mockServices.auditor.mock({
+          createEvent: async () => ({
+            success: async () => {},
+            fail: async () => {},
+          }),
+        }),
+      });
+    });
+
+    beforeEach(() => catalog.client.query('truncate tenants cascade'));
+
+    afterAll(() => catalog?.close());
+
+    it('removes what was deleted longer ago than entity_ttl_days, for each tenant', async () => {
+      const short = await createTenant([29, 31, 'live'], 30);
+      const long = await createTenant([31, 400], 365);
+      const never = await createTenant([4000], null);
+      const none = await createTenant(['live'], 1);
+      const purged = await purgeDeletedEntities(admin);
+      expect(purged).toHaveLength(2);
+      expect(purged).toEqual(
+        expect.arrayContaining([
+          { tenant_id: short.tenantId, tenant_slug: short.slug, purged: 1 },
+          { tenant_id: long.tenantId, tenant_slug: long.slug, purged: 1 },
+        ]),
+      );
+      await expect(namesOf(short.tenantId)).resolves.toEqual(['d29', 'dlive']);
+      await expect(namesOf(long.tenantId)).resolves.toEqual(['d31']);
+      await expect(namesOf(never.tenantId)).resolves.toEqual(['d4000']);
+      await expect(namesOf(none.tenantId)).resolves.toEqual(['dlive']);
+      await expect(purgeDeletedEntities(admin)).resolves.toEqual([]);
+    });
+
+    it('removes those of deleted tenants, in batches', async () => {
+      const { tenantId, slug } = await createTenant([
+        31,
+        32,
+        33,
+        34,
+        35,
+        'live',
+      ]);
+      await catalog.client.query('update tenants set deleted_at = now()');
+      await expect(
+        purgeDeletedEntities(admin, { batchSize: 2 }),
+      ).resolves.toEqual([
+        { tenant_id: tenantId, tenant_slug: slug, purged: 5 },
+      ]);
+      await expect(namesOf(tenantId)).resolves.toEqual(['dlive']);
+    });
+
+    it('stops before the next batch when it is told to', async () => {
+      await createTenant([31, 32, 33]);
+      const controller = new AbortController();
+      let runs = 0;
+      const aborting: AdminDatabase = {
+        run(reason, work) {
+          runs += 1;
+          if (runs === 2) {
+            controller.abort();
+          }
+          return admin.run(reason, work);
+        },
+      };
+      await expect(
+        purgeDeletedEntities(aborting, {
+          batchSize: 1,
+          signal: controller.signal,
+        }),
+      ).resolves.toMatchObject([{ purged: 1 }]);
+    });
+
+    it('keeps an entity that comes back while it looks', async () => {
+      const { tenantId } = await createTenant([31]);
+      const reviving: AdminDatabase = {
+        async run(reason, work) {
+          const result = await admin.run(reason, work);
+          await catalog.store.applyMutation(tenantId, {
+            type: 'delta',
+            added: [component('d31')],
+            removed: [],
+          });
+          return result;
+        },
+      };
+      await expect(purgeDeletedEntities(reviving)).resolves.toMatchObject([
+        { tenant_id: tenantId, purged: 0 },
+      ]);
+      await expect(namesOf(tenantId)).resolves.toEqual(['d31']);
+    });
+  });
+});
