@@ -1,14 +1,6 @@
 import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
 
-export function component(name: string): Entity {
-  return {
-    apiVersion: 'backstage.io/v1alpha1',
-    kind: 'Component',
-    metadata: { name, namespace: 'default' },
-  };
-}
-
 /** The entities of one tenant, in the order of their refs. It knows no filters. */
 export function memoryStore(entities: Entity[]) {
   const queryEntities = jest.fn<
@@ -16,7 +8,7 @@ export function memoryStore(entities: Entity[]) {
     Parameters<ReadableCatalogStore['queryEntities']>
   >(async (_tenantId, { afterRef = '', offset = 0, limit } = {}) =>
     entities
-      .filter(entity => stringifyEntityRef(entity) > afterRef)
+      .filter(entity => stringifyEntityRef(entity) > afterRef.toLowerCase())
       .slice(offset, limit === undefined ? undefined : offset + limit),
   );
   const getEntitiesByRefs = jest.fn<

@@ -5,7 +5,8 @@ import {
 } from '@backstage/plugin-permission-common';
 import { createPermissionRule } from '@backstage/plugin-permission-node';
 import { catalogEntityPermissionResourceRef } from '@backstage/plugin-catalog-node/alpha';
-import { component, memoryStore } from '../__testUtils__/memoryStore';
+import { component } from '../__testUtils__/entities';
+import { memoryStore } from '../__testUtils__/memoryStore';
 import { AuthorizedCatalogStore } from './AuthorizedCatalogStore';
 
 const rule = createPermissionRule({

@@ -34,16 +34,21 @@ export async function schedulePurge(options: {
         }),
     id: 'tenancy-purge-deleted-entities',
     scope: 'global',
-    fn: () => purge(admin, logger),
+    fn: signal => purge(admin, logger, signal),
   });
 }
 
 async function purge(
   admin: AdminDatabase,
   logger: LoggerService,
+  signal: AbortSignal,
 ): Promise<void> {
   try {
-    await purgeDeletedEntities(admin);
+    for (const tenant of await purgeDeletedEntities(admin, { signal })) {
+      logger.info(
+        `Purged ${tenant.purged} deleted entities of the tenant '${tenant.tenant_slug}'`,
+      );
+    }
   } catch (error) {
     if (!(error instanceof AdminAccessError)) {
       throw error;

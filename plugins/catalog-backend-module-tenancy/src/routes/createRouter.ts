@@ -3,7 +3,6 @@ import { NotFoundError } from '@backstage/errors';
 import type { Request, Router } from 'express';
 import PromiseRouter from 'express-promise-router';
 import { allOf } from '../predicates';
-import { getByRefs } from './getByRefs';
 import { listEntities } from './listEntities';
 import type { Operations } from './operations';
 import { parseEntityRefs } from './request/parseEntityRefs';
@@ -65,7 +64,9 @@ export function createRouter(operations: Operations): Router {
       async ({ req, res, tenantId, catalog }) => {
         const { kind, namespace, name } = req.params;
         parseQuery(req.query, {});
-        const [entity] = await getByRefs(catalog, tenantId, [refOf(req)]);
+        const [entity] = await catalog.getEntitiesByRefs(tenantId, [
+          refOf(req),
+        ]);
         if (!entity) {
           throw new NotFoundError(
             `No entity named '${name}' found, with kind '${kind}' in namespace '${namespace}'`,
@@ -85,7 +86,7 @@ export function createRouter(operations: Operations): Router {
         await readJsonBody(req, res);
         const { entityRefs, fields, query } = parseEntityRefs(req);
         const projection = parseFields(fields);
-        const entities = await getByRefs(catalog, tenantId, entityRefs, {
+        const entities = await catalog.getEntitiesByRefs(tenantId, entityRefs, {
           filter: allOf(parseFilter(filter), query),
         });
         res.json({

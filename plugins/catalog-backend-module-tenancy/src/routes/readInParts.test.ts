@@ -1,4 +1,5 @@
-import { component, memoryStore } from '../__testUtils__/memoryStore';
+import { component } from '../__testUtils__/entities';
+import { memoryStore } from '../__testUtils__/memoryStore';
 import { PART_SIZE, readInParts } from './readInParts';
 
 const number = (index: number) => String(index).padStart(6, '0');

@@ -1,4 +1,4 @@
-import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
+import { DEFAULT_NAMESPACE, type Entity } from '@backstage/catalog-model';
 import type { QueryEntities } from 'backstage-plugin-catalog-tenancy-node';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
 
@@ -40,7 +40,12 @@ export async function* readInParts(
       offset += part.length;
     } else {
       offset = 0;
-      afterRef = stringifyEntityRef(part[part.length - 1]);
+      afterRef = refOf(part[part.length - 1]);
     }
   }
+}
+
+/** As the entity spells itself: the store knows how it has spelled the ref. */
+function refOf({ kind, metadata }: Entity): string {
+  return `${kind}:${metadata.namespace ?? DEFAULT_NAMESPACE}/${metadata.name}`;
 }

@@ -25,8 +25,8 @@ describe('parseFilter', () => {
     expect(parseFilter(filters)).toEqual(expected);
   });
 
-  it.each(['=', '=a', ' = b'])(
-    'refuses a condition without a key, %j',
+  it.each(['=', '=a', ' = b', '$not', '$any=a'])(
+    'refuses a condition without a key of entities, %j',
     text => {
       expect(() => parseFilter([`kind=a,${text}`])).toThrow(
         new InputError(

@@ -32,7 +32,7 @@ describe('parseQuery', () => {
     [{ many: { a: 'b' } }, 'request/query/many/0 must be string'],
     [{ many: ['a', { a: 'b' }] }, 'request/query/many/1 must be string'],
     [{ list: { a: 'b' } }, 'request/query/list must be array'],
-    [{ list: ['a', ['b']] }, 'request/query/list/1 must be string'],
+    [{ list: ['a', { a: 'b' }] }, 'request/query/list/1 must be string'],
     [{ count: 'abc' }, 'request/query/count must be integer'],
     [{ count: '1.5' }, 'request/query/count must be integer'],
     [{ count: ' ' }, 'request/query/count must be integer'],

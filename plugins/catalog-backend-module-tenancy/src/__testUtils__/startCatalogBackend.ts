@@ -1,0 +1,154 @@
+import { databaseServiceFactory } from '@backstage/backend-defaults/database';
+import {
+  type BackendFeature,
+  createBackendPlugin,
+} from '@backstage/backend-plugin-api';
+import {
+  mockCredentials,
+  mockServices,
+  startTestBackend,
+} from '@backstage/backend-test-utils';
+import { CatalogClient } from '@backstage/catalog-client';
+import type { JsonObject } from '@backstage/types';
+import catalogPlugin from '@backstage/plugin-catalog-backend';
+import {
+  type CatalogStore,
+  catalogStoreServiceRef,
+  type TenantStore,
+  tenantStoreServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { merge } from 'lodash';
+import type { ClientConfig } from 'pg';
+import request, { type Test } from 'supertest';
+import tenancyModule from '..';
+import { APPLICATION } from './tenancyDatabase';
+
+export interface CatalogBackendOptions {
+  connection: ClientConfig;
+  /** The flag; without one the module is not there at all. */
+  enabled?: boolean;
+  config?: JsonObject;
+  features?: BackendFeature[];
+  /** In place of those of a mocked user. */
+  authorization?: string;
+}
+
+/** Calls `/api/catalog` for one tenant. */
+export interface Caller {
+  send(method: string, path: string, body?: unknown): Test;
+  get(path: string): Test;
+  post(path: string, body: unknown): Test;
+}
+
+/**
+ * Starts a backend with the stock catalog and, before it, the catalogs of tenants,
+ * on a real database, with the real routing and error middleware of Backstage.
+ */
+export async function startCatalogBackend(options: CatalogBackendOptions) {
+  const { enabled, features = [] } = options;
+  const services: { store?: CatalogStore; tenants?: TenantStore } = {};
+
+  const { server } = await startTestBackend({
+    features: [
+      catalogPlugin,
+      databaseServiceFactory,
+      mockServices.rootConfig.factory({
+        data: merge(baseConfig(options), options.config),
+      }),
+      ...(enabled === undefined ? [] : [tenancyModule, pickUp(services)]),
+      ...features,
+    ],
+  });
+
+  const as = (tenantSlug: string | undefined): Caller => {
+    const send = (method: string, path: string, body?: unknown) => {
+      // Not through supertest's own methods, which know only some of them.
+      const test = request(server).get(`/api/catalog${path}`);
+      test.method = method;
+      test.set(
+        'Authorization',
+        options.authorization ?? mockCredentials.user.header(),
+      );
+      if (tenantSlug !== undefined) {
+        test.set('X-Tenant-Slug', tenantSlug);
+      }
+      return body === undefined ? test : test.send(body as object);
+    };
+    return {
+      send,
+      get: path => send('GET', path),
+      post: (path, body) => send('POST', path, body),
+    };
+  };
+
+  const client = (tenantSlug: string) =>
+    new CatalogClient({
+      discoveryApi: {
+        getBaseUrl: async () => `http://localhost:${server.port()}/api/catalog`,
+      },
+      fetchApi: {
+        fetch(input, init) {
+          const headers = new Headers(init?.headers);
+          headers.set('X-Tenant-Slug', tenantSlug);
+          return fetch(input, { ...init, headers });
+        },
+      },
+    });
+
+  return {
+    server,
+    as,
+    client,
+    get store(): CatalogStore {
+      return present(services.store);
+    },
+    get tenants(): TenantStore {
+      return present(services.tenants);
+    },
+    stop: () => server.stop(),
+  };
+}
+
+export type CatalogBackend = Awaited<ReturnType<typeof startCatalogBackend>>;
+
+function baseConfig(options: CatalogBackendOptions): JsonObject {
+  const { host, port, user, password, database } = options.connection;
+  return {
+    app: { baseUrl: 'http://localhost:3000' },
+    backend: {
+      baseUrl: 'http://localhost:7007',
+      database: {
+        client: 'pg',
+        connection: { host, port, user, password: String(password) },
+        plugin: { catalog: { connection: { database } } },
+      },
+    },
+    catalog: { processingInterval: false },
+    tenancy: {
+      enabled: options.enabled ?? false,
+      database: { connection: APPLICATION, pool: { max: 5 } },
+    },
+  } as JsonObject;
+}
+
+/** What the other plugins of a backend get. */
+function pickUp(services: { store?: CatalogStore; tenants?: TenantStore }) {
+  return createBackendPlugin({
+    pluginId: 'other',
+    register(env) {
+      env.registerInit({
+        deps: { store: catalogStoreServiceRef, tenants: tenantStoreServiceRef },
+        async init(deps) {
+          Object.assign(services, deps);
+        },
+      });
+    },
+  });
+}
+
+function present<T>(service: T | undefined): T {
+  if (!service) {
+    throw new Error('The backend was started without the module');
+  }
+  return service;
+}

@@ -1,0 +1,45 @@
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@backstage/backend-test-utils';
+import { migrateTo } from 'backstage-catalog-tenancy-migrations';
+import { Client, type ClientConfig, DatabaseError } from 'pg';
+
+export const APPLICATION = { user: 'portal_app', password: 'only-for-tests' };
+
+/** A new database on the server `id` with the tables of tenants, as its superuser. */
+export async function createTenancyDatabase(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+): Promise<ClientConfig> {
+  const knex = await databases.init(id);
+  const { host, port, user, password, database } =
+    knex.client.config.connection;
+  const connection = { host, port: Number(port), user, password, database };
+  await migrateTo(5, { connection, schema: 'tenancy', createTables: true });
+  const client = new Client(connection);
+  await client.connect();
+  try {
+    await allowLogin(client);
+  } finally {
+    await client.end();
+  }
+  return connection;
+}
+
+/** Roles belong to the server, where other test files may be at the same one. */
+async function allowLogin(client: Client): Promise<void> {
+  const { user, password } = APPLICATION;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await client.query(`alter role ${user} password '${password}'`);
+      return;
+    } catch (error) {
+      const concurrent =
+        error instanceof DatabaseError && error.code === 'XX000';
+      if (!concurrent || attempt === 20) {
+        throw error;
+      }
+    }
+  }
+}

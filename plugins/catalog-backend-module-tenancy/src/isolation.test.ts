@@ -1,0 +1,203 @@
+import type { Entity } from '@backstage/catalog-model';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { component } from './__testUtils__/entities';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from './__testUtils__/startCatalogBackend';
+import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
+
+const databases = createTestDatabases();
+
+const REF = 'component:default/shared';
+const ONLY_ACME = 'component:default/only-acme';
+const NEVER_USED_UID = '7bd6b4a3-0b0c-4f0f-8a67-0d9b3c6c9f11';
+
+describe.each(databases.eachSupportedId())('isolation on %s', id => {
+  let backend: CatalogBackend;
+
+  const titled = (title: string): Entity =>
+    component('shared', {
+      metadata: { name: 'shared', title, annotations: { [title]: 'x' } },
+    });
+
+  const ingest = async (slug: string, entities: Entity[]) => {
+    const tenant =
+      (await backend.tenants.get(slug)) ??
+      (await backend.tenants.create({ tenant_slug: slug, tenant_name: slug }));
+    await backend.store.applyMutation(tenant.tenant_id, {
+      type: 'full',
+      entities,
+    });
+  };
+
+  beforeAll(async () => {
+    const connection = await createTenancyDatabase(databases, id);
+    backend = await startCatalogBackend({ connection, enabled: true });
+    await ingest('default', [titled('of default')]);
+    await ingest('acme', [titled('of acme'), component('only-acme')]);
+    await ingest('globex', [titled('of globex')]);
+    await backend.tenants.create({
+      tenant_slug: 'newcomer',
+      tenant_name: 'New',
+    });
+  });
+
+  const uidOf = async (slug: string): Promise<string> => {
+    const { body } = await backend
+      .as(slug)
+      .get('/entities/by-name/component/default/shared');
+    expect(body.metadata.title).toBe(`of ${slug}`);
+    return body.metadata.uid;
+  };
+
+  describe.each(['default', 'acme', 'globex'])('tenant %s', slug => {
+    it('lists its own entities only', async () => {
+      const { body } = await backend
+        .as(slug)
+        .get('/entities?filter=metadata.name=shared');
+      expect(body).toEqual([
+        expect.objectContaining({
+          metadata: expect.objectContaining({ title: `of ${slug}` }),
+        }),
+      ]);
+      const page = await backend.as(slug).get('/entities?limit=10&offset=0');
+      expect(page.body).toHaveLength(slug === 'acme' ? 2 : 1);
+      expect(page.get('Link')).toBeUndefined();
+    });
+
+    it('finds nothing by what only others have', async () => {
+      for (const other of ['default', 'acme', 'globex']) {
+        const { body } = await backend
+          .as(slug)
+          .get(
+            `/entities?filter=metadata.title=of ${other}&filter=metadata.annotations.of ${other}=x`,
+          );
+        expect(body).toHaveLength(other === slug ? 1 : 0);
+      }
+    });
+
+    it('gets its own entity by a ref that others have too', async () => {
+      const byName = await backend
+        .as(slug)
+        .get('/entities/by-name/Component/DEFAULT/Shared');
+      expect(byName.body.metadata.title).toBe(`of ${slug}`);
+      const byUid = await backend
+        .as(slug)
+        .get(`/entities/by-uid/${byName.body.metadata.uid}`);
+      expect(byUid.body).toEqual(byName.body);
+      const byRefs = await backend
+        .as(slug)
+        .post('/entities/by-refs', { entityRefs: [REF] });
+      expect(byRefs.body).toEqual({ items: [byName.body] });
+    });
+  });
+
+  it('lists nothing for a new tenant', async () => {
+    const { body, status } = await backend.as('newcomer').get('/entities');
+    expect(status).toBe(200);
+    expect(body).toEqual([]);
+  });
+
+  it('answers the default tenant where no tenant is named', async () => {
+    const { body } = await backend.as(undefined).get('/entities');
+    expect(body).toHaveLength(1);
+    expect(body[0].metadata.title).toBe('of default');
+  });
+
+  it('answers a uid of another tenant as one that was never used', async () => {
+    const theirs = await uidOf('acme');
+    for (const slug of ['default', 'globex', 'newcomer']) {
+      const guess = await backend.as(slug).get(`/entities/by-uid/${theirs}`);
+      const missing = await backend
+        .as(slug)
+        .get(`/entities/by-uid/${NEVER_USED_UID}`);
+      expect(guess.status).toBe(404);
+      expect(guess.text).toBe(missing.text.replaceAll(NEVER_USED_UID, theirs));
+      expect(comparable(guess.headers)).toEqual(comparable(missing.headers));
+    }
+  });
+
+  it('answers a ref of another tenant as one that was never used', async () => {
+    for (const slug of ['default', 'globex', 'newcomer']) {
+      const caller = backend.as(slug);
+      const path = '/entities/by-name/component/default';
+      const guess = await caller.get(`${path}/only-acme`);
+      const missing = await caller.get(`${path}/no-wayne`);
+      expect(guess.status).toBe(404);
+      expect(guess.text).toBe(missing.text.replaceAll('no-wayne', 'only-acme'));
+      expect(comparable(guess.headers)).toEqual(comparable(missing.headers));
+
+      const refs = await caller.post('/entities/by-refs', {
+        entityRefs: [ONLY_ACME, 'component:default/no-wayne'],
+      });
+      expect(refs.body).toEqual({ items: [null, null] });
+
+      const filtered = await caller.get(
+        `/entities?filter=metadata.name=only-acme`,
+      );
+      expect(filtered.body).toEqual([]);
+      const byUid = await caller.get(
+        `/entities?filter=metadata.uid=${await uidOf('acme')}`,
+      );
+      expect(byUid.body).toEqual([]);
+    }
+  });
+
+  it('takes no cursor from one tenant to another', async () => {
+    const first = await backend.as('acme').get('/entities?limit=1');
+    const [, next] = /<(.*)>; rel="next"/.exec(first.get('Link')!)!;
+    expect((await backend.as('acme').get(next)).body[0].metadata.title).toBe(
+      'of acme',
+    );
+    expect((await backend.as('globex').get(next)).body).toEqual([]);
+  });
+
+  it('answers HEAD from the entities of the tenant too', async () => {
+    for (const slug of ['acme', 'globex', 'newcomer']) {
+      const list = await backend.as(slug).send('HEAD', '/entities');
+      expect(list.status).toBe(200);
+      const one = await backend
+        .as(slug)
+        .send('HEAD', '/entities/by-name/component/default/only-acme');
+      expect(one.status).toBe(slug === 'acme' ? 200 : 404);
+    }
+  });
+
+  it('serves the client of Backstage for each tenant', async () => {
+    for (const slug of ['acme', 'globex']) {
+      const client = backend.client(slug);
+      const { items } = await client.getEntities({
+        filter: [{ kind: 'component', 'metadata.name': 'shared' }],
+        fields: ['metadata.title'],
+      });
+      expect(items).toEqual([{ metadata: { title: `of ${slug}` } }]);
+      const entity = await client.getEntityByRef(REF);
+      expect(entity?.metadata.title).toBe(`of ${slug}`);
+      await expect(
+        client.getEntityByRef('component:default/no-wayne'),
+      ).resolves.toBeUndefined();
+      const batch = await client.getEntitiesByRefs({
+        entityRefs: [ONLY_ACME, REF],
+        fields: ['metadata.name'],
+        filter: { kind: 'component' },
+      });
+      expect(batch.items).toEqual([
+        slug === 'acme' ? { metadata: { name: 'only-acme' } } : undefined,
+        { metadata: { name: 'shared' } },
+      ]);
+    }
+  });
+
+  it('resolves no tenant that is not there', async () => {
+    const { status, text } = await backend.as('wayne').get('/entities');
+    expect(status).toBe(403);
+    expect(text).toBe('{"error":"Invalid tenant"}');
+  });
+});
+
+/** Without what says when an answer was sent, and how long it is. */
+function comparable(headers: Record<string, string>) {
+  const { date, etag, 'content-length': length, ...rest } = headers;
+  return rest;
+}

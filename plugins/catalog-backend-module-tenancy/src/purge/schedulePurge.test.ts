@@ -1,0 +1,80 @@
+import { mockServices, type ServiceMock } from '@backstage/backend-test-utils';
+import type {
+  LoggerService,
+  SchedulerServiceTaskScheduleDefinition,
+  SchedulerServiceTaskInvocationDefinition,
+} from '@backstage/backend-plugin-api';
+import {
+  AdminAccessError,
+  type AdminDatabase,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { schedulePurge } from './schedulePurge';
+
+type Task = SchedulerServiceTaskScheduleDefinition &
+  SchedulerServiceTaskInvocationDefinition;
+
+describe('schedulePurge', () => {
+  let logger: ServiceMock<LoggerService>;
+
+  async function schedule(run: AdminDatabase['run'], data = {}) {
+    const scheduler = mockServices.scheduler.mock();
+    await schedulePurge({
+      admin: { run },
+      config: mockServices.rootConfig({ data }),
+      logger,
+      scheduler,
+    });
+    const [task] = scheduler.scheduleTask.mock.calls[0];
+    return {
+      task,
+      invoke: async () => {
+        const fn = task.fn as (signal: AbortSignal) => Promise<void>;
+        await fn(new AbortController().signal);
+      },
+    };
+  }
+
+  beforeEach(() => {
+    logger = mockServices.logger.mock();
+  });
+
+  it('runs once a day, in one of the backends', async () => {
+    const { task } = await schedule(jest.fn());
+    expect(task).toMatchObject({ scope: 'global', frequency: { days: 1 } });
+  });
+
+  it('runs when the configuration says', async () => {
+    const { task } = await schedule(jest.fn(), {
+      tenancy: {
+        purge: {
+          schedule: {
+            frequency: { cron: '0 3 * * *' },
+            timeout: { minutes: 5 },
+          },
+        },
+      },
+    });
+    expect(task).toMatchObject<Partial<Task>>({
+      frequency: { cron: '0 3 * * *' },
+      timeout: { minutes: 5 },
+      scope: 'global',
+    });
+  });
+
+  it('says what it needs where the database user is no administrator', async () => {
+    const { invoke } = await schedule(async () => {
+      throw new AdminAccessError();
+    });
+    await invoke();
+    expect(logger.warn).toHaveBeenCalledWith(
+      expect.stringContaining('has to be a member of portal_admin'),
+    );
+  });
+
+  it('fails by any other error, so that the scheduler tells', async () => {
+    const { invoke } = await schedule(async () => {
+      throw new Error('down');
+    });
+    await expect(invoke()).rejects.toThrow('down');
+  });
+});

@@ -1,0 +1,195 @@
+import { mockCredentials } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { component } from './__testUtils__/entities';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from './__testUtils__/startCatalogBackend';
+import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
+
+const databases = createTestDatabases();
+
+/** What only the stock catalog answers, and how it is reached. */
+const STOCK_ROUTES: Array<[method: string, path: string, body?: object]> = [
+  ['GET', '/entities/by-query'],
+  ['GET', '/Entities/By-Query/'],
+  ['POST', '/entities/by-query', { query: { kind: 'component' } }],
+  ['GET', '/entity-facets?facet=kind'],
+  ['POST', '/entity-facets', { facets: ['kind'] }],
+  ['GET', '/entities/by-name/component/default/a/ancestry'],
+  ['GET', '/entities/by-name/component/default/a/Ancestry/'],
+  ['DELETE', '/entities/by-uid/7bd6b4a3-0b0c-4f0f-8a67-0d9b3c6c9f11'],
+  ['POST', '/refresh', { entityRef: 'component:default/a' }],
+  ['GET', '/locations'],
+  ['POST', '/locations', { type: 'url', target: 'https://example.com/a.yaml' }],
+  ['POST', '/locations/by-query', {}],
+  ['GET', '/locations/1'],
+  ['PUT', '/locations/1', { type: 'url', target: 'https://example.com' }],
+  ['DELETE', '/locations/1'],
+  ['GET', '/locations/by-entity/component/default/a'],
+  ['POST', '/analyze-location', { location: { type: 'url', target: 'x' } }],
+  ['POST', '/validate-entity', { entity: {}, location: 'url:x' }],
+  ['GET', '/openapi.json'],
+  ['GET', '/.well-known/backstage/permissions/metadata'],
+  ['GET', '/.Well-Known/Backstage/Permissions/Metadata/'],
+  [
+    'POST',
+    '/.well-known/backstage/permissions/apply-conditions',
+    {
+      items: [
+        {
+          id: '1',
+          resourceRef: 'component:default/a',
+          resourceType: 'catalog-entity',
+          conditions: {
+            rule: 'IS_ENTITY_KIND',
+            resourceType: 'catalog-entity',
+            params: { kinds: ['component'] },
+          },
+        },
+      ],
+    },
+  ],
+];
+
+/** What nobody answers, or only by another method. */
+const ODD_REQUESTS: Array<[method: string, path: string]> = [
+  ['GET', ''],
+  ['GET', '/'],
+  ['GET', '///entities'],
+  ['GET', '/entities//'],
+  ['GET', '/./entities'],
+  ['GET', '/x/../entities'],
+  ['GET', '/x/%2e%2e/entities'],
+  ['GET', '/%2e/entities'],
+  ['GET', '/%65ntities'],
+  ['GET', '/entities%2F'],
+  ['GET', '/entities%3flimit=1'],
+  ['GET', '/entities;x=1'],
+  ['GET', '/entities/by-uid'],
+  ['GET', '/entities/by-uid/a/b'],
+  ['GET', '/entities/by-name/component/default'],
+  ['GET', '/entities/by-refs'],
+  ['HEAD', '/entities/by-query'],
+  ['HEAD', '/entity-facets?facet=kind'],
+  ['POST', '/entities'],
+  ['PUT', '/entities'],
+  ['PATCH', '/entities'],
+  ['DELETE', '/entities'],
+  ['PATCH', '/entities/by-uid/x'],
+  ['DELETE', '/Entities/By-Uid/x/'],
+  ['PROPFIND', '/entities'],
+  ['OPTIONS', '/locations'],
+  ['GET', '/nothing/like/this'],
+];
+
+describe.each(databases.eachSupportedId())('refusal on %s', id => {
+  let backend: CatalogBackend;
+
+  beforeAll(async () => {
+    const connection = await createTenancyDatabase(databases, id);
+    backend = await startCatalogBackend({ connection, enabled: true });
+    const { tenant_id } = await backend.tenants.create({
+      tenant_slug: 'acme',
+      tenant_name: 'Acme',
+    });
+    await backend.store.applyMutation(tenant_id, {
+      type: 'full',
+      entities: [component('a')],
+    });
+  });
+
+  it.each(
+    [...STOCK_ROUTES, ...ODD_REQUESTS].map(([method, path, body]) => ({
+      method,
+      path,
+      body,
+    })),
+  )(
+    'keeps $method $path from every tenant but the default one',
+    async ({ method, path, body }) => {
+      const refused = await sendRaw(method, path, 'acme', body);
+      expect(refused.status).toBe(403);
+      if (method !== 'HEAD') {
+        const { error } = JSON.parse(refused.text);
+        expect(error.name).toBe('NotAllowedError');
+        expect(error.message).toMatch(
+          /^[A-Z]+ \S* is not available to the tenant 'acme': /,
+        );
+      }
+      const passed = await sendRaw(method, path, 'default', body);
+      expect(passed.text).not.toContain('is not available to the tenant');
+    },
+  );
+
+  it('lets the default tenant through to the stock catalog', async () => {
+    const caller = backend.as('default');
+    const query = await caller.get('/entities/by-query');
+    expect(query.body).toEqual({ items: [], totalItems: 0, pageInfo: {} });
+    const facets = await caller.get('/entity-facets?facet=kind');
+    expect(facets.body).toEqual({ facets: { kind: [] } });
+    expect((await caller.get('/locations')).status).toBe(200);
+    expect((await caller.get('///entities')).status).toBe(404);
+    const metadata = await caller.get(
+      '/.well-known/backstage/permissions/metadata',
+    );
+    expect(metadata.body.rules.length).toBeGreaterThan(3);
+  });
+
+  it('answers spellings that Express takes for the same from the store', async () => {
+    for (const path of ['/entities', '//entities', '/ENTITIES', '/Entities/']) {
+      const { body } = await backend.as('acme').get(path);
+      expect(body).toHaveLength(1);
+      expect((await backend.as('default').get(path)).body).toEqual([]);
+    }
+  });
+
+  it('says what methods there are without asking the stock catalog', async () => {
+    const { status, text } = await sendRaw('OPTIONS', '/entities', 'acme');
+    expect(status).toBe(200);
+    expect(text).toBe('GET,HEAD');
+  });
+
+  it('gives a path that cannot be decoded status 400', async () => {
+    for (const slug of ['acme', 'default']) {
+      const { status } = await sendRaw('GET', '/entities/by-uid/%ff', slug);
+      expect(status).toBe(400);
+    }
+  });
+
+  it('asks for credentials before anything else', async () => {
+    const { status } = await backend
+      .as('acme')
+      .get('/entities')
+      .set('Authorization', mockCredentials.none.header());
+    expect(status).toBe(401);
+  });
+
+  /** Sends a path as it is, which clients would bring into another form. */
+  async function sendRaw(
+    method: string,
+    path: string,
+    tenantSlug: string,
+    body?: object,
+  ): Promise<{ status?: number; text: string }> {
+    const sent = request({
+      method,
+      port: backend.server.port(),
+      path: `/api/catalog${path}`,
+      headers: {
+        Authorization: mockCredentials.service.header(),
+        'X-Tenant-Slug': tenantSlug,
+        ...(body && { 'Content-Type': 'application/json' }),
+      },
+      agent: false,
+    }).end(body && JSON.stringify(body));
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    let text = '';
+    for await (const data of answer.setEncoding('utf8')) {
+      text += data;
+    }
+    return { status: answer.statusCode, text };
+  }
+});
