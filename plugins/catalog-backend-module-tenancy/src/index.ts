@@ -5,7 +5,12 @@
  */
 
 import { createBackendFeatureLoader } from '@backstage/backend-plugin-api';
-import { catalogModuleTenancy, catalogModuleTenancyRoutes } from './module';
+import { tenancyServiceFactory } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  catalogModuleTenancy,
+  catalogModuleTenancyGate,
+  catalogModuleTenancyRoutes,
+} from './module';
 import { tenantTokenHandler } from './resolution';
 
 export {
@@ -17,12 +22,15 @@ export {
 
 /**
  * Everything that makes a catalog one of tenants: the modules of the plugin
- * `catalog`, and the handler that takes the tokens of tenants for credentials.
+ * `catalog`, the check of the database before anything starts, and the handler that
+ * takes the tokens of tenants for credentials.
  *
  * @public
  */
 export default createBackendFeatureLoader({
   loader: () => [
+    tenancyServiceFactory,
+    catalogModuleTenancyGate,
     catalogModuleTenancy,
     catalogModuleTenancyRoutes,
     tenantTokenHandler,

@@ -34,10 +34,10 @@ const full = (...entities: Entity[]) => ({ type: 'full', entities } as const);
 
 /** What a plugin gets that depends on a service. */
 async function serviceOf<T>(
-  ref: ServiceRef<T>,
+  ref: ServiceRef<T, 'root' | 'plugin'>,
   feature: Parameters<typeof startTestBackend>[0]['features'],
 ): Promise<T> {
-  const found: T[] = [];
+  let found: T | undefined;
   await startTestBackend({
     features: [
       ...(feature ?? []),
@@ -47,14 +47,14 @@ async function serviceOf<T>(
           env.registerInit({
             deps: { service: ref },
             async init({ service }) {
-              found.push(service);
+              found = service as T;
             },
           });
         },
       }),
     ],
   });
-  return found[0];
+  return found!;
 }
 
 describe('catalogStoreServiceMock', () => {

@@ -237,6 +237,10 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       ['checks no writes', 'for all using (<condition>) with check (true)'],
       ['is for reads only', 'for select using (<condition>)'],
       [
+        'is for updates only',
+        'for update using (<condition>) with check (<condition>)',
+      ],
+      [
         'is for one role only',
         'for all to portal_app using (<condition>) with check (<condition>)',
       ],
