@@ -1,3 +1,4 @@
+import type { FilterPredicate } from '@backstage/filter-predicates';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { TenantDatabase, TenantScope } from '../database';
 import {
@@ -116,12 +117,13 @@ describe('isolation of the catalog store', () => {
         await expect(store.listEntities(ours, 'component')).resolves.toEqual(
           [],
         );
-        for (const filter of [
+        const filters: FilterPredicate[] = [
           { kind: 'component' },
           { 'metadata.uid': metadata.uid! },
           { $not: { 'spec.type': 'library' } },
           { $any: [{ 'spec.tenant': theirs }, { 'metadata.name': 'alpha' }] },
-        ]) {
+        ];
+        for (const filter of filters) {
           await expect(store.queryEntities(ours, { filter })).resolves.toEqual(
             [],
           );

@@ -9,21 +9,6 @@ import type { ConditionContext } from './fieldCondition';
 const MAX_DEPTH = 100;
 const MAX_CONDITIONS = 1_000;
 
-/**
- * The condition that the entity `e` matches a filter. It is never null.
- *
- * A filter means what it means to the stock catalog, and what has no meaning is
- * refused in the same words.
- *
- * @throws `InputError` for a filter that has no meaning, or is too large
- */
-export function filterCondition(
-  context: ConditionContext,
-  filter: FilterPredicate,
-): Knex.Raw {
-  return new FilterReader(context).read(filter, 1);
-}
-
 class FilterReader {
   readonly #context: ConditionContext;
   #conditions = 0;
@@ -91,4 +76,19 @@ class FilterReader {
           conditions,
         );
   }
+}
+
+/**
+ * The condition that the entity `e` matches a filter. It is never null.
+ *
+ * A filter means what it means to the stock catalog, and what has no meaning is
+ * refused in the same words.
+ *
+ * @throws `InputError` for a filter that has no meaning, or is too large
+ */
+export function filterCondition(
+  context: ConditionContext,
+  filter: FilterPredicate,
+): Knex.Raw {
+  return new FilterReader(context).read(filter, 1);
 }
