@@ -1,0 +1,407 @@
+import type { Entity } from '@backstage/catalog-model';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
+import { isPlainObject, sortBy } from 'lodash';
+import type { Response } from 'supertest';
+import { sampleEntities } from './__testUtils__/sampleEntities';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from './__testUtils__/startCatalogBackend';
+import { entityProvider, settled } from './__testUtils__/stockEngine';
+import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
+
+const databases = createTestDatabases();
+
+const encode = (value: unknown) =>
+  encodeURIComponent(Buffer.from(JSON.stringify(value)).toString('base64'));
+
+const FILTERS = [
+  'kind=component',
+  'kind=COMPONENT,spec.type=Service',
+  'kind=api,kind=group',
+  'kind',
+  'spec.system',
+  'spec.nothing',
+  'spec.system=',
+  'spec.lifecycle=experimental',
+  'spec.LifeCycle=EXPERIMENTAL',
+  'metadata.name=service-03',
+  'metadata.name=Service-03,metadata.namespace=default',
+  'metadata.namespace=other',
+  'metadata.namespace',
+  'metadata.tags=java',
+  'metadata.tags.java',
+  'metadata.tags.Java=true',
+  'metadata.tags=java,metadata.tags=rust',
+  'metadata.labels.tier=1',
+  'metadata.labels.example.com/zone=eu',
+  'metadata.annotations.example.com/count=7',
+  'metadata.annotations.backstage.io/techdocs-ref',
+  'metadata.description',
+  `metadata.description=${'d'.repeat(250)}`,
+  'metadata.title=Title 3',
+  'metadata.links.title=home',
+  'metadata.etag',
+  'relations.ownedBy=group:default/team-a',
+  'relations.OwnedBy=user:default/alice,kind=component',
+  'relations.providesApi',
+  'relations=group:default/team-a',
+  'spec.nested.deep.flag=true',
+  'spec.nested.deep=text',
+  'spec.nested.deep=7',
+  'spec.nested.deep.text',
+  'spec.size=10',
+  'spec.profile.email=alice@example.com',
+  'spec.type=service,metadata.tags=java,relations.dependsOn=resource:default/db-1',
+  'spec.type=100%',
+  "spec.type=it's",
+];
+
+const get = (path: string) => ({ method: 'GET', path, body: undefined });
+const byRefs = (body: unknown, query = '') => ({
+  method: 'POST',
+  path: `/entities/by-refs${query}`,
+  body,
+});
+const REFS = [
+  'component:default/service-03',
+  'component:default/nothing',
+  'no ref',
+  'component:other/service-07',
+  'component:default/service-03',
+  'group:default/team-a',
+];
+
+/** Requests whose answers are the same but for the order of the entities. */
+const UNORDERED = [
+  get('/entities'),
+  get('/entities/'),
+  get('/ENTITIES?filter=kind=group'),
+  ...FILTERS.map(filter =>
+    get(`/entities?filter=${encodeURIComponent(filter)}`),
+  ),
+  get('/entities?filter=kind=group&filter=spec.type=library,spec.system'),
+  get('/entities?filter=kind=group&filter=%20,%20'),
+  get('/entities?fields=kind,metadata.name'),
+  get('/entities?fields=kind&fields=metadata.annotations.example.com/count'),
+  get('/entities?fields=metadata.tags,spec.nested.deep,spec.nothing,relations'),
+  get('/entities?filter=kind=api&fields=metadata.tags.length,kind.0'),
+];
+
+/** Requests whose answers are the same. */
+const ORDERED = [
+  get('/entities?order=asc:metadata.name'),
+  get('/entities?order=desc:metadata.name&fields=metadata.name'),
+  get('/entities?order=desc:spec.size&fields=spec.size,metadata.name'),
+  get('/entities?order=asc:spec.type&fields=spec.type'),
+  get('/entities?order=desc:metadata.annotations.example.com/count'),
+  get('/entities?order=asc:spec.nothing'),
+  get('/entities?limit=5'),
+  get('/entities?limit=5&offset=3'),
+  get('/entities?offset=35'),
+  get('/entities?offset=1000'),
+  get('/entities?limit=1000'),
+  get('/entities?limit=1e1'),
+  get(`/entities?after=${encode({ limit: 7, offset: 7 })}`),
+  get(`/entities?after=${encode({ limit: 7, offset: 7 })}&limit=2&fields=kind`),
+  get('/entities?limit=3&filter=kind=component&fields=metadata.name'),
+  get(
+    '/entities?limit=4&offset=4&order=desc:metadata.name&filter=kind=component',
+  ),
+  get('/entities?limit=100&order=asc:spec.type&fields=spec.type'),
+  get(
+    '/entities?limit=100&order=asc:kind&order=desc:spec.type&fields=kind,spec.type',
+  ),
+  get('/entities?limit=30&offset=3&order=desc:spec.system&fields=spec.system'),
+  get('/entities/by-name/component/default/service-03'),
+  get('/entities/by-name/Component/Default/SERVICE-03/'),
+  get('/entities/by-name/component/other/service-03'),
+  get('/entities/by-name/a:b/c%2Fd/e'),
+  get('/entities/by-uid/7bd6b4a3-0b0c-4f0f-8a67-0d9b3c6c9f11'),
+  get('/entities/by-uid/no-uuid'),
+  byRefs({ entityRefs: REFS }),
+  byRefs({ entityRefs: [] }),
+  byRefs({ entityRefs: REFS, fields: ['kind', 'metadata.name'] }),
+  byRefs({ entityRefs: REFS }, '?filter=kind=component'),
+  byRefs({ entityRefs: REFS, query: { 'spec.type': 'library' } }),
+  byRefs(
+    { entityRefs: REFS, query: { 'spec.type': 'team' } },
+    '?filter=kind=group',
+  ),
+  byRefs({ entityRefs: REFS, unknown: true }),
+  // What is refused.
+  get('/entities?limit=abc'),
+  get('/entities?limit=0'),
+  get('/entities?limit=-1'),
+  get('/entities?limit=1.5'),
+  get('/entities?limit=1&limit=2'),
+  get('/entities?offset=x'),
+  get('/entities?offset=-1'),
+  get('/entities?after='),
+  get('/entities?after=x'),
+  get('/entities?filter='),
+  get('/entities?filter==a'),
+  get('/entities?filter[a]=b'),
+  get('/entities?filter[]=kind=group&limit=5'),
+  get('/entities?order=kind'),
+  get('/entities?order=up:kind'),
+  get('/entities?fields=metadata.tags[0]'),
+  get('/entities?unknown=1'),
+  get('/entities?limit=x&offset=y'),
+  get('/entities/by-uid/x?unknown=1'),
+  get('/entities/by-name/a/b/c?unknown=1'),
+  byRefs({ entityRefs: REFS }, '?fields=kind'),
+  byRefs({ entityRefs: REFS, fields: ['a[0]'] }),
+];
+
+/** Answers that differ, and why they are meant to. */
+const DIFFERENT = [
+  {
+    why: 'refs are found in any case, and without the default namespace, as by name',
+    request: byRefs({
+      entityRefs: ['Component:default/SERVICE-03', 'group:team-a'],
+      fields: ['metadata.name'],
+    }),
+    stock: { items: [null, null] },
+    tenant: {
+      items: [
+        { metadata: { name: 'Service-03' } },
+        { metadata: { name: 'team-a' } },
+      ],
+    },
+  },
+  {
+    why: 'the field of an order counts in any case on pages, as it does without pages',
+    request: get(
+      '/entities?limit=2&order=asc:metadata.NAME&filter=kind=user&filter=kind=domain&fields=metadata.name',
+    ),
+    stock: expect.any(Array),
+    tenant: [{ metadata: { name: 'alice' } }, { metadata: { name: 'bob' } }],
+  },
+  {
+    why: 'a number beyond what numbers are exact to is refused, not given to the database',
+    request: get('/entities?limit=9007199254740993'),
+    stock: expect.anything(),
+    tenant: expect.objectContaining({
+      error: {
+        name: 'InputError',
+        message: 'request/query/limit must be integer',
+      },
+    }),
+  },
+  {
+    why: 'a key that is an operator of predicates is refused',
+    request: get('/entities?filter=$not=a'),
+    stock: expect.anything(),
+    tenant: expect.objectContaining({
+      error: expect.objectContaining({ name: 'InputError' }),
+    }),
+  },
+  ...[
+    { body: {}, says: "must have required property 'entityRefs'" },
+    {
+      body: { entityRefs: 'a' },
+      says: 'request/body/entityRefs must be array',
+    },
+    {
+      body: { entityRefs: [1] },
+      says: 'request/body/entityRefs/0 must be string',
+    },
+    {
+      body: { entityRefs: [], query: 'kind' },
+      says: 'request/body/query must be object',
+    },
+    {
+      body: { entityRefs: [], query: { kind: { $in: 'a' } } },
+      says: 'Malformed request body',
+    },
+  ].map(({ body, says }) => ({
+    why: 'a body is refused in words of its own',
+    request: byRefs(body),
+    stock: refusal(says),
+    tenant: refusal('Malformed request body'),
+  })),
+];
+
+function refusal(message: string) {
+  return expect.objectContaining({
+    error: {
+      name: 'InputError',
+      message: expect.stringContaining(message),
+    },
+    response: { statusCode: 400 },
+  });
+}
+
+describe.each(databases.eachSupportedId())(
+  'beside the stock catalog on %s',
+  id => {
+    let stock: CatalogBackend;
+    let off: CatalogBackend;
+    let on: CatalogBackend;
+
+    beforeAll(async () => {
+      const connection = await createTenancyDatabase(databases, id);
+      const entities = sampleEntities();
+      stock = await startCatalogBackend({
+        connection,
+        config: { catalog: { processingInterval: { hours: 1 } } },
+        features: [entityProvider(entities)],
+      });
+      const final = await settled(
+        async () => (await stock.as(undefined).get('/entities')).body,
+        entities.length,
+      );
+      off = await startCatalogBackend({ connection, enabled: false });
+      on = await startCatalogBackend({ connection, enabled: true });
+      await on.store.applyMutation(DEFAULT_TENANT_ID, {
+        type: 'full',
+        entities: final.map(withoutIdentity),
+      });
+    });
+
+    const send = async (
+      backend: CatalogBackend,
+      { method, path, body }: { method: string; path: string; body: unknown },
+    ) => backend.as(undefined).send(method, path, body);
+
+    describe('with the flag off', () => {
+      const more = [
+        get('/entities/by-query?limit=3'),
+        get('/entities/by-query?orderField=metadata.name'),
+        { ...get('/entities/by-query'), method: 'POST', body: { limit: 2 } },
+        get('/entity-facets?facet=kind&facet=spec.type'),
+        get('/entities/by-name/component/default/service-03/ancestry'),
+        get('/locations'),
+        get('/openapi.json'),
+        get('/.well-known/backstage/permissions/metadata'),
+        get('///entities'),
+        get('/nothing'),
+        { ...get('/entities'), method: 'HEAD' },
+        { ...get('/entities'), method: 'OPTIONS' },
+        { ...get('/entities'), method: 'PATCH' },
+      ];
+
+      it('answers every request as if the module were not there', async () => {
+        for (const each of [...UNORDERED, ...ORDERED, ...more]) {
+          const expected = await send(stock, each);
+          const actual = await send(off, each);
+          expect({ each, answer: whole(actual) }).toEqual({
+            each,
+            answer: whole(expected),
+          });
+        }
+      });
+
+      it('takes no notice of who the request says its tenant is', async () => {
+        const { body } = await off
+          .as('no-such-tenant')
+          .get('/entities?filter=kind=group')
+          .set('Host', 'acme.example.com');
+        expect(body).toHaveLength(3);
+      });
+    });
+
+    describe('with the flag on', () => {
+      it('answers as the stock catalog does, in the order of refs', async () => {
+        for (const each of UNORDERED) {
+          const expected = await send(stock, each);
+          const actual = await send(on, each);
+          expect({ each, answer: sorted(normal(actual)) }).toEqual({
+            each,
+            answer: sorted(normal(expected)),
+          });
+        }
+      });
+
+      it('answers as the stock catalog does where there is an order or none is needed', async () => {
+        for (const each of ORDERED) {
+          const expected = await send(stock, each);
+          const actual = await send(on, each);
+          expect({ each, answer: normal(actual) }).toEqual({
+            each,
+            answer: normal(expected),
+          });
+        }
+      });
+
+      it.each(DIFFERENT)('differs by intent: $why', async difference => {
+        const { request } = difference;
+        expect((await send(stock, request)).body).toEqual(difference.stock);
+        expect((await send(on, request)).body).toEqual(difference.tenant);
+      });
+
+      it('leads from page to page through all entities', async () => {
+        const pages = async (backend: CatalogBackend) => {
+          const found = [];
+          let path: string | undefined =
+            '/entities?limit=9&filter=kind=component&fields=metadata.name';
+          while (path) {
+            const answer: Response = await backend.as(undefined).get(path);
+            found.push(answer.body);
+            path = /<(.*)>; rel="next"/.exec(answer.get('Link') ?? '')?.[1];
+          }
+          return found;
+        };
+        const found = await pages(on);
+        expect(found.map(page => page.length)).toEqual([9, 9, 6]);
+        expect(found).toEqual(await pages(stock));
+      });
+
+      it('gives an entity by the uid that it shows', async () => {
+        const { body } = await send(
+          on,
+          get('/entities/by-name/component/default/service-03'),
+        );
+        const byUid = await send(
+          on,
+          get(`/entities/by-uid/${body.metadata.uid}`),
+        );
+        expect(byUid.body).toEqual(body);
+        const filtered = await send(
+          on,
+          get(`/entities?filter=metadata.uid=${body.metadata.uid}`),
+        );
+        expect(filtered.body).toEqual([body]);
+      });
+    });
+  },
+);
+
+function withoutIdentity(entity: Entity): Entity {
+  const { uid, etag, ...metadata } = entity.metadata;
+  return { ...entity, metadata };
+}
+
+/** All of an answer but when it was sent. */
+function whole({ status, text, headers }: Response) {
+  const { date, ...rest } = headers;
+  return { status, text, headers: rest };
+}
+
+/** What of an answer does not depend on who has given entities their ids. */
+function normal({ status, body, headers }: Response) {
+  return {
+    status,
+    link: headers.link,
+    type: headers['content-type'],
+    body: JSON.parse(
+      JSON.stringify(body, (key, value) =>
+        ['uid', 'etag'].includes(key) ? undefined : value,
+      ),
+    ),
+  };
+}
+
+/** Whatever the order of entities in an answer. */
+function sorted<T extends { body: unknown }>(answer: T): T {
+  return { ...answer, body: sortBy([answer.body].flat(), canonical) };
+}
+
+/** Text that does not depend on the order of keys, which JSONB does not keep. */
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, part) =>
+    isPlainObject(part) ? Object.entries(part).sort() : part,
+  );
+}
