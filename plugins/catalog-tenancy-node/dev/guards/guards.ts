@@ -78,7 +78,7 @@ export const guards: Guard[] = [
     edits: [
       {
         file: `${NODE}/database/protocol/context.ts`,
-        find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 then 'none' else '' end, false), 0), false)",
+        find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
         replace: 'select cast($1 as text), cast($2 as text)',
       },
     ],
@@ -97,7 +97,7 @@ export const guards: Guard[] = [
       },
       {
         file: `${NODE}/database/protocol/context.ts`,
-        find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 then 'none' else '' end, false), 0), false)",
+        find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
         replace: 'select cast($1 as text), cast($2 as text)',
       },
     ],

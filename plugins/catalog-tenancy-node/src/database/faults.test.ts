@@ -201,4 +201,27 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
       }
     },
   );
+
+  it('that could not begin a transaction runs no statement of it outside', async () => {
+    // Without row-level security, which would refuse it anyway.
+    await database.client.query(`
+      create table unguarded (id int);
+      grant select, insert on unguarded to portal_app`);
+    await watch.answered();
+    proxy.spoil('begin');
+    await expect(
+      tenants.transaction(ours, async ({ query, knex }) => {
+        await Promise.all(
+          [1, 2, 3].map(value =>
+            query(
+              knex.raw('insert into tenancy.unguarded values (?)', [value]),
+            ),
+          ),
+        );
+      }),
+    ).rejects.toMatchObject({ sqlState: '42601' });
+    expect(proxy.spoiling).toBe(false);
+    const { rows } = await database.client.query('select * from unguarded');
+    expect(rows).toEqual([]);
+  });
 });

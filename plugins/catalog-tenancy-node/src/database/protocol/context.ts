@@ -41,11 +41,12 @@ export function createContext(
  * whatever the connection was left with, by others behind the same connection
  * pooler for instance, has no effect on it.
  *
- * Temporary tables come last, or one could stand in front of a table.
+ * Temporary tables come last, or one could stand in front of a table. Filters are
+ * many small expressions, which take longer to compile than to run: hence no JIT.
  */
 export function enter({ tenantId, role, schema }: SessionContext): Statement {
   return {
-    text: `select set_config('role', $1, true), set_config('${TENANT_SETTING}', $2, true), set_config('search_path', $3, true), set_config('row_security', 'on', true)`,
+    text: `select set_config('role', $1, true), set_config('${TENANT_SETTING}', $2, true), set_config('search_path', $3, true), set_config('row_security', 'on', true), set_config('jit', 'off', true)`,
     values: [role, tenantId, `"${schema.replace(/"/g, '""')}", pg_temp`],
   };
 }
