@@ -1,0 +1,213 @@
+import { authServiceFactory } from '@backstage/backend-defaults/auth';
+import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
+import { permissionsServiceFactory } from '@backstage/backend-defaults/permissions';
+import { userInfoServiceFactory } from '@backstage/backend-defaults/userInfo';
+import { createBackendModule } from '@backstage/backend-plugin-api';
+import type { Entity } from '@backstage/catalog-model';
+import authBackend from '@backstage/plugin-auth-backend';
+import guestProvider from '@backstage/plugin-auth-backend-module-guest-provider';
+import {
+  catalogConditions,
+  createCatalogConditionalDecision,
+} from '@backstage/plugin-catalog-backend/alpha';
+import { catalogEntityReadPermission } from '@backstage/plugin-catalog-common/alpha';
+import permissionBackend from '@backstage/plugin-permission-backend';
+import {
+  AuthorizeResult,
+  isPermission,
+  type PolicyDecision,
+} from '@backstage/plugin-permission-common';
+import { policyExtensionPoint } from '@backstage/plugin-permission-node/alpha';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import request from 'supertest';
+import { component } from './__testUtils__/entities';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from './__testUtils__/startCatalogBackend';
+import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
+
+const databases = createTestDatabases();
+
+const ALICE = 'user:default/alice';
+
+const ownedBy = (
+  name: string,
+  owner: string,
+  lifecycle = 'production',
+): Entity =>
+  component(name, {
+    spec: { type: 'service', lifecycle, owner },
+    relations: [{ type: 'ownedBy', targetRef: owner }],
+  });
+
+describe.each(databases.eachSupportedId())(
+  'a policy about catalog.entity.read on %s',
+  id => {
+    let backend: CatalogBackend;
+    let token: string;
+    let decide: (claims: string[]) => PolicyDecision;
+
+    const policy = createBackendModule({
+      pluginId: 'permission',
+      moduleId: 'test-policy',
+      register(env) {
+        env.registerInit({
+          deps: { policies: policyExtensionPoint },
+          async init({ policies }) {
+            policies.setPolicy({
+              handle: async ({ permission }, user) =>
+                isPermission(permission, catalogEntityReadPermission)
+                  ? decide(user?.info.ownershipEntityRefs ?? [])
+                  : { result: AuthorizeResult.ALLOW },
+            });
+          },
+        });
+      },
+    });
+
+    beforeAll(async () => {
+      const connection = await createTenancyDatabase(databases, id);
+      backend = await startCatalogBackend({
+        connection,
+        enabled: true,
+        features: [
+          authServiceFactory,
+          httpAuthServiceFactory,
+          permissionsServiceFactory,
+          userInfoServiceFactory,
+          authBackend,
+          guestProvider,
+          permissionBackend,
+          policy,
+        ],
+        config: {
+          auth: {
+            providers: {
+              guest: {
+                userEntityRef: ALICE,
+                dangerouslyAllowOutsideDevelopment: true,
+              },
+            },
+          },
+          permission: { enabled: true },
+        },
+      });
+      for (const slug of ['acme', 'globex']) {
+        const { tenant_id } = await backend.tenants.create({
+          tenant_slug: slug,
+          tenant_name: slug,
+        });
+        await backend.store.applyMutation(tenant_id, {
+          type: 'full',
+          entities: [
+            ownedBy('shared', slug === 'acme' ? ALICE : 'user:default/bob'),
+            ownedBy('old', ALICE, 'deprecated'),
+            ownedBy('his', 'user:default/bob'),
+          ],
+        });
+      }
+      const { body } = await request(backend.server).get(
+        '/api/auth/guest/refresh',
+      );
+      token = body.backstageIdentity.token;
+    });
+
+    const see = async (slug: string) => {
+      const caller = backend.as(slug);
+      const get = (path: string) =>
+        caller.get(path).set('Authorization', `Bearer ${token}`);
+      const names = async (query: string) => {
+        const { body } = await get(`/entities?fields=metadata.name${query}`);
+        return body.map((entity: Entity) => entity.metadata.name);
+      };
+      const refs = ['shared', 'old', 'his'].map(
+        name => `component:default/${name}`,
+      );
+      const batch = await caller
+        .post('/entities/by-refs', { entityRefs: refs })
+        .set('Authorization', `Bearer ${token}`);
+      const byName = await Promise.all(
+        ['shared', 'old', 'his'].map(name =>
+          get(`/entities/by-name/component/default/${name}`),
+        ),
+      );
+      return {
+        all: await names(''),
+        page: await names('&limit=10'),
+        filtered: await names('&filter=spec.lifecycle=production'),
+        byRefs: batch.body.items.map(
+          (entity: Entity | null) => entity?.metadata.name ?? null,
+        ),
+        byName: byName.map(answer => answer.status),
+      };
+    };
+
+    it('that allows shows everything of the tenant', async () => {
+      decide = () => ({ result: AuthorizeResult.ALLOW });
+      await expect(see('globex')).resolves.toEqual({
+        all: ['his', 'old', 'shared'],
+        page: ['his', 'old', 'shared'],
+        filtered: ['his', 'shared'],
+        byRefs: ['shared', 'old', 'his'],
+        byName: [200, 200, 200],
+      });
+    });
+
+    it('that denies shows nothing, and gives no hint', async () => {
+      decide = () => ({ result: AuthorizeResult.DENY });
+      await expect(see('globex')).resolves.toEqual({
+        all: [],
+        page: [],
+        filtered: [],
+        byRefs: [null, null, null],
+        byName: [404, 404, 404],
+      });
+    });
+
+    it('with conditions looks at the entities of the tenant of the request', async () => {
+      decide = claims =>
+        createCatalogConditionalDecision(catalogEntityReadPermission, {
+          allOf: [
+            catalogConditions.isEntityOwner({ claims }),
+            catalogConditions.isEntityKind({ kinds: ['Component'] }),
+          ],
+        });
+      await expect(see('acme')).resolves.toEqual({
+        all: ['old', 'shared'],
+        page: ['old', 'shared'],
+        filtered: ['shared'],
+        byRefs: ['shared', 'old', null],
+        byName: [200, 200, 404],
+      });
+      await expect(see('globex')).resolves.toEqual({
+        all: ['old'],
+        page: ['old'],
+        filtered: [],
+        byRefs: [null, 'old', null],
+        byName: [404, 200, 404],
+      });
+    });
+
+    it('with conditions hides by uid what it hides by name', async () => {
+      decide = () => ({ result: AuthorizeResult.ALLOW });
+      const get = (path: string) =>
+        backend.as('acme').get(path).set('Authorization', `Bearer ${token}`);
+      const his = await get('/entities/by-name/component/default/his');
+      const path = `/entities/by-uid/${his.body.metadata.uid}`;
+      expect((await get(path)).status).toBe(200);
+      decide = () =>
+        createCatalogConditionalDecision(catalogEntityReadPermission, {
+          not: catalogConditions.hasSpec({
+            key: 'owner',
+            value: 'user:default/bob',
+          }),
+        });
+      const hidden = await get(path);
+      expect(hidden.status).toBe(404);
+      expect(hidden.body.error.message).toBe(
+        `No entity with uid ${his.body.metadata.uid}`,
+      );
+    });
+  },
+);
