@@ -302,11 +302,6 @@ describe('applyMutation', () => {
         ...NOTHING,
         updated: 5000,
       });
-      await expect(full([])).resolves.toEqual({ ...NOTHING, deleted: 5000 });
-      await expect(full(many(5000))).resolves.toEqual({
-        ...NOTHING,
-        revived: 5000,
-      });
     });
 
     it('writes entities that are large, one statement after another', async () => {
