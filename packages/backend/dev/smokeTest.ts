@@ -178,7 +178,7 @@ async function smokeTest(): Promise<void> {
       APP_CONFIG_backend_auth_externalAccess: JSON.stringify([
         { type: 'static', options: { token, subject: 'smoke-test' } },
       ]),
-      TENANCY_ADMIN: 'external:smoke-test',
+      TENANCY_ADMIN: 'smoke-test',
     };
     await withBackend(
       folder,

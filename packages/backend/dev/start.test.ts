@@ -1,7 +1,9 @@
 import { spawn, spawnSync } from 'child_process';
 import { rmSync, writeFileSync } from 'fs';
+import { join } from 'path';
 import { text } from 'stream/consumers';
-import { Clone } from './__fixtures__/clone';
+import { CatalogClient } from '@backstage/catalog-client';
+import { Clone, Started } from './__fixtures__/clone';
 import { firstCommands } from './banner';
 
 jest.setTimeout(120_000);
@@ -10,16 +12,28 @@ const READY = 'Ctrl-C stops everything';
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
-async function request(clone: Clone, path: string, options: RequestInit = {}) {
+async function guestToken(clone: Clone): Promise<string> {
   const session = await fetch(`${clone.url}/api/auth/guest/refresh`);
-  const { token } = (await session.json()).backstageIdentity;
-  const response = await fetch(`${clone.url}/api/${path}`, {
+  return (await session.json()).backstageIdentity.token;
+}
+
+async function send(
+  clone: Clone,
+  path: string,
+  { headers, ...options }: RequestInit = {},
+): Promise<Response> {
+  return await fetch(`${clone.url}/api/${path}`, {
     ...options,
     headers: {
-      authorization: `Bearer ${token}`,
+      authorization: `Bearer ${await guestToken(clone)}`,
       'content-type': 'application/json',
+      ...headers,
     },
   });
+}
+
+async function request(clone: Clone, path: string, options?: RequestInit) {
+  const response = await send(clone, path, options);
   return await response.json();
 }
 
@@ -69,6 +83,107 @@ describe('npm start', () => {
         expect(answer).toMatchObject({ name: 'My first mockup' });
       });
     });
+  });
+});
+
+describe('npm start with MULTI_TENANCY_ENABLED=true', () => {
+  const FLAG = { MULTI_TENANCY_ENABLED: 'true' };
+  let clone: Clone;
+
+  beforeAll(async () => {
+    clone = await Clone.create();
+  });
+
+  afterAll(() => clone.remove());
+
+  const list = (tenantSlug?: string) =>
+    send(clone, 'catalog/entities', {
+      headers: tenantSlug ? { 'x-tenant-slug': tenantSlug } : {},
+    });
+
+  /** The client of Backstage, in a frontend of the tenant. */
+  async function clientOf(tenantSlug: string): Promise<CatalogClient> {
+    const token = await guestToken(clone);
+    return new CatalogClient({
+      discoveryApi: { getBaseUrl: async id => `${clone.url}/api/${id}` },
+      fetchApi: {
+        fetch: (input, init) => {
+          const headers = new Headers(init?.headers);
+          headers.set('authorization', `Bearer ${token}`);
+          headers.set('x-tenant-slug', tenantSlug);
+          return fetch(input, { ...init, headers });
+        },
+      },
+    });
+  }
+
+  async function stop({ child, exited }: Started): Promise<void> {
+    child.kill('SIGINT');
+    await exited;
+    expect(await clone.isQuiet()).toBe(true);
+  }
+
+  it('sets up an empty folder, passes the smoke tests, and keeps its tenants', async () => {
+    const first = await clone.start(READY, FLAG);
+    expect(first.output).toContain(`${clone.url}/api/tenants`);
+
+    const existing = await list('default');
+    expect(existing.status).toBe(200);
+    expect(await existing.json()).toEqual([]);
+
+    expect((await list('acme')).status).toBe(403);
+    const created = await send(clone, 'tenants', {
+      method: 'POST',
+      body: JSON.stringify({ tenant_slug: 'acme', tenant_name: 'Acme' }),
+    });
+    expect(created.status).toBe(201);
+    expect(await (await list('acme')).json()).toEqual([]);
+
+    const client = await clientOf('acme');
+    await expect(client.getEntities()).resolves.toEqual({ items: [] });
+    await expect(
+      client.getEntityByRef('component:default/shop-frontend'),
+    ).resolves.toBeUndefined();
+    await expect(
+      client.getEntitiesByRefs({ entityRefs: ['user:default/guest'] }),
+    ).resolves.toEqual({ items: [undefined] });
+    await stop(first);
+
+    const second = await clone.start(READY, FLAG);
+    expect((await list('acme')).status).toBe(200);
+    await stop(second);
+
+    // As before, whatever a request says.
+    const third = await clone.start(READY);
+    expect((await list('nobody')).status).toBe(200);
+    await stop(third);
+  });
+
+  it('does not start with a user whom row-level security does not bind', async () => {
+    const local = join(clone.folder, 'app-config.local.yaml');
+    const user = { user: '${POSTGRES_USER}', password: '${POSTGRES_PASSWORD}' };
+    writeFileSync(
+      local,
+      JSON.stringify({ tenancy: { database: { connection: user } } }),
+    );
+    const { output, exited } = await clone.start(READY, FLAG);
+    rmSync(local);
+    expect(output).toMatch(
+      /TenancyStartupError: .* not served:\n- .*superuser/,
+    );
+    expect(output).not.toContain('Plugin initialization started');
+    expect(await exited).toBe(1);
+  });
+
+  it('asks for a user where the server is one’s own', async () => {
+    const { output, exited } = await clone.start(READY, {
+      ...FLAG,
+      POSTGRES_HOST: 'db.example',
+    });
+    expect(output).toMatch(
+      /^With MULTI_TENANCY_ENABLED=true, db\.example .* TENANCY_POSTGRES_PASSWORD\n$/,
+    );
+    expect(await exited).toBe(1);
   });
 });
 

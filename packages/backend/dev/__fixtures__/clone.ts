@@ -57,7 +57,11 @@ export class Clone {
     return `http://localhost:${this.port}`;
   }
 
-  async start(untilText: string): Promise<Started> {
+  /** @param env - on top of this process's own environment, without its flag */
+  async start(
+    untilText: string,
+    env: Record<string, string> = {},
+  ): Promise<Started> {
     const child = spawn(
       process.execPath,
       [
@@ -71,8 +75,11 @@ export class Clone {
           ...process.env,
           NODE_ENV: 'development',
           POSTGRES_HOST: undefined,
+          MULTI_TENANCY_ENABLED: undefined,
+          TENANCY_POSTGRES_USER: undefined,
           APP_CONFIG_backend_listen_port: String(this.port),
           APP_CONFIG_backend_baseUrl: JSON.stringify(this.url),
+          ...env,
         },
       },
     );
