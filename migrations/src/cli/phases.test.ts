@@ -90,6 +90,7 @@ describe.each(databases.eachSupportedId())('the commands on %s', id => {
     });
     expect(exitCode).toBe(EXIT_CODES.refused);
     expect(stderr).toContain('Phase 2 needs phase 1');
+    expect(stderr).not.toContain('2_10_default_tenant');
     expect(JSON.parse(stdout)).toMatchObject({
       command: 'phase2',
       phase: 0,

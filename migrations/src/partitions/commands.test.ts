@@ -1,6 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
+import { changeRole, connectionOf } from '../__testUtils__/roles';
 import { silentReporter } from '../engine/Reporter';
 import { RefusedError } from '../errors';
 import { swap } from '../phases/phase5_partitions/70_swap';
@@ -181,6 +182,36 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
         `select relname from pg_class where relname ~ 'my_team|other|catch_all|partition_log'`,
       ),
     ).resolves.toEqual([]);
+  });
+
+  it('waits for older snapshots also where its login may not see them', async () => {
+    const login = `tenancy_mover_${process.pid}`;
+    await changeRole(database().client, `create role ${login} login`);
+    await changeRole(database().client, `grant portal_admin to ${login}`);
+    const old = new Client(database().connection);
+    await old.connect();
+    await old.query('begin isolation level repeatable read; select 1');
+    const told: string[] = [];
+    await database().migrate(
+      ({ context }) => givePartition(context, 'my-team'),
+      {
+        connection: await connectionOf(database(), login),
+        reporter: {
+          ...silentReporter,
+          info: text => {
+            if (/Waiting/.test(text)) {
+              old.query('commit');
+            }
+          },
+          warn: text => told.push(text),
+        },
+      },
+    );
+    expect(told).toEqual([
+      expect.stringContaining('"grant pg_read_all_stats to portal_admin"'),
+    ]);
+    await old.end();
+    await changeRole(database().client, `drop role ${login}`);
   });
 
   it('keeps snapshots out that are older than the move', async () => {

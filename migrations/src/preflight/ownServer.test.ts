@@ -104,8 +104,17 @@ describe.each<PostgresVersion>([14, 18])(
         `create tablespace place location '${place}'`,
         'alter table tenancy.relations set tablespace place',
       );
-      const [found] = findings(await preflight(), 'ok', 'free disk');
+      const report = await preflight();
+      const [found] = findings(report, 'ok', 'free disk');
       expect(found.details).toHaveLength(1);
+      expect(findings(report, 'warning', 'storage')).toEqual([
+        expect.objectContaining({
+          message: expect.stringContaining('relations (place)'),
+          advice: expect.stringContaining(
+            'alter role postgres set default_tablespace = place',
+          ),
+        }),
+      ]);
       await query(
         'alter table tenancy.relations set tablespace pg_default',
         'drop tablespace place',
@@ -148,7 +157,9 @@ describe.each<PostgresVersion>([14, 18])(
       const report = await preflight();
       await query(`rollback prepared 'forgotten'`);
       const [found] = findings(report, 'warning', 'long transactions');
-      expect(found.message).toMatch(/"forgotten" of postgres \(since 20/);
+      expect(found.message).toMatch(
+        /"forgotten" of postgres \(since 20.*, has locked entities\)/,
+      );
     });
 
     // PostgreSQL 14 has no setting for it, and its files are shared with other

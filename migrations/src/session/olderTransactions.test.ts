@@ -49,6 +49,8 @@ describe.each(databases.eachSupportedId())(
       await expect(wait()).resolves.toEqual([]);
       await other.query('commit; begin isolation level repeatable read');
       const { rows } = await other.query('select pg_backend_pid() as pid');
+      // Nothing is older before something was written.
+      await database.client.query('select pg_current_xact_id()');
       await expect(wait()).resolves.toEqual([
         `Waiting for the transactions of the processes ${rows[0].pid}: they are old`,
       ]);

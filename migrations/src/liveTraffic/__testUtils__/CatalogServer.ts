@@ -20,6 +20,7 @@ const SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'on',
   shared_buffers: '64MB',
+  max_prepared_transactions: '5',
 };
 
 /** What the applications of before have, and no more. */

@@ -76,7 +76,7 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
                from entities where entity_name = 'service-3'`);
     expect(
       await lacking(
-        '1 values of entity_ref that more than one entity of a tenant has: component:default/service-3',
+        '1 value of entity_ref that more than one entity of a tenant has: component:default/service-3',
       ),
     ).toEqual([]);
   });

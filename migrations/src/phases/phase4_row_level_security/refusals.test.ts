@@ -1,10 +1,11 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
-import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { asLogin } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
+import { silentReporter } from '../../engine/Reporter';
 import type { MigrationSettings } from '../../engine/Step';
 import { privileges } from './10_privileges';
 import { verification } from './50_verification';
@@ -12,12 +13,14 @@ import { verification } from './50_verification';
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
+  const create = catalogTemplate(databases, id, {
+    prepare: prepared => runPhases(prepared, 3),
+  });
   let database: CatalogDatabase;
   let q: (sql: string) => Promise<unknown>;
   beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id);
+    database = await create();
     q = sql => database.client.query(sql);
-    await runPhases(database, 3);
   });
   afterEach(() => database.close());
 
@@ -57,6 +60,36 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
     } finally {
       await old.end();
     }
+  });
+
+  it('does not mind any session of a command', async () => {
+    // Keeps the command from its first change.
+    await q('begin; lock table entities in access share mode');
+    const names: string[] = [];
+    const look = async () => {
+      const { rows } = await database.client.query(
+        `select application_name as name from pg_stat_activity
+          where datname = current_database() and pid <> pg_backend_pid()
+            and backend_type = 'client backend'`,
+      );
+      names.push(...rows.map(({ name }) => name));
+      await q('commit');
+    };
+    let looked: Promise<void> | undefined;
+    await database.migrate(migration => migration.runPhase(4), {
+      reporter: {
+        ...silentReporter,
+        waiting: () => {
+          looked ??= look();
+        },
+      },
+    });
+    await looked;
+    // Its own, and the one on which the steps are recorded.
+    expect(names).toEqual([
+      expect.stringMatching(/^catalog-tenancy test /),
+      expect.stringMatching(/^catalog-tenancy test /),
+    ]);
   });
 
   it('does not mind sessions that can not write to the tables', async () => {

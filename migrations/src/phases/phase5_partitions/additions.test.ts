@@ -22,6 +22,8 @@ describe.each(databases.eachSupportedId())(
       },
     });
     let database: CatalogDatabase;
+    const query = async (sql: string) =>
+      (await database.client.query(sql)).rows;
     beforeEach(async () => {
       database = await create();
       await query(`create table kinds (type text primary key);
@@ -32,8 +34,6 @@ describe.each(databases.eachSupportedId())(
       await database.close();
     });
 
-    const query = async (sql: string) =>
-      (await database.client.query(sql)).rows;
     const runPhase5 = () =>
       database.migrate(migration => migration.runPhase(5));
     const refusal = async () => {

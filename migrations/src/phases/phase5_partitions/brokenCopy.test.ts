@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { EXIT_CODES } from '../../errors';
@@ -10,12 +10,16 @@ import { swap } from './70_swap';
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('a broken copy on %s', id => {
+  const create = catalogTemplate(databases, id, {
+    prepare: async prepared => {
+      await prepared.client.query('create extension pg_trgm schema public');
+      await runPhases(prepared, 4);
+      await stopBefore(prepared, 5, swap);
+    },
+  });
   let database: CatalogDatabase;
   beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id);
-    await database.client.query('create extension pg_trgm schema public');
-    await runPhases(database, 4);
-    await stopBefore(database, 5, swap);
+    database = await create();
   });
   afterEach(() => database.close());
 

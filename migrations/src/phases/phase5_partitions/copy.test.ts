@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../engine/Reporter';
@@ -13,13 +13,16 @@ import { firstCatchUp } from './40_catch_up';
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('the copy on %s', id => {
+  const create = catalogTemplate(databases, id, {
+    entities: 3000,
+    prepare: async prepared => {
+      await prepared.client.query('create extension pg_trgm schema public');
+      await runPhases(prepared, 4);
+    },
+  });
   let database: CatalogDatabase;
   beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, { entities: 3000 });
-    await database.client.query(
-      'create extension if not exists pg_trgm schema public',
-    );
-    await runPhases(database, 4);
+    database = await create();
   });
   afterEach(() => database.close());
 

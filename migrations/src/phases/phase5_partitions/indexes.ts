@@ -111,7 +111,7 @@ export async function carriedIndexes(
     [source],
   );
   const taken = [
-    `${source}_partitioned_pkey`,
+    ...(table === 'entities' ? [`${source}_partitioned_pkey`] : []),
     replayIndex(table),
     ...entityIndexes(target, '').map(({ name }) => name),
   ];

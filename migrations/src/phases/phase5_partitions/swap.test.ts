@@ -1,7 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
-import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../engine/Reporter';
@@ -14,11 +14,16 @@ const TENANT = '00000000-0000-0000-0000-000000000001';
 const OTHER = '00000000-0000-0000-0000-0000000000aa';
 
 describe.each(databases.eachSupportedId())('the swap on %s', id => {
+  const create = catalogTemplate(databases, id, {
+    entities: 60,
+    prepare: async prepared => {
+      await prepared.client.query('create extension pg_trgm schema public');
+      await runPhases(prepared, 4);
+    },
+  });
   let database: CatalogDatabase;
   beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, { entities: 60 });
-    await database.client.query('create extension pg_trgm schema public');
-    await runPhases(database, 4);
+    database = await create();
   });
   afterEach(() => database.close());
 
@@ -62,6 +67,26 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     await runPhase5();
     await expect(contents()).resolves.toEqual(before);
     await expect(contents('_old')).resolves.toEqual(before);
+  });
+
+  it('tells of replays only where there is something to replay', async () => {
+    const told: string[] = [];
+    const reporter = {
+      ...silentReporter,
+      progress: (what: string) => {
+        told.push(what);
+        return silentReporter.progress('', 0);
+      },
+    };
+    await database.migrate(migration => migration.runPhase(5), { reporter });
+    expect(told).toEqual([
+      'Copy entities',
+      'Copy relations',
+      'Copy refresh_state',
+    ]);
+    await query(CHANGES);
+    await database.migrate(migration => rollback(migration), { reporter });
+    expect(told.slice(3)).toEqual(['Replay changes']);
   });
 
   it('is undone without losing a write of the default tenant', async () => {

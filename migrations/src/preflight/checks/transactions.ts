@@ -86,8 +86,11 @@ async function prepared({
   }>(
     `select gid as name, owner, prepared as since,
             array(select distinct c.relname::text
-                    from pg_locks l join pg_class c on c.oid = l.relation
-                   where l.virtualtransaction = '-1/' || x.transaction
+                    from pg_locks own
+                    join pg_locks l on l.pid is null
+                                   and l.virtualtransaction = own.virtualtransaction
+                    join pg_class c on c.oid = l.relation
+                   where own.transactionid = x.transaction and own.pid is null
                      and l.relation = any ($1) order by 1) as tables
        from pg_prepared_xacts x
       where database = current_database() order by prepared`,
