@@ -13,7 +13,11 @@ export type CatalogMutation =
       /** The source has exactly these entities: its others are deleted. */
       type: 'full';
       entities: Entity[];
-      /** Who owns the entities, such as the name of an entity provider. */
+      /**
+       * Who owns the entities, such as the name of an entity provider. Without one
+       * nobody does, and the mutation is about the entities that nobody owns. Those
+       * can be taken by any source; deleted ones too, for they belong to nobody.
+       */
       source?: string;
     }
   | {

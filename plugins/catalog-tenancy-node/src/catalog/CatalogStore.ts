@@ -67,12 +67,18 @@ export interface CatalogStore {
     limit?: number,
   ): Promise<ListedEntity[]>;
 
-  /** @throws `InputError` for a filter that has no meaning */
+  /**
+   * An order goes by values in lower case, and by the id where they are equal. Of
+   * several values that an entity has at a field, the first in the order counts.
+   *
+   * @throws `InputError` for a filter that has no meaning or is too large, and for
+   * `afterRef` together with an order
+   */
   queryEntities(tenantId: string, query?: QueryEntities): Promise<Entity[]>;
 
   /**
    * The entities with these refs, in their order, and `null` for each that is not
-   * there or does not match the filter.
+   * there, is no ref or does not match the filter. Refs may be in any case.
    */
   getEntitiesByRefs(
     tenantId: string,
@@ -83,12 +89,18 @@ export interface CatalogStore {
   /**
    * Writes entities and their relations: all of a mutation, or nothing.
    *
-   * Mutations of one tenant wait for each other.
+   * Mutations of one tenant wait for each other. A deleted entity keeps neither
+   * relations nor refresh state: it brings its own when it comes back, and has the
+   * id and the creation time of before.
+   *
+   * A tenant that has more live entities than a lowered `max_entities` can still
+   * change and lose them.
    *
    * @throws `InputError` for an entity that cannot be stored; `NotAllowedError` if
    * the tenant would have more live entities than its `max_entities`;
-   * `ConflictError` if an entity belongs to another source; `NotFoundError` if
-   * there is no such active tenant
+   * `ConflictError` if an entity belongs to another source, or another writer was at
+   * it; `NotFoundError` if there is no such active tenant; `NotImplementedError` if
+   * the tables of an existing catalog have other columns than a mutation needs
    */
   applyMutation(
     tenantId: string,
