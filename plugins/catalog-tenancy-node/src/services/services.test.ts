@@ -1,0 +1,157 @@
+import { databaseServiceFactory } from '@backstage/backend-defaults/database';
+import {
+  coreServices,
+  createBackendPlugin,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  createTenancyDatabase,
+  type TenancyDatabase,
+} from '../__testUtils__/tenancyDatabase';
+import type { CatalogStore } from '../catalog';
+import type { AdminDatabase, TenantDatabase } from '../database';
+import { TenancyStartupError } from '../startup';
+import type { TenantDirectory, TenantStore } from '../tenants';
+import {
+  adminDatabaseServiceRef,
+  catalogStoreServiceRef,
+  tenancyServiceFactory,
+  tenantDatabaseServiceRef,
+  tenantDirectoryServiceRef,
+  tenantStoreServiceRef,
+} from './index';
+
+const databases = createTestDatabases();
+
+interface Services {
+  admin: AdminDatabase;
+  directory: TenantDirectory;
+  store: CatalogStore;
+  tenantDatabase: TenantDatabase;
+  tenants: TenantStore;
+}
+
+describe.each(databases.eachSupportedId())('the services on %s', id => {
+  let database: TenancyDatabase;
+
+  beforeAll(async () => {
+    database = await createTenancyDatabase(databases, id);
+  });
+
+  afterAll(() => database.close());
+
+  /** A backend with a plugin that depends on all of them. */
+  async function start(user: 'portal_app' | 'superuser' = 'portal_app') {
+    const { host, port, user: owner, password } = database.connection;
+    const { user: appUser, password: appPassword } = database.appConnection;
+    const auditor = mockServices.auditor.mock();
+    let services: Services | undefined;
+    const backend = await startTestBackend({
+      features: [
+        databaseServiceFactory,
+        tenancyServiceFactory,
+        mockServices.rootConfig.factory({
+          data: {
+            backend: {
+              baseUrl: 'http://localhost',
+              database: {
+                client: 'pg',
+                connection: { host, port, user: owner, password } as {},
+                plugin: {
+                  catalog: {
+                    connection: { database: database.connection.database },
+                  },
+                },
+              },
+            },
+            tenancy: {
+              enabled: true,
+              database: {
+                connection:
+                  user === 'portal_app'
+                    ? ({ user: appUser, password: appPassword } as {})
+                    : {},
+              },
+            },
+          },
+        }),
+        createServiceFactory({
+          service: coreServices.auditor,
+          deps: {},
+          factory: () => auditor,
+        }),
+        createBackendPlugin({
+          pluginId: 'example',
+          register(env) {
+            env.registerInit({
+              deps: {
+                admin: adminDatabaseServiceRef,
+                directory: tenantDirectoryServiceRef,
+                store: catalogStoreServiceRef,
+                tenantDatabase: tenantDatabaseServiceRef,
+                tenants: tenantStoreServiceRef,
+              },
+              async init(deps) {
+                services = deps;
+              },
+            });
+          },
+        }),
+      ],
+    });
+    return { auditor, backend, services: services! };
+  }
+
+  it('work together in a plugin that depends on them', async () => {
+    const { auditor, backend, services } = await start();
+    const { admin, directory, store, tenantDatabase, tenants } = services;
+    auditor.createEvent.mockImplementation(async () => ({
+      success: async () => {},
+      fail: async () => {},
+    }));
+
+    const { tenant_id } = await tenants.create({
+      tenant_slug: `services-${process.pid}`,
+      tenant_name: 'Services',
+    });
+    expect(auditor.createEvent).toHaveBeenCalledWith(
+      expect.objectContaining({ eventId: 'tenancy-admin' }),
+    );
+    await expect(
+      directory.findActive(`services-${process.pid}`),
+    ).resolves.toMatchObject({ tenantId: tenant_id });
+
+    await store.applyMutation(tenant_id, {
+      type: 'full',
+      entities: [
+        {
+          apiVersion: 'backstage.io/v1alpha1',
+          kind: 'Component',
+          metadata: { name: 'a' },
+        },
+      ],
+    });
+    await expect(store.listEntities(tenant_id, 'component')).resolves.toEqual([
+      expect.objectContaining({ entity_ref: 'component:default/a' }),
+    ]);
+    await expect(
+      tenantDatabase.query(tenant_id, scope =>
+        scope.table('entities').select('entity_ref'),
+      ),
+    ).resolves.toEqual([{ entity_ref: 'component:default/a' }]);
+    await expect(
+      admin.run('count entities in a test', ({ knex, query }) =>
+        query(knex('entities').where({ tenant_id }).count()),
+      ),
+    ).resolves.toEqual([{ count: '1' }]);
+
+    await backend.stop();
+    await expect(store.getEntity(tenant_id, 'component:a')).rejects.toThrow();
+  });
+
+  it('are not there for a database user whom row-level security does not bind', async () => {
+    await expect(start('superuser')).rejects.toThrow(TenancyStartupError);
+  });
+});
