@@ -83,7 +83,7 @@ export const guards: Guard[] = [
       },
     ],
     tests: [
-      `${NODE}/database/transactions.test.ts`,
+      `${NODE}/database/statements.test.ts`,
       `${NODE}/database/connections.test.ts`,
     ],
   },

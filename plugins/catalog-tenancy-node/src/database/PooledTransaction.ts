@@ -4,6 +4,7 @@ import type { BatchOutcome, Statement } from './protocol/Batch';
 import { compileStatement } from './protocol/compileStatement';
 import { CONTEXT_CHANGED, enter, leave } from './protocol/context';
 import type { SessionContext } from './protocol/context';
+import { isUnusable } from './toCallerError';
 
 const BEGIN: Statement = { text: 'begin' };
 const COMMIT: Statement = { text: 'commit' };
@@ -111,7 +112,7 @@ export class PooledTransaction {
     this.#begun ??= running;
     const outcome = await running;
     if (isFailed(outcome)) {
-      this.#inDoubt ||= outcome.lost;
+      this.#inDoubt ||= isUnusable(outcome);
       this.#failure ??= toError(outcome, {
         committing: false,
         failedToEnter: outcome.failedAt < statements.length - 1,
@@ -138,7 +139,7 @@ export class PooledTransaction {
       return;
     }
     const contextChanged = outcome.failedAt === 0 && isContextChange(outcome);
-    this.#inDoubt = outcome.lost || contextChanged;
+    this.#inDoubt = isUnusable(outcome) || contextChanged;
     await this.#rollback();
     throw contextChanged
       ? new Error(CONTEXT_CHANGED)

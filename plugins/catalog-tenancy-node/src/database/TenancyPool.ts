@@ -19,7 +19,7 @@ import {
   leave,
 } from './protocol/context';
 import { Lease } from './protocol/Lease';
-import { toCallerError } from './toCallerError';
+import { isUnusable, toCallerError } from './toCallerError';
 
 /**
  * As whom a transaction works: as the database user, without a tenant, if nothing
@@ -159,7 +159,7 @@ export class TenancyPool {
       return outcome.results[1].rows;
     }
     const contextChanged = outcome.failedAt === 2 && isContextChange(outcome);
-    lease.release({ inDoubt: outcome.lost || contextChanged });
+    lease.release({ inDoubt: isUnusable(outcome) || contextChanged });
     throw contextChanged
       ? new Error(CONTEXT_CHANGED)
       : this.#toError(outcome, settings, {

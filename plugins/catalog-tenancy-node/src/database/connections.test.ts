@@ -164,6 +164,25 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     ).resolves.toHaveLength(1);
   });
 
+  it('is replaced after the server has become read-only', async () => {
+    await database.client.query(`
+      create or replace function fail_over() returns int language plpgsql as $$
+      begin
+        raise 'cannot execute INSERT in a read-only transaction'
+          using errcode = 'read_only_sql_transaction';
+      end $$`);
+    const failOver = { name: 'ServiceUnavailableError', outcomeUnknown: false };
+    await expect(
+      tenants.query(tenant, ({ knex }) => knex.raw('select fail_over()')),
+    ).rejects.toMatchObject(failOver);
+    await expect(
+      tenants.transaction(tenant, ({ query, knex }) =>
+        query(knex.raw('select fail_over()')),
+      ),
+    ).rejects.toMatchObject(failOver);
+    await expectClean(2);
+  });
+
   it('may be lost between two statements of a transaction', async () => {
     await insert('a');
     const lost = tenants.transaction(tenant, async ({ query, knex }) => {

@@ -11,9 +11,10 @@ const UNAVAILABLE = /^(08...|53...|57P0.|25006|25P03)$/;
 // serialization, missing rights, cancellation.
 const EXPECTED = /^(22...|23...|40...|42501|55P03|57014)$/;
 
-/** The same as the server would be needed for another try. */
-export function isUnavailable(error: unknown): boolean {
-  return error instanceof DatabaseError && UNAVAILABLE.test(error.code ?? '');
+/** Its connection is gone, or is of no use: another one may do. */
+export function isUnusable({ lost, error }: BatchOutcome): boolean {
+  const code = error instanceof DatabaseError ? error.code : undefined;
+  return lost || UNAVAILABLE.test(code ?? '');
 }
 
 export interface FailedBatch {
@@ -31,7 +32,7 @@ export interface FailedBatch {
 export function toCallerError(failed: FailedBatch): Error {
   const { outcome, committing, schema, logger } = failed;
   const { error } = outcome;
-  if (outcome.lost || isUnavailable(error)) {
+  if (isUnusable(outcome)) {
     logger.warn(`The database did not answer: ${error.message}`);
     return lostConnection(outcome.lost && outcome.sent && committing);
   }
@@ -57,7 +58,7 @@ function lostConnection(outcomeUnknown: boolean): DatabaseUnavailableError {
   return new DatabaseUnavailableError(
     outcomeUnknown
       ? 'The connection to the database was lost before it answered: a change may or may not have been made'
-      : 'The connection to the database was lost, and nothing was changed',
+      : 'The database is not available at the moment, and nothing was changed',
     { outcomeUnknown },
   );
 }
