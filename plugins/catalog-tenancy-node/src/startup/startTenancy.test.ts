@@ -5,6 +5,7 @@ import {
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { migrateTo, status } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig } from 'pg';
+import { DatabaseUnavailableError } from '../database';
 import { DEFAULT_TENANT_ID } from '../tenants';
 import { startTenancy } from './startTenancy';
 
@@ -214,19 +215,33 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       );
       expect(error.message).not.toContain(String(connection.host));
     });
+  });
+});
 
-    it('where the catalog has no PostgreSQL', async () => {
-      const services = servicesFor({});
-      const config = mockServices.rootConfig({
-        data: {
-          backend: { database: { client: 'better-sqlite3' } },
-          tenancy: { enabled: true },
-        },
-      });
-      await expect(startTenancy({ ...services, config })).rejects.toThrow(
-        /need PostgreSQL.*'better-sqlite3'/,
-      );
+describe('the startup without PostgreSQL', () => {
+  const start = (enabled: boolean) => {
+    const services = servicesFor({});
+    const config = mockServices.rootConfig({
+      data: {
+        backend: { database: { client: 'better-sqlite3' } },
+        tenancy: { enabled },
+      },
     });
+    return startTenancy({ ...services, config });
+  };
+
+  it('fails with the flag on', async () => {
+    await expect(start(true)).rejects.toThrow(
+      /need PostgreSQL.*'better-sqlite3'/,
+    );
+  });
+
+  it('goes on with the flag off, as if there were no tenancy', async () => {
+    const { pool } = await start(false);
+    await expect(pool.query(knex => knex('tenants'))).rejects.toThrow(
+      DatabaseUnavailableError,
+    );
+    await pool.close();
   });
 });
 

@@ -28,6 +28,11 @@ export interface Tenancy {
 /** The error that PostgreSQL answers with for a database that is not there. */
 const NO_SUCH_DATABASE = '3D000';
 
+// Without the flag a backend may have any database, or one that is not there, as
+// if nothing of this was. A folder for sockets that can't be one: whoever uses the
+// pool nevertheless is told that there is no connection.
+const NOWHERE: ClientConfig = { host: '/dev/null' };
+
 interface Database {
   /** How the catalog plugin connects. */
   connection: ClientConfig;
@@ -49,8 +54,20 @@ export async function startTenancy(options: {
   const { logger, lifecycle } = options;
   const config = readTenancyConfig(options.config);
   const { schema } = config;
-  const connection = await catalogConnection(options.config, logger);
-  const own = tenancyConnection(connection, config.connection);
+  const connection = await catalogConnection(options.config, logger).catch(
+    error => {
+      if (config.enabled) {
+        throw error;
+      }
+      logger.info(
+        `Multi-tenancy is off, and could not be on: ${error.message}`,
+      );
+      return undefined;
+    },
+  );
+  const own = connection
+    ? tenancyConnection(connection, config.connection)
+    : NOWHERE;
   const pool = TenancyPool.create({
     connection: own,
     schema,
@@ -58,6 +75,9 @@ export async function startTenancy(options: {
     logger,
   });
   lifecycle.addShutdownHook(() => pool.close());
+  if (!connection) {
+    return { config, pool };
+  }
   if (config.enabled) {
     await ensureDatabase(connection, options);
     await prepare({ connection, schema }, logger);
