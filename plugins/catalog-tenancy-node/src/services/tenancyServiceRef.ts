@@ -3,9 +3,14 @@ import {
   createServiceFactory,
   createServiceRef,
   type ServiceFactory,
-  type ServiceRef,
 } from '@backstage/backend-plugin-api';
 import { startTenancy, type Tenancy } from '../startup';
+
+const deps = {
+  config: coreServices.rootConfig,
+  logger: coreServices.rootLogger,
+  lifecycle: coreServices.rootLifecycle,
+};
 
 /**
  * The configuration of tenancy, and the one pool that all services work with.
@@ -15,12 +20,12 @@ import { startTenancy, type Tenancy } from '../startup';
  *
  * @public
  */
-export const tenancyServiceRef: ServiceRef<Tenancy, 'root', 'singleton'> =
-  createServiceRef<Tenancy>({
-    id: 'catalog-tenancy.tenancy',
-    scope: 'root',
-    defaultFactory: async () => tenancyServiceFactory,
-  });
+export const tenancyServiceRef = createServiceRef<Tenancy>({
+  id: 'catalog-tenancy.tenancy',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({ service, deps, factory: startTenancy }),
+});
 
 /**
  * Makes the service. A backend that this is added to makes it before it starts any
@@ -28,16 +33,9 @@ export const tenancyServiceRef: ServiceRef<Tenancy, 'root', 'singleton'> =
  *
  * @public
  */
-export const tenancyServiceFactory: ServiceFactory<
-  Tenancy,
-  'root',
-  'singleton'
-> = createServiceFactory({
-  service: tenancyServiceRef,
-  deps: {
-    config: coreServices.rootConfig,
-    logger: coreServices.rootLogger,
-    lifecycle: coreServices.rootLifecycle,
-  },
-  factory: startTenancy,
-});
+export const tenancyServiceFactory: ServiceFactory<Tenancy, 'root'> =
+  createServiceFactory({
+    service: tenancyServiceRef,
+    deps,
+    factory: startTenancy,
+  });

@@ -27,6 +27,28 @@ const CREATE_NOTHING = {
 };
 
 /**
+ * Backstage's manager of databases keeps timers until it is told to stop, which
+ * would go on trying the connection that is closed here.
+ */
+class Lifecycle implements RootLifecycleService {
+  readonly #hooks: LifecycleServiceShutdownHook[] = [];
+
+  addStartupHook(): void {}
+
+  addBeforeShutdownHook(): void {}
+
+  addShutdownHook(hook: LifecycleServiceShutdownHook): void {
+    this.#hooks.push(hook);
+  }
+
+  async shutdown(): Promise<void> {
+    for (const hook of this.#hooks) {
+      await hook();
+    }
+  }
+}
+
+/**
  * How the catalog plugin connects to its own database, by Backstage's own reading
  * of its configuration.
  *
@@ -123,26 +145,4 @@ function withRole(connection: ClientConfig, config: Config): ClientConfig {
     ...connection,
     options: `${connection.options ?? ''} -c role=${escaped}`.trim(),
   };
-}
-
-/**
- * Backstage's manager of databases keeps timers until it is told to stop, which
- * would go on trying the connection that is closed here.
- */
-class Lifecycle implements RootLifecycleService {
-  readonly #hooks: LifecycleServiceShutdownHook[] = [];
-
-  addStartupHook(): void {}
-
-  addBeforeShutdownHook(): void {}
-
-  addShutdownHook(hook: LifecycleServiceShutdownHook): void {
-    this.#hooks.push(hook);
-  }
-
-  async shutdown(): Promise<void> {
-    for (const hook of this.#hooks) {
-      await hook();
-    }
-  }
 }
