@@ -14,7 +14,7 @@ import { PooledTenantDatabase } from './PooledTenantDatabase';
  *
  *     TENANCY_MODEL_OPERATIONS=20000 npm test -- plugins/catalog-tenancy-node/src/database/model
  */
-const OPERATIONS = Number(process.env.TENANCY_MODEL_OPERATIONS ?? 3_000);
+const OPERATIONS = Number(process.env.TENANCY_MODEL_OPERATIONS ?? 2_000);
 const SEED = Number(process.env.TENANCY_MODEL_SEED ?? Date.now() % 1e6);
 const TENANTS = 8;
 const WORKERS = 4;
