@@ -4,7 +4,7 @@ import {
   createServiceRef,
   type ServiceFactory,
 } from '@backstage/backend-plugin-api';
-import { startTenancy, type Tenancy } from '../startup';
+import { startTenancy, type Tenancy } from '../startup/startTenancy';
 
 const deps = {
   config: coreServices.rootConfig,

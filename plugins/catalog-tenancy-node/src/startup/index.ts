@@ -1,2 +1,2 @@
-export { startTenancy, type Tenancy } from './startTenancy';
+export type { Tenancy } from './startTenancy';
 export { TenancyStartupError } from './TenancyStartupError';

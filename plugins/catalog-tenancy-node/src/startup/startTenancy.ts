@@ -19,9 +19,15 @@ import { LAST_PHASE } from './tables';
 import { TenancyStartupError } from './TenancyStartupError';
 import { explainFault, faultCode, withClient } from './withClient';
 
-/** What the services of tenancy work with. */
+/**
+ * What the services of tenancy work with.
+ *
+ * @public
+ */
 export interface Tenancy {
+  /** What is configured under `tenancy`. */
   config: TenancyConfig;
+  /** The one pool of connections to the tables of tenants. */
   pool: TenancyPool;
 }
 

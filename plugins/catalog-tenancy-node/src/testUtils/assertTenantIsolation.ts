@@ -4,7 +4,11 @@ import type {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Knex } from 'knex';
 
-/** @public */
+/**
+ * What {@link assertTenantIsolation} looks at.
+ *
+ * @public
+ */
 export interface TenantIsolationOptions {
   /** On PostgreSQL, connected as the application is. */
   database: TenantDatabase;
