@@ -6,7 +6,7 @@ import { compareCopy } from './compare';
 import type { Comparison } from './compare';
 import { ofTenant } from './TableCopy';
 import type { TableCopy } from './TableCopy';
-import { formatThings } from '../text';
+import { formatCount, formatThings } from '../text';
 
 /** What is wrong with a copy; empty if nothing is. */
 export interface CopyReport {
@@ -61,14 +61,16 @@ function describeDifference(copy: TableCopy, comparison: Comparison): string {
       `${copy.key} ${row.key} (${formatThings(
         row.sourceRows,
         'row',
-      )} in ${source}, ` + `${row.targetRows} in ${target})`,
+      )} in ${source}, ` + `${formatCount(row.targetRows)} in ${target})`,
   );
   return (
     `${target} differs from ${source}: ${formatThings(
       sourceRows,
       'row',
     )} in ${source}, ` +
-    `${targetRows} in ${target}. It differs for ${keys.join('; ')}.`
+    `${formatCount(targetRows)} in ${target}. It differs for ${keys.join(
+      '; ',
+    )}.`
   );
 }
 

@@ -49,7 +49,14 @@ async function runSmokeTests(
   const application = new TenantApplication(
     new HttpClient({
       address,
-      onWaiting: (what, attempts) => reporter.waiting(what, attempts),
+      onWaiting: (what, attempts) => {
+        // The 1st, 2nd, 4th, 8th …: it may take a while to start.
+        if (Number.isInteger(Math.log2(attempts))) {
+          reporter.info(
+            `Waiting for the application: ${what} (attempt ${attempts})`,
+          );
+        }
+      },
     }),
     slug => explainInvalidTenant(executor, address, slug),
   );

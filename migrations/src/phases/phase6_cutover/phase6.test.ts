@@ -111,21 +111,27 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
   it('waits for an application that is starting', async () => {
     await application.stop();
     const port = Number(new URL(baseUrl).port);
-    const attempts: number[] = [];
+    const waits: string[] = [];
     await runCutover(
       database,
       { baseUrl },
       {
         reporter: {
           ...listen().reporter,
-          waiting: (_, attempt) => {
-            attempts.push(attempt);
-            application.start(port);
+          info: message => {
+            if (message.startsWith('Waiting')) {
+              waits.push(message);
+              application.start(port);
+            }
           },
         },
       },
     );
-    expect(attempts).toEqual([1]);
+    expect(waits).toEqual([
+      expect.stringMatching(
+        /^Waiting for the application: GET .* \(attempt 1\)$/,
+      ),
+    ]);
     expect(await readState(database)).toHaveProperty('smoke_tests');
   });
 
