@@ -112,6 +112,26 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     );
   });
 
+  it('sets up as a login that is no superuser, once one has granted what it asks for', async () => {
+    const connection = await createDatabase(id);
+    const user = `startup_owner_${process.pid}_${id.toLowerCase()}`;
+    const run = (statement: string) =>
+      withDatabase(connection, client => changeRoles(client, statement));
+    await run(`create role ${user} login password '${PASSWORD}'`);
+    await run(`grant create on database ${connection.database} to ${user}`);
+    const login = { ...connection, user, password: PASSWORD };
+
+    const error: Error = await start(login).catch(e => e);
+    expect(error.message).toContain(`${user} may not set up the roles`);
+    for (const statement of error.message.match(/^\w.*(?=;$)/gm) ?? []) {
+      await run(statement);
+    }
+    const { tenancy } = await start(login);
+    await expect(
+      tenancy.pool.query(knex => knex('tenants').select('tenant_slug')),
+    ).resolves.toEqual([{ tenant_slug: 'default' }]);
+  });
+
   describe('with entities that are not migrated', () => {
     let connection: ClientConfig;
 
@@ -275,18 +295,23 @@ async function withDatabase<T>(
 
 /** As whoever runs the server does it: portal_app belongs to all its databases. */
 async function ensureAppRole(client: Client): Promise<void> {
-  await client.query(`do $$ begin
+  await changeRoles(client, `create role ${APP_ROLE} login noinherit`);
+  await changeRoles(client, `alter role ${APP_ROLE} password '${PASSWORD}'`);
+}
+
+/** Roles belong to the server: other tests may be at the same ones. */
+async function changeRoles(client: Client, statement: string): Promise<void> {
+  await client.query(`do $do$ begin
     for attempt in 1 .. 20 loop
       begin
-        if not exists (select from pg_roles where rolname = '${APP_ROLE}') then
-          create role ${APP_ROLE} login noinherit;
-        end if;
-        alter role ${APP_ROLE} password '${PASSWORD}';
+        ${statement};
         exit;
-      exception when duplicate_object or unique_violation or internal_error then
-        if attempt = 20 then raise; end if;
-        perform pg_sleep(0.1);
+      exception
+        when duplicate_object or unique_violation then exit;
+        when internal_error then
+          if attempt = 20 then raise; end if;
+          perform pg_sleep(0.1);
       end;
     end loop;
-  end $$`);
+  end $do$`);
 }
