@@ -1,5 +1,6 @@
 import type { Entity } from '@backstage/catalog-model';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { DatabaseUnavailableError } from 'backstage-plugin-catalog-tenancy-node';
 import { component } from './__testUtils__/entities';
 import {
   type CatalogBackend,
@@ -187,6 +188,16 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
         { metadata: { name: 'shared' } },
       ]);
     }
+  });
+
+  it('says when to try again where the database is not there', async () => {
+    jest
+      .spyOn(backend.store, 'queryEntities')
+      .mockRejectedValueOnce(new DatabaseUnavailableError('busy'));
+    const answer = await backend.as('acme').get('/entities');
+    expect(answer.status).toBe(503);
+    expect(Number(answer.get('Retry-After'))).toBeGreaterThan(0);
+    expect((await backend.as('acme').get('/entities')).status).toBe(200);
   });
 
   it('resolves no tenant that is not there', async () => {

@@ -1,0 +1,117 @@
+import {
+  mockCredentials,
+  mockErrorHandler,
+  mockServices,
+} from '@backstage/backend-test-utils';
+import express from 'express';
+import request from 'supertest';
+import { component } from '../__testUtils__/entities';
+import { memoryStore } from '../__testUtils__/memoryStore';
+import { setRequestTenant } from '../resolution/requestTenant';
+import { createRouter } from './createRouter';
+import { createOperations } from './operations';
+
+describe('operations', () => {
+  const event = { success: jest.fn(), fail: jest.fn() };
+  const auditor = mockServices.auditor.mock({
+    createEvent: jest.fn(async () => event),
+  });
+  const store = memoryStore([component('a')]);
+
+  const app = express()
+    .use((req, _res, next) => {
+      setRequestTenant(req, { tenantId: 'id of acme', tenantSlug: 'acme' });
+      next();
+    })
+    .use(
+      createRouter(
+        createOperations({
+          auditor,
+          httpAuth: mockServices.httpAuth({
+            defaultCredentials: mockCredentials.user(),
+          }),
+          authorize: () => store,
+        }),
+      ),
+    )
+    .use(mockErrorHandler());
+
+  beforeEach(() => {
+    jest.clearAllMocks();
+  });
+
+  it.each([
+    [
+      request(app).get('/entities?limit=1'),
+      { queryType: 'all', query: { limit: '1' } },
+      undefined,
+    ],
+    [
+      request(app).get('/entities/by-uid/x'),
+      { queryType: 'by-uid', uid: 'x' },
+      { meta: { entities: ['component:default/a'] } },
+    ],
+    [
+      request(app).get('/entities/by-name/Component/default/A'),
+      { queryType: 'by-name', entityRef: 'component:default/a' },
+      undefined,
+    ],
+    [
+      request(app)
+        .post('/entities/by-refs')
+        .send({ entityRefs: ['component:default/a'] }),
+      { queryType: 'by-refs' },
+      { meta: { entityRefs: ['component:default/a'] } },
+    ],
+  ])('tells the audit log of %#', async (sent, asked, told) => {
+    expect((await sent).status).toBe(200);
+    expect(auditor.createEvent).toHaveBeenCalledWith({
+      eventId: 'entity-fetch',
+      request: expect.anything(),
+      meta: { ...asked, tenant: 'acme' },
+    });
+    expect(event.success).toHaveBeenCalledWith(told);
+    expect(event.fail).not.toHaveBeenCalled();
+  });
+
+  it('tells the audit log of what failed, and why', async () => {
+    const { status } = await request(app).get('/entities?limit=x');
+    expect(status).toBe(400);
+    expect(event.fail).toHaveBeenCalledWith({
+      error: expect.objectContaining({
+        message: 'request/query/limit must be integer',
+      }),
+    });
+    expect(event.success).not.toHaveBeenCalled();
+  });
+
+  it('reads for the tenant of the request', async () => {
+    await request(app).get('/entities/by-uid/x');
+    await request(app).get('/entities/by-name/component/default/a');
+    expect(store.queryEntities).toHaveBeenCalledWith(
+      'id of acme',
+      expect.anything(),
+    );
+    expect(store.getEntitiesByRefs).toHaveBeenCalledWith('id of acme', [
+      'component:default/a',
+    ]);
+  });
+
+  it.each([
+    ['text/plain', 'kind', 'unsupported media type text/plain'],
+    ['application/json', '{', /JSON/],
+    [
+      'application/json',
+      JSON.stringify({ entityRefs: ['x'.repeat(200_000)] }),
+      'request entity too large',
+    ],
+  ])('refuses a body of type %s', async (type, body, message) => {
+    const answer = await request(app)
+      .post('/entities/by-refs')
+      .set('Content-Type', type)
+      .send(body);
+    expect(answer.status).toBe(400);
+    expect(answer.body.error.message).toMatch(message);
+    expect(answer.text.length).toBeLessThan(500);
+  });
+});
