@@ -24,9 +24,10 @@ export async function checkFirst(invocation: Invocation): Promise<void> {
     preflightOptionsOf(options),
   );
   report({ findings });
-  for (const { check, level, message, advice } of findings) {
+  for (const { check, level, message, advice, sql } of findings) {
     if (level === 'warning' || (level === 'failure' && options.dryRun)) {
-      reporter.warn(`${check}: ${message}${advice ? ` ${advice}` : ''}`);
+      const words = [message, advice, sql?.replace(/\n/g, ' ')];
+      reporter.warn(`${check}: ${words.filter(Boolean).join(' ')}`);
     }
   }
   if (!options.dryRun) {
