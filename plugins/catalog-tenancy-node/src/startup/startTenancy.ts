@@ -88,7 +88,10 @@ export async function startTenancy(options: {
     await ensureDatabase(connection, options);
     await prepare({ connection, schema }, logger);
     await ensureLogin(own);
-    await checkDatabase(pool, logger);
+    await checkDatabase(pool, logger).catch(async error => {
+      await pool.close();
+      throw error;
+    });
   } else {
     await logPhase({ connection, schema }, logger);
   }
