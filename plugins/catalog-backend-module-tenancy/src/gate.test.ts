@@ -1,9 +1,11 @@
 import {
   type BackendFeature,
   coreServices,
+  createBackendModule,
   createBackendPlugin,
   createServiceFactory,
 } from '@backstage/backend-plugin-api';
+import { actionsRegistryServiceRef } from '@backstage/backend-plugin-api/alpha';
 import {
   mockCredentials,
   mockServices,
@@ -12,10 +14,15 @@ import {
 import {
   type CatalogStore,
   catalogStoreServiceRef,
+  DEFAULT_TENANT_ID,
   readTenancyConfig,
   TenancyPool,
   tenancyServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  catalogStoreServiceMock,
+  tenantDirectoryServiceMock,
+} from 'backstage-plugin-catalog-tenancy-node/testUtils';
 import request from 'supertest';
 import tenancyModule from '.';
 
@@ -58,15 +65,57 @@ const noStore = createServiceFactory({
   },
 });
 
+/** Modules with nothing to wait for, and with routes that know no tenants. */
+const otherModules = [
+  createBackendModule({
+    pluginId: 'catalog',
+    moduleId: 'with-a-route',
+    register(env) {
+      env.registerInit({
+        deps: { httpRouter: coreServices.httpRouter },
+        async init({ httpRouter }) {
+          httpRouter.use((req, res, next) =>
+            req.path === '/unprocessed' ? res.json(['reached']) : next(),
+          );
+        },
+      });
+    },
+  }),
+  createBackendModule({
+    pluginId: 'catalog',
+    moduleId: 'with-permissions',
+    register(env) {
+      env.registerInit({
+        deps: { registry: coreServices.permissionsRegistry },
+        async init() {},
+      });
+    },
+  }),
+  createBackendModule({
+    pluginId: 'catalog',
+    moduleId: 'with-actions',
+    register(env) {
+      env.registerInit({
+        deps: { registry: actionsRegistryServiceRef },
+        async init() {},
+      });
+    },
+  }),
+];
+
 /** A backend that goes on without the modules that fail. */
 async function start(options: {
   enabled: string;
   appBaseUrl?: string;
+  /** Added before all others. */
+  earlier?: BackendFeature[];
   features?: BackendFeature[];
 }) {
-  const { enabled, appBaseUrl = 'http://localhost', features = [] } = options;
+  const { enabled, appBaseUrl = 'http://localhost' } = options;
+  const { earlier = [], features = [] } = options;
   const { server } = await startTestBackend({
     features: [
+      ...earlier,
       catalogPlugin,
       tenancyModule,
       tenancy,
@@ -83,9 +132,10 @@ async function start(options: {
       }),
     ],
   });
-  return (path: string) =>
+  return (path: string, tenantSlug = 'default') =>
     request(server)
       .get(`/api/catalog${path}`)
+      .set('X-Tenant-Slug', tenantSlug)
       .set('Authorization', mockCredentials.user.header());
 }
 
@@ -111,4 +161,41 @@ describe('where Backstage goes on without a module of tenancy', () => {
     const get = await start({ enabled: 'false', features: [noStore] });
     expect((await get('/entities')).body).toEqual(['reached']);
   });
+});
+
+describe('where other modules of the catalog have routes', () => {
+  const services = [
+    catalogStoreServiceMock.factory(),
+    tenantDirectoryServiceMock.factory({
+      tenants: [
+        { tenantId: DEFAULT_TENANT_ID, tenantSlug: 'default' },
+        {
+          tenantId: '00000000-0000-4000-8000-00000000000a',
+          tenantSlug: 'acme',
+        },
+      ],
+    }),
+  ];
+
+  it.each([
+    ['before', { earlier: otherModules, features: services }],
+    ['after', { features: [...services, ...otherModules] }],
+  ])(
+    'those are for the default tenant only: modules added %s this one',
+    async (_where, how) => {
+      const get = await start({ enabled: 'true', ...how });
+      for (const path of [
+        '/unprocessed',
+        '/.well-known/backstage/permissions/metadata',
+        '/.backstage/actions/v1/actions',
+        '/locations',
+      ]) {
+        const { status, body } = await get(path, 'acme');
+        expect({ path, status }).toEqual({ path, status: 403 });
+        expect(body.error.message).toMatch(/is not available to the tenant/);
+        await get(path, 'default').expect(200);
+        await get(path, 'nobody').expect(403, '{"error":"Invalid tenant"}');
+      }
+    },
+  );
 });

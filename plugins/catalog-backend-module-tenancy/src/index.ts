@@ -6,11 +6,8 @@
 
 import { createBackendFeatureLoader } from '@backstage/backend-plugin-api';
 import { tenancyServiceFactory } from 'backstage-plugin-catalog-tenancy-node';
-import {
-  catalogModuleTenancy,
-  catalogModuleTenancyGate,
-  catalogModuleTenancyRoutes,
-} from './module';
+import { catalogEntranceServiceFactory } from './entrance';
+import { catalogModuleTenancy } from './module';
 import { tenantTokenHandler } from './resolution';
 
 export {
@@ -21,18 +18,17 @@ export {
 } from './resolution';
 
 /**
- * Everything that makes a catalog one of tenants: the modules of the plugin
- * `catalog`, the check of the database before anything starts, and the handler that
- * takes the tokens of tenants for credentials.
+ * Everything that makes a catalog one of tenants: the module of the plugin `catalog`
+ * and what it puts in front of it, the check of the database before anything starts,
+ * and the handler that takes the tokens of tenants for credentials.
  *
  * @public
  */
 export default createBackendFeatureLoader({
   loader: () => [
     tenancyServiceFactory,
-    catalogModuleTenancyGate,
+    catalogEntranceServiceFactory,
     catalogModuleTenancy,
-    catalogModuleTenancyRoutes,
     tenantTokenHandler,
   ],
 });

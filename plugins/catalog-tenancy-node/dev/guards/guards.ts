@@ -149,9 +149,8 @@ export const guards: Guard[] = [
     edits: [
       {
         file: `${MODULE}/module.ts`,
-        find: '          router.use(refuseOtherTenants());\n',
-        replace:
-          '          if (!refuseOtherTenants) router.use(tenantRoutes);\n',
+        find: '        router.use(refuseOtherTenants());\n',
+        replace: '        if (!refuseOtherTenants) entrance.open();\n',
       },
     ],
     tests: [`${MODULE}/refusal.test.ts`],
