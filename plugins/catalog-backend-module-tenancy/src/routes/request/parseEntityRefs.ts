@@ -6,6 +6,9 @@ import {
 import type { Request } from 'express';
 import { z } from 'zod';
 
+// Twice as deep as predicates may be: a list is a level too.
+const MAX_DEPTH = 250;
+
 export interface EntityRefsRequest {
   entityRefs: string[];
   fields?: string[];
@@ -28,6 +31,12 @@ const schema: z.ZodType<EntityRefsRequest> = z.object({
  * @throws InputError that names what is missing or of another type
  */
 export function parseEntityRefs(req: Request): EntityRefsRequest {
+  // The schema calls itself for each level, until the stack is full.
+  if (isDeeperThan(MAX_DEPTH, req.body)) {
+    throw new InputError(
+      `Malformed request body, it is nested deeper than ${MAX_DEPTH} levels`,
+    );
+  }
   const result = schema.safeParse(req.body);
   if (!result.success) {
     const problems = result.error.issues
@@ -42,4 +51,17 @@ export function parseEntityRefs(req: Request): EntityRefsRequest {
     );
   }
   return result.data;
+}
+
+function isDeeperThan(levels: number, json: unknown): boolean {
+  let layer: object[] = [{ json }];
+  for (let level = 0; layer.length > 0; level += 1) {
+    if (level > levels) {
+      return true;
+    }
+    layer = layer
+      .flatMap(holder => Object.values(holder))
+      .filter(value => typeof value === 'object' && value !== null);
+  }
+  return false;
 }

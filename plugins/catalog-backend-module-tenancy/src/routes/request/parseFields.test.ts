@@ -7,6 +7,7 @@ const entity = {
   metadata: {
     name: 'a',
     annotations: { 'backstage.io/managed-by': 'x' },
+    labels: { '4000000000': 'many' },
     tags: ['java'],
   },
   spec: { type: 'service' },
@@ -26,6 +27,11 @@ describe('parseFields', () => {
     [['metadata.tags'], { metadata: { tags: ['java'] } }],
     [['metadata.nothing', 'spec.type.more', 'nothing.at.all'], {}],
     [['constructor', '__proto__.a', 'kind.constructor'], {}],
+    [['metadata.tags.0', 'metadata.tags.1'], { metadata: { tags: ['java'] } }],
+    [
+      ['metadata.labels.4000000000'],
+      { metadata: { labels: { '4000000000': 'many' } } },
+    ],
   ])('keeps %j', (fields, expected) => {
     expect(parseFields(fields)?.(entity)).toEqual(expected);
   });
@@ -42,6 +48,15 @@ describe('parseFields', () => {
       expect(parseFields(fields)).toBeUndefined();
     },
   );
+
+  it('follows a path no further than there is something', () => {
+    const metadata = { name: 'a' };
+    const keys = jest.fn(() => Reflect.ownKeys(metadata));
+    const watched = new Proxy(metadata, { ownKeys: keys });
+    const path = `metadata${'.a'.repeat(10_000)}`;
+    expect(parseFields([path])?.({ ...entity, metadata: watched })).toEqual({});
+    expect(keys).toHaveBeenCalledTimes(1);
+  });
 
   it('refuses paths into arrays', () => {
     expect(() => parseFields(['kind,metadata.tags[0]'])).toThrow(

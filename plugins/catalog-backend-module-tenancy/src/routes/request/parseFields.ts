@@ -1,7 +1,7 @@
 import type { Entity } from '@backstage/catalog-model';
 import { InputError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
-import { set } from 'lodash';
+import { isPlainObject, setWith } from 'lodash';
 
 /** Reduces an entity to some of its fields. */
 export type Projection = (entity: Entity) => JsonObject;
@@ -35,11 +35,18 @@ export function parseFields(
     for (const parts of paths) {
       const found = find(entity, parts);
       if (found?.value !== undefined) {
-        set(projected, found.path, found.value);
+        put(projected, found);
       }
     }
     return projected;
   };
+}
+
+interface Found {
+  path: string[];
+  /** What the path leads through, from the entity on. */
+  holders: unknown[];
+  value: unknown;
 }
 
 /**
@@ -47,11 +54,9 @@ export function parseFields(
  * together with the part after it, as `backstage.io/managed-by` is in
  * `metadata.annotations.backstage.io/managed-by`.
  */
-function find(
-  root: unknown,
-  parts: string[],
-): { path: string[]; value: unknown } | undefined {
+function find(root: unknown, parts: string[]): Found | undefined {
   const path = [];
+  const holders = [];
   let value = root;
   let pending: string | undefined;
   for (const part of parts) {
@@ -59,11 +64,36 @@ function find(
     const holder = Object(value);
     if (Object.hasOwn(holder, key)) {
       path.push(key);
+      holders.push(value);
       value = holder[key];
       pending = undefined;
-    } else {
+    } else if (hasKeyBeginningWith(holder, `${key}.`)) {
       pending = key;
+    } else {
+      // However long the path goes on.
+      return undefined;
     }
   }
-  return pending === undefined ? { path, value } : undefined;
+  return pending === undefined ? { path, holders, value } : undefined;
+}
+
+function hasKeyBeginningWith(holder: object, beginning: string): boolean {
+  return (
+    isPlainObject(holder) &&
+    Object.keys(holder).some(key => key.startsWith(beginning))
+  );
+}
+
+/**
+ * Puts a value where it was found. In place of an object comes an object: an array
+ * in place of one with the key `4000000000` would have as many items.
+ */
+function put(projected: object, { path, holders, value }: Found): void {
+  let depth = 0;
+  setWith(projected, path, value, existing => {
+    depth += 1;
+    return existing === undefined && isPlainObject(holders[depth])
+      ? {}
+      : undefined;
+  });
 }

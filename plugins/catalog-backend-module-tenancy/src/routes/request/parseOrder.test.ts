@@ -17,4 +17,12 @@ describe('parseOrder', () => {
       ),
     );
   });
+
+  it('takes ten, and no more, each of which makes the database look again', () => {
+    const orders = Array.from({ length: 11 }, (_, index) => `asc:a${index}`);
+    expect(parseOrder(orders.slice(1))).toHaveLength(10);
+    expect(() => parseOrder(orders)).toThrow(
+      new InputError('Invalid order parameters, expected at most 10, got 11'),
+    );
+  });
 });
