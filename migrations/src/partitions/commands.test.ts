@@ -184,14 +184,14 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
     ).resolves.toEqual([]);
   });
 
-  it('waits for older snapshots also where its login may not see them', async () => {
+  it('waits for older snapshots of other logins, without any right to see them', async () => {
     const login = `tenancy_mover_${process.pid}`;
     await changeRole(database().client, `create role ${login} login`);
     await changeRole(database().client, `grant portal_admin to ${login}`);
     const old = new Client(database().connection);
     await old.connect();
     await old.query('begin isolation level repeatable read; select 1');
-    const told: string[] = [];
+    let waited = false;
     await database().migrate(
       ({ context }) => givePartition(context, 'my-team'),
       {
@@ -200,16 +200,14 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
           ...silentReporter,
           info: text => {
             if (/Waiting/.test(text)) {
+              waited = true;
               old.query('commit');
             }
           },
-          warn: text => told.push(text),
         },
       },
     );
-    expect(told).toEqual([
-      expect.stringContaining('"grant pg_read_all_stats to portal_admin"'),
-    ]);
+    expect(waited).toBe(true);
     await old.end();
     await changeRole(database().client, `drop role ${login}`);
   });

@@ -1,9 +1,7 @@
 import { ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
-import { ADMIN_ROLE } from '../../schema/roles';
-import { escapeIdentifier } from '../../schema/sql';
-import { formatThings, enumerate, script } from '../../text';
+import { enumerate, formatThings } from '../../text';
 
 const DEFAULT_SECONDS = 60;
 
@@ -132,52 +130,26 @@ async function slots({ executor }: PreflightContext): Promise<Outcome[]> {
   ];
 }
 
-/**
- * Without pg_read_all_stats, PostgreSQL shows only that others are connected. From
- * phase 4 on, a login that is no superuser acts as portal_admin.
- */
+/** Without pg_read_all_stats, PostgreSQL shows only that others are connected. */
 async function hiddenSessions({
   executor,
-  facts,
 }: PreflightContext): Promise<Outcome[]> {
-  const [{ hidden, login, admin }] = await executor.read<{
-    hidden: number;
-    login: boolean;
-    admin: boolean;
-  }>(
-    `select (select count(*)::int from pg_stat_activity a
-              where a.datname = current_database() and a.pid <> pg_backend_pid()
-                and a.usesysid is not null
-                and not pg_has_role(current_user, a.usesysid, 'USAGE')
-                and not pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')) as hidden,
-            pg_has_role(session_user, 'pg_read_all_stats', 'USAGE') as login,
-            coalesce((select pg_has_role(oid, 'pg_read_all_stats', 'USAGE')
-                        from pg_roles where rolname = $1), false) as admin`,
-    [ADMIN_ROLE],
+  const [{ hidden }] = await executor.read<{ hidden: number }>(
+    `select count(*)::int as hidden from pg_stat_activity a
+      where a.datname = current_database() and a.pid <> pg_backend_pid()
+        and a.usesysid is not null
+        and not pg_has_role(current_user, a.usesysid, 'USAGE')
+        and not pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')`,
   );
-  const lacking = [
-    ...(login ? [] : [escapeIdentifier(facts.login)]),
-    ...(admin || facts.superuser ? [] : [ADMIN_ROLE]),
-  ];
-  const seen =
-    hidden === 0
-      ? ''
-      : `The login may not see how old the transactions of ${formatThings(
-          hidden,
-          'other session',
-        )} are. `;
-  return lacking.length === 0
+  return hidden === 0
     ? []
     : [
         warning(
-          `${seen}Phases 2 and 5 wait for transactions with an old snapshot, which only members of ` +
-            `pg_read_all_stats can tell: without it they wait for every transaction that is open by then.`,
-          {
-            advice: lacking.includes(ADMIN_ROLE)
-              ? `Let a superuser run this, once the role ${ADMIN_ROLE} exists (phase 3).`
-              : 'Let a superuser run this.',
-            sql: script([`grant pg_read_all_stats to ${lacking.join(', ')}`]),
-          },
+          `The login may not see how old the transactions of ${formatThings(
+            hidden,
+            'other session',
+          )} are.`,
+          { advice: 'Let a superuser grant it pg_monitor.' },
         ),
       ];
 }
