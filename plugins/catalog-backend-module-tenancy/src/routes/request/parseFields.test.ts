@@ -65,4 +65,12 @@ describe('parseFields', () => {
       ),
     );
   });
+
+  it('takes 200 different fields, and no more', () => {
+    const fields = Array.from({ length: 201 }, (_, index) => `a${index}`);
+    expect(parseFields([...fields.slice(1), 'a1'])?.(entity)).toEqual({});
+    expect(() => parseFields(fields)).toThrow(
+      new InputError('Invalid fields, expected at most 200, got 201'),
+    );
+  });
 });

@@ -3,6 +3,9 @@ import { InputError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import { isPlainObject, setWith } from 'lodash';
 
+// Each is looked for in each entity, while no other request is served.
+const MAX_FIELDS = 200;
+
 /** Reduces an entity to some of its fields. */
 export type Projection = (entity: Entity) => JsonObject;
 
@@ -10,7 +13,7 @@ export type Projection = (entity: Entity) => JsonObject;
  * Parses the parameter `fields`: paths of what is to be kept of each entity.
  *
  * @returns nothing where entities stay whole
- * @throws InputError that names a path into an array
+ * @throws InputError that names a path into an array, or if there are too many
  */
 export function parseFields(
   ...given: Array<string[] | undefined>
@@ -30,6 +33,11 @@ export function parseFields(
     );
   }
   const paths = [...new Set(fields)].map(field => field.split('.'));
+  if (paths.length > MAX_FIELDS) {
+    throw new InputError(
+      `Invalid fields, expected at most ${MAX_FIELDS}, got ${paths.length}`,
+    );
+  }
   return entity => {
     const projected = {};
     for (const parts of paths) {

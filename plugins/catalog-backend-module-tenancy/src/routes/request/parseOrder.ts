@@ -18,7 +18,8 @@ export function parseOrder(
     );
   }
   return orders?.map(text => {
-    const match = /^(asc|desc):(.+)$/.exec(text);
+    // An operator of predicates is no field of an entity.
+    const match = /^(asc|desc):([^$].*)$/.exec(text);
     if (!match) {
       throw new InputError(
         `Invalid order parameter "${text}", expected "<asc or desc>:<field name>"`,
