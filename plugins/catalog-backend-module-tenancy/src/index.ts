@@ -10,13 +10,6 @@ import { catalogEntranceServiceFactory } from './entrance';
 import { catalogModuleTenancy } from './module';
 import { tenantTokenHandler } from './resolution';
 
-export {
-  createTenantMiddleware,
-  requestTenant,
-  tenantTokenHandler,
-  type TenantMiddlewareOptions,
-} from './resolution';
-
 /**
  * Everything that makes a catalog one of tenants: the module of the plugin `catalog`
  * and what it puts in front of it, the check of the database before anything starts,

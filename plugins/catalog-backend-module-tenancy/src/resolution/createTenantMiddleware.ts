@@ -17,12 +17,17 @@ import { TenantTokens } from './TenantTokens';
 /** What the answer to a request depends on beside its URL. */
 const TENANT_HEADERS = 'Host, X-Forwarded-Host, Authorization, X-Tenant-Slug';
 
-/** @public */
+/** What resolution works with. */
 export interface TenantMiddlewareOptions {
+  /** Has `app.baseUrl` and `backend.baseUrl`, whose host names name no tenant. */
   config: RootConfigService;
+  /** Says whether the flag is on, and what names a tenant. */
   tenancy: TenancyConfig;
+  /** Is asked for the tenant of each slug. */
   directory: TenantDirectory;
+  /** Is told why a request is refused, at the level `debug`; the client is not. */
   logger: LoggerService;
+  /** Counts requests by outcome, source and tenant. */
   metrics?: MetricsService;
 }
 
@@ -35,7 +40,6 @@ export interface TenantMiddlewareOptions {
  * be looked up goes to the error handlers.
  *
  * @throws `InputError` for configuration that is not of the expected form
- * @public
  */
 export function createTenantMiddleware(
   options: TenantMiddlewareOptions,

@@ -20,7 +20,6 @@ const tenants = new WeakMap<Request, ActiveTenant>();
  *
  * @throws Error for a request that has not come through the middleware of
  * {@link createTenantMiddleware}
- * @public
  */
 export function requestTenant(req: Request): ActiveTenant {
   const tenant = tenants.get(req);

@@ -32,8 +32,6 @@ interface TenantTokenContext {
  * is `tenant:<slug>`, once `backend.auth.externalAccess` has an entry of type
  * `tenant`. Its options are `subjectPrefix`, in place of `tenant`, and `secret`,
  * which may be left out and otherwise has to be that of `tenancy.jwtSecret`.
- *
- * @public
  */
 export const tenantTokenHandler = createServiceFactory({
   service: externalTokenHandlersServiceRef,

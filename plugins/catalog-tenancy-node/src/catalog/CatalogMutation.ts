@@ -12,6 +12,7 @@ export type CatalogMutation =
   | {
       /** The source has exactly these entities: its others are deleted. */
       type: 'full';
+      /** All that the source has; each ref once. */
       entities: Entity[];
       /**
        * Who owns the entities, such as the name of an entity provider. Without one
@@ -21,10 +22,13 @@ export type CatalogMutation =
       source?: string;
     }
   | {
+      /** Some entities of the source have changed; all others stay as they are. */
       type: 'delta';
+      /** What is new or has changed; each ref once. */
       added: Entity[];
       /** What is not there, or is deleted already, is left alone. */
       removed: Array<{ entityRef: string }>;
+      /** As in a full mutation. */
       source?: string;
     };
 
@@ -34,11 +38,14 @@ export type CatalogMutation =
  * @public
  */
 export interface MutationResult {
+  /** Not there before. */
   inserted: number;
+  /** Live before, with another content. */
   updated: number;
   /** Deleted before, and live again. */
   revived: number;
   /** Left as they were, for nothing in them has changed. */
   unchanged: number;
+  /** Live before; marked as deleted, and kept until a purge. */
   deleted: number;
 }

@@ -8,19 +8,31 @@ import type { CatalogMutation, MutationResult } from './CatalogMutation';
  * @public
  */
 export interface ListedEntity {
+  /** `<kind>:<namespace>/<name>` in lower case. */
   entity_ref: string;
+  /** The name as the ref has it, in lower case. */
   entity_name: string;
+  /** When it was first stored: the same if it was deleted since, and came back. */
   created_at: Date;
 }
 
-/** @public */
+/**
+ * One field that a list of entities is ordered by.
+ *
+ * @public
+ */
 export interface EntityOrder {
   /** A flattened key, such as `metadata.name`, in any case. */
   field: string;
+  /** Smallest first, or largest first. */
   order: 'asc' | 'desc';
 }
 
-/** @public */
+/**
+ * Which entities of a tenant are asked for, and in which order.
+ *
+ * @public
+ */
 export interface QueryEntities {
   /** Means what it means to the stock catalog. */
   filter?: FilterPredicate;
@@ -32,8 +44,9 @@ export interface QueryEntities {
    * write around meanwhile. It is the ref of an entity as that spells itself.
    */
   afterRef?: string;
-  /** All without one. */
+  /** The most entities to return, 0 or more; all without one. */
   limit?: number;
+  /** How many entities of the list to pass over first; none by default. */
   offset?: number;
 }
 

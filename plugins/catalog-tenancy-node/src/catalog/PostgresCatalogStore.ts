@@ -23,8 +23,6 @@ const MAX_LIMIT = 2 ** 31 - 1;
  * Filters and orders go by `final_entity` alone, so that rows which others have
  * written count too, whatever they hold; except `kind`, `metadata.name`,
  * `metadata.namespace` and `metadata.uid`, which go by the columns.
- *
- * @public
  */
 export class PostgresCatalogStore implements CatalogStore {
   readonly #database: TenantDatabase;

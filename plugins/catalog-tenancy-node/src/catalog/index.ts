@@ -5,7 +5,6 @@ export type {
   ListedEntity,
   QueryEntities,
 } from './CatalogStore';
-export { PostgresCatalogStore } from './PostgresCatalogStore';
 export {
   purgeDeletedEntities,
   type PurgedTenant,

@@ -7,8 +7,11 @@ import { lockTenant } from './mutation';
  * @public
  */
 export interface PurgedTenant {
+  /** A UUID. */
   tenant_id: string;
+  /** By which people know the tenant. It may be a deleted one. */
   tenant_slug: string;
+  /** Entities that are gone for good, as far as the purge came. */
   purged: number;
 }
 

@@ -19,9 +19,9 @@ export type TenancyConnection = Pick<
 export interface TenancyPoolLimits {
   /** Connections; 100 by default. */
   max: number;
-  /** For how long an unused connection is kept; 30,000 by default. */
+  /** For how long an unused connection is kept, in milliseconds; 30,000 by default. */
   idleTimeoutMs: number;
-  /** For how long an operation waits for a connection; 2,000 by default. */
+  /** For how long an operation waits for one, in milliseconds; 2,000 by default. */
   connectionTimeoutMs: number;
 }
 
@@ -43,5 +43,6 @@ export interface TenancyConfig {
   baseDomains: string[];
   /** Laid over the connection of the catalog's own database. */
   connection: TenancyConnection;
+  /** The limits of the one pool that all operations of a process share. */
   pool: TenancyPoolLimits;
 }

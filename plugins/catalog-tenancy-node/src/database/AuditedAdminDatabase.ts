@@ -17,6 +17,7 @@ export class AuditedAdminDatabase implements AdminDatabase {
     this.#auditor = options.auditor;
   }
 
+  /** {@inheritDoc AdminDatabase.run} */
   async run<T>(
     reason: string,
     work: (transaction: AdminTransaction) => Promise<T>,

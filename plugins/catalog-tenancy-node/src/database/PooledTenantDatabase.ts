@@ -20,6 +20,7 @@ export class PooledTenantDatabase implements TenantDatabase {
     this.#pool = pool;
   }
 
+  /** {@inheritDoc TenantDatabase.query} */
   async query<TRow extends object>(
     tenantId: string,
     build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
@@ -31,6 +32,7 @@ export class PooledTenantDatabase implements TenantDatabase {
     );
   }
 
+  /** {@inheritDoc TenantDatabase.transaction} */
   async transaction<T>(
     tenantId: string,
     work: (transaction: TenantTransaction) => Promise<T>,

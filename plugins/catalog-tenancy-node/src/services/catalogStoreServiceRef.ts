@@ -2,7 +2,8 @@ import {
   createServiceFactory,
   createServiceRef,
 } from '@backstage/backend-plugin-api';
-import { type CatalogStore, PostgresCatalogStore } from '../catalog';
+import type { CatalogStore } from '../catalog';
+import { PostgresCatalogStore } from '../catalog/PostgresCatalogStore';
 import { tenancyServiceRef } from './tenancyServiceRef';
 import { tenantDatabaseServiceRef } from './tenantDatabaseServiceRef';
 

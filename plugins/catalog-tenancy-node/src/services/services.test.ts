@@ -12,7 +12,7 @@ import {
 } from '../__testUtils__/tenancyDatabase';
 import type { CatalogStore } from '../catalog';
 import type { AdminDatabase, TenantDatabase } from '../database';
-import { TenancyStartupError } from '../startup';
+import { TenancyStartupError } from '../startup/TenancyStartupError';
 import type { TenantDirectory, TenantStore } from '../tenants';
 import {
   adminDatabaseServiceRef,

@@ -3,8 +3,6 @@ import { CustomErrorBase } from '@backstage/errors';
 /**
  * The backend does not serve the catalogs of tenants with the database as it is.
  * The message says what was found, and what to do about it.
- *
- * @public
  */
 export class TenancyStartupError extends CustomErrorBase {
   /** Tells the error apart once it is serialized. */

@@ -1,2 +1,1 @@
 export type { Tenancy } from './startTenancy';
-export { TenancyStartupError } from './TenancyStartupError';

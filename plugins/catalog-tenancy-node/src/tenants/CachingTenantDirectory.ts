@@ -35,10 +35,20 @@ const TIMING: DirectoryTiming = {
   reconnectMs: { shortest: 100, longest: 60_000 },
 };
 
-/** @public */
+/**
+ * What a directory works with.
+ *
+ * @public
+ */
 export interface CachingTenantDirectoryOptions {
+  /**
+   * Is asked for tenants. The directory listens on a connection of its own, which
+   * it makes as the pool makes its own, and which does not count among the pool's.
+   */
   pool: Pick<TenancyPool, 'connection' | 'query' | 'schema'>;
+  /** Is told when changes are not heard of, and when they are again. */
   logger: LoggerService;
+  /** What differs from the defaults. */
   timing?: Partial<DirectoryTiming>;
 }
 
@@ -73,6 +83,7 @@ export class CachingTenantDirectory implements TenantDirectory {
     this.#listener = this.#createListener(logger, listening);
   }
 
+  /** {@inheritDoc TenantDirectory.findActive} */
   async findActive(tenantSlug: string): Promise<ActiveTenant | undefined> {
     if (!isTenantSlug(tenantSlug)) {
       return undefined;
@@ -81,6 +92,7 @@ export class CachingTenantDirectory implements TenantDirectory {
     return this.#found.get(tenantSlug) ?? this.#lookUp(tenantSlug);
   }
 
+  /** {@inheritDoc TenantDirectory.forget} */
   forget(tenantSlug: string): void {
     this.#generation += 1;
     this.#found.delete(tenantSlug);

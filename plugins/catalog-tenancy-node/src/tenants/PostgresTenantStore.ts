@@ -54,6 +54,7 @@ export class PostgresTenantStore implements TenantStore {
     this.#directory = options.directory;
   }
 
+  /** {@inheritDoc TenantStore.list} */
   async list(
     options: ListTenants = {},
   ): Promise<{ items: Tenant[]; totalItems: number }> {
@@ -81,6 +82,7 @@ export class PostgresTenantStore implements TenantStore {
     return { items, totalItems: Number(count) };
   }
 
+  /** {@inheritDoc TenantStore.get} */
   async get(tenantSlug: string): Promise<Tenant | undefined> {
     if (!isTenantSlug(tenantSlug)) {
       return undefined;
@@ -91,6 +93,7 @@ export class PostgresTenantStore implements TenantStore {
     return row && toTenant(row);
   }
 
+  /** {@inheritDoc TenantStore.create} */
   async create(tenant: CreateTenant): Promise<Tenant> {
     const values = parseCreateTenant(tenant);
     const slug = values.tenant_slug;
@@ -112,6 +115,7 @@ export class PostgresTenantStore implements TenantStore {
     });
   }
 
+  /** {@inheritDoc TenantStore.update} */
   async update(tenantSlug: string, changes: UpdateTenant): Promise<Tenant> {
     const values = parseUpdateTenant(changes);
     return this.#change('change a tenant', tenantSlug, async transaction => {
@@ -130,6 +134,7 @@ export class PostgresTenantStore implements TenantStore {
     });
   }
 
+  /** {@inheritDoc TenantStore.delete} */
   async delete(tenantSlug: string): Promise<void> {
     await this.#change('delete a tenant', tenantSlug, async transaction => {
       const { knex } = transaction;
@@ -149,6 +154,7 @@ export class PostgresTenantStore implements TenantStore {
     });
   }
 
+  /** {@inheritDoc TenantStore.restore} */
   async restore(tenantSlug: string): Promise<Tenant> {
     return this.#change('restore a tenant', tenantSlug, async transaction => {
       const [restored] = await transaction.query<TenantRow>(
@@ -164,6 +170,7 @@ export class PostgresTenantStore implements TenantStore {
     });
   }
 
+  /** {@inheritDoc TenantStore.usage} */
   async usage(tenantSlug: string): Promise<TenantUsage> {
     const tenant = await this.get(tenantSlug);
     if (!tenant) {

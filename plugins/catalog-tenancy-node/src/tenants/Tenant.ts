@@ -4,9 +4,11 @@
  * @public
  */
 export interface Tenant {
+  /** A UUID. It never changes. */
   tenant_id: string;
-  /** Matches `^[a-z0-9-]+$`, at most 63 characters. */
+  /** Matches `^[a-z0-9-]+$`, at most 63 characters. It never changes. */
   tenant_slug: string;
+  /** What people call the tenant: 1 to 255 characters. */
   tenant_name: string;
   /** How many live entities the tenant may have; null, which only SQL sets: any. */
   max_entities: number | null;
@@ -26,11 +28,15 @@ export interface Tenant {
  * @public
  */
 export interface TenantUsage {
+  /** The tenant that holds this. */
   tenant_slug: string;
+  /** Entities that are served: what `max_entities` bounds. */
   live_entities: number;
   /** Deleted entities that are kept until `entity_ttl_days` are over. */
   deleted_entities: number;
+  /** Relations of its entities. */
   relations: number;
+  /** As in {@link Tenant.max_entities}. */
   max_entities: number | null;
 }
 

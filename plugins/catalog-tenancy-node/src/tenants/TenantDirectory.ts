@@ -4,7 +4,9 @@
  * @public
  */
 export interface ActiveTenant {
+  /** A UUID: what the tenant's rows are marked with. */
   tenantId: string;
+  /** What requests call the tenant. */
   tenantSlug: string;
 }
 

@@ -1,6 +1,10 @@
 import type { Tenant, TenantUsage } from './Tenant';
 
-/** @public */
+/**
+ * A tenant that is to be created.
+ *
+ * @public
+ */
 export interface CreateTenant {
   /** Matches `^[a-z0-9-]+$`, at most 63 characters; `www` is reserved. */
   tenant_slug: string;
@@ -12,15 +16,25 @@ export interface CreateTenant {
   entity_ttl_days?: number;
 }
 
-/** @public */
+/**
+ * What is to change of a tenant: one thing at least. A slug stays for ever, for it
+ * is part of addresses and tokens.
+ *
+ * @public
+ */
 export type UpdateTenant = Partial<Omit<CreateTenant, 'tenant_slug'>>;
 
-/** @public */
+/**
+ * Which tenants of the registry are asked for.
+ *
+ * @public
+ */
 export interface ListTenants {
   /** Deleted tenants too; without them by default. */
   deleted?: boolean;
   /** 1 to 500; 100 by default */
   limit?: number;
+  /** How many tenants of the list to pass over first; none by default. */
   offset?: number;
 }
 
@@ -32,19 +46,31 @@ export interface ListTenants {
  * @public
  */
 export interface TenantStore {
-  /** Ordered by slug. */
+  /**
+   * A part of the registry, ordered by slug, and how many tenants there are in all.
+   *
+   * @throws `InputError` for what is out of bounds
+   */
   list(options?: ListTenants): Promise<{ items: Tenant[]; totalItems: number }>;
 
   /** A tenant, also a deleted one; nothing if the slug was never taken. */
   get(tenantSlug: string): Promise<Tenant | undefined>;
 
   /**
+   * Adds a tenant. It has no entities yet.
+   *
    * @throws `InputError` for what is out of bounds; `ConflictError` if the slug is
    * taken, also by a deleted tenant
    */
   create(tenant: CreateTenant): Promise<Tenant>;
 
-  /** @throws `InputError`; `NotFoundError` if there is no such tenant, or it is deleted */
+  /**
+   * Changes the name or the limits of an active tenant. More entities than a lowered
+   * `max_entities` stay.
+   *
+   * @throws `InputError` for what is out of bounds, or for no change at all;
+   * `NotFoundError` if there is no such tenant, or it is deleted
+   */
   update(tenantSlug: string, changes: UpdateTenant): Promise<Tenant>;
 
   /**
@@ -63,6 +89,10 @@ export interface TenantStore {
    */
   restore(tenantSlug: string): Promise<Tenant>;
 
-  /** @throws `NotFoundError` if there is no such tenant */
+  /**
+   * Counts what a tenant holds, also a deleted one.
+   *
+   * @throws `NotFoundError` if there is no such tenant
+   */
   usage(tenantSlug: string): Promise<TenantUsage>;
 }
