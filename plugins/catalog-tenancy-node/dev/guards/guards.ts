@@ -160,6 +160,17 @@ export const guards: Guard[] = [
     tests: [`${MODULE}/refusal.test.ts`],
   },
   {
+    name: 'the entrance in front of all modules',
+    edits: [
+      {
+        file: `${MODULE}/entrance.ts`,
+        find: "  initialization: 'always',\n",
+        replace: '',
+      },
+    ],
+    tests: [`${MODULE}/gate.test.ts`],
+  },
+  {
     name: 'the algorithm of tokens',
     edits: [
       {
