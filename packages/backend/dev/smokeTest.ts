@@ -200,7 +200,10 @@ async function smokeTest(): Promise<void> {
 }
 
 smokeTest().then(
-  () => process.stdout.write('The built backend serves mockups and the catalogs of tenants.\n'),
+  () =>
+    process.stdout.write(
+      'The built backend serves mockups and the catalogs of tenants.\n',
+    ),
   error => {
     process.stderr.write(`${error.stack}\n`);
     process.exitCode = 1;
