@@ -13,6 +13,6 @@ export interface Config {
      * policy that decides on these permissions: one that allows everything makes
      * every user an administrator.
      */
-    adminsByPermission?: boolean;
+    adminsByPermission?: boolean | string;
   };
 }
