@@ -35,7 +35,7 @@ export function createMoveFence(tenantId: string): string[] {
   return [
     ...TENANT_TABLES.map(
       table => `drop policy if exists ${POLICY} on ${table};
-execute format('create policy ${POLICY} on ${table} as restrictive using (tenant_id = ${FUNCTION}(%L, %L, %s))',
+execute format('create policy ${POLICY} on ${table} as restrictive using (tenant_id = (select ${FUNCTION}(%L, %L, %s)))',
                pg_current_xact_id(), '${tenantId}', ${escapeLiteral(
         currentTenant(table),
       )})`,

@@ -48,6 +48,42 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     return waited;
   }
 
+  it('fails no READ COMMITTED statement that waits for it, even where it is planned meanwhile', async () => {
+    await stopBefore(database, 5, swap);
+    const reader = new Client(database.connection);
+    await reader.connect();
+    await reader.query(`set search_path = tenancy; set role portal_app;
+      set app.tenant_id = '${TENANT}'`);
+    // Prepared, so that it waits for the table as it was planned with, and is planned
+    // anew after that. It names no tenant, whose rows the planner would know.
+    const read = () =>
+      reader.query({ name: 'read', text: 'select entity_ref from entities' });
+    const waitingFor = async (count: number) => {
+      let waiting = 0;
+      while (waiting < count) {
+        const { rows } = await database.client.query(
+          `select count(distinct pid)::int as count from pg_locks
+            where not granted and database = (
+              select oid from pg_database where datname = current_database())`,
+        );
+        waiting = rows[0].count;
+      }
+    };
+    const before = await read();
+    // The swap gets the other tables, and waits for the last one.
+    await other.query('begin; lock table refresh_state in access share mode');
+    const swapped = database.migrate(migration => migration.runPhase(5), {
+      settings: { lockTimeoutMs: 60_000 },
+    });
+    await waitingFor(1);
+    const waited = read();
+    await waitingFor(2);
+    await other.query('commit');
+    await expect(waited).resolves.toMatchObject({ rowCount: before.rowCount });
+    await swapped;
+    await reader.end();
+  });
+
   it('makes no writer wait for whoever reads the tables that are not in use', async () => {
     await runPhases(database, 5);
     await other.query('begin; select count(*) from entities_old');
