@@ -8,9 +8,9 @@ import type { CatalogMutation, MutationResult } from './CatalogMutation';
  * @public
  */
 export interface ListedEntity {
-  /** `<kind>:<namespace>/<name>` in lower case. */
+  /** `<kind>:<namespace>/<name>`, in lower case where this store has written it. */
   entity_ref: string;
-  /** The name as the ref has it, in lower case. */
+  /** The last part of the ref. */
   entity_name: string;
   /** When it was first stored: the same if it was deleted since, and came back. */
   created_at: Date;
@@ -81,17 +81,21 @@ export interface CatalogStore {
   ): Promise<ListedEntity[]>;
 
   /**
+   * The entities that match a query, as they were stored.
+   *
    * An order goes by values in lower case, and by the id where they are equal. Of
    * several values that an entity has at a field, the first in the order counts.
    *
-   * @throws `InputError` for a filter that has no meaning or is too large, and for
-   * `afterRef` together with an order
+   * @throws `InputError` for a filter that has no meaning or is too large, for a
+   * negative `limit` or `offset`, and for `afterRef` together with an order
    */
   queryEntities(tenantId: string, query?: QueryEntities): Promise<Entity[]>;
 
   /**
    * The entities with these refs, in their order, and `null` for each that is not
    * there, is no ref or does not match the filter. Refs may be in any case.
+   *
+   * @throws `InputError` for a filter that has no meaning or is too large
    */
   getEntitiesByRefs(
     tenantId: string,

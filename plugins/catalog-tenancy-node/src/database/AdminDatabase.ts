@@ -9,7 +9,12 @@ export interface AdminTransaction {
   /** Builds statements. It has no connection. */
   readonly knex: Knex;
 
-  /** Runs a statement and returns its rows. */
+  /**
+   * Runs a statement and returns its rows.
+   *
+   * @throws {@link DatabaseStatementError} if PostgreSQL refuses it;
+   * {@link DatabaseUnavailableError} if the connection is lost
+   */
   query<TRow extends object>(
     statement: Knex.QueryBuilder | Knex.Raw,
   ): Promise<TRow[]>;

@@ -49,7 +49,11 @@ export type BuildStatement = (knex: Knex) => Knex.QueryBuilder | Knex.Raw;
 export interface PoolTransaction {
   /** Builds statements. It has no connection. */
   readonly knex: Knex;
-  /** Runs a statement and returns its rows. */
+  /**
+   * Runs a statement and returns its rows.
+   *
+   * @throws like {@link TenancyPool.query}
+   */
   query<TRow extends object>(
     statement: Knex.QueryBuilder | Knex.Raw,
   ): Promise<TRow[]>;

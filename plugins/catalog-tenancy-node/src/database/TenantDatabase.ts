@@ -47,7 +47,11 @@ export interface TenantScope {
  * @public
  */
 export interface TenantTransaction extends TenantScope {
-  /** Runs a statement and returns its rows. */
+  /**
+   * Runs a statement and returns its rows.
+   *
+   * @throws like {@link TenantDatabase.query}
+   */
   query<TRow extends object>(
     statement: Knex.QueryBuilder | Knex.Raw,
   ): Promise<TRow[]>;
@@ -70,7 +74,8 @@ export interface TenantDatabase {
    *
    * @param tenantId - a UUID
    * @throws `InputError` for what is no UUID, before anything is sent;
-   * {@link DatabaseUnavailableError} if there is no connection in time
+   * {@link DatabaseUnavailableError} if there is no connection in time, or it is
+   * lost; {@link DatabaseStatementError} if PostgreSQL refuses the statement
    */
   query<TRow extends object>(
     tenantId: string,
