@@ -119,7 +119,7 @@ export class PooledTransaction {
       });
       throw this.#failure;
     }
-    if (!lease.inTransaction) {
+    if (!outcome.inTransaction) {
       this.#inDoubt = true;
       throw new Error('A statement has ended its own transaction');
     }

@@ -1,5 +1,6 @@
 import { once } from 'events';
 import { createServer } from 'net';
+import { setTimeout as delay } from 'timers/promises';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
@@ -134,6 +135,27 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
       'permission denied for table entities',
     );
     await expectClean(0);
+  });
+
+  it('is kept after statements that were answered within its query_timeout', async () => {
+    const { appConnection } = database;
+    const limited = new PooledTenantDatabase(
+      database.createPool({
+        connection: { ...appConnection, query_timeout: 500 },
+        limits: { max: 1 },
+      }),
+    );
+    await limited.transaction(tenant, async transaction => {
+      const insertNamed = (name: string) =>
+        transaction.query(
+          transaction.insertInto('entities', [entityRow(name)]),
+        );
+      await insertNamed('a');
+      await delay(600);
+      await insertNamed('b');
+    });
+    await watch.answered();
+    expect(watch.closed).toBe(0);
   });
 
   it('is replaced after its backend was terminated', async () => {

@@ -124,6 +124,24 @@ describe.each(databases.eachSupportedId())('A transaction on %s', id => {
     await expect(connection.doubts()).resolves.toEqual([]);
   });
 
+  it('keeps its connection when one of many side by side fails', async () => {
+    await expect(
+      tenants.transaction(tenant, async transaction => {
+        await insert(transaction, 'a');
+        const { knex } = transaction;
+        await Promise.all([
+          ...Array.from({ length: 20 }, () =>
+            transaction.query(knex.raw('select 1')),
+          ),
+          fail(transaction),
+        ]);
+      }),
+    ).rejects.toMatchObject({ sqlState: '22012' });
+    await expect(connection.names()).resolves.toEqual([]);
+    await expect(connection.doubts()).resolves.toEqual([]);
+    expect(connection.watch.closed).toBe(0);
+  });
+
   it('takes no statement once it is over', async () => {
     let kept: TenantTransaction | undefined;
     await tenants.transaction(tenant, async transaction => {

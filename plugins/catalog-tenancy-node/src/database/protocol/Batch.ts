@@ -22,6 +22,11 @@ export interface BatchOutcome {
   lost: boolean;
   /** Something went out to the server. */
   sent: boolean;
+  /**
+   * The server's word, at the end of this batch, is that a transaction is open and
+   * nothing in it has failed. Batches behind it may be answered before it is read.
+   */
+  inTransaction: boolean;
 }
 
 /** What a query of `pg` has beside what its types tell. */
@@ -52,6 +57,13 @@ export class Batch implements Submittable {
   /** Never rejects. It comes once the server is ready for the next, or is gone. */
   readonly outcome: Promise<BatchOutcome>;
 
+  /**
+   * Set by `pg` where there is a `query_timeout`: whoever does not call it at the end
+   * has the connection closed when that time is over, whatever it does by then.
+   */
+  callback?: (error: Error | undefined) => void;
+
+  readonly #isInTransaction: () => boolean;
   readonly #queries: ProtocolQuery[];
   readonly #results: QueryResult[] = [];
   #settle: (outcome: BatchOutcome) => void = () => undefined;
@@ -59,7 +71,12 @@ export class Batch implements Submittable {
   #current = 0;
   #sent = false;
 
-  constructor(statements: readonly Statement[]) {
+  /** @param isInTransaction - asked when the server has answered everything */
+  constructor(
+    statements: readonly Statement[],
+    isInTransaction: () => boolean,
+  ) {
+    this.#isInTransaction = isInTransaction;
     this.outcome = new Promise(resolve => {
       this.#settle = resolve;
     });
@@ -172,6 +189,8 @@ export class Batch implements Submittable {
       failedAt: this.#current,
       lost,
       sent: this.#sent,
+      inTransaction: !lost && this.#isInTransaction(),
     });
+    this.callback?.(this.#error);
   }
 }

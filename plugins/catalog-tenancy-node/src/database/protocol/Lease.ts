@@ -16,12 +16,11 @@ export class Lease {
     if (this.#released) {
       throw new Error('The connection was given back already');
     }
-    return await this.#client.query(new Batch(statements)).outcome;
-  }
-
-  /** The server's word is that a transaction is open, and nothing in it has failed. */
-  get inTransaction(): boolean {
-    return this.#client.getTransactionStatus() === 'T';
+    const batch = new Batch(
+      statements,
+      () => this.#client.getTransactionStatus() === 'T',
+    );
+    return await this.#client.query(batch).outcome;
   }
 
   /** The server's word is that no transaction is open. */
