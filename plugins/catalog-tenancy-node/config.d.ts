@@ -66,6 +66,12 @@ export interface Config {
          * answered with status 503; 2000 by default.
          */
         connectionTimeoutMs?: number | string;
+        /**
+         * For how long, in milliseconds, a single query may take, until it is stopped
+         * and answered with status 503; 30000 by default. A `statement_timeout` of
+         * the database user holds instead.
+         */
+        statementTimeoutMs?: number | string;
       };
     };
   };

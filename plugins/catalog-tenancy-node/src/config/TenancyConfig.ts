@@ -23,6 +23,11 @@ export interface TenancyPoolLimits {
   idleTimeoutMs: number;
   /** For how long an operation waits for one, in milliseconds; 2,000 by default. */
   connectionTimeoutMs: number;
+  /**
+   * For how long a single query may take; 30,000 by default. A shorter or longer
+   * `statement_timeout` of the database user holds instead, where there is one.
+   */
+  statementTimeoutMs?: number;
 }
 
 /**

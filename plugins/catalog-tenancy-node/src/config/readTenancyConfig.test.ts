@@ -14,7 +14,12 @@ describe('The configuration of tenancy', () => {
       requireMatchingToken: false,
       baseDomains: [],
       connection: {},
-      pool: { max: 100, idleTimeoutMs: 30_000, connectionTimeoutMs: 2_000 },
+      pool: {
+        max: 100,
+        idleTimeoutMs: 30_000,
+        connectionTimeoutMs: 2_000,
+        statementTimeoutMs: 30_000,
+      },
     });
   });
 
@@ -36,7 +41,12 @@ describe('The configuration of tenancy', () => {
         baseDomains: ['Portal.Example.com', 'localhost'],
         database: {
           connection,
-          pool: { max: 5, idleTimeoutMs: '10', connectionTimeoutMs: 20 },
+          pool: {
+            max: 5,
+            idleTimeoutMs: '10',
+            connectionTimeoutMs: 20,
+            statementTimeoutMs: 40,
+          },
         },
       }),
     ).toEqual({
@@ -46,7 +56,12 @@ describe('The configuration of tenancy', () => {
       requireMatchingToken: true,
       baseDomains: ['portal.example.com', 'localhost'],
       connection: { ...connection, port: 6432 },
-      pool: { max: 5, idleTimeoutMs: 10, connectionTimeoutMs: 20 },
+      pool: {
+        max: 5,
+        idleTimeoutMs: 10,
+        connectionTimeoutMs: 20,
+        statementTimeoutMs: 40,
+      },
     });
   });
 

@@ -58,5 +58,6 @@ function readLimits(read: ReturnType<typeof readers>): TenancyPoolLimits {
     idleTimeoutMs: read.integer(`${key}.idleTimeoutMs`, ms) ?? 30_000,
     connectionTimeoutMs:
       read.integer(`${key}.connectionTimeoutMs`, ms) ?? 2_000,
+    statementTimeoutMs: read.integer(`${key}.statementTimeoutMs`, ms) ?? 30_000,
   };
 }

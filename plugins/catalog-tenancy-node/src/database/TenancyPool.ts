@@ -21,6 +21,10 @@ import {
 import { Lease } from './protocol/Lease';
 import { isUnusable, toCallerError } from './toCallerError';
 
+// Nobody waits longer for a page, and a costly filter would keep its connection from
+// all tenants. Transactions write, and may wait for each other.
+const DEFAULT_STATEMENT_TIMEOUT_MS = 30_000;
+
 /**
  * As whom a transaction works: as the database user, without a tenant, if nothing
  * is said.
@@ -143,13 +147,18 @@ export class TenancyPool {
    * @throws `InputError` for a tenant id that is no UUID, before anything is sent;
    * {@link DatabaseUnavailableError} if there is no connection in time, or it is
    * lost; {@link DatabaseStatementError} if PostgreSQL refuses the statement;
-   * {@link AdminAccessError} if `portal_admin` is not granted
+   * {@link AdminAccessError} if `portal_admin` is not granted;
+   * {@link DatabaseTimeoutError} if it takes longer than the limit of the pool
    */
   async query<TRow extends object>(
     build: BuildStatement,
     settings: TransactionSettings = {},
   ): Promise<TRow[]> {
-    const context = createContext(this.schema, settings);
+    const context = createContext(
+      this.schema,
+      settings,
+      this.#limits.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS,
+    );
     const statements = [
       enter(context),
       compileStatement(build(this.#knex)),

@@ -31,6 +31,22 @@ export class DatabaseUnavailableError extends ServiceUnavailableError {
 }
 
 /**
+ * PostgreSQL has stopped a statement: it took too long, or somebody cancelled it.
+ * Nothing of its transaction stays. Over HTTP it becomes status 503.
+ *
+ * @public
+ */
+export class DatabaseTimeoutError extends ServiceUnavailableError {
+  /** After how many seconds it is worth another try. */
+  readonly retryAfterSeconds = 10;
+
+  /** PostgreSQL's code for it. */
+  get sqlState(): string {
+    return '57014';
+  }
+}
+
+/**
  * PostgreSQL has refused a statement. Nothing of its transaction stays.
  *
  * What PostgreSQL said may hold data, and is not part of the error.

@@ -23,7 +23,11 @@ describe.each(databases.eachSupportedId())('Over HTTP with %s', id => {
   beforeAll(async () => {
     database = await createTenancyDatabase(databases, id);
     pool = database.createPool({
-      limits: { max: 1, connectionTimeoutMs: 1_000 },
+      limits: {
+        max: 1,
+        connectionTimeoutMs: 1_000,
+        statementTimeoutMs: 500,
+      },
     });
     tenant = await database.createTenant();
     const tenants = new PooledTenantDatabase(pool);
@@ -106,6 +110,18 @@ describe.each(databases.eachSupportedId())('Over HTTP with %s', id => {
     const response = await get('select 1 as one');
     expect(response.status).toBe(200);
     await expect(response.json()).resolves.toEqual([{ one: 1 }]);
+  });
+
+  it('a statement that takes too long is status 503 with Retry-After', async () => {
+    const response = await get('select pg_sleep(600)');
+    expect(response.status).toBe(503);
+    expect(response.headers.get('retry-after')).toBe('10');
+    await expect(response.json()).resolves.toMatchObject({
+      error: {
+        message:
+          'The database stopped a statement, which took too long or was cancelled',
+      },
+    });
   });
 
   it('a header that was sent stays as it is', () => {

@@ -3,6 +3,7 @@ export { AuditedAdminDatabase } from './AuditedAdminDatabase';
 export {
   AdminAccessError,
   DatabaseStatementError,
+  DatabaseTimeoutError,
   DatabaseUnavailableError,
 } from './errors';
 export { PooledTenantDatabase } from './PooledTenantDatabase';

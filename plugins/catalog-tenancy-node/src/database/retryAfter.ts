@@ -1,15 +1,18 @@
 import type { ErrorRequestHandler } from 'express';
-import { DatabaseUnavailableError } from './errors';
+import { DatabaseTimeoutError, DatabaseUnavailableError } from './errors';
 
 /**
  * Tells clients when to try again, in the header `Retry-After`, after a
- * {@link DatabaseUnavailableError}. The error itself is passed on.
+ * {@link DatabaseUnavailableError} or a {@link DatabaseTimeoutError}. The error itself is passed on.
  *
  * @public
  */
 export function retryAfter(): ErrorRequestHandler {
   return (error, _request, response, next) => {
-    if (error instanceof DatabaseUnavailableError && !response.headersSent) {
+    const temporary =
+      error instanceof DatabaseUnavailableError ||
+      error instanceof DatabaseTimeoutError;
+    if (temporary && !response.headersSent) {
       response.setHeader('Retry-After', String(error.retryAfterSeconds));
     }
     next(error);

@@ -1,6 +1,10 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { DatabaseError } from 'pg';
-import { DatabaseStatementError, DatabaseUnavailableError } from './errors';
+import {
+  DatabaseStatementError,
+  DatabaseTimeoutError,
+  DatabaseUnavailableError,
+} from './errors';
 import type { BatchOutcome } from './protocol/Batch';
 
 // Out of resources, shut down or starting, or read-only after a failover: it may
@@ -47,6 +51,11 @@ export function toCallerError(failed: FailedBatch): Error {
   } else {
     logger.warn(report);
   }
+  if (sqlState === '57014') {
+    return new DatabaseTimeoutError(
+      'The database stopped a statement, which took too long or was cancelled',
+    );
+  }
   return new DatabaseStatementError(
     messageOf(error, sqlState, schema),
     sqlState,
@@ -77,8 +86,6 @@ function messageOf(
         `A table is missing from the schema "${schema}" of the database. ` +
         '`yarn migrate:status` tells whether the tables of tenants are there.'
       );
-    case '57014':
-      return 'The database stopped a statement, which took too long or was cancelled';
     case '23505':
       return 'The database refused a statement: a key is taken (SQLSTATE 23505)';
     default:

@@ -12,6 +12,8 @@ export interface SessionContext {
   /** `none` is the database user itself. */
   role: 'none' | typeof ADMIN_ROLE;
   schema: string;
+  /** In milliseconds; 0 is none. */
+  statementTimeoutMs: number;
 }
 
 /** @throws `InputError` for what is no UUID */
@@ -28,9 +30,11 @@ export function parseTenantId(tenantId: unknown): string {
 export function createContext(
   schema: string,
   settings: { tenantId?: string; asAdmin?: boolean },
+  statementTimeoutMs: number = 0,
 ): SessionContext {
   return {
     schema,
+    statementTimeoutMs,
     tenantId: 'tenantId' in settings ? parseTenantId(settings.tenantId) : '',
     role: settings.asAdmin ? ADMIN_ROLE : 'none',
   };
@@ -43,11 +47,22 @@ export function createContext(
  *
  * Temporary tables come last, or one could stand in front of a table. Filters are
  * many small expressions, which take longer to compile than to run: hence no JIT.
+ * A timeout that the operator has given the database user is left as it is.
  */
-export function enter({ tenantId, role, schema }: SessionContext): Statement {
+export function enter({
+  tenantId,
+  role,
+  schema,
+  statementTimeoutMs,
+}: SessionContext): Statement {
   return {
-    text: `select set_config('role', $1, true), set_config('${TENANT_SETTING}', $2, true), set_config('search_path', $3, true), set_config('row_security', 'on', true), set_config('jit', 'off', true)`,
-    values: [role, tenantId, `"${schema.replace(/"/g, '""')}", pg_temp`],
+    text: `select set_config('role', $1, true), set_config('${TENANT_SETTING}', $2, true), set_config('search_path', $3, true), set_config('row_security', 'on', true), set_config('jit', 'off', true), set_config('statement_timeout', case current_setting('statement_timeout') when '0' then $4 else current_setting('statement_timeout') end, true)`,
+    values: [
+      role,
+      tenantId,
+      `"${schema.replace(/"/g, '""')}", pg_temp`,
+      String(statementTimeoutMs),
+    ],
   };
 }
 
