@@ -54,8 +54,9 @@ export interface QueryEntities {
  * The entities of tenants. Each operation sees the live entities of one tenant
  * only. It asks no permissions.
  *
- * All throw `InputError` for a tenant id that is no UUID, and
- * {@link DatabaseUnavailableError} if there is no connection in time.
+ * All throw `InputError` for a tenant id that is no UUID,
+ * {@link DatabaseUnavailableError} if there is no connection in time, and
+ * {@link DatabaseTimeoutError} for what takes PostgreSQL too long.
  *
  * @public
  */

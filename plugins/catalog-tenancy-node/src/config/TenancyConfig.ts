@@ -24,8 +24,8 @@ export interface TenancyPoolLimits {
   /** For how long an operation waits for one, in milliseconds; 2,000 by default. */
   connectionTimeoutMs: number;
   /**
-   * For how long a single query may take; 30,000 by default. A shorter or longer
-   * `statement_timeout` of the database user holds instead, where there is one.
+   * For how long a single query may take, in milliseconds; 30,000 by default. A
+   * `statement_timeout` of the database user, shorter or longer, holds instead.
    */
   statementTimeoutMs?: number;
 }

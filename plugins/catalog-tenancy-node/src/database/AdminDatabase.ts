@@ -13,6 +13,7 @@ export interface AdminTransaction {
    * Runs a statement and returns its rows.
    *
    * @throws {@link DatabaseStatementError} if PostgreSQL refuses it;
+   * {@link DatabaseTimeoutError} if PostgreSQL stops it;
    * {@link DatabaseUnavailableError} if the connection is lost
    */
   query<TRow extends object>(

@@ -75,7 +75,8 @@ export interface TenantDatabase {
    * @param tenantId - a UUID
    * @throws `InputError` for what is no UUID, before anything is sent;
    * {@link DatabaseUnavailableError} if there is no connection in time, or it is
-   * lost; {@link DatabaseStatementError} if PostgreSQL refuses the statement
+   * lost; {@link DatabaseTimeoutError} if PostgreSQL stops the statement;
+   * {@link DatabaseStatementError} if it refuses the statement
    */
   query<TRow extends object>(
     tenantId: string,
