@@ -5,6 +5,7 @@ import type { AdminDatabase } from '../database';
 import {
   component,
   createCatalogDatabase,
+  partitionsLocked,
 } from './__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
 import { purgeDeletedEntities } from './purgeDeletedEntities';
@@ -101,6 +102,33 @@ describe('purgeDeletedEntities', () => {
       await expect(namesOf(tenantId)).resolves.toEqual(['dlive']);
     });
 
+    it('locks nothing of tenants that have nothing to purge, however many there are', async () => {
+      const { tenantId } = await createTenant([31, 'live']);
+      const locked = new Set<string>();
+      const watching: AdminDatabase = {
+        run: (reason, work) =>
+          admin.run(reason, async transaction => {
+            const result = await work(transaction);
+            (await partitionsLocked(transaction)).forEach(partition =>
+              locked.add(partition),
+            );
+            return result;
+          }),
+      };
+      await catalog.client.query(
+        'update tenants set entity_ttl_days = null where tenant_id <> $1',
+        [tenantId],
+      );
+      await expect(purgeDeletedEntities(watching)).resolves.toMatchObject([
+        { purged: 1 },
+      ]);
+      expect([...locked].sort()).toEqual([
+        'entities_catch_all',
+        'refresh_state_catch_all',
+        'relations_catch_all',
+      ]);
+    });
+
     it('stops before the next batch when it is told to', async () => {
       await createTenant([31, 32, 33]);
       const controller = new AbortController();
@@ -108,7 +136,7 @@ describe('purgeDeletedEntities', () => {
       const aborting: AdminDatabase = {
         run(reason, work) {
           runs += 1;
-          if (runs === 2) {
+          if (runs === 3) {
             controller.abort();
           }
           return admin.run(reason, work);
@@ -124,9 +152,15 @@ describe('purgeDeletedEntities', () => {
 
     it('keeps an entity that comes back while it looks', async () => {
       const { tenantId } = await createTenant([31]);
+      let runs = 0;
       const reviving: AdminDatabase = {
         async run(reason, work) {
           const result = await admin.run(reason, work);
+          runs += 1;
+          // Of the second one it is known which tenants have such entities.
+          if (runs !== 2) {
+            return result;
+          }
           await catalog.store.applyMutation(tenantId, {
             type: 'delta',
             added: [component('d31')],

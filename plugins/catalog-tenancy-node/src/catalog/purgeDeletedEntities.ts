@@ -1,5 +1,5 @@
 import type { AdminDatabase, AdminTransaction } from '../database';
-import { lockTenant } from './mutation';
+import { chunksOf, lockTenant } from './mutation';
 
 /**
  * How many entities of a tenant a purge has removed.
@@ -16,6 +16,7 @@ export interface PurgedTenant {
 }
 
 const REASON = 'purge deleted entities';
+const TENANTS_AT_ONCE = 50;
 
 // Those of deleted tenants too: a tenant that is restored has its live entities.
 // There is no time as long ago as the largest number of days: without a bound, one
@@ -42,7 +43,7 @@ export async function purgeDeletedEntities(
   options: { batchSize?: number; signal?: AbortSignal } = {},
 ): Promise<PurgedTenant[]> {
   const { batchSize = 1_000, signal } = options;
-  const tenants = await admin.run(REASON, findTenants);
+  const tenants = await findTenants(admin, signal);
   const purged: PurgedTenant[] = [];
   for (const tenant of tenants) {
     let count = 0;
@@ -58,17 +59,53 @@ export async function purgeDeletedEntities(
   return purged;
 }
 
+type Tenant = Omit<PurgedTenant, 'purged'>;
+
+/**
+ * The tenants that have such entities. Each is looked at by itself, and some in a
+ * transaction: one query about all of them would lock the partitions of every tenant
+ * at once, and with hundreds of them there is no room for so many locks.
+ */
 async function findTenants(
-  transaction: AdminTransaction,
-): Promise<Array<Omit<PurgedTenant, 'purged'>>> {
-  return transaction.query(
-    transaction.knex.raw(
-      `select t.tenant_id, t.tenant_slug from tenants t
-        where exists (select from entities e
-                       where e.tenant_id = t.tenant_id and ${EXPIRED})
-        order by t.tenant_slug`,
+  admin: AdminDatabase,
+  signal: AbortSignal | undefined,
+): Promise<Tenant[]> {
+  const tenants = await admin.run(REASON, ({ knex, query }) =>
+    query<Tenant>(
+      knex('tenants')
+        .whereNotNull('entity_ttl_days')
+        .orderBy('tenant_slug')
+        .select('tenant_id', 'tenant_slug'),
     ),
   );
+  const found: Tenant[] = [];
+  for (const some of chunksOf(tenants, { rows: TENANTS_AT_ONCE })) {
+    if (signal?.aborted) {
+      break;
+    }
+    await admin.run(REASON, async transaction => {
+      for (const tenant of some) {
+        if (await hasExpired(transaction, tenant.tenant_id)) {
+          found.push(tenant);
+        }
+      }
+    });
+  }
+  return found;
+}
+
+async function hasExpired(
+  { knex, query }: AdminTransaction,
+  tenantId: string,
+): Promise<boolean> {
+  const expired = await query(
+    knex.raw(
+      `select from entities e join tenants t on t.tenant_id = e.tenant_id
+        where e.tenant_id = ? and ${EXPIRED} limit 1`,
+      [tenantId],
+    ),
+  );
+  return expired.length > 0;
 }
 
 /**

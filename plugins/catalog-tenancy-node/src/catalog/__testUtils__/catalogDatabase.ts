@@ -6,6 +6,7 @@ import type { Entity } from '@backstage/catalog-model';
 import { createTenancyDatabase } from '../../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../../__testUtils__/tenancyDatabase';
 import { PooledTenantDatabase } from '../../database';
+import type { TenantTransaction } from '../../database';
 import { PostgresCatalogStore } from '../PostgresCatalogStore';
 
 /** A migrated database with the store on it, as the application's own user. */
@@ -73,4 +74,19 @@ export function component(
     ...more,
     metadata: { name, ...more.metadata } as Entity['metadata'],
   };
+}
+
+/** The partitions that a transaction has locked, of whichever tenant. */
+export async function partitionsLocked({
+  knex,
+  query,
+}: Pick<TenantTransaction, 'knex' | 'query'>): Promise<string[]> {
+  const rows = await query<{ name: string }>(
+    knex.raw(
+      `select c.relname as name from pg_locks l join pg_class c on c.oid = l.relation
+        where l.pid = pg_backend_pid() and c.relkind = 'r' and c.relispartition
+        group by 1 order by 1`,
+    ),
+  );
+  return rows.map(({ name }) => name);
 }

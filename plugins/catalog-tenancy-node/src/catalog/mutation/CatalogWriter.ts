@@ -1,5 +1,6 @@
 import type { TenantDatabase } from '../../database';
 import type { CatalogMutation, MutationResult } from '../CatalogMutation';
+import { parseTenantId } from '../../database/protocol/context';
 import { planMutation } from './planMutation';
 import { prepareMutation } from './prepareMutation';
 import { checkTenantAtEnd, readMaxEntities } from './registry';
@@ -21,11 +22,12 @@ export class CatalogWriter {
   }
 
   async apply(
-    tenantId: string,
+    anyTenantId: string,
     mutation: CatalogMutation,
   ): Promise<MutationResult> {
+    const tenantId = parseTenantId(anyTenantId);
     const prepared = prepareMutation(mutation);
-    return this.#turns.take(tenantId.toLowerCase(), () =>
+    return this.#turns.take(tenantId, () =>
       this.#database.transaction(tenantId, async transaction => {
         await transaction.query(lockTenant(transaction.knex, tenantId));
         await readMaxEntities(transaction);

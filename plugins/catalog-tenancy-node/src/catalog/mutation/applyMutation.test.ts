@@ -3,9 +3,11 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   component,
   createCatalogDatabase,
+  partitionsLocked,
 } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { PooledTenantDatabase } from '../../database';
+import type { TenantTransaction } from '../../database';
 import type { CatalogMutation } from '../CatalogMutation';
 import { PostgresCatalogStore } from '../PostgresCatalogStore';
 
@@ -302,6 +304,63 @@ describe('applyMutation', () => {
         ...NOTHING,
         updated: 5000,
       });
+    });
+
+    /** A store on a connection of its own, and what is seen at the end of a mutation. */
+    const storeSeeing = (see: (transaction: TenantTransaction) => unknown) => {
+      const database = new PooledTenantDatabase(catalog.createPool());
+      return new PostgresCatalogStore({
+        pool: catalog.pool,
+        database: {
+          query: (tenant, build) => database.query(tenant, build),
+          transaction: (tenant, work) =>
+            database.transaction(tenant, async transaction => {
+              const result = await work(transaction);
+              await see(transaction);
+              return result;
+            }),
+        },
+      });
+    };
+
+    it('locks no partition of another tenant, on whichever connection', async () => {
+      let locked: string[] = [];
+      const store = storeSeeing(async transaction => {
+        locked = await partitionsLocked(transaction);
+      });
+      // PostgreSQL tries another plan at the sixth check of a foreign key.
+      await store.applyMutation(tenantId, {
+        type: 'full',
+        entities: Array.from({ length: 10 }, (_, index) =>
+          owned(`e${index}`, 'a', 'b'),
+        ),
+      });
+      expect(locked).toEqual([
+        'entities_catch_all',
+        'refresh_state_catch_all',
+        'relations_catch_all',
+      ]);
+    });
+
+    it('is not waited for by others once its process is silent', async () => {
+      let seen: object[] = [];
+      const store = storeSeeing(async ({ knex, query }) => {
+        seen = await query(
+          knex.raw(
+            `select current_setting('idle_in_transaction_session_timeout') as timeout`,
+          ),
+        );
+      });
+      await store.applyMutation(tenantId, { type: 'full', entities: [] });
+      expect(seen).toEqual([{ timeout: '1min' }]);
+    });
+
+    it('refuses a tenant id that is none', async () => {
+      for (const none of ['', 'default', undefined as unknown as string]) {
+        await expect(
+          catalog.store.applyMutation(none, { type: 'full', entities: [] }),
+        ).rejects.toMatchObject({ name: 'InputError' });
+      }
     });
 
     it('writes entities that are large, one statement after another', async () => {

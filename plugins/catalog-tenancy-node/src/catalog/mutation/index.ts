@@ -1,2 +1,3 @@
 export { CatalogWriter } from './CatalogWriter';
+export { chunksOf } from './chunksOf';
 export { lockTenant } from './tenantLock';
