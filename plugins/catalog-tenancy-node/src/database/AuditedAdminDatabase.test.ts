@@ -23,9 +23,14 @@ describe.each(databases.eachSupportedId())(
     });
     afterAll(() => database.close());
 
-    const event = { success: jest.fn(), fail: jest.fn() };
+    const event = {
+      success: jest.fn<Promise<void>, unknown[]>(),
+      fail: jest.fn<Promise<void>, unknown[]>(),
+    };
     beforeEach(() => {
-      jest.clearAllMocks();
+      jest.resetAllMocks();
+      event.success.mockResolvedValue();
+      event.fail.mockResolvedValue();
       auditor.createEvent.mockResolvedValue(event);
     });
 
@@ -103,6 +108,25 @@ describe.each(databases.eachSupportedId())(
       const work = jest.fn();
       await expect(admin.run('anything', work)).rejects.toThrow('no audit log');
       expect(work).not.toHaveBeenCalled();
+    });
+
+    it('tells the outcome as it is when the audit log is lost meanwhile', async () => {
+      const lost = new Error('no audit log');
+      event.success.mockRejectedValue(lost);
+      event.fail.mockRejectedValue(lost);
+      await expect(
+        admin.run('rename all', async ({ query, knex }) => {
+          await query(knex('tenants').update({ tenant_name: 'Renamed' }));
+          return 'done';
+        }),
+      ).resolves.toBe('done');
+      expect(event.fail).not.toHaveBeenCalled();
+      await expect(
+        admin.run('rename all', async () => {
+          throw new Error('changed my mind');
+        }),
+      ).rejects.toThrow('changed my mind');
+      expect(event.fail).toHaveBeenCalledTimes(1);
     });
 
     it('is told apart where it was withheld', async () => {

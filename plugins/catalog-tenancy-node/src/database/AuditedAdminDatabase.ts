@@ -3,6 +3,8 @@ import { toError } from '@backstage/errors';
 import type { AdminDatabase, AdminTransaction } from './AdminDatabase';
 import type { TenancyPool } from './TenancyPool';
 
+const noop = () => undefined;
+
 /**
  * {@link AdminDatabase} on a {@link TenancyPool}, with the auditor of a plugin.
  *
@@ -27,13 +29,15 @@ export class AuditedAdminDatabase implements AdminDatabase {
       severityLevel: 'medium',
       meta: { reason },
     });
+    let result: T;
     try {
-      const result = await this.#pool.transaction({ asAdmin: true }, work);
-      await event.success();
-      return result;
+      result = await this.#pool.transaction({ asAdmin: true }, work);
     } catch (error) {
-      await event.fail({ error: toError(error) });
+      await event.fail({ error: toError(error) }).catch(noop);
       throw error;
     }
+    // It is done, whether or not that can be told: that it began has been.
+    await event.success().catch(noop);
+    return result;
   }
 }
