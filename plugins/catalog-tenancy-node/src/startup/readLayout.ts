@@ -1,5 +1,9 @@
+import type { Config } from '@backstage/config';
 import type { Client } from 'pg';
 import { TENANT_TABLES } from './tables';
+
+// Each plugin has a database of its own otherwise.
+const DIVISION = 'backend.database.pluginDivisionMode';
 
 /**
  * How the tables stand: none is there, or the partitioned ones of phase 5 are in
@@ -25,6 +29,33 @@ export async function readLayout(
     rows.every(({ partitioned }) => partitioned)
     ? 'partitioned'
     : 'unmigrated';
+}
+
+/** The schema of the stock catalog's tables, in the database of its connection. */
+export async function readStockSchema(
+  client: Client,
+  config: Config,
+): Promise<string | null> {
+  if (config.getOptionalString(DIVISION) === 'schema') {
+    return 'catalog';
+  }
+  const { rows } = await client.query<{ name: string | null }>(
+    'select current_schema() as name',
+  );
+  return rows[0].name;
+}
+
+/** Whether there is a table `entities`, which the stock catalog has not. */
+export async function hasEntities(
+  client: Client,
+  schema: string,
+): Promise<boolean> {
+  const { rows } = await client.query(
+    `select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relname = 'entities'`,
+    [schema],
+  );
+  return rows.length > 0;
 }
 
 // Where rows may be that are not in `entities`: from before a swap, on their way

@@ -112,6 +112,19 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     );
   });
 
+  it('refuses the schema of the stock catalog, before that has tables and after', async () => {
+    const connection = await createDatabase(id);
+    const tenancy = { enabled: true, schema: 'public' };
+    const refusal =
+      /Schema "public" belongs to the tables of Backstage's own catalog.* set 'tenancy.schema'/;
+    await expect(start(connection, tenancy)).rejects.toThrow(refusal);
+    await withDatabase(connection, client =>
+      client.query('create table relations (); create table refresh_state ()'),
+    );
+    await expect(start(connection, tenancy)).rejects.toThrow(refusal);
+    await start(connection);
+  });
+
   it('sets up as a login that is no superuser, once one has granted what it asks for', async () => {
     const connection = await createDatabase(id);
     const user = `startup_owner_${process.pid}_${id.toLowerCase()}`;

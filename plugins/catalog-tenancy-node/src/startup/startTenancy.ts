@@ -4,7 +4,7 @@ import type {
   RootLifecycleService,
 } from '@backstage/backend-plugin-api';
 import { status } from 'backstage-catalog-tenancy-migrations';
-import type { ClientConfig } from 'pg';
+import type { Client, ClientConfig } from 'pg';
 import { readTenancyConfig, type TenancyConfig } from '../config';
 import { TenancyPool } from '../database';
 import {
@@ -13,7 +13,12 @@ import {
   tenancyConnection,
 } from './catalogConnection';
 import { checkDatabase } from './check';
-import { isEmpty, readLayout } from './readLayout';
+import {
+  hasEntities,
+  isEmpty,
+  readLayout,
+  readStockSchema,
+} from './readLayout';
 import { setUp } from './setUp';
 import { LAST_PHASE } from './tables';
 import { TenancyStartupError } from './TenancyStartupError';
@@ -86,7 +91,7 @@ export async function startTenancy(options: {
   }
   if (config.enabled) {
     await ensureDatabase(connection, options);
-    await prepare({ connection, schema }, logger);
+    await prepare({ connection, schema }, options);
     await ensureLogin(own);
     await checkDatabase(pool, logger).catch(async error => {
       await pool.close();
@@ -132,9 +137,10 @@ async function ensureLogin(connection: ClientConfig): Promise<void> {
 
 async function prepare(
   { connection, schema }: Database,
-  logger: LoggerService,
+  { config, logger }: { config: RootConfigService; logger: LoggerService },
 ): Promise<void> {
   const layout = await withClient(connection, async client => {
+    await refuseStockSchema(client, schema, config);
     const found = await readLayout(client, schema);
     return found === 'unmigrated' && (await isEmpty(client, schema))
       ? 'fresh'
@@ -148,6 +154,27 @@ async function prepare(
         `${await describePhase({ connection, schema })} The backend never ` +
         'migrates it by itself, and serves no catalog until phase ' +
         `${LAST_PHASE} is complete: until then, set MULTI_TENANCY_ENABLED=false.`,
+    );
+  }
+}
+
+/**
+ * The stock catalog has tables by the names of ours: where ours come first, it fails
+ * to start from then on.
+ */
+async function refuseStockSchema(
+  client: Client,
+  schema: string,
+  config: RootConfigService,
+): Promise<void> {
+  if (
+    schema === (await readStockSchema(client, config)) &&
+    !(await hasEntities(client, schema))
+  ) {
+    throw new TenancyStartupError(
+      `Schema "${schema}" belongs to the tables of Backstage's own catalog, of ` +
+        'which relations and refresh_state have the same names as those of ' +
+        `tenants: set 'tenancy.schema' to another name, such as "tenancy"`,
     );
   }
 }
