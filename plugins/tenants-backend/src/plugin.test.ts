@@ -114,8 +114,8 @@ describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
   it('audits and counts each operation by its outcome', async () => {
     await open(5);
     const auditor = mockServices.auditor.mock();
-    const success = jest.fn();
-    const fail = jest.fn();
+    const success = jest.fn(async () => {});
+    const fail = jest.fn(async () => {});
     auditor.createEvent.mockResolvedValue({ success, fail });
     const count = jest.fn();
     const backend = await startTenantsBackend({
@@ -138,6 +138,7 @@ describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
     await backend.admin.get('/acme');
     await backend.admin.get('/nobody');
     await backend.admin.patch('/acme', {});
+    await backend.admin.patch('/acme', { tenant_name: 'A', max_entities: 1 });
     await backend.alice.delete('/acme');
     await backend.admin.delete('/acme');
 
@@ -151,6 +152,7 @@ describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
       ['get-tenant', 'low', { slug: 'acme' }],
       ['get-tenant', 'low', { slug: 'nobody' }],
       ['update-tenant', 'medium', { slug: 'acme' }],
+      ['update-tenant', 'medium', { slug: 'acme' }],
       ['delete-tenant', 'medium', { slug: 'acme' }],
       ['delete-tenant', 'medium', { slug: 'acme' }],
     ]);
@@ -158,11 +160,11 @@ describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
     expect(asAdmin.map(({ meta }) => meta)).toEqual([
       { reason: 'create a tenant' },
       { reason: 'create a tenant' },
+      { reason: 'change a tenant' },
       { reason: 'delete a tenant' },
     ]);
     // Every event is closed: those of requests, and those of the administrator.
-    expect(success.mock.calls.length + fail.mock.calls.length).toBe(10);
-    expect(success).toHaveBeenCalledWith({ meta: { slug: 'acme' } });
+    expect(success.mock.calls.length + fail.mock.calls.length).toBe(12);
     expect(count.mock.calls).toEqual(
       [
         ['create-tenant', 'success'],
@@ -170,9 +172,66 @@ describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
         ['get-tenant', 'success'],
         ['get-tenant', 'not_found'],
         ['update-tenant', 'invalid'],
+        ['update-tenant', 'success'],
         ['delete-tenant', 'denied'],
         ['delete-tenant', 'success'],
       ].map(([operation, outcome]) => [1, { operation, outcome }]),
     );
+  });
+
+  it('audits which tenant was asked for, and what for, also where that fails', async () => {
+    await open(5);
+    const auditor = mockServices.auditor.mock();
+    const told: unknown[] = [];
+    // As Backstage puts it together.
+    auditor.createEvent.mockImplementation(
+      async ({ eventId, meta: asked, request }) => {
+        const close =
+          (outcome: string) => async (options?: { meta?: object }) => {
+            if (request) {
+              told.push([eventId, outcome, { ...asked, ...options?.meta }]);
+            }
+          };
+        return { success: close('success'), fail: close('fail') };
+      },
+    );
+    const backend = await startTenantsBackend({
+      pool: database.createPool(),
+      features: [auditor.factory],
+    });
+    const changes = { tenant_name: 'A', max_entities: 1 };
+    await backend.admin.post('', ACME);
+    await backend.admin.post('', ACME);
+    await backend.admin.post('', { tenant_slug: 'acme' });
+    await backend.alice.post('', ACME);
+    await backend.alice.post('', { ...ACME, tenant_slug: 'a\nb' });
+    await backend.alice.post('', { ...ACME, tenant_slug: 'a'.repeat(64) });
+    const malformed = await backend.alice.post('').type('json').send('{');
+    expect(malformed.status).toBe(403);
+    await backend.admin.patch('/acme', changes);
+    await backend.alice.patch('/acme', changes);
+    await backend.admin.patch('/acme', { tenant_name: 7 });
+    await backend.admin.delete('/acme');
+    await backend.admin.delete('/acme');
+    await backend.admin.post('/acme/restore');
+    await backend.alice.post('/acme/restore');
+
+    const slug = 'acme';
+    expect(told).toEqual([
+      ['create-tenant', 'success', { slug }],
+      ['create-tenant', 'fail', { slug }],
+      ['create-tenant', 'fail', { slug }],
+      ['create-tenant', 'fail', { slug }],
+      ['create-tenant', 'fail', {}],
+      ['create-tenant', 'fail', {}],
+      ['create-tenant', 'fail', {}],
+      ['update-tenant', 'success', { slug, changes }],
+      ['update-tenant', 'fail', { slug, changes }],
+      ['update-tenant', 'fail', { slug }],
+      ['delete-tenant', 'success', { slug }],
+      ['delete-tenant', 'fail', { slug }],
+      ['restore-tenant', 'success', { slug }],
+      ['restore-tenant', 'fail', { slug }],
+    ]);
   });
 });

@@ -15,8 +15,10 @@ class PayloadTooLargeError extends CustomErrorBase {
   readonly statusCode = 413;
 }
 
+// Not only objects and lists: whoever is told what was expected gets further than by
+// hearing that a text or `null` were no JSON.
 const readJson = promisify(
-  express.json({ limit: LARGEST_BODY, type: JSON_TYPE }),
+  express.json({ limit: LARGEST_BODY, type: JSON_TYPE, strict: false }),
 );
 
 /**

@@ -12,6 +12,7 @@ import {
 import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
 import { exposeHeaders, sendPage, setLocation } from './answers';
+import { describeCreation, describeUpdate } from './audit';
 import { readBody } from './body';
 import type { MakeOperation } from './operations';
 import { parseListQuery } from './query';
@@ -35,14 +36,18 @@ export function createRouter(options: {
 
   router.post(
     '/',
-    operation('create-tenant', tenantCreatePermission, async (req, res) => {
-      const tenant = await store.create(
-        parseCreateTenant(await readBody(req, res)),
-      );
-      setLocation(req, res, tenant.tenant_slug);
-      res.status(201).json(tenant);
-      return { slug: tenant.tenant_slug };
-    }),
+    operation(
+      'create-tenant',
+      tenantCreatePermission,
+      async (req, res) => {
+        const tenant = await store.create(
+          parseCreateTenant(await readBody(req, res)),
+        );
+        setLocation(req, res, tenant.tenant_slug);
+        res.status(201).json(tenant);
+      },
+      async (req, res) => describeCreation(await readBody(req, res)),
+    ),
   );
 
   router.get(
@@ -58,10 +63,15 @@ export function createRouter(options: {
 
   router.patch(
     '/:slug',
-    operation('update-tenant', tenantUpdatePermission, async (req, res) => {
-      const changes = parseUpdateTenant(await readBody(req, res));
-      res.json(await store.update(req.params.slug, changes));
-    }),
+    operation(
+      'update-tenant',
+      tenantUpdatePermission,
+      async (req, res) => {
+        const changes = parseUpdateTenant(await readBody(req, res));
+        res.json(await store.update(req.params.slug, changes));
+      },
+      async (req, res) => describeUpdate(await readBody(req, res)),
+    ),
   );
 
   router.delete(

@@ -14,11 +14,14 @@ import { measureOperations } from './metrics';
 // PostgreSQL documentation, appendix A.
 const UNDEFINED_TABLE = '42P01';
 
+/** Handles a request of an administrator. */
+type Handler = (req: Request, res: Response) => Promise<void>;
+
 /**
- * Handles a request of an administrator, and returns what the audit log is to say of
- * it beside the path parameters.
+ * Tells what a request asks for, beside the path parameters, as the audit log is to
+ * have it. It may throw where the request does not say so.
  */
-type Handler = (req: Request, res: Response) => Promise<JsonObject | void>;
+type Describe = (req: Request, res: Response) => Promise<JsonObject>;
 
 /**
  * Makes request handlers out of what is particular to each operation. Around it goes
@@ -29,6 +32,7 @@ export type MakeOperation = (
   name: string,
   permission: BasicPermission,
   handler: Handler,
+  describe?: Describe,
 ) => RequestHandler[];
 
 export function createOperations(options: {
@@ -40,7 +44,7 @@ export function createOperations(options: {
   const { administrators, auditor, httpAuth } = options;
   const measured = measureOperations(options.metrics);
 
-  return (name, permission, handler) => [
+  return (name, permission, handler, describe) => [
     measured(name),
     async (req, res) => {
       const event = await auditor.createEvent({
@@ -50,23 +54,36 @@ export function createOperations(options: {
         request: req,
         meta: { ...req.params },
       });
-      let meta: JsonObject | void;
       try {
         const credentials = await httpAuth.credentials(req, {
           allow: ['user', 'service'],
         });
         // Before anything of the request is looked at.
         await administrators.assertMay(credentials, permission);
-        meta = await handler(req, res);
+        await handler(req, res);
       } catch (error) {
-        await event.fail({ error: toError(error) });
+        const meta = await describeSafely(describe, req, res);
+        await event.fail({ error: toError(error), ...meta });
         throw isWithoutTables(error)
           ? new ServiceUnavailableError(error.message)
           : error;
       }
-      await event.success(meta ? { meta } : undefined);
+      await event.success(await describeSafely(describe, req, res));
     },
   ];
+}
+
+/** A request that was refused may be one that nobody can read. */
+async function describeSafely(
+  describe: Describe | undefined,
+  req: Request,
+  res: Response,
+): Promise<{ meta: JsonObject } | undefined> {
+  try {
+    return describe && { meta: await describe(req, res) };
+  } catch {
+    return undefined;
+  }
 }
 
 /** There is no registry yet: the database is not migrated. The message says so. */
