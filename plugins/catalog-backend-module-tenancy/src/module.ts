@@ -74,6 +74,7 @@ export const catalogModuleTenancy = createBackendModule({
         }
         const operations = createOperations({
           auditor,
+          directory,
           httpAuth,
           authorize: credentials =>
             new AuthorizedCatalogStore({

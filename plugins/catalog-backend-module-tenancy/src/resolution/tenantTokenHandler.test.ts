@@ -9,10 +9,11 @@ import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import { generateKeyPairSync } from 'node:crypto';
+import type { OutgoingHttpHeaders } from 'node:http';
 import { tenantTokenHandler } from '.';
 import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
 import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
-import type { Answer } from './__testUtils__/send';
+import { type Answer, sendRaw } from './__testUtils__/send';
 import {
   startTenantBackend,
   type TenantBackend,
@@ -163,20 +164,81 @@ describe('a tenant token as credentials', () => {
     });
   });
 
-  it('of another tenant than that of the hostname gets 403, with tenancy.requireMatchingToken', async () => {
-    const backend = await start([ENTRY], { requireMatchingToken: true });
-    const authorization = `Bearer ${sign(ACME)}`;
-    for (const headers of [
-      { host: 'globex.portal.example', authorization },
-      { host: 'globex.portal.example', authorization: `Bearer  ${sign(ACME)}` },
-    ]) {
-      expect(outcomeOf(await backend.get(headers))).toBe(REFUSED);
-    }
-    expect(
-      outcomeOf(
-        await backend.get({ host: 'acme.portal.example', authorization }),
-      ),
-    ).toBe('acme');
+  describe('with tenancy.requireMatchingToken', () => {
+    const host = 'acme.portal.example';
+    const ofAcme = `Bearer ${sign(ACME)}`;
+    const ofGlobex = `Bearer ${sign({ tenantSlug: 'globex' })}`;
+    let backend: TenantBackend;
+
+    beforeAll(async () => {
+      backend = await start([ENTRY], { requireMatchingToken: true });
+    });
+
+    const outcome = async (headers: OutgoingHttpHeaders) =>
+      outcomeOf(await backend.get(headers));
+
+    it('of another tenant than that of the hostname gets 403', async () => {
+      for (const authorization of [ofGlobex, ofGlobex.replace(' ', '  ')]) {
+        await expect(outcome({ host, authorization })).resolves.toBe(REFUSED);
+      }
+      await expect(outcome({ host, authorization: ofAcme })).resolves.toBe(
+        'acme',
+      );
+    });
+
+    it.each(['backstage-auth', 'Authorization', 'token'])(
+      'neither authenticates nor decides in a cookie %s',
+      async name => {
+        const token = ofGlobex.replace('Bearer ', '');
+        const cookie = `${name}=${token}`;
+        await expect(outcome({ host, cookie })).resolves.toMatch(
+          UNAUTHENTICATED,
+        );
+        await expect(
+          outcome({ host, cookie, authorization: ofAcme }),
+        ).resolves.toBe('acme');
+      },
+    );
+
+    it('in a second Authorization header counts neither for Backstage nor here', async () => {
+      const get = (...authorizations: string[]) =>
+        sendRaw(
+          backend.port,
+          [
+            'GET /api/catalog/entities HTTP/1.1',
+            `Host: ${host}`,
+            ...authorizations.map(each => `Authorization: ${each}`),
+            'Connection: close\r\n\r\n',
+          ].join('\r\n'),
+        );
+      const answer = await get(ofAcme, ofGlobex);
+      expect(answer).toContain('"tenantSlug":"acme"');
+      expect(answer).toContain('"subject":"tenant:acme"');
+      await expect(get(ofGlobex, ofAcme)).resolves.toMatch(
+        /^HTTP\/1\.1 403 [^]*\{"error":"Invalid tenant"\}$/,
+      );
+    });
+
+    it('is held against the header Host, whatever host the request target names', async () => {
+      const get = (target: string, authorization: string) =>
+        sendRaw(
+          backend.port,
+          [
+            `GET http://${target}/api/catalog/entities HTTP/1.1`,
+            `Host: ${host}`,
+            `Authorization: ${authorization}`,
+            'Connection: close\r\n\r\n',
+          ].join('\r\n'),
+        );
+      for (const target of [host, 'globex.portal.example']) {
+        await expect(get(target, ofAcme)).resolves.toContain(
+          '"tenantSlug":"acme"',
+        );
+        await expect(get(target, ofGlobex)).resolves.toMatch(
+          /^HTTP\/1\.1 403 [^]*\{"error":"Invalid tenant"\}$/,
+        );
+      }
+    });
   });
 
   it('is refused by Backstage without an entry of type tenant', async () => {
@@ -248,6 +310,18 @@ describe('a tenant token as credentials', () => {
       { subjectPrefix: 'a tenant' },
       {},
       `Invalid subjectPrefix 'a tenant'`,
+    ],
+    [
+      'the prefix of services that the configuration names',
+      { subjectPrefix: 'external' },
+      {},
+      `Invalid subjectPrefix 'external'`,
+    ],
+    [
+      'the prefix of plugins',
+      { subjectPrefix: 'plugin' },
+      {},
+      `Invalid subjectPrefix 'plugin'`,
     ],
   ])(
     'keeps the backend from starting, which says why: %s',

@@ -21,6 +21,8 @@ import { TenantTokens } from './TenantTokens';
 
 const TYPE = 'tenant';
 const EXTERNAL_ACCESS = 'backend.auth.externalAccess';
+// What Backstage puts in front of the services that it knows itself.
+const PREFIXES_OF_OTHERS = ['external', 'plugin'];
 
 interface TenantTokenContext {
   tokens: TenantTokens;
@@ -110,6 +112,12 @@ function readSubjectPrefix(entry: Config): string {
   if (!/^\S+$/.test(prefix)) {
     throw new InputError(
       `Invalid subjectPrefix '${prefix}' of ${EXTERNAL_ACCESS} of type '${TYPE}', expected characters that are no spaces`,
+    );
+  }
+  // A tenant `ci` would be `external:ci`, which may be an administrator.
+  if (PREFIXES_OF_OTHERS.includes(prefix)) {
+    throw new InputError(
+      `Invalid subjectPrefix '${prefix}' of ${EXTERNAL_ACCESS} of type '${TYPE}': other services go by it, expected one of its own, such as '${prefix}:tenants'`,
     );
   }
   return prefix;

@@ -27,12 +27,12 @@ export function createRouter(operations: Operations): Router {
         queryType: 'all',
         query: JSON.parse(JSON.stringify(req.query)),
       }),
-      async ({ req, res, tenantId, catalog }) => {
+      async ({ req, res, tenantId, catalog, assertTenantActive }) => {
         const { parts, nextPage } = await listEntities(req, catalog, tenantId);
         if (nextPage) {
           setNextLink(req, res, nextPage);
         }
-        await sendEntities(res, parts);
+        await sendEntities(res, parts, assertTenantActive);
       },
     ),
   );

@@ -31,6 +31,7 @@ describe('operations', () => {
             defaultCredentials: mockCredentials.user(),
           }),
           authorize: () => store,
+          directory: { findActive: async () => undefined },
         }),
       ),
     )

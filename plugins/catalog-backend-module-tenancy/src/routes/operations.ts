@@ -3,8 +3,12 @@ import type {
   BackstageCredentials,
   HttpAuthService,
 } from '@backstage/backend-plugin-api';
-import { toError } from '@backstage/errors';
+import { NotAllowedError, toError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
+import type {
+  ActiveTenant,
+  TenantDirectory,
+} from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
 import { requestTenant } from '../resolution';
@@ -16,6 +20,8 @@ interface OperationContext {
   tenantId: string;
   /** The catalog as the caller may see it. */
   catalog: ReadableCatalogStore;
+  /** Rejects once the tenant is deleted, which it may be while the request runs. */
+  assertTenantActive(): Promise<void>;
 }
 
 /** Answers a request, and returns what the audit log is to say of the outcome. */
@@ -37,16 +43,26 @@ export function createOperations(options: {
   httpAuth: HttpAuthService;
   auditor: AuditorService;
   authorize: (credentials: BackstageCredentials) => ReadableCatalogStore;
+  directory: Pick<TenantDirectory, 'findActive'>;
 }): Operations {
-  const { httpAuth, auditor, authorize } = options;
+  const { httpAuth, auditor, authorize, directory } = options;
+
+  const assertActive = async ({ tenantId, tenantSlug }: ActiveTenant) => {
+    const active = await directory.findActive(tenantSlug);
+    if (active?.tenantId !== tenantId) {
+      throw new NotAllowedError(
+        `The tenant '${tenantSlug}' was deleted while its request was answered`,
+      );
+    }
+  };
 
   return {
     read: (describe, operation) => async (req, res) => {
-      const { tenantId, tenantSlug } = requestTenant(req);
+      const tenant = requestTenant(req);
       const event = await auditor.createEvent({
         eventId: 'entity-fetch',
         request: req,
-        meta: { ...describe(req), tenant: tenantSlug },
+        meta: { ...describe(req), tenant: tenant.tenantSlug },
       });
       let meta: JsonObject | void;
       try {
@@ -54,8 +70,9 @@ export function createOperations(options: {
         meta = await operation({
           req,
           res,
-          tenantId,
+          tenantId: tenant.tenantId,
           catalog: authorize(credentials),
+          assertTenantActive: () => assertActive(tenant),
         });
       } catch (error) {
         await event.fail({ error: toError(error) });

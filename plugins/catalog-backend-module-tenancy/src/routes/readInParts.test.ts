@@ -1,6 +1,6 @@
 import { component } from '../__testUtils__/entities';
 import { memoryStore } from '../__testUtils__/memoryStore';
-import { PART_SIZE, readInParts } from './readInParts';
+import { ORDERED_PART_SIZE, PART_SIZE, readInParts } from './readInParts';
 
 const number = (index: number) => String(index).padStart(6, '0');
 const entities = Array.from({ length: 2 * PART_SIZE + 500 }, (_, index) =>
@@ -22,12 +22,28 @@ describe('readInParts', () => {
       const read = [];
       for await (const part of readInParts(store, 'acme', query)) {
         expect(part.length).toBeGreaterThan(0);
-        expect(part.length).toBeLessThanOrEqual(PART_SIZE);
+        expect(part.length).toBeLessThanOrEqual(
+          'order' in query ? ORDERED_PART_SIZE : PART_SIZE,
+        );
         read.push(...part);
       }
       expect(read).toEqual(expected);
     },
   );
+
+  it('has few parts in the order of a field, each of which is put in order anew', async () => {
+    const many = Array.from({ length: ORDERED_PART_SIZE + 500 }, (_, index) =>
+      component(number(index)),
+    );
+    const store = memoryStore(many);
+    const order = [{ field: 'metadata.name', order: 'asc' as const }];
+    const read = [];
+    for await (const part of readInParts(store, 'acme', { order })) {
+      read.push(...part);
+    }
+    expect(read).toEqual(many);
+    expect(store.queryEntities).toHaveBeenCalledTimes(2);
+  });
 
   it('loses and repeats nothing that others write around meanwhile', async () => {
     const live = [...entities];

@@ -6,6 +6,12 @@ import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogSto
 export const PART_SIZE = 1_000;
 
 /**
+ * The same in the order of a field: PostgreSQL looks into all entities of the list
+ * again for each part, so that parts of the other size would take minutes.
+ */
+export const ORDERED_PART_SIZE = 10_000;
+
+/**
  * Reads entities in parts, of which none is empty. The next is read when it is asked
  * for.
  *
@@ -20,9 +26,10 @@ export async function* readInParts(
   query: QueryEntities,
 ): AsyncGenerator<Entity[]> {
   const { order } = query;
+  const partSize = order?.length ? ORDERED_PART_SIZE : PART_SIZE;
   let { limit: left = Infinity, offset = 0, afterRef } = query;
   while (left > 0) {
-    const limit = Math.min(left, PART_SIZE);
+    const limit = Math.min(left, partSize);
     const part = await catalog.queryEntities(tenantId, {
       ...query,
       limit,

@@ -6,10 +6,13 @@ import type { Response } from 'express';
  *
  * What is thrown by the first part gets a status of its own. What is thrown by a
  * later one breaks the connection, and no client takes what it has for all.
+ *
+ * @param mayGoOn - rejects if no further part is to be sent, and is asked before each
  */
 export async function sendEntities(
   res: Response,
   parts: AsyncIterable<object[]>,
+  mayGoOn: () => Promise<void> = async () => {},
 ): Promise<void> {
   let isFirst = true;
   for await (const part of parts) {
@@ -19,6 +22,8 @@ export async function sendEntities(
         res.end();
         return;
       }
+    } else {
+      await mayGoOn();
     }
     const items = JSON.stringify(part).slice(1, -1);
     if (!(await write(res, `${isFirst ? '[' : ','}${items}`))) {

@@ -1,0 +1,132 @@
+import type { Entity } from '@backstage/catalog-model';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { component } from './__testUtils__/entities';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from './__testUtils__/startCatalogBackend';
+import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
+import { PART_SIZE } from './routes/readInParts';
+
+const databases = createTestDatabases();
+
+const COUNT = 2 * PART_SIZE + 100;
+const REF = 'component:default/c0';
+const GONE = '{"error":"Invalid tenant"}';
+
+// Nothing of this depends on the version of the database.
+describe.each(databases.eachSupportedId().slice(-1))(
+  'a tenant that is deleted while a request of it runs, on %s',
+  id => {
+    let backend: CatalogBackend;
+    // What happens after the next read, before anything of it is sent.
+    let meanwhile: (() => Promise<void>) | undefined;
+    let reads = 0;
+
+    const interrupt = async <T>(read: Promise<T>): Promise<T> => {
+      const found = await read;
+      reads += 1;
+      const happens = meanwhile;
+      meanwhile = undefined;
+      await happens?.();
+      return found;
+    };
+
+    beforeAll(async () => {
+      const connection = await createTenancyDatabase(databases, id);
+      backend = await startCatalogBackend({ connection, enabled: true });
+      const { store } = backend;
+      const query = store.queryEntities.bind(store);
+      const byRefs = store.getEntitiesByRefs.bind(store);
+      jest
+        .spyOn(store, 'queryEntities')
+        .mockImplementation((...asked) => interrupt(query(...asked)));
+      jest
+        .spyOn(store, 'getEntitiesByRefs')
+        .mockImplementation((...asked) => interrupt(byRefs(...asked)));
+      const { tenant_id } = await backend.tenants.create({
+        tenant_slug: 'acme',
+        tenant_name: 'Acme',
+      });
+      await backend.store.applyMutation(tenant_id, {
+        type: 'full',
+        entities: Array.from(
+          { length: COUNT },
+          (_, i): Entity => component(`c${i}`),
+        ),
+      });
+    });
+
+    beforeEach(async () => {
+      await backend.tenants.restore('acme');
+      reads = 0;
+      meanwhile = () => backend.tenants.delete('acme');
+    });
+
+    afterAll(() => jest.restoreAllMocks());
+
+    const refused = async () => {
+      const { status, text } = await backend.as('acme').get('/entities');
+      expect([status, text]).toEqual([403, GONE]);
+    };
+
+    it.each([
+      ['a page', '/entities?limit=10', 10],
+      ['a list of one part', '/entities?filter=metadata.name=c0', 1],
+    ])(
+      '%s is answered in full, and the next one gets 403',
+      async (_, path, count) => {
+        const answer = await backend.as('acme').get(path);
+        expect(answer.status).toBe(200);
+        expect(answer.body).toHaveLength(count);
+        await refused();
+      },
+    );
+
+    it('an entity is answered in full, and the next one gets 403', async () => {
+      const byName = await backend
+        .as('acme')
+        .get('/entities/by-name/component/default/c0');
+      expect(byName.status).toBe(200);
+      expect(byName.body.metadata.name).toBe('c0');
+      await refused();
+
+      await backend.tenants.restore('acme');
+      meanwhile = () => backend.tenants.delete('acme');
+      const byRefs = await backend
+        .as('acme')
+        .post('/entities/by-refs', { entityRefs: [REF] });
+      expect(byRefs.status).toBe(200);
+      expect(byRefs.body.items[0].metadata.name).toBe('c0');
+      await refused();
+    });
+
+    it.each(['/entities', '/entities?order=desc:metadata.name'])(
+      '%s of several parts breaks off before the next, and the next request gets 403',
+      async path => {
+        await expect(backend.as('acme').get(path)).rejects.toThrow('aborted');
+        expect(reads).toBe(2);
+        await refused();
+      },
+    );
+
+    it('the list of another tenant goes on', async () => {
+      const { tenant_id } =
+        (await backend.tenants.get('globex')) ??
+        (await backend.tenants.create({
+          tenant_slug: 'globex',
+          tenant_name: 'Globex',
+        }));
+      await backend.store.applyMutation(tenant_id, {
+        type: 'full',
+        entities: Array.from({ length: PART_SIZE + 1 }, (_, i) =>
+          component(`g${i}`),
+        ),
+      });
+      const { status, body } = await backend.as('globex').get('/entities');
+      expect(status).toBe(200);
+      expect(body).toHaveLength(PART_SIZE + 1);
+      await refused();
+    });
+  },
+);

@@ -1,0 +1,170 @@
+import { authServiceFactory } from '@backstage/backend-defaults/auth';
+import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
+import { permissionsServiceFactory } from '@backstage/backend-defaults/permissions';
+import type { JsonObject } from '@backstage/types';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import tenantsPlugin from 'backstage-plugin-tenants-backend';
+import type { ClientConfig } from 'pg';
+import request from 'supertest';
+import { component } from './__testUtils__/entities';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from './__testUtils__/startCatalogBackend';
+import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
+import { SECRET, sign } from './resolution/__testUtils__/tokens';
+
+const databases = createTestDatabases();
+
+const READ = 'catalog.entity.read';
+const CREATE_LOCATION = 'catalog.location.create';
+const SHARED = '/entities/by-name/component/default/shared';
+
+// Nothing of this depends on the version of the database.
+describe.each(databases.eachSupportedId().slice(-1))(
+  "a tenant's token, as far as its entry lets it, on %s",
+  id => {
+    let connection: ClientConfig;
+
+    beforeAll(async () => {
+      connection = await createTenancyDatabase(databases, id);
+    });
+
+    /** A backend whose entry of type `tenant` is restricted to that. */
+    const start = async (accessRestrictions?: JsonObject[]) => {
+      const backend = await startCatalogBackend({
+        connection,
+        enabled: true,
+        features: [
+          authServiceFactory,
+          httpAuthServiceFactory,
+          permissionsServiceFactory,
+          tenantsPlugin,
+        ],
+        config: {
+          backend: {
+            auth: {
+              externalAccess: [
+                {
+                  type: 'tenant',
+                  options: {},
+                  ...(accessRestrictions && { accessRestrictions }),
+                },
+              ],
+            },
+          },
+          // Another service, by the same name.
+          tenancy: { jwtSecret: SECRET, admins: ['external:acme'] },
+        },
+      });
+      for (const slug of ['default', 'acme']) {
+        const tenant =
+          (await backend.tenants.get(slug)) ??
+          (await backend.tenants.create({
+            tenant_slug: slug,
+            tenant_name: slug,
+          }));
+        await backend.store.applyMutation(tenant.tenant_id, {
+          type: 'full',
+          entities: [component('shared')],
+        });
+      }
+      return backend;
+    };
+
+    const call = (
+      { server }: CatalogBackend,
+      tenantSlug: string,
+      method: 'get' | 'post' | 'patch' | 'delete',
+      path: string,
+      body?: object,
+    ) =>
+      request(server)
+        [method](`/api${path}`)
+        .set('Authorization', `Bearer ${sign({ tenantSlug })}`)
+        .send(body);
+
+    /** What the token of `slug` gets to see, and whether it may register a location. */
+    const rightsOf = async (backend: CatalogBackend, slug: string) => {
+      const list = await call(backend, slug, 'get', '/catalog/entities');
+      const entity = await call(backend, slug, 'get', `/catalog${SHARED}`);
+      const location = await call(backend, slug, 'post', '/catalog/locations', {
+        type: 'url',
+        target: 'http://localhost:1/catalog-info.yaml',
+      });
+      return {
+        listed: list.body.length,
+        entity: entity.status,
+        location: location.status,
+      };
+    };
+
+    it('does what each `permission` of its accessRestrictions is for, and nothing else', async () => {
+      const reads = await start([{ plugin: 'catalog', permission: [READ] }]);
+      for (const slug of ['acme', 'default']) {
+        await expect(rightsOf(reads, slug)).resolves.toEqual({
+          listed: 1,
+          entity: 200,
+          location: 403,
+        });
+      }
+      await reads.stop();
+
+      const registers = await start([
+        { plugin: 'catalog', permission: [CREATE_LOCATION] },
+      ]);
+      await expect(rightsOf(registers, 'default')).resolves.toEqual({
+        listed: 0,
+        entity: 404,
+        location: 201,
+      });
+      await expect(rightsOf(registers, 'acme')).resolves.toEqual({
+        listed: 0,
+        entity: 404,
+        location: 403,
+      });
+      await registers.stop();
+    });
+
+    it.each<[string, JsonObject[] | undefined, string]>([
+      [
+        'restricted to the catalog',
+        [{ plugin: 'catalog' }],
+        "restricted to plugin(s) 'catalog'",
+      ],
+      [
+        'without accessRestrictions',
+        undefined,
+        'that is for administrators, whom tenancy.admins lists',
+      ],
+    ])(
+      'administers no tenants: 403 at /api/tenants, %s',
+      async (_title, accessRestrictions, message) => {
+        const backend = await start(accessRestrictions);
+        for (const slug of ['acme', 'default']) {
+          for (const answer of [
+            await call(backend, slug, 'get', '/tenants'),
+            await call(backend, slug, 'post', '/tenants', {
+              tenant_slug: 'mine',
+              tenant_name: 'Mine',
+            }),
+            await call(backend, slug, 'get', `/tenants/${slug}`),
+            await call(backend, slug, 'patch', `/tenants/${slug}`, {
+              max_entities: 1_000_000,
+            }),
+            await call(backend, slug, 'delete', '/tenants/acme'),
+          ]) {
+            expect(answer.status).toBe(403);
+            expect(answer.body.error.message).toContain(message);
+          }
+        }
+        await expect(backend.tenants.get('mine')).resolves.toBeUndefined();
+        await expect(backend.tenants.get('acme')).resolves.toMatchObject({
+          max_entities: 50_000,
+          deleted_at: null,
+        });
+        await backend.stop();
+      },
+    );
+  },
+);
