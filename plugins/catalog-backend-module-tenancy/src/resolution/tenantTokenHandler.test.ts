@@ -1,25 +1,15 @@
-import { authServiceFactory } from '@backstage/backend-defaults/auth';
-import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
-import {
-  coreServices,
-  createServiceFactory,
-} from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import { generateKeyPairSync } from 'node:crypto';
-import type { OutgoingHttpHeaders } from 'node:http';
-import { tenantTokenHandler } from '.';
 import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
 import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
-import { type Answer, sendRaw } from './__testUtils__/send';
-import {
-  startTenantBackend,
-  type TenantBackend,
-} from './__testUtils__/startTenantBackend';
+import type { Answer } from './__testUtils__/send';
+import { startAuthenticatedBackend } from './__testUtils__/startAuthenticatedBackend';
+import type { TenantBackend } from './__testUtils__/startTenantBackend';
 import { assemble, seconds, SECRET, sign } from './__testUtils__/tokens';
-import { keyPublisher, userToken } from './__testUtils__/userTokens';
+import { userToken } from './__testUtils__/userTokens';
 
 const databases = createTestDatabases();
 
@@ -52,35 +42,14 @@ describe('a tenant token as credentials', () => {
     logger.warn.mockClear();
   });
 
-  /** A backend with the auth of Backstage, in place of the one for tests. */
-  function start(
-    externalAccess: JsonObject[],
-    tenancy: JsonObject = {},
-  ): Promise<TenantBackend> {
-    return startTenantBackend({
+  const start = (externalAccess: JsonObject[], tenancy: JsonObject = {}) =>
+    startAuthenticatedBackend({
       directory,
+      logger,
+      keys,
+      externalAccess,
       tenancy,
-      authenticated: true,
-      backend: { auth: { externalAccess } },
-      features: [
-        authServiceFactory,
-        httpAuthServiceFactory,
-        createServiceFactory({
-          service: coreServices.database,
-          deps: { plugin: coreServices.pluginMetadata },
-          factory: ({ plugin }) =>
-            mockServices.database({ knex: keys[plugin.getId()] }),
-        }),
-        createServiceFactory({
-          service: coreServices.rootLogger,
-          deps: {},
-          factory: () => Object.assign(logger, { child: () => logger }),
-        }),
-        keyPublisher,
-        tenantTokenHandler,
-      ],
     });
-  }
 
   const callerOf = (answer: Answer) => JSON.parse(answer.text).caller;
 
@@ -161,83 +130,6 @@ describe('a tenant token as credentials', () => {
         type: 'user',
         userEntityRef: 'user:default/guest',
       });
-    });
-  });
-
-  describe('with tenancy.requireMatchingToken', () => {
-    const host = 'acme.portal.example';
-    const ofAcme = `Bearer ${sign(ACME)}`;
-    const ofGlobex = `Bearer ${sign({ tenantSlug: 'globex' })}`;
-    let backend: TenantBackend;
-
-    beforeAll(async () => {
-      backend = await start([ENTRY], { requireMatchingToken: true });
-    });
-
-    const outcome = async (headers: OutgoingHttpHeaders) =>
-      outcomeOf(await backend.get(headers));
-
-    it('of another tenant than that of the hostname gets 403', async () => {
-      for (const authorization of [ofGlobex, ofGlobex.replace(' ', '  ')]) {
-        await expect(outcome({ host, authorization })).resolves.toBe(REFUSED);
-      }
-      await expect(outcome({ host, authorization: ofAcme })).resolves.toBe(
-        'acme',
-      );
-    });
-
-    it.each(['backstage-auth', 'Authorization', 'token'])(
-      'neither authenticates nor decides in a cookie %s',
-      async name => {
-        const token = ofGlobex.replace('Bearer ', '');
-        const cookie = `${name}=${token}`;
-        await expect(outcome({ host, cookie })).resolves.toMatch(
-          UNAUTHENTICATED,
-        );
-        await expect(
-          outcome({ host, cookie, authorization: ofAcme }),
-        ).resolves.toBe('acme');
-      },
-    );
-
-    it('in a second Authorization header counts neither for Backstage nor here', async () => {
-      const get = (...authorizations: string[]) =>
-        sendRaw(
-          backend.port,
-          [
-            'GET /api/catalog/entities HTTP/1.1',
-            `Host: ${host}`,
-            ...authorizations.map(each => `Authorization: ${each}`),
-            'Connection: close\r\n\r\n',
-          ].join('\r\n'),
-        );
-      const answer = await get(ofAcme, ofGlobex);
-      expect(answer).toContain('"tenantSlug":"acme"');
-      expect(answer).toContain('"subject":"tenant:acme"');
-      await expect(get(ofGlobex, ofAcme)).resolves.toMatch(
-        /^HTTP\/1\.1 403 [^]*\{"error":"Invalid tenant"\}$/,
-      );
-    });
-
-    it('is held against the header Host, whatever host the request target names', async () => {
-      const get = (target: string, authorization: string) =>
-        sendRaw(
-          backend.port,
-          [
-            `GET http://${target}/api/catalog/entities HTTP/1.1`,
-            `Host: ${host}`,
-            `Authorization: ${authorization}`,
-            'Connection: close\r\n\r\n',
-          ].join('\r\n'),
-        );
-      for (const target of [host, 'globex.portal.example']) {
-        await expect(get(target, ofAcme)).resolves.toContain(
-          '"tenantSlug":"acme"',
-        );
-        await expect(get(target, ofGlobex)).resolves.toMatch(
-          /^HTTP\/1\.1 403 [^]*\{"error":"Invalid tenant"\}$/,
-        );
-      }
     });
   });
 
