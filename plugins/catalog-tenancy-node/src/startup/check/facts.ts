@@ -43,6 +43,9 @@ export interface PolicyFacts {
 export interface DatabaseFacts {
   /** `server_version_num` */
   version: number;
+  schema: string;
+  /** Everybody may create tables and functions in the schema. */
+  openSchema: boolean;
   user: UserFacts;
   tables: TableFacts[];
 }
@@ -115,8 +118,14 @@ const FACTS = `
       join pg_class c on c.oid = tree.relid and tree.level > 0
   )
   select current_setting('server_version_num')::int as version,
+         p.schema,
+         exists (
+           select from pg_namespace n, aclexplode(n.nspacl) a
+            where n.nspname = p.schema
+              and a.grantee = 0 and a.privilege_type = 'CREATE') as "openSchema",
          (select row_to_json(u) from (${USER}) u) as user,
-         coalesce((select json_agg(t) from (${TABLES}) t), '[]') as tables`;
+         coalesce((select json_agg(t) from (${TABLES}) t), '[]') as tables
+    from parameters p`;
 
 /** Looks at the catalogs of PostgreSQL alone. Nothing is locked. */
 export async function readFacts(pool: TenancyPool): Promise<DatabaseFacts> {

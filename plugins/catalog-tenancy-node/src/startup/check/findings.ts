@@ -152,7 +152,8 @@ function commandsFor(
   return `${commands.join(', ')}${more}`;
 }
 
-function quote(identifier: string): string {
+/** A name as SQL has it. */
+export function quote(identifier: string): string {
   return /^[a-z_][a-z0-9_$]*$/.test(identifier)
     ? identifier
     : `"${identifier.replace(/"/g, '""')}"`;

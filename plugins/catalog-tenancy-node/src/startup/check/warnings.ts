@@ -1,5 +1,6 @@
 import { ADMIN_ROLE } from '../tables';
 import type { DatabaseFacts } from './facts';
+import { quote } from './findings';
 
 interface Leak {
   name: string;
@@ -20,9 +21,18 @@ const LEAKS: Leak[] = [
 ];
 
 /** What an operator should know, and may live with. */
-export function warningsOf({ version, user }: DatabaseFacts): string[] {
+export function warningsOf(facts: DatabaseFacts): string[] {
+  const { version, schema, openSchema, user } = facts;
   return [
     ...warningsOfVersion(version),
+    ...(openSchema
+      ? [
+          `Every user of the database may create functions in schema "${schema}", ` +
+            'which statements about tenants would call in place of those of ' +
+            'PostgreSQL, with all rights of the application. Run ' +
+            `"revoke create on schema ${quote(schema)} from public".`,
+        ]
+      : []),
     ...(user.mayActAsAdmin
       ? []
       : [
