@@ -1,4 +1,4 @@
-import { DatabaseStatementError, DatabaseUnavailableError } from '../../errors';
+import { DatabaseTimeoutError, DatabaseUnavailableError } from '../../errors';
 import type { TenantDatabase } from '../../TenantDatabase';
 import { createOperation, predict, runOperation } from './operations';
 import type { Operation, Prediction } from './operations';
@@ -95,7 +95,7 @@ export class TenantActor {
           )
         : undefined;
     }
-    if (error instanceof DatabaseStatementError && error.sqlState === '57014') {
+    if (error instanceof DatabaseTimeoutError) {
       this.tally.cancelled += 1;
       return undefined;
     }
