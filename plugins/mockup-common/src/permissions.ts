@@ -1,4 +1,8 @@
-import { createPermission } from '@backstage/plugin-permission-common';
+import {
+  type BasicPermission,
+  createPermission,
+  type ResourcePermission,
+} from '@backstage/plugin-permission-common';
 
 /**
  * The permission resource type of a mockup. Its resource references are the
@@ -57,7 +61,9 @@ export const mockupDeletePermission = createPermission({
  *
  * @public
  */
-export const mockupPermissions = [
+export const mockupPermissions: Array<
+  ResourcePermission<'mockup'> | BasicPermission
+> = [
   mockupReadPermission,
   mockupCreatePermission,
   mockupUpdatePermission,
