@@ -161,11 +161,19 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     });
 
     it('names the phase and the next command, and migrates nothing', async () => {
-      const before = await status({ connection });
+      // Of the tables the names alone: rows and bytes are estimates, which move.
+      const layout = async () => {
+        const { phase, phaseBegun, steps, swap, tables } = await status({
+          connection,
+        });
+        const names = tables.map(({ name }) => name);
+        return { phase, phaseBegun, steps, swap, names };
+      };
+      const before = await layout();
       await expect(start(connection)).rejects.toThrow(
         /not migrated: phase 3 is complete.*yarn migrate:phase4.*MULTI_TENANCY_ENABLED=false/,
       );
-      await expect(status({ connection })).resolves.toEqual(before);
+      await expect(layout()).resolves.toEqual(before);
     });
 
     it('names them with the flag off as well, and does not mind', async () => {
