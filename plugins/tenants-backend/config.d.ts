@@ -3,7 +3,8 @@ export interface Config {
     /**
      * Who may administer tenants at `/api/tenants`: users as
      * `user:<namespace>/<name>`, services by their subject, such as
-     * `plugin:scaffolder` or `external:ci`. Nobody by default.
+     * `plugin:scaffolder`, `ci` (a static token's, as it is configured) or
+     * `external:ci` (a JSON Web Token's). Nobody by default.
      */
     admins?: string[];
 
