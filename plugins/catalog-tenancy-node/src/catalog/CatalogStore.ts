@@ -51,6 +51,106 @@ export interface QueryEntities {
 }
 
 /**
+ * One page of a long list, which is read in both directions.
+ *
+ * @public
+ */
+export interface EntityPageQuery {
+  /** Means what it means to the stock catalog. */
+  filter?: FilterPredicate;
+  /**
+   * By the id of the entities without one. With one, only entities are listed that
+   * have a value at the field, each once for each of its values.
+   */
+  order?: EntityOrder;
+  /**
+   * Only entities with a value that holds the term, in any case. `%` and `_` in it
+   * stand for any text and any character, as in the stock catalog. A term of white
+   * space asks for nothing.
+   */
+  fullText?: {
+    term: string;
+    /** Flattened keys in any case; the field of the order, or the id, without them. */
+    fields?: string[];
+  };
+  /** The most rows to return, 0 or more. */
+  limit: number;
+  /** How many rows to pass over first; none by default. */
+  offset?: number;
+  /**
+   * Only what comes after this place in the direction of reading: the value of the
+   * order and the id at which another page ended. Without a value, by the id alone;
+   * nothing comes after the value `null`.
+   */
+  after?: { value?: string | null; entityId: string };
+  /** Against the order, so that the last comes first. */
+  backwards?: boolean;
+  /** Whether to count all entities that match, wherever the page begins. */
+  total?: boolean;
+}
+
+/**
+ * A row of a page.
+ *
+ * @public
+ */
+export interface EntityPageRow {
+  /** The entity as JSON text. */
+  json: string;
+  /** Its id, a UUID. */
+  entityId: string;
+  /** What it is ordered by, in lower case; nothing without an order. */
+  value?: string;
+}
+
+/**
+ * What a page holds.
+ *
+ * @public
+ */
+export interface EntityPage {
+  /** In the direction of reading. */
+  rows: EntityPageRow[];
+  /** How many entities match, if that was asked for. */
+  totalItems?: number;
+}
+
+/**
+ * Which values entities have at some keys is asked for.
+ *
+ * @public
+ */
+export interface FacetsQuery {
+  /** Flattened keys, in any case. */
+  facets: string[];
+  /** Counts the entities that match; all without one. */
+  filter?: FilterPredicate;
+}
+
+/**
+ * How many entities have a value.
+ *
+ * @public
+ */
+export interface FacetCount {
+  /** As it is written in the entities. */
+  value: string;
+  count: number;
+}
+
+/**
+ * An entity, and from which entities it comes.
+ *
+ * @public
+ */
+export interface EntityAncestry {
+  /** The ref of the entity that was asked for, in lower case. */
+  rootEntityRef: string;
+  /** That entity first, then all from which it comes, near or far, each once. */
+  items: Array<{ entity: Entity; parentEntityRefs: string[] }>;
+}
+
+/**
  * The entities of tenants. Each operation sees the live entities of one tenant
  * only. It asks no permissions.
  *
@@ -105,6 +205,55 @@ export interface CatalogStore {
   ): Promise<Array<Entity | null>>;
 
   /**
+   * As {@link CatalogStore.queryEntities}, and returns the JSON text of each entity.
+   *
+   * @throws like {@link CatalogStore.queryEntities}
+   */
+  readEntities(tenantId: string, query?: QueryEntities): Promise<string[]>;
+
+  /**
+   * As {@link CatalogStore.getEntitiesByRefs}, and returns the JSON text of each
+   * entity.
+   *
+   * @throws like {@link CatalogStore.getEntitiesByRefs}
+   */
+  readEntitiesByRefs(
+    tenantId: string,
+    entityRefs: string[],
+    options?: { filter?: FilterPredicate },
+  ): Promise<Array<string | null>>;
+
+  /**
+   * A page of the entities that match, and how many match in all.
+   *
+   * @throws `InputError` for a filter that has no meaning or is too large, for a
+   * negative `limit` or `offset`, and for an `after` whose id is no UUID
+   */
+  readPage(tenantId: string, query: EntityPageQuery): Promise<EntityPage>;
+
+  /**
+   * The values that the entities have at some keys, by key as it was given, in the
+   * order of the values. A key that no entity has gets an empty list.
+   *
+   * @throws `InputError` for a filter that has no meaning or is too large
+   */
+  countFacets(
+    tenantId: string,
+    query: FacetsQuery,
+  ): Promise<Record<string, FacetCount[]>>;
+
+  /**
+   * The entity with this ref, in any case, and from which entities it comes: of whom
+   * an engine that ingests has said so. Nothing if it is not there.
+   *
+   * @throws `InputError` for what is no entity ref with a kind
+   */
+  getAncestry(
+    tenantId: string,
+    entityRef: string,
+  ): Promise<EntityAncestry | undefined>;
+
+  /**
    * Writes entities and their relations: all of a mutation, or nothing.
    *
    * Mutations of one tenant wait for each other. A deleted entity keeps neither
@@ -116,8 +265,9 @@ export interface CatalogStore {
    *
    * @throws `InputError` for an entity that cannot be stored; `NotAllowedError` if
    * the tenant would have more live entities than its `max_entities`;
-   * `ConflictError` if an entity belongs to another source, or another writer was at
-   * it; `NotFoundError` if there is no such active tenant; `NotImplementedError` if
+   * `ConflictError` if an entity belongs to another source, another writer was at
+   * it, or it is the default tenant of an adopted catalog, whose engine writes its
+   * entities; `NotFoundError` if there is no such active tenant; `NotImplementedError` if
    * the tables of an existing catalog have other columns than a mutation needs
    */
   applyMutation(

@@ -1,10 +1,10 @@
 import type { Entity } from '@backstage/catalog-model';
-import { InputError } from '@backstage/errors';
+import { InputError, NotImplementedError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import type { Knex } from 'knex';
 import type { TenancyPool, TenantDatabase, TenantScope } from '../database';
 import type { CatalogMutation, MutationResult } from './CatalogMutation';
-import type { CatalogStore, ListedEntity, QueryEntities } from './CatalogStore';
+import type { CatalogStore, EntityAncestry, EntityPage, FacetCount, ListedEntity, QueryEntities } from './CatalogStore';
 import { storedRefs } from './entityRefs';
 import { CatalogWriter } from './mutation';
 import { isStorable, UNICODE_COLLATION, ValueText } from './predicates';
@@ -99,6 +99,39 @@ export class PostgresCatalogStore implements CatalogStore {
       const ref = refs.find(each => found.has(each));
       return ref === undefined ? null : found.get(ref)!;
     });
+  }
+
+  async readEntities(
+    tenantId: string,
+    query: QueryEntities = {},
+  ): Promise<string[]> {
+    const entities = await this.queryEntities(tenantId, query);
+    return entities.map(entity => JSON.stringify(entity));
+  }
+
+  async readEntitiesByRefs(
+    tenantId: string,
+    entityRefs: string[],
+    options: { filter?: FilterPredicate } = {},
+  ): Promise<Array<string | null>> {
+    const entities = await this.getEntitiesByRefs(
+      tenantId,
+      entityRefs,
+      options,
+    );
+    return entities.map(entity => entity && JSON.stringify(entity));
+  }
+
+  async readPage(): Promise<EntityPage> {
+    throw new NotImplementedError('Pages cannot be read yet');
+  }
+
+  async countFacets(): Promise<Record<string, FacetCount[]>> {
+    throw new NotImplementedError('Facets cannot be counted yet');
+  }
+
+  async getAncestry(): Promise<EntityAncestry | undefined> {
+    throw new NotImplementedError('Ancestry cannot be read yet');
   }
 
   async applyMutation(

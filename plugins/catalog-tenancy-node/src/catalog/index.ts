@@ -1,7 +1,13 @@
 export type { CatalogMutation, MutationResult } from './CatalogMutation';
 export type {
   CatalogStore,
+  EntityAncestry,
   EntityOrder,
+  EntityPage,
+  EntityPageQuery,
+  EntityPageRow,
+  FacetCount,
+  FacetsQuery,
   ListedEntity,
   QueryEntities,
 } from './CatalogStore';

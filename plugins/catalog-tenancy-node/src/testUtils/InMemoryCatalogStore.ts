@@ -4,11 +4,14 @@ import {
   parseEntityRef,
   stringifyEntityRef,
 } from '@backstage/catalog-model';
-import { ConflictError, InputError } from '@backstage/errors';
+import { ConflictError, InputError, NotImplementedError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import type {
   CatalogMutation,
   CatalogStore,
+  EntityAncestry,
+  EntityPage,
+  FacetCount,
   ListedEntity,
   MutationResult,
   QueryEntities,
@@ -114,6 +117,39 @@ export class InMemoryCatalogStore implements CatalogStore {
           : null;
       }),
     );
+  }
+
+  async readEntities(
+    tenantId: string,
+    query: QueryEntities = {},
+  ): Promise<string[]> {
+    const entities = await this.queryEntities(tenantId, query);
+    return entities.map(entity => JSON.stringify(entity));
+  }
+
+  async readEntitiesByRefs(
+    tenantId: string,
+    entityRefs: string[],
+    options: { filter?: FilterPredicate } = {},
+  ): Promise<Array<string | null>> {
+    const entities = await this.getEntitiesByRefs(
+      tenantId,
+      entityRefs,
+      options,
+    );
+    return entities.map(entity => entity && JSON.stringify(entity));
+  }
+
+  async readPage(): Promise<EntityPage> {
+    throw new NotImplementedError('Pages cannot be read yet');
+  }
+
+  async countFacets(): Promise<Record<string, FacetCount[]>> {
+    throw new NotImplementedError('Facets cannot be counted yet');
+  }
+
+  async getAncestry(): Promise<EntityAncestry | undefined> {
+    throw new NotImplementedError('Ancestry cannot be read yet');
   }
 
   async applyMutation(

@@ -54,6 +54,11 @@ export namespace catalogStoreServiceMock {
       listEntities: jest.fn(),
       queryEntities: jest.fn(),
       getEntitiesByRefs: jest.fn(),
+      readEntities: jest.fn(),
+      readEntitiesByRefs: jest.fn(),
+      readPage: jest.fn(),
+      countFacets: jest.fn(),
+      getAncestry: jest.fn(),
       applyMutation: jest.fn(),
     }),
   );
