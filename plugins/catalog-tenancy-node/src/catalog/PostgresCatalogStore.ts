@@ -4,7 +4,14 @@ import type { FilterPredicate } from '@backstage/filter-predicates';
 import type { Knex } from 'knex';
 import type { TenancyPool, TenantDatabase, TenantScope } from '../database';
 import type { CatalogMutation, MutationResult } from './CatalogMutation';
-import type { CatalogStore, EntityAncestry, EntityPage, FacetCount, ListedEntity, QueryEntities } from './CatalogStore';
+import type {
+  CatalogStore,
+  EntityAncestry,
+  EntityPage,
+  FacetCount,
+  ListedEntity,
+  QueryEntities,
+} from './CatalogStore';
 import { storedRefs } from './entityRefs';
 import { CatalogWriter } from './mutation';
 import { isStorable, UNICODE_COLLATION, ValueText } from './predicates';

@@ -4,7 +4,11 @@ import {
   parseEntityRef,
   stringifyEntityRef,
 } from '@backstage/catalog-model';
-import { ConflictError, InputError, NotImplementedError } from '@backstage/errors';
+import {
+  ConflictError,
+  InputError,
+  NotImplementedError,
+} from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import type {
   CatalogMutation,
