@@ -61,3 +61,21 @@ it('fails when a request does', async () => {
     },
   );
 });
+
+it('fails when an answer is not as long as it should be', async () => {
+  await withLoadOn(
+    (_req, res) => {
+      res.end('[]');
+    },
+    async load => {
+      const expecting = (answerBytes: number) => () => ({
+        ...request(),
+        answerBytes,
+      });
+      expect((await load.run(0.01, expecting(2))).count).toBeGreaterThan(0);
+      await expect(load.run(0.1, expecting(3))).rejects.toThrow(
+        'GET / was answered with 2 bytes, where 3 are right',
+      );
+    },
+  );
+});

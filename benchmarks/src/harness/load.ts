@@ -8,6 +8,8 @@ export interface LoadRequest {
   path: string;
   headers?: Record<string, string>;
   body?: string;
+  /** How long the answer is, where that is known: any other is a wrong one. */
+  answerBytes?: number;
 }
 
 /** What one round of requests to one server took. */
@@ -33,8 +35,8 @@ export class LoadGenerator {
    * Sends requests for a number of seconds, the next one as soon as one is
    * answered.
    *
-   * @throws Error if any request is not answered as a success: a server that
-   * fails fast must not look like a fast one
+   * @throws Error if any request is not answered as a success, or with an answer of
+   * another length: a server that fails fast must not look like a fast one
    */
   async run(
     seconds: number,
@@ -72,7 +74,7 @@ export class LoadGenerator {
     await this.#pool.close();
   }
 
-  async #fetch(request: LoadRequest): Promise<ArrayBuffer> {
+  async #fetch({ answerBytes, ...request }: LoadRequest): Promise<ArrayBuffer> {
     const { statusCode, body } = await this.#pool.request(request);
     // Read to its end but not parsed, so that the servers wait for this process
     // as little as possible.
@@ -81,6 +83,12 @@ export class LoadGenerator {
       throw new Error(
         `${request.method} ${request.path} failed with ${statusCode}: ` +
           `${Buffer.from(content).toString()}`,
+      );
+    }
+    if (answerBytes !== undefined && content.byteLength !== answerBytes) {
+      throw new Error(
+        `${request.method} ${request.path} was answered with ` +
+          `${content.byteLength} bytes, where ${answerBytes} are right`,
       );
     }
     return content;

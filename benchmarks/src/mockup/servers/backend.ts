@@ -2,19 +2,16 @@
 // puts around a plugin, from helmet, CORS and compression to the log of every
 // request and the verification of the caller's signed token.
 
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { createBackend } from '@backstage/backend-defaults';
 import {
   coreServices,
   createServiceFactory,
 } from '@backstage/backend-plugin-api';
 import { ConfigReader } from '@backstage/config';
+import { findFreePort, HOST } from '../../harness/port';
 import { serve } from '../../harness/serve';
 import { POOL_SIZE, USER } from '../constants';
 import type { ServerSettings } from './settings';
-
-const HOST = '127.0.0.1';
 
 serve<ServerSettings>(async ({ connection }) => {
   const port = await findFreePort();
@@ -57,14 +54,3 @@ serve<ServerSettings>(async ({ connection }) => {
   await backend.start();
   return url;
 });
-
-// Backstage verifies tokens by way of its own URL, and so must know its port
-// before it listens.
-async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, HOST);
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
-}

@@ -1,0 +1,104 @@
+import { LoadGenerator, type LoadRequest } from '../harness/load';
+import type { Contestant } from '../harness/rounds';
+import { ServerProcess } from '../harness/ServerProcess';
+import type { Database } from '../migration/database';
+import type { ServerSettings } from './servers/settings';
+
+/** What is sent to a catalog, addressed within its plugin. */
+export type CatalogRequest = LoadRequest;
+
+/** A request, with the length of the answer that was found to be right. */
+interface CheckedRequest extends LoadRequest {
+  answerBytes: number;
+}
+
+/** A backend with a catalog, in a process of its own, and the load on it. */
+export class CatalogServer {
+  readonly name: string;
+  readonly #server: ServerProcess;
+  readonly #load: LoadGenerator;
+  readonly #headers: Record<string, string>;
+
+  /** @param options.tenant - whose catalog is asked for; none for a stock backend */
+  static async start(options: {
+    name: string;
+    database: Database;
+    concurrency: number;
+    tenant?: string;
+  }): Promise<CatalogServer> {
+    const { name, database, concurrency, tenant } = options;
+    const settings: ServerSettings = {
+      connection: { ...database.postgres.connection, database: database.name },
+      withTenants: tenant !== undefined,
+    };
+    const server = await ServerProcess.start(
+      require.resolve('./servers/backend'),
+      settings,
+    );
+    return new CatalogServer({
+      name,
+      server,
+      load: new LoadGenerator({ url: server.url, concurrency }),
+      headers: {
+        authorization: `Bearer ${await tokenOfGuest(server.url)}`,
+        ...(tenant && { 'x-tenant-slug': tenant }),
+      },
+    });
+  }
+
+  private constructor(options: {
+    name: string;
+    server: ServerProcess;
+    load: LoadGenerator;
+    headers: Record<string, string>;
+  }) {
+    this.name = options.name;
+    this.#server = options.server;
+    this.#load = options.load;
+    this.#headers = options.headers;
+  }
+
+  /**
+   * Makes the server a contestant in answering some requests, each as often as the
+   * others, and each with an answer of the same length as it has now.
+   */
+  async answering(requests: CatalogRequest[]): Promise<Contestant> {
+    const checked: CheckedRequest[] = [];
+    for (const request of requests) {
+      const complete = this.#complete(request);
+      const answer = await this.#load.send(complete);
+      checked.push({ ...complete, answerBytes: Buffer.byteLength(answer) });
+    }
+    return {
+      name: this.name,
+      measure: seconds => {
+        let next = 0;
+        return this.#load.run(seconds, () => checked[next++ % checked.length]);
+      },
+    };
+  }
+
+  /** Sends one request, and returns the parsed answer. */
+  async send<T>(request: CatalogRequest): Promise<T> {
+    return JSON.parse(await this.#load.send(this.#complete(request)));
+  }
+
+  async stop(): Promise<void> {
+    await this.#load.close();
+    await this.#server.stop();
+  }
+
+  #complete({ path, headers, ...rest }: CatalogRequest): LoadRequest {
+    return {
+      ...rest,
+      path: `/api/catalog${path}`,
+      headers: { ...headers, ...this.#headers },
+    };
+  }
+}
+
+async function tokenOfGuest(url: string): Promise<string> {
+  const response = await fetch(`${url}/api/auth/guest/refresh`);
+  const { backstageIdentity } = await response.json();
+  return backstageIdentity.token;
+}

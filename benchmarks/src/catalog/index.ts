@@ -1,0 +1,147 @@
+import type {
+  Benchmark,
+  BenchmarkContext,
+  BenchmarkResult,
+} from '../harness/Benchmark';
+import { type Comparison, compare } from '../harness/comparison';
+import { withKnex } from '../harness/database';
+import { measureInTurn } from '../harness/rounds';
+import type { Database } from '../migration/database';
+import { runStatements } from '../migration/database';
+import { CatalogServer } from './CatalogServer';
+import { assertSameAnswers } from './check';
+import { LARGE_TENANT } from './constants';
+import { createScenarios, type Scenario } from './requests';
+import { describeSize, FULL, SHORT, type Size } from './sizes';
+import { createStockTables, fillStockTables } from './stockCatalog';
+import { addTenantTables } from './tenantTables';
+
+const VARIANTS = { full: 200, short: 10 };
+
+/** The read API of the catalog over HTTP, against that of the stock catalog. */
+export const catalogBenchmark: Benchmark = {
+  name: 'catalog',
+  serverSettings: ({ short }) => ({
+    // What runs now and then would hit one side only.
+    autovacuum: 'off',
+    checkpoint_timeout: '1h',
+    max_wal_size: '16GB',
+    // All data stays in memory.
+    shared_buffers: short ? '256MB' : '3GB',
+  }),
+  run,
+};
+
+async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
+  const { rounds, concurrency } = context.settings;
+  const seconds = secondsOf(context);
+  const sizes = context.settings.short ? SHORT : FULL;
+  // One for all sizes that have as many entities.
+  const stocks = new Map<number, Database>();
+  const comparisons: Comparison[] = [];
+  for (const size of sizes) {
+    const stock =
+      stocks.get(size.entities) ?? (await createStockCatalog(context, size));
+    stocks.set(size.entities, stock);
+    comparisons.push(...(await compareSize(context, stock, size)));
+  }
+  return {
+    circumstances: `${rounds} rounds of ${seconds} s, ${concurrency} requests at a time`,
+    comparisons,
+    notes: [],
+  };
+}
+
+async function createStockCatalog(
+  { postgres, progress }: BenchmarkContext,
+  { entities }: Size,
+): Promise<Database> {
+  progress(`filling a stock catalog with ${entities} entities`);
+  const database = { postgres, name: `stock_${entities}` };
+  await runStatements({ postgres, name: 'postgres' }, [
+    `create database ${database.name}`,
+  ]);
+  await withKnex(postgres, database.name, async knex => {
+    await createStockTables(knex);
+    await fillStockTables(knex, entities);
+  });
+  return database;
+}
+
+async function compareSize(
+  context: BenchmarkContext,
+  stock: Database,
+  size: Size,
+): Promise<Comparison[]> {
+  const { postgres, progress, settings } = context;
+  const description = describeSize(size);
+  progress(`${description}: making it the catalog of a tenant`);
+  const ours = {
+    postgres,
+    name: `tenants_${size.entities}_${size.tenants ?? 1}`,
+  };
+  await runStatements({ postgres, name: 'postgres' }, [
+    `create database ${ours.name} template ${stock.name}`,
+  ]);
+  await addTenantTables(ours, size);
+
+  const { concurrency } = settings;
+  const servers: CatalogServer[] = [];
+  try {
+    servers.push(
+      await CatalogServer.start({
+        name: 'stock catalog',
+        database: stock,
+        concurrency,
+      }),
+      await CatalogServer.start({
+        name: 'ours',
+        database: ours,
+        concurrency,
+        tenant: size.tenants ? LARGE_TENANT : 'default',
+      }),
+    );
+    const scenarios = await createScenarios(
+      servers[0],
+      size.entities,
+      settings.short ? VARIANTS.short : VARIANTS.full,
+    );
+    const comparisons: Comparison[] = [];
+    for (const scenario of scenarios) {
+      progress(`${description}: ${scenario.what}`);
+      comparisons.push(
+        await compareServers(context, servers, scenario, description),
+      );
+    }
+    return comparisons;
+  } finally {
+    await Promise.all(servers.map(server => server.stop()));
+  }
+}
+
+async function compareServers(
+  context: BenchmarkContext,
+  servers: CatalogServer[],
+  scenario: Scenario,
+  description: string,
+): Promise<Comparison> {
+  await assertSameAnswers(servers, scenario);
+  const [alternative, ours] = await Promise.all(
+    servers.map(server => server.answering(scenario.requests)),
+  );
+  const [stockRounds, ourRounds] = await measureInTurn([alternative, ours], {
+    ...context.settings,
+    seconds: secondsOf(context),
+  });
+  return compare({
+    what: `${description}: ${scenario.what}`,
+    ours: { name: ours.name, rounds: ourRounds },
+    alternative: { name: alternative.name, rounds: stockRounds },
+    target: scenario.target,
+  });
+}
+
+// There is a lot to measure: what is only to show that it works is to be over soon.
+function secondsOf({ settings }: BenchmarkContext): number {
+  return settings.short ? settings.seconds / 4 : settings.seconds;
+}

@@ -1,0 +1,208 @@
+import type { Entity } from '@backstage/catalog-model';
+import type { CatalogRequest, CatalogServer } from './CatalogServer';
+import { createEntity } from './entities';
+
+/** Some requests of a kind, and how many items the answer to each must have. */
+export interface Scenario {
+  what: string;
+  /** What our throughput is to be at least, in that of the stock catalog. */
+  target?: number;
+  requests: CatalogRequest[];
+  /** How many items an answer has, of those that it is asked for. */
+  countOf(answer: unknown): number;
+  /** How many there must be. At least one, where nothing is said. */
+  expected?: number;
+}
+
+interface Page {
+  items: Entity[];
+  totalItems: number;
+  pageInfo: { nextCursor?: string };
+}
+
+const TARGET = 2;
+const REFS = 50;
+const LIST_LIMIT = 100;
+const PAGE_LIMIT = 20;
+const WALK_LIMIT = 1_000;
+
+/**
+ * What is asked for.
+ *
+ * @param variants - how many different requests there are of those that name entities
+ */
+export async function createScenarios(
+  server: CatalogServer,
+  entities: number,
+  variants: number,
+): Promise<Scenario[]> {
+  const numbers = Array.from({ length: variants }, (_, index) =>
+    Math.floor((index * entities) / variants),
+  );
+  const refs = (first: number) =>
+    Array.from(
+      { length: REFS },
+      (_, index) => createEntity((first + index * 7919) % entities).ref,
+    );
+  return [
+    {
+      what: 'by name',
+      target: TARGET,
+      requests: numbers.map(number => get(pathOf(createEntity(number).entity))),
+      countOf: answer => ('metadata' in (answer as object) ? 1 : 0),
+      expected: 1,
+    },
+    {
+      what: `by refs, ${REFS} of them`,
+      requests: numbers.map(number =>
+        post('/entities/by-refs', { entityRefs: refs(number) }),
+      ),
+      countOf: answer =>
+        (answer as { items: unknown[] }).items.filter(Boolean).length,
+      expected: REFS,
+    },
+    {
+      what: `list of ${LIST_LIMIT}`,
+      target: TARGET,
+      requests: [0, 0.3, 0.6].map(share =>
+        get('/entities', {
+          limit: LIST_LIMIT,
+          offset: Math.floor(entities * share),
+        }),
+      ),
+      countOf: answer => (answer as unknown[]).length,
+      expected: LIST_LIMIT,
+    },
+    {
+      what: `first page of ${PAGE_LIMIT}`,
+      target: TARGET,
+      requests: [get('/entities/by-query', { limit: PAGE_LIMIT })],
+      ...pageOf(PAGE_LIMIT),
+    },
+    ...filters(),
+    ...facets(),
+    {
+      what: 'full text, in the order of names',
+      requests: ['basket', 'ice', '-17'].map(term =>
+        get('/entities/by-query', {
+          limit: PAGE_LIMIT,
+          fullTextFilterTerm: term,
+          orderField: 'metadata.name,asc',
+        }),
+      ),
+      countOf: countOfPage,
+    },
+    {
+      what: 'page in the middle, by a cursor',
+      requests: [
+        get('/entities/by-query', {
+          limit: PAGE_LIMIT,
+          cursor: await cursorInTheMiddle(server, entities),
+        }),
+      ],
+      ...pageOf(PAGE_LIMIT),
+    },
+  ];
+}
+
+/** Lists as the page of the catalog asks for them, by several filters. */
+function filters(): Scenario[] {
+  const filter = (what: string, ...values: string[]): Scenario => ({
+    what: `filter: ${what}`,
+    target: TARGET,
+    requests: values.map(value =>
+      get('/entities/by-query', {
+        limit: PAGE_LIMIT,
+        filter: value,
+        orderField: 'metadata.name,asc',
+      }),
+    ),
+    ...{ countOf: countOfPage },
+  });
+  return [
+    filter('kind and type', 'kind=component,spec.type=service'),
+    filter('a tag', 'metadata.tags.java', 'metadata.tags.go'),
+    filter(
+      'an owner',
+      ...[31, 62, 93, 124].map(
+        team => `relations.ownedBy=group:default/team-${team}`,
+      ),
+    ),
+  ];
+}
+
+function facets(): Scenario[] {
+  const countOf = (answer: unknown) =>
+    Object.values((answer as { facets: Record<string, unknown[]> }).facets)
+      .map(values => values.length)
+      .reduce((sum, count) => sum + count);
+  const facet = ['kind', 'spec.type', 'metadata.tags'];
+  return [
+    {
+      what: 'facets',
+      target: TARGET,
+      requests: [get('/entity-facets', { facet })],
+      countOf,
+    },
+    {
+      what: 'facets of a kind',
+      target: TARGET,
+      requests: [get('/entity-facets', { facet, filter: 'kind=component' })],
+      countOf,
+    },
+  ];
+}
+
+async function cursorInTheMiddle(
+  server: CatalogServer,
+  entities: number,
+): Promise<string> {
+  let parameters: Record<string, string> = { orderField: 'metadata.name,asc' };
+  for (let seen = 0; ; seen += WALK_LIMIT) {
+    const limit = Math.min(WALK_LIMIT, Math.ceil(entities / 4));
+    const { pageInfo } = await server.send<Page>(
+      get('/entities/by-query', { limit, ...parameters }),
+    );
+    const cursor = pageInfo.nextCursor;
+    if (!cursor) {
+      throw new Error(`The list ended before its middle, after ${seen}`);
+    }
+    if (seen + limit >= entities / 2) {
+      return cursor;
+    }
+    parameters = { cursor };
+  }
+}
+
+function pageOf(expected: number) {
+  return { countOf: countOfPage, expected };
+}
+
+function countOfPage(answer: unknown): number {
+  return (answer as Page).items.length;
+}
+
+function pathOf({ kind, metadata }: Entity): string {
+  return `/entities/by-name/${kind}/${metadata.namespace}/${metadata.name}`;
+}
+
+function get(
+  path: string,
+  parameters: Record<string, string | number | string[]> = {},
+): CatalogRequest {
+  const query = new URLSearchParams(
+    Object.entries(parameters).flatMap(([name, value]) =>
+      [value].flat().map(each => [name, String(each)]),
+    ),
+  ).toString();
+  return { method: 'GET', path: query ? `${path}?${query}` : path };
+}
+
+function post(path: string, body: object): CatalogRequest {
+  return {
+    method: 'POST',
+    path,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  };
+}

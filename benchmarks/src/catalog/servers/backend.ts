@@ -1,0 +1,77 @@
+// A Backstage backend with a catalog, as it runs in production: users sign in, their
+// tokens are verified, and a policy is asked what they may read.
+
+import { createBackend } from '@backstage/backend-defaults';
+import {
+  coreServices,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import { ConfigReader } from '@backstage/config';
+import { findFreePort, HOST } from '../../harness/port';
+import { serve } from '../../harness/serve';
+import { APP_LOGIN, PASSWORD, POOL_SIZE, SCHEMA, USER } from '../constants';
+import type { ServerSettings } from './settings';
+
+serve<ServerSettings>(async ({ connection, withTenants }) => {
+  const port = await findFreePort();
+  const url = `http://${HOST}:${port}`;
+  const { database } = connection;
+  const config = new ConfigReader({
+    app: { baseUrl: url },
+    backend: {
+      baseUrl: url,
+      listen: { host: HOST, port },
+      database: {
+        client: 'pg',
+        connection,
+        prefix: `${database}_`,
+        knexConfig: { pool: { min: 0, max: POOL_SIZE } },
+        plugin: { catalog: { connection: { database } } },
+      },
+    },
+    auth: {
+      providers: {
+        guest: {
+          userEntityRef: USER,
+          dangerouslyAllowOutsideDevelopment: true,
+        },
+      },
+    },
+    permission: { enabled: true },
+    catalog: {
+      // The entities stand in the database, and nobody changes them.
+      processingInterval: false,
+      orphanStrategy: 'keep',
+      orphanProviderStrategy: 'keep',
+    },
+    tenancy: {
+      enabled: withTenants,
+      schema: SCHEMA,
+      database: {
+        connection: { user: APP_LOGIN, password: PASSWORD },
+        pool: { max: POOL_SIZE },
+      },
+    },
+  });
+
+  const backend = createBackend();
+  backend.add(
+    createServiceFactory({
+      service: coreServices.rootConfig,
+      deps: {},
+      factory: () => config,
+    }),
+  );
+  backend.add(import('@backstage/plugin-auth-backend'));
+  backend.add(import('@backstage/plugin-auth-backend-module-guest-provider'));
+  backend.add(import('@backstage/plugin-catalog-backend'));
+  backend.add(import('@backstage/plugin-permission-backend'));
+  backend.add(
+    import('@backstage/plugin-permission-backend-module-allow-all-policy'),
+  );
+  if (withTenants) {
+    backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
+  }
+  await backend.start();
+  return url;
+});
