@@ -1,4 +1,5 @@
 import { escapeIdentifier, escapeLiteral } from './sql';
+import type { SearchTable } from './searchTables';
 import type { TenantTable } from './tables';
 
 /** The session setting that names the tenant of what a session does. */
@@ -28,7 +29,7 @@ end $$`;
 
 export interface TenantPolicyOptions {
   /** The table that the error names: what applications know the table as. */
-  policyFor: TenantTable;
+  policyFor: TenantTable | SearchTable;
 }
 
 /**
@@ -64,7 +65,7 @@ export function dropTenantPolicyStatements(table: string): string[] {
   ];
 }
 
-function tenantCondition(policyFor: TenantTable): string {
+function tenantCondition(policyFor: TenantTable | SearchTable): string {
   return `tenant_id = ${currentTenant(policyFor)}`;
 }
 
@@ -74,7 +75,7 @@ function tenantCondition(policyFor: TenantTable): string {
  * The setting reads NULL in a session that never had it, and '' once it was set
  * and reset, or set in a transaction that is over.
  */
-export function currentTenant(policyFor: TenantTable): string {
+export function currentTenant(policyFor: TenantTable | SearchTable): string {
   return `coalesce(
     nullif(current_setting('${TENANT_SETTING}', true), '')::uuid,
     tenant_required(${escapeLiteral(policyFor)}))`;

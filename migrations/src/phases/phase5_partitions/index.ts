@@ -11,6 +11,7 @@ import { foreignKeys } from './60_foreign_keys';
 import { refuseDependents, refuseGroupings } from './dependents';
 import { swap } from './70_swap';
 import { settled } from './80_settle';
+import { entitySearch, entitySearchFill } from './90_entity_search';
 import { formatThings } from '../../text';
 
 export const phase5: Phase = {
@@ -32,6 +33,8 @@ export const phase5: Phase = {
     foreignKeys,
     swap,
     settled,
+    entitySearch,
+    entitySearchFill,
   ],
 };
 

@@ -1,0 +1,73 @@
+import { tenantPolicyStatements } from '../../../schema/policies';
+import { identifyByAllColumns } from '../../../schema/replicaIdentity';
+import { APP_ROLE, ownerStatement } from '../../../schema/roles';
+import { SEARCH_TABLES } from '../../../schema/searchTables';
+import { revokeAllStatement } from '../seclude';
+
+const TABLES = [
+  `create table if not exists entity_search (
+  tenant_id uuid not null,
+  entity_id uuid not null,
+  key text not null,
+  value text,
+  original_value text
+)`,
+  `create table if not exists entity_parents (
+  tenant_id uuid not null,
+  entity_ref text not null,
+  parent_entity_ref text not null
+)`,
+];
+
+const INDEXES = [
+  `create unique index if not exists entity_search_entity_key_value_idx
+  on entity_search (tenant_id, entity_id, key, value)`,
+  `create index if not exists entity_search_key_value_entity_idx
+  on entity_search (tenant_id, key, value, entity_id)`,
+  `create index if not exists entity_search_facets_idx
+  on entity_search (tenant_id, key, original_value, entity_id) where original_value is not null`,
+  `create index if not exists entity_parents_entity_ref_idx
+  on entity_parents (tenant_id, entity_ref)`,
+  `create index if not exists entity_parents_parent_entity_ref_idx
+  on entity_parents (tenant_id, parent_entity_ref)`,
+];
+
+const COMMENTS = [
+  `comment on table entity_search is 'What live entities are found by: the flattened keys and values of final_entity. Written by triggers of entities alone'`,
+  `comment on column entity_search.key is 'In lower case'`,
+  `comment on column entity_search.value is 'In lower case; null for null, and for what is longer than 200 characters'`,
+  `comment on column entity_search.original_value is 'As the entity has it'`,
+  `comment on table entity_parents is 'Which entity has emitted which, where the engine of a catalog tells'`,
+];
+
+// The table has some fifty rows for each entity. Its statistics and its visibility
+// map are what plans and index-only scans depend on, so they are kept fresh.
+const STORAGE = [
+  `alter table entity_search set (
+  autovacuum_vacuum_scale_factor = 0.05,
+  autovacuum_vacuum_insert_scale_factor = 0.05,
+  autovacuum_analyze_scale_factor = 0.02)`,
+  'alter table entity_search alter column tenant_id set statistics 1000',
+  'alter table entity_search alter column key set statistics 1000',
+  'alter table entity_search alter column value set statistics 1000',
+];
+
+/** The statements that create both tables. They can be repeated. */
+export const tableStatements = [
+  ...TABLES,
+  ...INDEXES,
+  ...COMMENTS,
+  ...STORAGE,
+  ...SEARCH_TABLES.flatMap(table => [
+    ...tenantPolicyStatements(table, { policyFor: table }),
+    ownerStatement(table),
+    revokeAllStatement(table),
+    `grant select on table ${table} to ${APP_ROLE}`,
+    // No unique value names a row: a value may be null.
+    identifyByAllColumns(table),
+  ]),
+];
+
+export const dropTableStatements = SEARCH_TABLES.map(
+  table => `drop table if exists ${table}`,
+);
