@@ -27,8 +27,11 @@ export async function createTenancyDatabase(
   return connection;
 }
 
-/** Roles belong to the server, where other test files may be at the same one. */
-async function allowLogin(client: Client): Promise<void> {
+/**
+ * Gives the application its password. Roles belong to the server, where other test
+ * files may be at the same one.
+ */
+export async function allowLogin(client: Client): Promise<void> {
   const { user, password } = APPLICATION;
   for (let attempt = 1; ; attempt += 1) {
     try {

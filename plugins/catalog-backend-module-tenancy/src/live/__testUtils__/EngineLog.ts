@@ -1,0 +1,82 @@
+import {
+  coreServices,
+  createBackendModule,
+  createServiceFactory,
+  type RootLoggerService,
+} from '@backstage/backend-plugin-api';
+
+// What the engine says where it has to try again, for reasons of its own: an entity
+// that two sources claim for a moment, or that is deleted while it is processed or
+// stitched. Statements that fail meanwhile are judged one by one.
+const USUAL = [
+  /detected conflicting entityRef/i,
+  /^Failed to stitch .* violates foreign key constraint/s,
+  /^Processing of .* failed ConflictError: Conflicting write of processing result/,
+];
+
+/** Unique and foreign keys of the stock catalog's own, by which it finds that out. */
+function isOfItsOwn({ code = '', schema }: FailedStatement): boolean {
+  return ['23503', '23505'].includes(code) && schema === 'public';
+}
+
+type FailedStatement = Error & { code?: string; schema?: string };
+
+/**
+ * Everything that goes wrong for the engine: what its logger is told at the level
+ * of warnings and above, and each statement of its that fails.
+ */
+export class EngineLog {
+  readonly problems: string[] = [];
+
+  readonly features = [this.logger(), this.statements()];
+
+  private logger() {
+    const { problems } = this;
+    const note = (message: string, meta?: unknown) => {
+      const text = meta ? `${message} ${describe(meta)}` : message;
+      if (!USUAL.some(usual => usual.test(text))) {
+        problems.push(text);
+      }
+    };
+    const logger: RootLoggerService = {
+      error: note,
+      warn: note,
+      info: () => undefined,
+      debug: () => undefined,
+      child: () => logger,
+    };
+    return createServiceFactory({
+      service: coreServices.rootLogger,
+      deps: {},
+      factory: () => logger,
+    });
+  }
+
+  private statements() {
+    const { problems } = this;
+    return createBackendModule({
+      pluginId: 'catalog',
+      moduleId: 'failed-statements',
+      register(env) {
+        env.registerInit({
+          deps: { database: coreServices.database },
+          async init({ database }) {
+            const knex = await database.getClient();
+            knex.on(
+              'query-error',
+              (error: FailedStatement, { sql }: { sql: string }) => {
+                if (!isOfItsOwn(error)) {
+                  problems.push(`${error.code} ${error.message}: ${sql}`);
+                }
+              },
+            );
+          },
+        });
+      },
+    });
+  }
+}
+
+function describe(meta: unknown): string {
+  return meta instanceof Error ? String(meta.stack) : JSON.stringify(meta);
+}

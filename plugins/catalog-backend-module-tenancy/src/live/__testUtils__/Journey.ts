@@ -1,0 +1,163 @@
+import { mkdir } from 'node:fs/promises';
+import type { Entity } from '@backstage/catalog-model';
+import { stringifyEntityRef } from '@backstage/catalog-model';
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@backstage/backend-test-utils';
+import { allowLogin } from '../../__testUtils__/tenancyDatabase';
+import { LiveCatalog } from './LiveCatalog';
+import { LiveDatabase } from './LiveDatabase';
+import { type Command, Operator } from './migrations';
+import { carriedVersions, differences, faults } from './sides';
+import type { LiveSizes } from './sizes';
+import { World } from './World';
+
+/** An operator at work on the database of a catalog whose engine never stops. */
+export class Journey {
+  static async start(
+    databases: TestDatabases,
+    id: TestDatabaseId,
+    sizes: LiveSizes,
+  ): Promise<Journey> {
+    const database = await LiveDatabase.create(databases, id);
+    const catalog = await LiveCatalog.start(database);
+    await mkdir(catalog.folder, { recursive: true });
+    const journey = new Journey(database, catalog, new World(catalog, sizes));
+    journey.world.start();
+    await journey.world.acted(5);
+    return journey;
+  }
+
+  private readonly operator: Operator;
+
+  private constructor(
+    readonly database: LiveDatabase,
+    readonly catalog: LiveCatalog,
+    readonly world: World,
+  ) {
+    this.operator = new Operator(() => database.url);
+  }
+
+  /** Starts a command; the sources go on. */
+  begin(...args: string[]): Command {
+    return this.operator.begin(args);
+  }
+
+  /** Runs a command to its end while the sources act. */
+  async run(...args: string[]): Promise<string> {
+    const { exitCode, log } = await this.begin(...args).finished;
+    if (exitCode !== 0) {
+      throw new Error(`${args.join(' ')} ended with ${exitCode}:\n${log}`);
+    }
+    return log;
+  }
+
+  /** Replaces the backend by one that knows tenants, or by the stock catalog. */
+  async deploy(enabled: boolean): Promise<void> {
+    if (enabled) {
+      await this.database.use(allowLogin);
+    }
+    await this.catalog.deploy(enabled, async change => {
+      await this.world.pause();
+      change();
+      this.world.start();
+    });
+  }
+
+  /** What is wrong while the sources act, which must be nothing at any moment. */
+  async problems(): Promise<string[]> {
+    return [
+      ...this.catalog.log.problems,
+      ...(await differences(this.database, false)),
+    ];
+  }
+
+  /**
+   * Lets every source act once more, stops them, waits for the engine, and lists
+   * what is wrong then. Starts them again.
+   */
+  async problemsAtRest(): Promise<string[]> {
+    const moving = await this.problems();
+    await this.world.acted();
+    await this.world.pause();
+    await this.world.settled();
+    const found = [
+      ...moving,
+      ...this.catalog.log.problems,
+      ...(await differences(this.database, true)),
+      ...(await this.wrongEntities()),
+      ...(await this.wrongFaults()),
+    ];
+    this.world.start();
+    return [...new Set(found)];
+  }
+
+  async stop(): Promise<void> {
+    await this.world.pause();
+    await this.catalog.stop();
+  }
+
+  private async wrongEntities(): Promise<string[]> {
+    const expected = this.world.expected({ convertible: true });
+    const shown = await carriedVersions(this.database);
+    return [
+      ...wrongVersions('the tables', shown, expected),
+      ...(this.catalog.enabled
+        ? wrongVersions('the answers', await this.answers(), expected)
+        : []),
+    ];
+  }
+
+  /** What the default tenant's users are told. */
+  private async answers(): Promise<Record<string, number>> {
+    const { body } = await this.catalog.api.get('/entities').expect(200);
+    return Object.fromEntries(
+      (body as Entity[])
+        .filter(({ kind }) => kind !== 'Location')
+        .map(entity => [
+          stringifyEntityRef(entity),
+          Number(entity.spec?.version),
+        ]),
+    );
+  }
+
+  /** Whatever cannot be converted is reported, and nothing else. */
+  private async wrongFaults(): Promise<string[]> {
+    const expected = Object.keys(this.world.expected({ convertible: false }));
+    const rows = await this.database.query<{ id: string; ref: string }>(
+      `select entity_id as id, entity_ref as ref from public.final_entities
+        where entity_ref = any($1)`,
+      [expected],
+    );
+    const refOf = new Map(rows.map(({ id, ref }) => [id, ref]));
+    const reported = (await faults(this.database)).map(
+      ({ source, key, reason }) => ({
+        ref: refOf.get(key) ?? key,
+        text: `${source} ${key}: ${reason}`,
+      }),
+    );
+    return [
+      ...expected
+        .filter(ref => !reported.some(fault => fault.ref.includes(ref)))
+        .map(ref => `not reported: ${ref}`),
+      ...reported
+        .filter(fault => !expected.some(ref => fault.ref.includes(ref)))
+        .map(({ text }) => `reported without a reason: ${text}`),
+    ];
+  }
+}
+
+function wrongVersions(
+  where: string,
+  shown: Record<string, number>,
+  expected: Record<string, number>,
+): string[] {
+  return [...new Set([...Object.keys(shown), ...Object.keys(expected)])]
+    .filter(ref => shown[ref] !== expected[ref])
+    .map(
+      ref =>
+        `${ref} is ${shown[ref] ?? 'not there'} in ${where}, ` +
+        `not ${expected[ref] ?? 'gone'}`,
+    );
+}

@@ -1,0 +1,165 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type Caller,
+  type CatalogBackend,
+  startCatalogBackend,
+} from '../../__testUtils__/startCatalogBackend';
+import { EngineLog } from './EngineLog';
+import type { LiveDatabase } from './LiveDatabase';
+import { LiveEngine } from './LiveEngine';
+
+const POLL_MS = 50;
+
+const CONFIG = {
+  catalog: {
+    processingInterval: { seconds: 3 },
+    stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
+    rules: [
+      {
+        allow: ['Component', 'API', 'Resource', 'System', 'Group', 'Location'],
+      },
+    ],
+  },
+};
+
+interface Deployment {
+  backend: CatalogBackend;
+  engine: LiveEngine;
+  enabled: boolean;
+}
+
+/** A backend with the stock catalog, whose engine works all the time. */
+export class LiveCatalog {
+  static async start(
+    database: LiveDatabase,
+    enabled = false,
+  ): Promise<LiveCatalog> {
+    const folder = await mkdtemp(join(os.tmpdir(), 'live-catalog-'));
+    const catalog = new LiveCatalog(database, folder);
+    await catalog.deploy(enabled);
+    return catalog;
+  }
+
+  readonly log = new EngineLog();
+  private current?: Deployment;
+
+  private constructor(
+    readonly database: LiveDatabase,
+    /** For the files that are registered. */
+    readonly folder: string,
+  ) {}
+
+  /**
+   * Replaces the backend: the new one is up before the old one goes, and for a
+   * while there are two engines.
+   */
+  async deploy(
+    enabled: boolean,
+    handOver: (change: () => void) => Promise<void> = async change => change(),
+  ): Promise<void> {
+    const old = this.current;
+    const engine = new LiveEngine();
+    const backend = await startCatalogBackend({
+      connection: this.database.engine,
+      ...(enabled && { enabled }),
+      config: CONFIG,
+      features: [engine.feature, ...this.log.features],
+    });
+    await handOver(() => {
+      this.current = { backend, engine, enabled };
+    });
+    await old?.backend.stop();
+  }
+
+  async stop(): Promise<void> {
+    await this.current?.backend.stop();
+    this.current = undefined;
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  get engine(): LiveEngine {
+    return this.deployment.engine;
+  }
+
+  /** Whether it is the catalogs of tenants that answer. */
+  get enabled(): boolean {
+    return this.deployment.enabled;
+  }
+
+  /** The API, as the default tenant's users call it. */
+  get api(): Caller {
+    const { backend, enabled } = this.deployment;
+    return backend.as(enabled ? 'default' : undefined);
+  }
+
+  async register(path: string): Promise<{ id: string; entityRef: string }> {
+    const { body } = await this.api
+      .post('/locations', { type: 'file', target: path })
+      .expect(201);
+    const { kind, metadata } = await this.locationEntity(path);
+    return {
+      id: body.location.id,
+      entityRef: `${kind}:${metadata.namespace}/${metadata.name}`.toLowerCase(),
+    };
+  }
+
+  async unregister(id: string): Promise<void> {
+    await this.api.send('DELETE', `/locations/${id}`).expect(204);
+  }
+
+  async refresh(entityRef: string): Promise<void> {
+    await this.api.post('/refresh', { entityRef }).expect(200);
+  }
+
+  /** Waits until the engine has deleted an entity. */
+  async gone(entityRef: string): Promise<void> {
+    await this.until(async () => {
+      await this.engine.deleteOrphans();
+      const rows = await this.database.query(
+        'select from public.refresh_state where entity_ref = $1',
+        [entityRef],
+      );
+      return rows.length === 0;
+    });
+  }
+
+  /** Waits until the engine could not process an entity. */
+  async withErrors(entityRef: string): Promise<void> {
+    await this.until(async () => {
+      const rows = await this.database.query(
+        `select from public.refresh_state
+          where entity_ref = $1 and errors not in ('', '[]')`,
+        [entityRef],
+      );
+      return rows.length > 0;
+    });
+  }
+
+  async until(condition: () => Promise<boolean>): Promise<void> {
+    while (!(await condition())) {
+      await delay(POLL_MS);
+    }
+  }
+
+  private get deployment(): Deployment {
+    if (!this.current) {
+      throw new Error('The backend is not running');
+    }
+    return this.current;
+  }
+
+  private async locationEntity(path: string) {
+    const find = () =>
+      this.database.query<{ entity: string }>(
+        `select final_entity as entity from public.final_entities
+          where entity_ref like 'location:%'
+            and final_entity::jsonb #>> '{spec,target}' = $1`,
+        [path],
+      );
+    await this.until(async () => (await find()).length > 0);
+    return JSON.parse((await find())[0].entity);
+  }
+}
