@@ -15,6 +15,7 @@ import { createScenarios, type Scenario } from './requests';
 import { describeSize, FULL, SHORT, type Size } from './sizes';
 import { createStockTables, fillStockTables } from './stockCatalog';
 import { addTenantTables } from './tenantTables';
+import { vacuum } from './vacuum';
 
 const VARIANTS = { full: 200, short: 10 };
 
@@ -65,6 +66,7 @@ async function createStockCatalog(
     await createStockTables(knex);
     await fillStockTables(knex, entities);
   });
+  await vacuum(database);
   return database;
 }
 
@@ -84,6 +86,7 @@ async function compareSize(
     `create database ${ours.name} template ${stock.name}`,
   ]);
   await addTenantTables(ours, size);
+  await vacuum(ours);
 
   const { concurrency } = settings;
   const servers: CatalogServer[] = [];

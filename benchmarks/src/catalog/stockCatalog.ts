@@ -46,7 +46,6 @@ export async function fillStockTables(
       await insertSearch(transaction, batch);
     });
   }
-  await knex.raw('vacuum (analyze)');
 }
 
 async function insertEntities(

@@ -34,7 +34,6 @@ export async function addTenantTables(
     } else {
       await copyEntities(knex, DEFAULT_TENANT_ID);
     }
-    await knex.raw('vacuum (analyze)');
   });
 }
 
