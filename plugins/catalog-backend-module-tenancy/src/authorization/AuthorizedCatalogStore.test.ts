@@ -1,4 +1,6 @@
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import type { Entity } from '@backstage/catalog-model';
+import { NotAllowedError } from '@backstage/errors';
 import {
   AuthorizeResult,
   type PolicyDecision,
@@ -13,7 +15,7 @@ const rule = createPermissionRule({
   name: 'HAS_KEY',
   description: 'Has a key',
   resourceRef: catalogEntityPermissionResourceRef,
-  apply: () => true,
+  apply: entity => entity.metadata.key === 'x',
   toQuery: () => ({ key: 'metadata.key', values: ['x'] }),
 });
 
@@ -31,10 +33,10 @@ const conditional = {
 describe('AuthorizedCatalogStore', () => {
   const visible = { 'metadata.key': 'x' };
   const entity = component('a');
+  const json = JSON.stringify(entity);
   const ref = 'component:default/a';
 
-  function create(decision: PolicyDecision) {
-    const store = memoryStore([entity]);
+  function create(decision: PolicyDecision, store = memoryStore([entity])) {
     const permissions = mockServices.permissions.mock({
       authorizeConditional: async () => [decision],
     });
@@ -56,41 +58,133 @@ describe('AuthorizedCatalogStore', () => {
 
   it('shows everything where reading is allowed', async () => {
     const { authorized, store } = create({ result: AuthorizeResult.ALLOW });
-    await expect(authorized.queryEntities('t')).resolves.toEqual([entity]);
+    await expect(authorized.readEntities('t')).resolves.toEqual([json]);
     await expect(
-      authorized.getEntitiesByRefs('t', [ref], { filter: visible }),
-    ).resolves.toEqual([entity]);
-    expect(store.queryEntities).toHaveBeenCalledWith('t', {});
-    expect(store.getEntitiesByRefs).toHaveBeenCalledWith('t', [ref], {
+      authorized.readEntitiesByRefs('t', [ref], { filter: visible }),
+    ).resolves.toEqual([json]);
+    await expect(
+      authorized.readPage('t', { limit: 1, total: true }),
+    ).resolves.toEqual({
+      rows: [{ json, entityId: ref }],
+      totalItems: 1,
+    });
+    await expect(
+      authorized.countFacets('t', { facets: ['kind'] }),
+    ).resolves.toEqual({ kind: [{ value: 'x', count: 1 }] });
+    await expect(authorized.getAncestry('t', ref)).resolves.toEqual({
+      rootEntityRef: ref,
+      items: [{ entity, parentEntityRefs: [] }],
+    });
+    await expect(authorized.getAncestry('t', 'a:b/c')).resolves.toBeUndefined();
+    expect(store.readEntities).toHaveBeenCalledWith('t', {});
+    expect(store.readEntitiesByRefs).toHaveBeenCalledWith('t', [ref], {
       filter: visible,
     });
   });
 
   it('shows nothing where reading is denied, and does not look either', async () => {
     const { authorized, store } = create({ result: AuthorizeResult.DENY });
-    await expect(authorized.queryEntities('t')).resolves.toEqual([]);
+    await expect(authorized.readEntities('t')).resolves.toEqual([]);
     await expect(
-      authorized.getEntitiesByRefs('t', [ref, ref]),
+      authorized.readEntitiesByRefs('t', [ref, ref]),
     ).resolves.toEqual([null, null]);
-    expect(store.queryEntities).not.toHaveBeenCalled();
-    expect(store.getEntitiesByRefs).not.toHaveBeenCalled();
+    await expect(
+      authorized.readPage('t', { limit: 1 }),
+    ).resolves.toBeUndefined();
+    await expect(
+      authorized.countFacets('t', { facets: ['kind', 'spec.type'] }),
+    ).resolves.toEqual({ kind: [], 'spec.type': [] });
+    await expect(authorized.getAncestry('t', ref)).rejects.toThrow(
+      NotAllowedError,
+    );
+    for (const read of Object.values(store)) {
+      expect(read).not.toHaveBeenCalled();
+    }
   });
 
   it('joins conditions with what the request asks for', async () => {
     const { authorized, store, permissions } = create(conditional);
-    await authorized.queryEntities('t', { limit: 1 });
-    expect(store.queryEntities).toHaveBeenLastCalledWith('t', {
+    const asked = { kind: 'api' };
+    const joined = { $all: [visible, asked] };
+    await authorized.readEntities('t', { limit: 1 });
+    expect(store.readEntities).toHaveBeenLastCalledWith('t', {
       limit: 1,
       filter: visible,
     });
-    await authorized.queryEntities('t', { filter: { kind: 'api' } });
-    expect(store.queryEntities).toHaveBeenLastCalledWith('t', {
-      filter: { $all: [visible, { kind: 'api' }] },
+    await authorized.readEntities('t', { filter: asked });
+    expect(store.readEntities).toHaveBeenLastCalledWith('t', {
+      filter: joined,
     });
-    await authorized.getEntitiesByRefs('t', [ref], { filter: { kind: 'api' } });
-    expect(store.getEntitiesByRefs).toHaveBeenLastCalledWith('t', [ref], {
-      filter: { $all: [visible, { kind: 'api' }] },
+    await authorized.readEntitiesByRefs('t', [ref], { filter: asked });
+    expect(store.readEntitiesByRefs).toHaveBeenLastCalledWith('t', [ref], {
+      filter: joined,
+    });
+    await authorized.readPage('t', { limit: 1, filter: asked });
+    expect(store.readPage).toHaveBeenLastCalledWith('t', {
+      limit: 1,
+      filter: joined,
+    });
+    await authorized.countFacets('t', { facets: ['kind'] });
+    expect(store.countFacets).toHaveBeenLastCalledWith('t', {
+      facets: ['kind'],
+      filter: visible,
     });
     expect(permissions.authorizeConditional).toHaveBeenCalledTimes(1);
+  });
+
+  describe('with an ancestry', () => {
+    const readable = (name: string) =>
+      component(name, { metadata: { name, key: 'x' } });
+    const items = (...entities: Array<[Entity, ...string[]]>) =>
+      entities.map(([each, ...parents]) => ({
+        entity: each,
+        parentEntityRefs: parents.map(name => `component:default/${name}`),
+      }));
+    const ancestryOf = async (...given: Array<[Entity, ...string[]]>) => {
+      const store = memoryStore([]);
+      store.getAncestry.mockResolvedValue({
+        rootEntityRef: ref,
+        items: items(...given),
+      });
+      const { authorized } = create(conditional, store);
+      const ancestry = await authorized.getAncestry('t', ref);
+      expect(ancestry?.rootEntityRef).toBe(ref);
+      return ancestry?.items;
+    };
+
+    it('leaves out what may not be read, and what that comes from', async () => {
+      await expect(
+        ancestryOf(
+          [readable('a'), 'b', 'e'],
+          [component('b'), 'c'],
+          [readable('c'), 'd'],
+          [readable('d'), 'b'],
+          [readable('e'), 'f'],
+          [readable('f')],
+        ),
+      ).resolves.toEqual(
+        items([readable('a'), 'b', 'e'], [readable('e'), 'f'], [readable('f')]),
+      );
+    });
+
+    it('leaves out what something readable comes from too', async () => {
+      await expect(
+        ancestryOf(
+          [readable('a'), 'b', 'c'],
+          [component('b'), 'c'],
+          [readable('c')],
+        ),
+      ).resolves.toEqual(items([readable('a'), 'b', 'c']));
+    });
+
+    it('has none of what may not be read, or is not there', async () => {
+      await expect(ancestryOf([component('a')])).rejects.toThrow(
+        NotAllowedError,
+      );
+      const { authorized } = create(conditional);
+      await expect(authorized.getAncestry('t', 'a:b/c')).rejects.toThrow(
+        NotAllowedError,
+      );
+    });
   });
 });

@@ -3,6 +3,7 @@ import type {
   PermissionsService,
 } from '@backstage/backend-plugin-api';
 import type { Entity } from '@backstage/catalog-model';
+import { NotAllowedError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import { catalogEntityReadPermission } from '@backstage/plugin-catalog-common/alpha';
 import type { EntitiesSearchFilter } from '@backstage/plugin-catalog-node';
@@ -11,24 +12,43 @@ import {
   type PolicyDecision,
 } from '@backstage/plugin-permission-common';
 import {
+  createConditionAuthorizer,
   createConditionTransformer,
   type PermissionRuleset,
 } from '@backstage/plugin-permission-node';
 import type {
   CatalogStore,
+  EntityAncestry,
+  EntityPage,
+  EntityPageQuery,
+  FacetCount,
+  FacetsQuery,
   QueryEntities,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { allOf } from '../predicates';
+import { pruneAncestry } from './pruneAncestry';
 import { toFilterPredicate } from './toFilterPredicate';
 
-/** What the routes read of a catalog. */
-export type ReadableCatalogStore = Pick<
+type StoreReads = Pick<
   CatalogStore,
-  'queryEntities' | 'getEntitiesByRefs'
+  | 'readEntities'
+  | 'readEntitiesByRefs'
+  | 'readPage'
+  | 'countFacets'
+  | 'getAncestry'
 >;
 
+/** What the routes read of a catalog. */
+export interface ReadableCatalogStore extends Omit<StoreReads, 'readPage'> {
+  /** Nothing where no entity may be read: a page without any may have others around it. */
+  readPage(
+    tenantId: string,
+    query: EntityPageQuery,
+  ): Promise<EntityPage | undefined>;
+}
+
 export interface AuthorizedCatalogStoreOptions {
-  store: ReadableCatalogStore;
+  store: StoreReads;
   permissions: PermissionsService;
   /** Asked for when it is needed: plugins go on adding rules until they have started. */
   getRuleset: () => PermissionRuleset<Entity, EntitiesSearchFilter>;
@@ -48,23 +68,70 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
     this.#options = options;
   }
 
-  async queryEntities(
+  async readEntities(
     tenantId: string,
     query: QueryEntities = {},
-  ): Promise<Entity[]> {
+  ): Promise<string[]> {
     const visible = await this.#restrict(query);
-    return visible ? this.#options.store.queryEntities(tenantId, visible) : [];
+    return visible ? this.#options.store.readEntities(tenantId, visible) : [];
   }
 
-  async getEntitiesByRefs(
+  async readEntitiesByRefs(
     tenantId: string,
     entityRefs: string[],
     options: { filter?: FilterPredicate } = {},
-  ): Promise<Array<Entity | null>> {
+  ): Promise<Array<string | null>> {
     const visible = await this.#restrict(options);
     return visible
-      ? this.#options.store.getEntitiesByRefs(tenantId, entityRefs, visible)
+      ? this.#options.store.readEntitiesByRefs(tenantId, entityRefs, visible)
       : entityRefs.map(() => null);
+  }
+
+  async readPage(
+    tenantId: string,
+    query: EntityPageQuery,
+  ): Promise<EntityPage | undefined> {
+    const visible = await this.#restrict(query);
+    return visible && this.#options.store.readPage(tenantId, visible);
+  }
+
+  async countFacets(
+    tenantId: string,
+    query: FacetsQuery,
+  ): Promise<Record<string, FacetCount[]>> {
+    const visible = await this.#restrict(query);
+    return visible
+      ? this.#options.store.countFacets(tenantId, visible)
+      : Object.fromEntries(query.facets.map(facet => [facet, []]));
+  }
+
+  /**
+   * Leaves out what the caller may not read, and all from which that comes.
+   *
+   * The stock catalog asks the permission backend about each of the entities by its
+   * ref, which asks the catalog back, without a tenant. Here the rules of the
+   * conditions are applied to the same entities of this tenant at once.
+   *
+   * @throws NotAllowedError if the caller may not read the entity itself, and where
+   * that is decided by conditions, if it is not there
+   */
+  async getAncestry(
+    tenantId: string,
+    entityRef: string,
+  ): Promise<EntityAncestry | undefined> {
+    const decision = await this.#decide();
+    if (decision.result === AuthorizeResult.DENY) {
+      throw new NotAllowedError();
+    }
+    const ancestry = await this.#options.store.getAncestry(tenantId, entityRef);
+    if (decision.result === AuthorizeResult.ALLOW) {
+      return ancestry;
+    }
+    const isReadable = createConditionAuthorizer(this.#options.getRuleset());
+    if (!ancestry || !isReadable(decision, ancestry.items[0].entity)) {
+      throw new NotAllowedError();
+    }
+    return pruneAncestry(ancestry, entity => isReadable(decision, entity));
   }
 
   /** The request, for what the caller may read; nothing if that is nothing. */

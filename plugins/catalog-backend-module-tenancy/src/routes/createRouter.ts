@@ -1,17 +1,17 @@
-import { stringifyEntityRef } from '@backstage/catalog-model';
-import { NotFoundError } from '@backstage/errors';
-import type { Request, Router } from 'express';
+import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
-import { allOf } from '../predicates';
 import { listEntities } from './listEntities';
 import type { Operations } from './operations';
+import { mountEntityPages } from './entityPages';
+import { mountFacets } from './facets';
+import { mountSingleEntities } from './singleEntities';
 import { parseEntityRefs } from './request/parseEntityRefs';
-import { parseFields } from './request/parseFields';
+import { parseFields, projectJson } from './request/parseFields';
 import { parseFilter } from './request/parseFilter';
 import { parseQuery } from './request/parseQuery';
-import { readJsonBody } from './request/readJsonBody';
 import { sendEntities } from './response/sendEntities';
 import { setNextLink } from './response/setNextLink';
+import { allOf } from '../predicates';
 
 /**
  * The routes of the catalog that are answered from the entities of the request's
@@ -32,47 +32,7 @@ export function createRouter(operations: Operations): Router {
         if (nextPage) {
           setNextLink(req, res, nextPage);
         }
-        await sendEntities(res, parts, assertTenantActive);
-      },
-    ),
-  );
-
-  router.get(
-    '/entities/by-uid/:uid',
-    operations.read(
-      req => ({ queryType: 'by-uid', uid: req.params.uid }),
-      async ({ req, res, tenantId, catalog }) => {
-        const { uid } = req.params;
-        parseQuery(req.query, {});
-        const [entity] = await catalog.queryEntities(tenantId, {
-          filter: { 'metadata.uid': uid },
-          limit: 1,
-        });
-        if (!entity) {
-          throw new NotFoundError(`No entity with uid ${uid}`);
-        }
-        res.json(entity);
-        return { entities: [stringifyEntityRef(entity)] };
-      },
-    ),
-  );
-
-  router.get(
-    '/entities/by-name/:kind/:namespace/:name',
-    operations.read(
-      req => ({ queryType: 'by-name', entityRef: refOf(req) }),
-      async ({ req, res, tenantId, catalog }) => {
-        const { kind, namespace, name } = req.params;
-        parseQuery(req.query, {});
-        const [entity] = await catalog.getEntitiesByRefs(tenantId, [
-          refOf(req),
-        ]);
-        if (!entity) {
-          throw new NotFoundError(
-            `No entity named '${name}' found, with kind '${kind}' in namespace '${namespace}'`,
-          );
-        }
-        res.json(entity);
+        await sendEntities(res, parts, { mayGoOn: assertTenantActive });
       },
     ),
   );
@@ -82,27 +42,26 @@ export function createRouter(operations: Operations): Router {
     operations.read(
       () => ({ queryType: 'by-refs' }),
       async ({ req, res, tenantId, catalog }) => {
-        const { filter } = parseQuery(req.query, { filter: 'strings' });
-        await readJsonBody(req, res);
-        const { entityRefs, fields, query } = parseEntityRefs(req);
+        const given = parseQuery(req.query, { filter: 'strings' });
+        const { entityRefs, fields, query } = await parseEntityRefs(req, res);
+        const filter = allOf(parseFilter(given.filter), query);
         const projection = parseFields(fields);
-        const entities = await catalog.getEntitiesByRefs(tenantId, entityRefs, {
-          filter: allOf(parseFilter(filter), query),
-        });
-        res.json({
-          items: entities.map(
-            entity => entity && (projection ? projection(entity) : entity),
-          ),
-        });
-        return { entityRefs };
+        const found = entityRefs.length
+          ? await catalog.readEntitiesByRefs(tenantId, entityRefs, { filter })
+          : [];
+        const items = found.map(json =>
+          json === null ? 'null' : projectJson(json, projection),
+        );
+        await sendEntities(res, [items], { before: '{"items":', after: '}' });
+        return JSON.parse(
+          JSON.stringify({ entityRefs, fields, filter: query }),
+        );
       },
     ),
   );
 
+  mountEntityPages(router, operations);
+  mountSingleEntities(router, operations);
+  mountFacets(router, operations);
   return router;
-}
-
-function refOf(req: Request): string {
-  const { kind, namespace, name } = req.params;
-  return stringifyEntityRef({ kind, namespace, name });
 }

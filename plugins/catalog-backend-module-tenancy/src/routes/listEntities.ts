@@ -1,18 +1,18 @@
-import type { Entity } from '@backstage/catalog-model';
 import type { QueryEntities } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
-import { allOf, hasValue } from '../predicates';
-import { PART_SIZE, readInParts } from './readInParts';
-import { type Projection, parseFields } from './request/parseFields';
+import { PART_SIZE, readAll, readInParts } from './readInParts';
+import { parseFields } from './request/parseFields';
 import { parseFilter } from './request/parseFilter';
 import { parseOrder } from './request/parseOrder';
 import { parsePagination, stringifyNextPage } from './request/parsePagination';
 import { parseQuery } from './request/parseQuery';
+import { projectParts } from './response/projectParts';
+import type { Parts } from './response/sendEntities';
 
 /** A list of entities as it is to be sent. */
 export interface EntityList {
-  parts: AsyncIterable<object[]>;
+  parts: Parts;
   /** The `after` of the next page, if there is one. */
   nextPage?: string;
 }
@@ -41,26 +41,18 @@ export async function listEntities(
   const page = parsePagination(query);
 
   if (!page) {
-    // The stock catalog has all entities in the order of a field only if they have
-    // that field. In pages, those without it come last.
-    const withField = order && hasValue(order[0].field);
-    return {
-      parts: project(
-        readInParts(catalog, tenantId, {
-          filter: allOf(filter, withField),
-          order,
-        }),
-        projection,
-      ),
-    };
+    // As in the stock catalog, all entities come in the order of the first field
+    // only. In pages every field counts, and those that have none come last.
+    const all = readAll(catalog, tenantId, { filter, order: order?.[0] });
+    return { parts: projectParts(all, projection) };
   }
-  const { entities, hasNextPage } = await readPage(catalog, tenantId, {
+  const { parts, hasNextPage } = await readPage(catalog, tenantId, {
     filter,
     order,
     ...page,
   });
   return {
-    parts: project(entities, projection),
+    parts: projectParts(parts, projection),
     nextPage: hasNextPage ? stringifyNextPage(page) : undefined,
   };
 }
@@ -73,46 +65,28 @@ async function readPage(
   catalog: ReadableCatalogStore,
   tenantId: string,
   query: QueryEntities,
-): Promise<{ entities: AsyncIterable<Entity[]>; hasNextPage: boolean }> {
+): Promise<{ parts: Parts; hasNextPage: boolean }> {
   const { limit, offset = 0 } = query;
   if (limit === undefined) {
     return {
-      entities: readInParts(catalog, tenantId, query),
+      parts: readInParts(catalog, tenantId, query),
       hasNextPage: false,
     };
   }
   if (limit >= PART_SIZE) {
-    const [next] = await catalog.queryEntities(tenantId, {
+    const [next] = await catalog.readEntities(tenantId, {
       ...query,
       limit: 1,
       offset: offset + limit,
     });
     return {
-      entities: readInParts(catalog, tenantId, query),
+      parts: readInParts(catalog, tenantId, query),
       hasNextPage: next !== undefined,
     };
   }
-  const read = await catalog.queryEntities(tenantId, {
+  const read = await catalog.readEntities(tenantId, {
     ...query,
     limit: limit + 1,
   });
-  return {
-    entities: onePart(read.slice(0, limit)),
-    hasNextPage: read.length > limit,
-  };
-}
-
-async function* onePart(entities: Entity[]): AsyncGenerator<Entity[]> {
-  if (entities.length > 0) {
-    yield entities;
-  }
-}
-
-async function* project(
-  parts: AsyncIterable<Entity[]>,
-  projection: Projection | undefined,
-): AsyncGenerator<object[]> {
-  for await (const part of parts) {
-    yield projection ? part.map(projection) : part;
-  }
+  return { parts: [read.slice(0, limit)], hasNextPage: read.length > limit };
 }

@@ -64,10 +64,43 @@ describe('operations', () => {
       { queryType: 'by-refs' },
       { meta: { entityRefs: ['component:default/a'] } },
     ],
+    [
+      request(app).get('/entities/by-query'),
+      { queryType: 'by-query' },
+      { meta: { totalItems: 1, pageInfo: {} } },
+    ],
+    [
+      request(app).post('/entities/by-query').send({}),
+      { queryType: 'by-query' },
+      { meta: { totalItems: 1, pageInfo: {} } },
+    ],
+    [
+      request(app).get('/entities/by-name/Component/default/A/ancestry'),
+      { actionType: 'ancestry', entityRef: 'component:default/a' },
+      {
+        meta: {
+          rootEntityRef: 'component:default/a',
+          ancestry: [
+            { entityRef: 'component:default/a', parentEntityRefs: [] },
+          ],
+        },
+      },
+    ],
+    [request(app).get('/entity-facets?facet=kind'), {}, undefined],
+    [
+      request(app)
+        .post('/entity-facets')
+        .send({ facets: ['kind'] }),
+      {},
+      undefined,
+    ],
   ])('tells the audit log of %#', async (sent, asked, told) => {
-    expect((await sent).status).toBe(200);
+    const answer = await sent;
+    expect(answer.status).toBe(200);
     expect(auditor.createEvent).toHaveBeenCalledWith({
-      eventId: 'entity-fetch',
+      eventId: /facets/.test(answer.request.url)
+        ? 'entity-facets'
+        : 'entity-fetch',
       request: expect.anything(),
       meta: { ...asked, tenant: 'acme' },
     });
@@ -89,13 +122,14 @@ describe('operations', () => {
   it('reads for the tenant of the request', async () => {
     await request(app).get('/entities/by-uid/x');
     await request(app).get('/entities/by-name/component/default/a');
-    expect(store.queryEntities).toHaveBeenCalledWith(
-      'id of acme',
-      expect.anything(),
-    );
-    expect(store.getEntitiesByRefs).toHaveBeenCalledWith('id of acme', [
-      'component:default/a',
-    ]);
+    await request(app).get('/entities/by-name/component/default/a/ancestry');
+    await request(app).get('/entities/by-query');
+    await request(app).get('/entity-facets?facet=kind');
+    for (const read of Object.values(store)) {
+      expect(read.mock.calls.map(([tenantId]) => tenantId)).toEqual([
+        'id of acme',
+      ]);
+    }
   });
 
   it.each([

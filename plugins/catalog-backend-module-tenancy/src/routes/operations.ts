@@ -13,7 +13,8 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
 import { requestTenant } from '../resolution';
 
-interface OperationContext {
+/** What an operation is given. */
+export interface OperationContext {
   req: Request;
   res: Response;
   /** The tenant of the request. */
@@ -32,10 +33,12 @@ export interface Operations {
   /**
    * @param describe - what the audit log is to say of the request, in the terms of
    * the stock catalog
+   * @param options.eventId - what the audit log is to call it; `entity-fetch` by default
    */
   read(
     describe: (req: Request) => JsonObject,
     operation: Operation,
+    options?: { eventId?: string },
   ): RequestHandler;
 }
 
@@ -57,10 +60,10 @@ export function createOperations(options: {
   };
 
   return {
-    read: (describe, operation) => async (req, res) => {
+    read: (describe, operation, options) => async (req, res) => {
       const tenant = requestTenant(req);
       const event = await auditor.createEvent({
-        eventId: 'entity-fetch',
+        eventId: options?.eventId ?? 'entity-fetch',
         request: req,
         meta: { ...describe(req), tenant: tenant.tenantSlug },
       });

@@ -1,6 +1,11 @@
 import { component } from '../__testUtils__/entities';
 import { memoryStore } from '../__testUtils__/memoryStore';
-import { ORDERED_PART_SIZE, PART_SIZE, readInParts } from './readInParts';
+import {
+  NUMBERED_PART_SIZE,
+  PART_SIZE,
+  readAll,
+  readInParts,
+} from './readInParts';
 
 const number = (index: number) => String(index).padStart(6, '0');
 const entities = Array.from({ length: 2 * PART_SIZE + 500 }, (_, index) =>
@@ -23,26 +28,26 @@ describe('readInParts', () => {
       for await (const part of readInParts(store, 'acme', query)) {
         expect(part.length).toBeGreaterThan(0);
         expect(part.length).toBeLessThanOrEqual(
-          'order' in query ? ORDERED_PART_SIZE : PART_SIZE,
+          'order' in query ? NUMBERED_PART_SIZE : PART_SIZE,
         );
-        read.push(...part);
+        read.push(...part.map(json => JSON.parse(json)));
       }
       expect(read).toEqual(expected);
     },
   );
 
   it('has few parts in the order of a field, each of which is put in order anew', async () => {
-    const many = Array.from({ length: ORDERED_PART_SIZE + 500 }, (_, index) =>
+    const many = Array.from({ length: NUMBERED_PART_SIZE + 500 }, (_, index) =>
       component(number(index)),
     );
     const store = memoryStore(many);
     const order = [{ field: 'metadata.name', order: 'asc' as const }];
     const read = [];
     for await (const part of readInParts(store, 'acme', { order })) {
-      read.push(...part);
+      read.push(...part.map(json => JSON.parse(json)));
     }
     expect(read).toEqual(many);
-    expect(store.queryEntities).toHaveBeenCalledTimes(2);
+    expect(store.readEntities).toHaveBeenCalledTimes(2);
   });
 
   it('loses and repeats nothing that others write around meanwhile', async () => {
@@ -54,7 +59,7 @@ describe('readInParts', () => {
         live.shift();
         live.unshift(component('000000-a'), component('000000-b'));
       }
-      read.push(...part);
+      read.push(...part.map(json => JSON.parse(json)));
     }
     expect(read).toEqual(entities);
   });
@@ -65,6 +70,45 @@ describe('readInParts', () => {
       expect(part).toHaveLength(PART_SIZE);
       break;
     }
-    expect(store.queryEntities).toHaveBeenCalledTimes(1);
+    expect(store.readEntities).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('readAll', () => {
+  it.each([undefined, { field: 'metadata.name', order: 'asc' as const }])(
+    'reads each entity in the order of %j once, a part at a time',
+    async order => {
+      const store = memoryStore(entities);
+      const read = [];
+      for await (const part of readAll(store, 'acme', { order })) {
+        expect(part.length).toBeGreaterThan(0);
+        expect(part.length).toBeLessThanOrEqual(PART_SIZE);
+        read.push(...part.map(json => JSON.parse(json)));
+      }
+      expect(read).toEqual(entities);
+    },
+  );
+
+  it('loses and repeats nothing that others write around meanwhile', async () => {
+    const live = [...entities];
+    const store = memoryStore(live);
+    const read = [];
+    for await (const part of readAll(store, 'acme', {})) {
+      if (read.length === 0) {
+        live.shift();
+        live.unshift(component('000000-a'), component('000000-b'));
+      }
+      read.push(...part.map(json => JSON.parse(json)));
+    }
+    expect(read).toEqual(entities);
+  });
+
+  it('reads no part that nobody asks for', async () => {
+    const store = memoryStore(entities);
+    for await (const part of readAll(store, 'acme', {})) {
+      expect(part).toHaveLength(PART_SIZE);
+      break;
+    }
+    expect(store.readPage).toHaveBeenCalledTimes(1);
   });
 });

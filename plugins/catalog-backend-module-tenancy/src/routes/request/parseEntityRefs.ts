@@ -1,13 +1,14 @@
 import { InputError } from '@backstage/errors';
 import {
-  createZodV4FilterPredicateSchema,
+  createZodV3FilterPredicateSchema,
   type FilterPredicate,
 } from '@backstage/filter-predicates';
-import type { Request } from 'express';
-import { z } from 'zod';
-
-// Twice as deep as predicates may be: a list is a level too.
-const MAX_DEPTH = 250;
+import type { Request, Response } from 'express';
+import { z } from 'zod/v3';
+import { fromZodError } from 'zod-validation-error/v3';
+import { assertNotDeeper } from './assertNotDeeper';
+import { type BodySchema, OBJECT, STRINGS } from './BodySchema';
+import { readJsonBody } from './readJsonBody';
 
 export interface EntityRefsRequest {
   entityRefs: string[];
@@ -16,52 +17,37 @@ export interface EntityRefsRequest {
   query?: FilterPredicate;
 }
 
-const schema: z.ZodType<EntityRefsRequest> = z.object({
+const body: BodySchema = {
+  type: 'object',
+  required: ['entityRefs'],
+  properties: { entityRefs: STRINGS, fields: STRINGS, query: OBJECT },
+};
+
+const schema = z.object({
   entityRefs: z.array(z.string()),
   fields: z.array(z.string()).optional(),
-  query: createZodV4FilterPredicateSchema()
-    // Text is a predicate too, but of values, not of entities.
-    .refine(query => typeof query === 'object', 'expected an object')
-    .optional(),
+  query: createZodV3FilterPredicateSchema(z).optional(),
 });
 
 /**
- * Parses the body of a request for entities by their refs.
+ * Reads the body of a request for entities by their refs.
  *
- * @throws InputError that names what is missing or of another type
+ * @throws InputError that names what is missing or of another type, in the words of
+ * the stock catalog
  */
-export function parseEntityRefs(req: Request): EntityRefsRequest {
-  // The schema calls itself for each level, until the stack is full.
-  if (isDeeperThan(MAX_DEPTH, req.body)) {
-    throw new InputError(
-      `Malformed request body, it is nested deeper than ${MAX_DEPTH} levels`,
-    );
-  }
-  const result = schema.safeParse(req.body);
+export async function parseEntityRefs(
+  req: Request,
+  res: Response,
+): Promise<EntityRefsRequest> {
+  const json = await readJsonBody<object>(req, res, body);
+  assertNotDeeper(json, 'request body');
+  const result = schema.safeParse(json);
   if (!result.success) {
-    const problems = result.error.issues
-      .slice(0, 5)
-      .map(({ message, path }) =>
-        path.length > 0 ? `${message} at "${path.join('.')}"` : message,
-      );
     throw new InputError(
-      `Malformed request body (did you remember to specify an application/json content type?), ${problems.join(
-        '; ',
+      `Malformed request body (did you remember to specify an application/json content type?), ${fromZodError(
+        result.error,
       )}`,
     );
   }
   return result.data;
-}
-
-function isDeeperThan(levels: number, json: unknown): boolean {
-  let layer: object[] = [{ json }];
-  for (let level = 0; layer.length > 0; level += 1) {
-    if (level > levels) {
-      return true;
-    }
-    layer = layer
-      .flatMap(holder => Object.values(holder))
-      .filter(value => typeof value === 'object' && value !== null);
-  }
-  return false;
 }

@@ -50,6 +50,14 @@ export function parseFields(
   };
 }
 
+/** The JSON text of an entity, or of what a projection leaves of it. */
+export function projectJson(
+  json: string,
+  projection: Projection | undefined,
+): string {
+  return projection ? JSON.stringify(projection(JSON.parse(json))) : json;
+}
+
 interface Found {
   path: string[];
   /** What the path leads through, from the entity on. */

@@ -6,6 +6,7 @@ const schema = {
   count: 'integer',
   many: 'strings',
   list: 'commaSeparated',
+  choice: ['one', 'other'],
 } as const;
 
 describe('parseQuery', () => {
@@ -19,6 +20,9 @@ describe('parseQuery', () => {
     expect(
       parseQuery({ many: ['a', 'b,c'], list: ['a', 'b,c'] }, schema),
     ).toEqual({ many: ['a', 'b,c'], list: ['a', 'b,c'] });
+    expect(parseQuery({ choice: 'other' }, schema)).toEqual({
+      choice: 'other',
+    });
     expect(parseQuery({}, schema)).toEqual({});
   });
 
@@ -33,6 +37,11 @@ describe('parseQuery', () => {
     [{ many: ['a', { a: 'b' }] }, 'request/query/many/1 must be string'],
     [{ list: { a: 'b' } }, 'request/query/list must be array'],
     [{ list: ['a', { a: 'b' }] }, 'request/query/list/1 must be string'],
+    [
+      { choice: 'none' },
+      'request/query/choice must be equal to one of the allowed values: one, other',
+    ],
+    [{ choice: ['one', 'one'] }, 'request/query/choice must be string'],
     [{ count: 'abc' }, 'request/query/count must be integer'],
     [{ count: '1.5' }, 'request/query/count must be integer'],
     [{ count: ' ' }, 'request/query/count must be integer'],
@@ -42,5 +51,11 @@ describe('parseQuery', () => {
     [{ count: '-1' }, 'request/query/count must be >= 0'],
   ])('refuses %j', (query, message) => {
     expect(() => parseQuery(query, schema)).toThrow(new InputError(message));
+  });
+
+  it('names what is missing', () => {
+    expect(() => parseQuery({}, schema, { required: ['many'] })).toThrow(
+      new InputError("request/query must have required property 'many'"),
+    );
   });
 });

@@ -10,10 +10,15 @@ interface ParameterTypes {
   commaSeparated: string[];
 }
 
-type QuerySchema = Record<string, keyof ParameterTypes>;
+/** The type of each parameter, or the values that it may have. */
+type QuerySchema = Record<string, keyof ParameterTypes | readonly string[]>;
 
 type Query<TSchema extends QuerySchema> = {
-  [TName in keyof TSchema]?: ParameterTypes[TSchema[TName]];
+  [TName in keyof TSchema]?: TSchema[TName] extends keyof ParameterTypes
+    ? ParameterTypes[TSchema[TName]]
+    : TSchema[TName] extends readonly string[]
+    ? TSchema[TName][number]
+    : never;
 };
 
 const PARSERS: {
@@ -41,12 +46,14 @@ const PARSERS: {
  * Reads the query of a request by the types of its parameters, as the stock
  * catalog does before anything else. It says what is wrong in the same words.
  *
- * @throws InputError that names a parameter that is unknown, empty or of another
- * type
+ * @param options.required - what has to be there
+ * @throws InputError that names a parameter that is unknown, missing, empty or of
+ * another type
  */
-export function parseQuery<TSchema extends QuerySchema>(
+export function parseQuery<const TSchema extends QuerySchema>(
   query: Request['query'],
   schema: TSchema,
+  options: { required?: Array<keyof TSchema & string> } = {},
 ): Query<TSchema> {
   for (const [name, value] of Object.entries(query)) {
     if (!Object.hasOwn(schema, name)) {
@@ -56,11 +63,21 @@ export function parseQuery<TSchema extends QuerySchema>(
       throw new InputError(`Empty value found for query parameter '${name}'`);
     }
   }
+  const missing = options.required?.find(name => query[name] === undefined);
+  if (missing) {
+    throw new InputError(
+      `request/query must have required property '${missing}'`,
+    );
+  }
   const parsed: Record<string, string | number | string[]> = {};
   for (const [name, type] of Object.entries(schema)) {
     const value = query[name];
     if (value !== undefined) {
-      parsed[name] = PARSERS[type](value, `request/query/${name}`);
+      const path = `request/query/${name}`;
+      parsed[name] =
+        typeof type === 'string'
+          ? PARSERS[type](value, path)
+          : parseOneOf(type, value, path);
     }
   }
   return parsed as Query<TSchema>;
@@ -71,6 +88,22 @@ function parseString(value: unknown, path: string): string {
     throw new InputError(`${path} must be string`);
   }
   return value;
+}
+
+function parseOneOf(
+  allowed: readonly string[],
+  value: unknown,
+  path: string,
+): string {
+  const text = parseString(value, path);
+  if (!allowed.includes(text)) {
+    throw new InputError(
+      `${path} must be equal to one of the allowed values: ${allowed.join(
+        ', ',
+      )}`,
+    );
+  }
+  return text;
 }
 
 /** Takes what JavaScript takes for a number, such as `1e3`. */

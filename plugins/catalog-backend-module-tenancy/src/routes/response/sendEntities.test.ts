@@ -8,7 +8,7 @@ import { sendEntities } from './sendEntities';
 describe('sendEntities', () => {
   let server: Server | undefined;
 
-  async function* inParts(...parts: object[][]) {
+  async function* inParts(...parts: string[][]) {
     yield* parts;
   }
 
@@ -25,8 +25,8 @@ describe('sendEntities', () => {
 
   it.each([
     [[], '[]'],
-    [[[{ a: 1 }]], '[{"a":1}]'],
-    [[[{ a: 1 }, { a: 2 }], [{ a: 3 }]], '[{"a":1},{"a":2},{"a":3}]'],
+    [[['{"a":1}']], '[{"a":1}]'],
+    [[['{"a":1}', '{"a":2}'], ['{"a":3}']], '[{"a":1},{"a":2},{"a":3}]'],
   ])('sends %j as one array', async (parts, expected) => {
     const answer = await request(
       app(res => sendEntities(res, inParts(...parts))),
@@ -36,9 +36,28 @@ describe('sendEntities', () => {
     expect(answer.get('Content-Type')).toBe('application/json; charset=utf-8');
   });
 
+  it.each([0, 1, 99, 100, 101, 250])(
+    'sends a list of %d that is there already with what is around it',
+    async length => {
+      const items = Array.from({ length }, (_, index) => `{"n":${index}}`);
+      const answer = await request(
+        app(res =>
+          sendEntities(res, [items], {
+            before: '{"items":',
+            after: ',"totalItems":7}',
+          }),
+        ),
+      ).get('/');
+      expect(answer.body).toEqual({
+        items: items.map(item => JSON.parse(item)),
+        totalItems: 7,
+      });
+    },
+  );
+
   it('answers HEAD without reading more than it needs to', async () => {
     const parts = jest.fn(async function* read() {
-      yield [{ a: 1 }];
+      yield ['{"a":1}'];
       throw new Error('Nobody needs this part');
     });
     const answer = await request(app(res => sendEntities(res, parts()))).head(
@@ -70,7 +89,7 @@ describe('sendEntities', () => {
           sendEntities(
             res,
             (async function* fail() {
-              yield [{ a: 1 }];
+              yield ['{"a":1}'];
               throw Object.assign(new Error('down'), { status: 503 });
             })(),
           ),
@@ -80,7 +99,7 @@ describe('sendEntities', () => {
   });
 
   it('waits for a slow client, and stops when it is gone', async () => {
-    const part = [{ text: 'x'.repeat(1_000_000) }];
+    const part = [JSON.stringify('x'.repeat(1_000_000))];
     let sent = 0;
     let waiting: () => void;
     const waits = new Promise<void>(resolve => (waiting = resolve));

@@ -1,40 +1,66 @@
 import type { Response } from 'express';
+import { sendJson } from './sendJson';
+
+// How much is handed over at once, and so how much more than the client takes may
+// be in memory for it.
+const WRITTEN_AT_ONCE = 100;
+
+export interface SendEntitiesOptions {
+  /** What stands around the array, if anything. */
+  before?: string;
+  after?: string;
+  /** Rejects if no further part is to be sent, and is asked before each. */
+  mayGoOn?: () => Promise<void>;
+}
+
+/** Parts of a list, which may all be there already. */
+export type Parts = AsyncIterable<string[]> | [string[]];
 
 /**
- * Sends a JSON array, one part after the other, no faster than the client takes
- * them. Once the client is gone, no further part is asked for.
+ * Sends JSON texts as a JSON array, one part after the other, no faster than the
+ * client takes them. Once the client is gone, no further part is asked for.
  *
  * What is thrown by the first part gets a status of its own. What is thrown by a
  * later one breaks the connection, and no client takes what it has for all.
- *
- * @param mayGoOn - rejects if no further part is to be sent, and is asked before each
  */
 export async function sendEntities(
   res: Response,
-  parts: AsyncIterable<object[]>,
-  mayGoOn: () => Promise<void> = async () => {},
+  parts: Parts,
+  options: SendEntitiesOptions = {},
 ): Promise<void> {
+  const { before = '', after = '', mayGoOn } = options;
+  if (Array.isArray(parts) && parts[0].length <= WRITTEN_AT_ONCE) {
+    sendJson(res, `${before}[${parts[0].join(',')}]${after}`);
+    return;
+  }
+  let separator = `${before}[`;
   let isFirst = true;
   for await (const part of parts) {
     if (isFirst) {
-      res.setHeader('Content-Type', 'application/json; charset=utf-8');
+      setType(res);
       if (res.req.method === 'HEAD') {
         res.end();
         return;
       }
+      isFirst = false;
     } else {
-      await mayGoOn();
+      await mayGoOn?.();
     }
-    const items = JSON.stringify(part).slice(1, -1);
-    if (!(await write(res, `${isFirst ? '[' : ','}${items}`))) {
-      return;
+    for (let start = 0; start < part.length; start += WRITTEN_AT_ONCE) {
+      const items = part.slice(start, start + WRITTEN_AT_ONCE).join(',');
+      if (!(await write(res, separator + items))) {
+        return;
+      }
+      separator = ',';
     }
-    isFirst = false;
   }
-  if (isFirst) {
-    res.json([]);
-  } else {
-    res.end(']');
+  setType(res);
+  res.end(`${separator === ',' ? '' : separator}]${after}`);
+}
+
+function setType(res: Response): void {
+  if (!res.headersSent) {
+    res.setHeader('Content-Type', 'application/json; charset=utf-8');
   }
 }
 

@@ -1,0 +1,171 @@
+import { InputError } from '@backstage/errors';
+import type { FilterPredicate } from '@backstage/filter-predicates';
+import type { EntityPageRow } from 'backstage-plugin-catalog-tenancy-node';
+import { isEqual } from 'lodash';
+import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
+import { toFilterPredicate } from '../authorization/toFilterPredicate';
+import { allOf } from '../predicates';
+import type {
+  EntityCursor,
+  FullTextFilter,
+  PageOrder,
+  RowPlace,
+} from './EntityCursor';
+import { nearestId } from './nearestId';
+
+const DEFAULT_LIMIT = 200;
+
+/** The first page of a list. */
+export interface FirstPageRequest {
+  query?: FilterPredicate;
+  orderFields?: PageOrder[];
+  fullTextFilter?: FullTextFilter;
+  limit?: number;
+  offset?: number;
+  /** Whether to say how many entities the list has. */
+  countItems: boolean;
+}
+
+/** A page that another one pointed at. */
+export interface FollowingPageRequest {
+  cursor: EntityCursor;
+  limit?: number;
+}
+
+export type PageRequest = FirstPageRequest | FollowingPageRequest;
+
+/** A page of entities, as JSON texts, and what is around it. */
+export interface EntityListPage {
+  items: string[];
+  totalItems: number;
+  nextCursor?: EntityCursor;
+  prevCursor?: EntityCursor;
+}
+
+/** What is the same on all pages of a list, and for the first one where it begins. */
+type List = Omit<EntityCursor, 'orderFieldValues'> &
+  Partial<Pick<EntityCursor, 'orderFieldValues'>>;
+
+/**
+ * Reads a page of what a caller may see of a tenant's entities, as the stock catalog
+ * does.
+ *
+ * Where reading is denied, the page is empty whatever the cursor says.
+ *
+ * @throws InputError for a cursor with the place of another order
+ */
+export async function readEntityPage(
+  catalog: ReadableCatalogStore,
+  tenantId: string,
+  request: PageRequest,
+): Promise<EntityListPage> {
+  const { limit = DEFAULT_LIMIT } = request;
+  const list = listOf(request);
+  const page = await catalog.readPage(tenantId, {
+    filter: allOf(list.filter && toFilterPredicate(list.filter), list.query),
+    order: orderOf(list),
+    fullText: list.fullTextFilter,
+    // One more says whether there is another page. Back from a page there is one.
+    limit: limit > 0 && !list.isPrevious ? limit + 1 : limit,
+    offset: 'cursor' in request ? undefined : request.offset,
+    after: placeToGoOn(list),
+    backwards: list.isPrevious,
+    total: 'cursor' in request ? false : request.countItems,
+  });
+  if (!page) {
+    return { items: [], totalItems: 0 };
+  }
+  const rows = list.isPrevious ? [...page.rows].reverse() : page.rows;
+  const shown = rows.slice(0, limit);
+  const totalItems = list.totalItems ?? page.totalItems ?? 0;
+  return {
+    items: shown.map(row => row.json),
+    totalItems,
+    ...cursorsAround(list, shown, {
+      totalItems,
+      hasNext: limit > 0 && (list.isPrevious || rows.length > limit),
+    }),
+  };
+}
+
+function listOf(request: PageRequest): List {
+  // The keys are in the order in which the stock catalog has them in its cursors.
+  const beginning = { orderFields: [], isPrevious: false };
+  if ('cursor' in request) {
+    return { ...beginning, ...request.cursor };
+  }
+  const { query, orderFields = [], fullTextFilter } = request;
+  return { ...beginning, query, orderFields, fullTextFilter };
+}
+
+function orderOf({ orderFields }: List) {
+  const [first] = orderFields;
+  return first && { field: first.field, order: first.order ?? 'asc' };
+}
+
+/** Where the page begins: after a row, or else with the first. */
+function placeToGoOn(list: List) {
+  const { orderFieldValues: place = [], orderFields, isPrevious } = list;
+  if (place.length < 1 || place.length > 2) {
+    return undefined;
+  }
+  const id = place[place.length - 1];
+  if (place.length === 1) {
+    // There is no place after null.
+    return isNullish(id)
+      ? { value: null, entityId: nearestId('') }
+      : { entityId: nearestId(id) };
+  }
+  if (orderFields.length === 0) {
+    throw new InputError(
+      'Malformed cursor: orderFieldValues has a value, expected the id alone as there are no orderFields',
+    );
+  }
+  // Text after all ids in the direction of reading: only the value counts.
+  const isDescending = isPrevious !== (orderOf(list)?.order === 'desc');
+  const end = isDescending ? '' : 'g';
+  return { value: place[0] ?? null, entityId: nearestId(id ?? end) };
+}
+
+function cursorsAround(
+  list: List,
+  rows: EntityPageRow[],
+  { hasNext, totalItems }: { hasNext: boolean; totalItems: number },
+): Pick<EntityListPage, 'nextCursor' | 'prevCursor'> {
+  const isOrdered = list.orderFields.length > 0;
+  const first = placeOf(rows[0], isOrdered);
+  const last = placeOf(rows[rows.length - 1], isOrdered);
+  const { firstSortFieldValues } = list;
+  const hasPrevious =
+    firstSortFieldValues !== undefined &&
+    rows.length > 0 &&
+    !isEqual(first, firstSortFieldValues);
+  return {
+    nextCursor: hasNext
+      ? {
+          ...list,
+          orderFieldValues: last,
+          firstSortFieldValues: firstSortFieldValues ?? first,
+          isPrevious: false,
+          totalItems,
+        }
+      : undefined,
+    prevCursor: hasPrevious
+      ? {
+          ...list,
+          orderFieldValues: first,
+          firstSortFieldValues,
+          isPrevious: true,
+          totalItems,
+        }
+      : undefined,
+  };
+}
+
+function placeOf(row: EntityPageRow | undefined, isOrdered: boolean): RowPlace {
+  return isOrdered ? [row?.value, row?.entityId] : [row?.entityId];
+}
+
+function isNullish(value: unknown): value is null | undefined {
+  return value === null || value === undefined;
+}

@@ -1,0 +1,56 @@
+import type { Router } from 'express';
+import { encodeCursor } from '../pages/EntityCursor';
+import { readEntityPage } from '../pages/readEntityPage';
+import type { OperationContext, Operations } from './operations';
+import { parsePageBody } from './request/parsePageBody';
+import {
+  type PageParameters,
+  parsePageParameters,
+} from './request/parsePageParameters';
+import { parseQuery } from './request/parseQuery';
+import { projectParts } from './response/projectParts';
+import { sendEntities } from './response/sendEntities';
+
+/** The routes for lists of entities that are read page by page. */
+export function mountEntityPages(router: Router, operations: Operations): void {
+  const describe = () => ({ queryType: 'by-query' });
+
+  router.get(
+    '/entities/by-query',
+    operations.read(describe, async context =>
+      answer(context, parsePageParameters(context.req.query)),
+    ),
+  );
+
+  router.post(
+    '/entities/by-query',
+    operations.read(describe, async context => {
+      const { req, res } = context;
+      parseQuery(req.query, {});
+      return answer(context, await parsePageBody(req, res));
+    }),
+  );
+}
+
+async function answer(
+  { res, tenantId, catalog }: OperationContext,
+  { page, projection }: PageParameters,
+) {
+  const { items, totalItems, nextCursor, prevCursor } = await readEntityPage(
+    catalog,
+    tenantId,
+    page,
+  );
+  const around = {
+    totalItems,
+    pageInfo: {
+      ...(nextCursor && { nextCursor: encodeCursor(nextCursor) }),
+      ...(prevCursor && { prevCursor: encodeCursor(prevCursor) }),
+    },
+  };
+  await sendEntities(res, projectParts([items], projection), {
+    before: '{"items":',
+    after: `,${JSON.stringify(around).slice(1)}`,
+  });
+  return around;
+}
