@@ -12,7 +12,7 @@ export async function vacuum({ postgres, name }: Database): Promise<void> {
   await withKnex(postgres, name, async knex => {
     await knex.raw('vacuum (analyze)');
     const { rows } = await knex.raw(
-      `select relname from pg_class c join pg_stat_user_tables s on s.relid = c.oid
+      `select c.relname from pg_class c join pg_stat_user_tables s on s.relid = c.oid
         where relkind = 'r' and relallvisible < relpages`,
     );
     if (rows.length > 0) {
