@@ -16,6 +16,8 @@ export interface MigrationSettings {
   adminGrant: boolean;
   /** Goes on where a step would refuse because of what may be lost or broken. */
   force: boolean;
+  /** The schema of the stock catalog's own tables, where it has to be told. */
+  catalogSchema?: string;
   /** How the smoke tests of phase 6 reach the application. */
   cutover?: {
     /** Such as `https://portal.example.com`. */

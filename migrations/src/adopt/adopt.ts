@@ -1,0 +1,82 @@
+import type { StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
+import { relationExists } from '../schema/lookups';
+import { formatThings } from '../text';
+import { COPY_IS_DONE, copyEntities } from './copyEntities';
+import { ownRows } from './differences';
+import { engineTable, requireEngine } from './Engine';
+import type { Engine } from './Engine';
+import { install } from './install';
+import { PARENTS } from './names';
+import { fillParents } from './parents';
+import { settleEntities } from './settle';
+import { adoptedEngine } from './state';
+
+/**
+ * Adopts the catalog of the engine in this database: its entities become those of the default
+ * tenant, and follow it from then on. It can be repeated at any time, and goes on where it
+ * was stopped; it then tries again what was kept aside.
+ *
+ * @throws {@link RefusedError} if there is no such catalog, or entities would be lost
+ */
+export async function adopt(context: StepContext): Promise<Engine> {
+  const { executor } = context;
+  const engine = await requireEngine(context);
+  await refuseAnother(context, engine);
+  await refuseEntities(context, engine);
+  await install(context, engine);
+  await copyEntities(context, engine);
+  await settleEntities(context, engine);
+  if (await relationExists(executor, PARENTS)) {
+    await fillParents(context, engine);
+  }
+  await executor.execute(COPY_IS_DONE);
+  return engine;
+}
+
+async function refuseAnother(
+  context: StepContext,
+  { schema }: Engine,
+): Promise<void> {
+  const adopted = await adoptedEngine(context);
+  if (adopted && adopted.schema !== schema) {
+    throw new RefusedError(
+      `The catalog in the schema "${adopted.schema}" is adopted already, and not the ` +
+        `one in "${schema}". Undo that first (yarn migrate:unadopt).`,
+    );
+  }
+}
+
+/** The engine owns the entities of the default tenant: any others are removed. */
+async function refuseEntities(
+  context: StepContext,
+  engine: Engine,
+): Promise<void> {
+  const { executor, settings } = context;
+  if (
+    settings.force ||
+    (await adoptedEngine(context)) ||
+    !(await relationExists(executor, 'entities'))
+  ) {
+    return;
+  }
+  const own = await ownRows(executor, 'entities');
+  const [{ others }] = await executor.read<{ others: number }>(
+    `select count(*)::int as others from entities e where ${own('e')}
+        and not exists (select from ${engineTable(
+          engine,
+          'final_entities',
+        )} f where f.entity_id = e.entity_id::text)`,
+  );
+  if (others > 0) {
+    throw new RefusedError(
+      `The default tenant has ${formatThings(
+        others,
+        'entity',
+        'entities',
+      )} that the ` +
+        'catalog does not have. The adoption would remove them, because it makes the ' +
+        'tenant equal to the catalog: delete them, or give --force.',
+    );
+  }
+}

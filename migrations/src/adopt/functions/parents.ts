@@ -1,0 +1,98 @@
+import { DEFAULT_TENANT_ID } from '../../schema/tables';
+import { engineTable } from '../Engine';
+import { FAULTS, PARENTS } from '../names';
+import { functionSettings } from './parts';
+import type { Target } from './parts';
+
+const TENANT = `'${DEFAULT_TENANT_ID}'::uuid`;
+
+/**
+ * The function that makes our rows of one edge, from an entity to one that it has
+ * emitted, equal to the engine's.
+ */
+export function createPutParent(target: Target): string {
+  return `create or replace function adoption_put_parent(p_parent text, p_ref text)
+returns void language plpgsql ${functionSettings(target)} as $$
+begin
+  delete from ${PARENTS} where tenant_id = ${TENANT}
+    and parent_entity_ref = p_parent and entity_ref = p_ref;
+  insert into ${PARENTS} (tenant_id, entity_ref, parent_entity_ref)
+  select ${TENANT}, target_entity_ref, source_entity_ref
+    from ${engineTable(target.engine, 'refresh_state_references')}
+   where source_entity_ref = p_parent and target_entity_ref = p_ref;
+end $$`;
+}
+
+/**
+ * The function of the triggers of \`refresh_state_references\`. Row by row, in a loop: a plan for
+ * all of them would be made for as many as the first statement had.
+ */
+export function createOnReferences(target: Target): string {
+  return `create or replace function adoption_on_refresh_state_references()
+returns trigger language plpgsql security definer ${functionSettings(
+    target,
+  )} as $$
+declare
+  v_edge record;
+begin
+  if to_regclass('${PARENTS}') is null then
+    return null;
+  end if;
+  begin
+    if current_setting('transaction_isolation') <> 'read committed' then
+      perform adoption_check_snapshot();
+    end if;
+    if tg_op = 'TRUNCATE' then
+      delete from ${PARENTS} where tenant_id = ${TENANT};
+      return null;
+    end if;
+    if tg_op <> 'INSERT' then
+      for v_edge in select distinct source_entity_ref, target_entity_ref
+                      from old_rows where source_entity_ref is not null loop
+        perform adoption_put_parent(v_edge.source_entity_ref, v_edge.target_entity_ref);
+      end loop;
+    end if;
+    if tg_op = 'INSERT' then
+      insert into ${PARENTS} (tenant_id, entity_ref, parent_entity_ref)
+      select ${TENANT}, target_entity_ref, source_entity_ref
+        from new_rows where source_entity_ref is not null;
+    elsif tg_op = 'UPDATE' then
+      for v_edge in select distinct source_entity_ref, target_entity_ref
+                      from new_rows where source_entity_ref is not null loop
+        perform adoption_put_parent(v_edge.source_entity_ref, v_edge.target_entity_ref);
+      end loop;
+    end if;
+    return null;
+  exception when others then
+    perform adoption_note('refresh_state_references', '*', sqlerrm, sqlstate);
+  end;
+  return null;
+exception when others then
+  raise warning 'catalog-tenancy: a change of refresh_state_references is not carried: %', sqlerrm;
+  return null;
+end $$`;
+}
+
+/** The function that carries a range of edges; see copyParents. */
+export function createCopyParents(target: Target): string {
+  return `create or replace function adoption_copy_parents(p_after bigint, p_rows int)
+returns bigint language plpgsql ${functionSettings(target)} as $$
+declare
+  v_edge record;
+  v_last bigint;
+begin
+  for v_edge in
+    select id, source_entity_ref, target_entity_ref
+      from ${engineTable(target.engine, 'refresh_state_references')}
+     where id > p_after and source_entity_ref is not null
+     order by id limit p_rows for key share skip locked
+  loop
+    perform adoption_put_parent(v_edge.source_entity_ref, v_edge.target_entity_ref);
+    v_last := v_edge.id;
+  end loop;
+  return v_last;
+end $$`;
+}
+
+/** The statement that forgets what went wrong with edges, once they are equal. */
+export const FORGET_PARENT_FAULTS = `delete from ${FAULTS} where source = 'refresh_state_references'`;

@@ -1,0 +1,78 @@
+import { TENANT_SETTING } from '../../schema/policies';
+import { escapeIdentifier } from '../../schema/sql';
+import { DEFAULT_TENANT_ID } from '../../schema/tables';
+import type { TenantTable } from '../../schema/tables';
+import type { Engine } from '../Engine';
+
+/** What the functions are made for. */
+export interface Target {
+  /** The schema of our tables. */
+  schema: string;
+  engine: Engine;
+}
+
+/** What a function runs with, whoever's session it is. */
+export function functionSettings({ schema }: Target): string {
+  // pg_temp last: nobody's temporary table takes the place of one of ours.
+  return (
+    `set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp ` +
+    `set ${TENANT_SETTING} = '${DEFAULT_TENANT_ID}'`
+  );
+}
+
+/** Whether a table has the column tenant_id at this moment: from phase 1 on. */
+export function hasTenant(table: TenantTable): string {
+  return `exists (select from pg_attribute
+    where attrelid = to_regclass('${table}') and attname = 'tenant_id' and not attisdropped)`;
+}
+
+/** The parts of a statement that differ where there is a tenant. */
+export interface TenantParts {
+  /** In front of a list of columns. */
+  column: string;
+  /** In front of a list of values. */
+  value: string;
+  /** In front of a condition; it also keeps a statement to one partition. */
+  where: (alias?: string) => string;
+}
+
+const WITH_TENANT: TenantParts = {
+  column: 'tenant_id, ',
+  value: `'${DEFAULT_TENANT_ID}'::uuid, `,
+  where: alias =>
+    `${alias ? `${alias}.` : ''}tenant_id = '${DEFAULT_TENANT_ID}' and `,
+};
+
+const WITHOUT_TENANT: TenantParts = {
+  column: '',
+  value: '',
+  where: () => '',
+};
+
+/**
+ * A statement in both of its forms. PL/pgSQL plans the one that is run, so that the
+ * other may name a column that is not there. From phase 4 on the column has no
+ * default, and from phase 5 on a statement without it would go to every partition.
+ */
+export function byTenant(
+  table: TenantTable,
+  statement: (parts: TenantParts) => string,
+): string {
+  return `if ${hasTenant(table)} then
+  ${statement(WITH_TENANT)};
+else
+  ${statement(WITHOUT_TENANT)};
+end if;`;
+}
+
+// The engine makes them with randomUUID(). In another form two of its ids could
+// mean the same one of ours.
+export const UUID_PATTERN = `'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`;
+
+/** An error code of which another attempt may not know any more. */
+export const TRANSIENT = `sqlstate ~ '^(40|42|55)'`;
+
+/** In front of what relies on seeing what others have committed. */
+export const CHECK_SNAPSHOT = `if current_setting('transaction_isolation') <> 'read committed' then
+  perform adoption_check_snapshot();
+end if;`;

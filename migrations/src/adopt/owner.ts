@@ -1,0 +1,147 @@
+import type { StepContext } from '../engine/Step';
+import { escapeIdentifier } from '../schema/sql';
+import { ADMIN_ROLE } from '../schema/roles';
+import { SET_OWNER_ROLE } from '../session/ownerRole';
+import { engineTable } from './Engine';
+import type { Engine } from './Engine';
+import { FUNCTION_SIGNATURES } from './functions';
+import { ADOPTION_STATE, ENGINE_TABLES, FAULTS } from './names';
+import type { EngineTable } from './names';
+import { adoptedEngine, putState, readState } from './state';
+
+/**
+ * A column to be let update: locking a row for share takes the right to update some
+ * column of it. Nothing of ours ever does.
+ */
+const LOCKING: Partial<Record<EngineTable, string>> = {
+  final_entities: 'entity_id',
+  refresh_state: 'entity_id',
+  refresh_state_references: 'id',
+};
+
+/** Works on the engine's tables, which are not portal_admin's. */
+export async function asLogin(
+  { executor }: StepContext,
+  work: () => Promise<void>,
+): Promise<void> {
+  const [{ acting }] = await executor.read<{ acting: boolean }>(
+    `select current_user = '${ADMIN_ROLE}' and session_user <> current_user as acting`,
+  );
+  if (acting) {
+    await executor.execute('reset role');
+  }
+  await work();
+  if (acting) {
+    await executor.execute(SET_OWNER_ROLE);
+  }
+}
+
+/**
+ * Lets the functions belong to whom our tables belong to, as which they write, and
+ * lets that role read the engine's tables. Phase 4 hands the tables to \`portal_admin\`,
+ * and its undo hands them back: in between the functions go on as their former owner,
+ * which may still write to the tables.
+ */
+export async function followOwner(
+  context: StepContext,
+  adopted?: Engine,
+): Promise<void> {
+  const { executor } = context;
+  const engine = adopted ?? (await adoptedEngine(context));
+  if (!engine) {
+    return;
+  }
+  const owner = await ownerOfTables(context);
+  const others = await ownedByOthers(context, owner);
+  const missing = await missingGrants(context, engine, owner);
+  if (others.length === 0 && missing.length === 0) {
+    return;
+  }
+  const { grants = [] } = await readState(executor);
+  const role = escapeIdentifier(owner);
+  await asLogin(context, () =>
+    executor.transaction({
+      title: `Let the functions of the adoption belong to ${owner}`,
+      locks:
+        `ACCESS EXCLUSIVE on ${FAULTS} and ${ADOPTION_STATE}, for a change of the ` +
+        `catalog. Nobody waits for a function, or a privilege.`,
+      statements: [
+        putState('grants', [
+          ...grants,
+          ...missing.map(each => `revoke ${each} from ${role}`),
+        ]),
+        ...missing.map(each => `grant ${each} to ${role}`),
+        ...others.map(each => `alter ${each} owner to ${role}`),
+      ],
+    }),
+  );
+}
+
+async function ownerOfTables({ executor }: StepContext): Promise<string> {
+  const [row] = await executor.read<{ owner: string }>(
+    `select coalesce((select pg_get_userbyid(relowner) from pg_class
+                       where oid = to_regclass('entities')), current_user) as owner`,
+  );
+  return row.owner;
+}
+
+async function ownedByOthers(
+  { executor }: StepContext,
+  owner: string,
+): Promise<string[]> {
+  const rows = await executor.read<{ what: string }>(
+    `select 'function ' || p.oid::regprocedure as what
+       from unnest($1::text[]) s join pg_proc p on p.oid = to_regprocedure(s)
+      where pg_get_userbyid(p.proowner) <> $3
+      union all
+     select 'table ' || c.oid::regclass
+       from unnest($2::text[]) s join pg_class c on c.oid = to_regclass(s)
+      where pg_get_userbyid(c.relowner) <> $3`,
+    [FUNCTION_SIGNATURES, [FAULTS, ADOPTION_STATE], owner],
+  );
+  return rows.map(({ what }) => what);
+}
+
+/** What the owner still has to be granted, without the verb and the role. */
+async function missingGrants(
+  { executor }: StepContext,
+  engine: Engine,
+  owner: string,
+): Promise<string[]> {
+  const schema = escapeIdentifier(engine.schema);
+  const wanted = [
+    {
+      held: `has_schema_privilege($1, $2, 'usage')`,
+      privilege: `usage on schema ${schema}`,
+    },
+    ...ENGINE_TABLES.flatMap(table => {
+      const name = engineTable(engine, table);
+      const column = LOCKING[table];
+      return [
+        {
+          held: `has_table_privilege($1, format('%I.${table}', $2::text), 'select')`,
+          privilege: `select on table ${name}`,
+        },
+        ...(column
+          ? [
+              {
+                held: `has_any_column_privilege($1, format('%I.${table}', $2::text), 'update')`,
+                privilege: `update (${column}) on table ${name}`,
+              },
+            ]
+          : []),
+      ];
+    }),
+  ];
+  const missing: string[] = [];
+  for (const { held, privilege } of wanted) {
+    const [row] = await executor.read<{ held: boolean }>(
+      `select ${held} as held`,
+      [owner, engine.schema],
+    );
+    if (!row.held) {
+      missing.push(privilege);
+    }
+  }
+  return missing;
+}

@@ -1,0 +1,68 @@
+import type { StepContext } from '../engine/Step';
+import { relationExists } from '../schema/lookups';
+import { withLockRetries } from '../session/lockRetries';
+import { engineTable } from './Engine';
+import type { Engine } from './Engine';
+import { PARENTS } from './names';
+import { settleParents } from './settle';
+import { adoptedEngine } from './state';
+
+const TITLE = 'Carry the edges between entities';
+const ROWS = 500;
+
+/**
+ * Fills the table of edges between entities from the engine's, for the default tenant, while
+ * the engine goes on. It does nothing where no catalog is adopted, or where the table is not
+ * there.
+ *
+ * The triggers write to the table from the moment in which it is there. The rest is taken
+ * in ranges, each edge under a lock of the engine's row: who deletes that waits, and then finds ours.
+ */
+export async function fillParents(
+  context: StepContext,
+  adopted?: Engine,
+): Promise<void> {
+  const { executor } = context;
+  const engine = adopted ?? (await adoptedEngine(context));
+  if (
+    !engine ||
+    (!executor.dryRun && !(await relationExists(executor, PARENTS)))
+  ) {
+    return;
+  }
+  await executor.work({
+    title: `${TITLE}. FOR KEY SHARE on ${ROWS} rows of ${engineTable(
+      engine,
+      'refresh_state_references',
+    )} at a time, for milliseconds`,
+    script: [SCRIPT],
+    async run(session) {
+      let after: string | null = '0';
+      while (after !== null) {
+        const from: string = after;
+        after = await withLockRetries(TITLE, async () => {
+          const rows = await session.query<{ last: string | null }>(
+            [
+              'set local synchronous_commit = off',
+              `set local lock_timeout = ${context.settings.lockTimeoutMs}`,
+              `select adoption_copy_parents(${from}, ${ROWS})::text as last`,
+            ].join(';\n'),
+          );
+          return rows[0].last;
+        });
+      }
+    },
+  });
+  await settleParents(context, engine);
+}
+
+const SCRIPT = `do $$
+declare
+  after bigint := 0;
+begin
+  loop
+    after := adoption_copy_parents(after, ${ROWS});
+    exit when after is null;
+    commit;
+  end loop;
+end $$`;

@@ -1,0 +1,81 @@
+import type { StepContext } from '../engine/Step';
+import { relationExists } from '../schema/lookups';
+import { engineTable, findEngines } from './Engine';
+import type { Engine } from './Engine';
+import { FAULTS } from './names';
+import { readState } from './state';
+import { tablesWithoutTriggers } from './triggers';
+
+/**
+ * How the catalog of the engine and the default tenant stand to each other.
+ *
+ * @public
+ */
+export interface AdoptionStatus {
+  /**
+   * Whether the default tenant has the entities of the catalog, and every change
+   * of it is carried.
+   */
+  adopted: boolean;
+  /** Whether an adoption was begun; it may have been stopped in the middle. */
+  begun: boolean;
+  /** The schema of the engine's tables, if they are found, and told from others. */
+  catalogSchema?: string;
+  /** Whether the tables of a stock catalog are there. */
+  engineTables: boolean;
+  /** How many entities the engine has stitched. */
+  engineEntities: number;
+  /** How many rows are kept aside because they could not be carried. */
+  faults: number;
+  /** The tables of the engine whose changes are not carried, although they should be. */
+  tablesWithoutTriggers: string[];
+}
+
+/** Reads it; nothing is locked. */
+export async function readAdoptionStatus({
+  executor,
+  settings,
+}: StepContext): Promise<AdoptionStatus> {
+  const { engine: adopted, copy } = await readState(executor);
+  const found = await findEngines({ executor, settings });
+  const engine = adopted
+    ? found.find(({ schema }) => schema === adopted.schema)
+    : onlyOne(found, settings.catalogSchema);
+  const missing =
+    adopted && engine ? await tablesWithoutTriggers(executor, engine) : [];
+  return {
+    adopted:
+      engine !== undefined && copy?.done === true && missing.length === 0,
+    begun: adopted !== undefined,
+    catalogSchema: engine?.schema,
+    engineTables: found.length > 0,
+    engineEntities: engine
+      ? await count(
+          executor,
+          engineTable(engine, 'final_entities'),
+          'final_entity is not null',
+        )
+      : 0,
+    faults: (await relationExists(executor, FAULTS))
+      ? await count(executor, FAULTS)
+      : 0,
+    tablesWithoutTriggers: missing,
+  };
+}
+
+function onlyOne(found: Engine[], wanted?: string): Engine | undefined {
+  return wanted === undefined && found.length > 1
+    ? undefined
+    : found.find(({ schema }) => wanted === undefined || schema === wanted);
+}
+
+async function count(
+  executor: StepContext['executor'],
+  table: string,
+  condition = 'true',
+): Promise<number> {
+  const [{ rows }] = await executor.read<{ rows: number }>(
+    `select count(*)::int as rows from ${table} where ${condition}`,
+  );
+  return rows;
+}

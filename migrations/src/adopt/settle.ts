@@ -1,0 +1,157 @@
+import type { StepContext } from '../engine/Step';
+import { VerificationError } from '../errors';
+import { withLockRetries } from '../session/lockRetries';
+import type { MigrationSession } from '../session/MigrationSession';
+import { escapeLiteral } from '../schema/sql';
+import { enumerate, formatThings } from '../text';
+import type { Engine } from './Engine';
+import { differingEntities, differingParents } from './differences';
+import { FORGET_PARENT_FAULTS } from './functions';
+import { FAULTS } from './names';
+
+// What is under way while one round looks is found by the next.
+const ROUNDS = 20;
+
+/**
+ * Carries one by one whatever is not as the engine has it: what a batch has passed over, what
+ * was kept aside, and all that was changed while there were no triggers.
+ *
+ * @throws {@link VerificationError} if that does not come to an end
+ */
+export async function settleEntities(
+  context: StepContext,
+  engine: Engine,
+): Promise<void> {
+  const { executor } = context;
+  const query = await differingEntities(executor, engine);
+  await executor.work({
+    title:
+      'Carry what differs, one by one. FOR SHARE on the rows of one entity, for a moment',
+    script: [`select adoption_put(key) from (${query}) differing`],
+    async run(session) {
+      await settle(context, {
+        title: 'Carry what differs',
+        find: async () => {
+          const rows = await session.query<{ key: string }>(query);
+          return rows.map(({ key }) => key);
+        },
+        put: key =>
+          putOne(
+            context,
+            session,
+            `select adoption_put(${escapeLiteral(key)})`,
+          ),
+        // They have been tried, and told why.
+        given: async () => {
+          const rows = await session.query<{ key: string }>(
+            `select key from ${FAULTS}`,
+          );
+          return rows.map(({ key }) => key);
+        },
+      });
+      await session.query(
+        `delete from ${FAULTS} where key = '*' and source <> 'refresh_state_references'`,
+      );
+    },
+  });
+}
+
+/** The same for the edges between entities. */
+export async function settleParents(
+  context: StepContext,
+  engine: Engine,
+): Promise<void> {
+  const query = differingParents(engine);
+  await context.executor.work({
+    title: 'Carry the edges between entities that differ, one by one',
+    script: [
+      `select adoption_put_parent(parent, ref) from (${query}) differing`,
+      FORGET_PARENT_FAULTS,
+    ],
+    async run(session) {
+      await settle(context, {
+        title: 'Carry the edges that differ',
+        find: async () => {
+          const rows = await session.query<{ parent: string; ref: string }>(
+            query,
+          );
+          return rows.map(({ parent, ref }) => JSON.stringify([parent, ref]));
+        },
+        put: key => {
+          const [parent, ref] = JSON.parse(key) as [string, string];
+          return putOne(
+            context,
+            session,
+            `select adoption_put_parent(${escapeLiteral(
+              parent,
+            )}, ${escapeLiteral(ref)})`,
+          );
+        },
+        given: async () => [],
+      });
+      await session.query(FORGET_PARENT_FAULTS);
+    },
+  });
+}
+
+interface Differences {
+  title: string;
+  find(): Promise<string[]>;
+  put(key: string): Promise<void>;
+  /** Those that are not tried twice. */
+  given(): Promise<string[]>;
+}
+
+async function settle(
+  { reporter }: StepContext,
+  { title, find, put, given }: Differences,
+): Promise<void> {
+  let differing = await find();
+  for (let round = 1; differing.length > 0; round += 1) {
+    if (round > ROUNDS) {
+      throw new VerificationError(
+        `${formatThings(differing.length, 'entity', 'entities')} went on to ` +
+          `differ from the catalog: ${enumerate(
+            differing,
+          )}. Run the command again.`,
+      );
+    }
+    const progress = reporter.progress(title, differing.length);
+    try {
+      for (const key of differing) {
+        await put(key);
+        progress.advance(1);
+      }
+    } finally {
+      progress.finish();
+    }
+    const faults = new Set(await given());
+    differing = (await find()).filter(key => !faults.has(key));
+  }
+}
+
+async function putOne(
+  { settings, reporter }: StepContext,
+  session: MigrationSession,
+  statement: string,
+): Promise<void> {
+  const title = 'Carry a row';
+  await withLockRetries(
+    title,
+    async () => {
+      try {
+        await session.query(
+          [
+            'set local synchronous_commit = off',
+            `set local lock_timeout = ${settings.lockTimeoutMs}`,
+            statement,
+          ].join(';\n'),
+        );
+      } catch (error) {
+        await session.rollback();
+        throw error;
+      }
+    },
+    attempts => reporter.waiting(title, attempts),
+  );
+}
