@@ -28,15 +28,38 @@ const OTHER_KEYS = 2 ** 30;
 const AFTER_THE_WALK = 2 ** 31 - 1;
 
 // The shortest digits that make the same double, as both PostgreSQL and JavaScript
-// choose them. Only their forms differ: JavaScript has no exponent from 1e-6 to 1e21,
-// and no zero before the one digit of an exponent. What PostgreSQL refuses to make a
-// double of are Infinity and 0 in JavaScript.
+// choose them. Their forms differ: JavaScript has no exponent from 1e-6 to 1e21, and no
+// zero before the one digit of an exponent. What PostgreSQL refuses to make a double of
+// are Infinity and 0 in JavaScript.
 const NUMBER = `case
          when abs(n) >= 1.797693134862315808e308 then case when n < 0 then '-Infinity' else 'Infinity' end
          when abs(n) <= 2.4703282292062328e-324 then '0'
-         when abs(n::float8) >= 1e-6 and abs(n::float8) < 1e21 then n::float8::text::numeric::text
+         when abs(n) >= 9007199254740992 and abs(n) < 1e40 then (${largeNumber(
+           'n::float8',
+         )})
+         when abs(n::float8) >= 1e-6 and abs(n) < 9007199254740992 then n::float8::text::numeric::text
          else regexp_replace(n::float8::text, 'e([+-])0', 'e\\1')
        end`;
+
+/**
+ * Beyond 2^53 numbers with fewer digits stand half-way between two doubles, where they
+ * are read as the even one. JavaScript writes such a number, PostgreSQL does not.
+ */
+function largeNumber(double: string): string {
+  return `select case when abs(shortest) < 1e21 then shortest::text
+                else regexp_replace(rtrim(shortest::text, '0'), '(\\d)(\\d+)', '\\1.\\2')
+                       || 'e+' || length(abs(shortest)::text) - 1 end
+           from (select ${double}, ${double}::text::numeric) number (double, written),
+                lateral (select ('1e' || 1 + length(written::text) - length(rtrim(written::text, '0')))::numeric)
+                  unit (unit),
+                lateral (select trunc(written / unit) * unit, (trunc(written / unit) + sign(written)) * unit)
+                  others (lower, upper),
+                lateral (select case
+                   when lower::float8 = double
+                    and (upper::float8 <> double or abs(written - lower) <= abs(upper - written)) then lower
+                   when upper::float8 = double then upper
+                   else written end) chosen (shortest)`;
+}
 
 /** What `String(value)` is of a JSON primitive; null for null. */
 const TEXT = `case jsonb_typeof(node)
