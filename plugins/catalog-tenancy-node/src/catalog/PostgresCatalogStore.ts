@@ -1,35 +1,50 @@
 import type { Entity } from '@backstage/catalog-model';
-import { InputError, NotImplementedError } from '@backstage/errors';
+import { InputError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
-import type { Knex } from 'knex';
-import type { TenancyPool, TenantDatabase, TenantScope } from '../database';
+import type { TenancyPool, TenantDatabase } from '../database';
 import type { CatalogMutation, MutationResult } from './CatalogMutation';
 import type {
   CatalogStore,
   EntityAncestry,
   EntityPage,
+  EntityPageQuery,
   FacetCount,
+  FacetsQuery,
   ListedEntity,
   QueryEntities,
 } from './CatalogStore';
 import { storedRefs } from './entityRefs';
 import { CatalogWriter } from './mutation';
-import { isStorable, UNICODE_COLLATION, ValueText } from './predicates';
+import { isStorable, readFilter } from './predicates';
 import {
+  type AncestryRow,
+  selectAncestry,
   selectEntities,
   selectEntitiesByRefs,
   selectEntity,
+  selectFacets,
   selectNewest,
+  selectPage,
+  toAncestry,
+  UNICODE_COLLATION,
 } from './reads';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 
+interface PageRow {
+  json: string | null;
+  entity_id: string | null;
+  value: string | null;
+  /** Where it was asked for. */
+  total?: number;
+}
+
 /**
  * The catalog store on PostgreSQL.
  *
- * Filters and orders go by `final_entity` alone, so that rows which others have
- * written count too, whatever they hold; except `kind`, `metadata.name`,
- * `metadata.namespace` and `metadata.uid`, which go by the columns.
+ * Filters, orders, full text and facets go by `entity_search`, which the database
+ * itself keeps equal to what the stock catalog would have in its table `search`, so
+ * that rows which others have written count too, whatever they hold.
  */
 export class PostgresCatalogStore implements CatalogStore {
   readonly #database: TenantDatabase;
@@ -51,11 +66,11 @@ export class PostgresCatalogStore implements CatalogStore {
     entityRef: string,
   ): Promise<Entity | undefined> {
     const refs = storedRefs(entityRef).filter(isStorable);
-    const [row] = await this.#database.query<{ final_entity: Entity }>(
+    const [row] = await this.#database.query<{ json: string }>(
       tenantId,
       scope => selectEntity(scope, refs),
     );
-    return row?.final_entity;
+    return row && JSON.parse(row.json);
   }
 
   async listEntities(
@@ -68,8 +83,9 @@ export class PostgresCatalogStore implements CatalogStore {
         `Invalid limit ${limit}, expected a whole number of 1 or more`,
       );
     }
-    return this.#query<ListedEntity>(tenantId, (scope, text) =>
-      selectNewest(scope, text, { kind, limit }),
+    const unicode = await this.#hasUnicodeCollation();
+    return this.#database.query<ListedEntity>(tenantId, scope =>
+      selectNewest(scope, { kind, limit, unicode }),
     );
   }
 
@@ -77,13 +93,8 @@ export class PostgresCatalogStore implements CatalogStore {
     tenantId: string,
     query: QueryEntities = {},
   ): Promise<Entity[]> {
-    refuseNegative('limit', query.limit);
-    refuseNegative('offset', query.offset);
-    const rows = await this.#query<{ final_entity: Entity }>(
-      tenantId,
-      (scope, text) => selectEntities(scope, text, query),
-    );
-    return rows.map(row => row.final_entity);
+    const entities = await this.readEntities(tenantId, query);
+    return entities.map(json => JSON.parse(json));
   }
 
   async getEntitiesByRefs(
@@ -91,29 +102,24 @@ export class PostgresCatalogStore implements CatalogStore {
     entityRefs: string[],
     options: { filter?: FilterPredicate } = {},
   ): Promise<Array<Entity | null>> {
-    const wanted = entityRefs.map(refsOrNone);
-    const rows = await this.#query<{
-      entity_ref: string;
-      final_entity: Entity;
-    }>(tenantId, (scope, text) =>
-      selectEntitiesByRefs(scope, text, {
-        refs: [...new Set(wanted.flat())],
-        filter: options.filter,
-      }),
+    const entities = await this.readEntitiesByRefs(
+      tenantId,
+      entityRefs,
+      options,
     );
-    const found = new Map(rows.map(row => [row.entity_ref, row.final_entity]));
-    return wanted.map(refs => {
-      const ref = refs.find(each => found.has(each));
-      return ref === undefined ? null : found.get(ref)!;
-    });
+    return entities.map(json => (json === null ? null : JSON.parse(json)));
   }
 
   async readEntities(
     tenantId: string,
     query: QueryEntities = {},
   ): Promise<string[]> {
-    const entities = await this.queryEntities(tenantId, query);
-    return entities.map(entity => JSON.stringify(entity));
+    refuseNegative('limit', query.limit);
+    refuseNegative('offset', query.offset);
+    const rows = await this.#database.query<{ json: string }>(tenantId, scope =>
+      selectEntities(scope, query),
+    );
+    return rows.map(({ json }) => json);
   }
 
   async readEntitiesByRefs(
@@ -121,24 +127,72 @@ export class PostgresCatalogStore implements CatalogStore {
     entityRefs: string[],
     options: { filter?: FilterPredicate } = {},
   ): Promise<Array<string | null>> {
-    const entities = await this.getEntitiesByRefs(
-      tenantId,
-      entityRefs,
-      options,
+    const condition = readFilter(options.filter);
+    const wanted = entityRefs.map(refsOrNone);
+    const rows = await this.#database.query<{
+      entity_ref: string;
+      json: string;
+    }>(tenantId, scope =>
+      selectEntitiesByRefs(scope, {
+        refs: [...new Set(wanted.flat())],
+        condition,
+      }),
     );
-    return entities.map(entity => entity && JSON.stringify(entity));
+    const found = new Map(rows.map(row => [row.entity_ref, row.json]));
+    return wanted.map(refs => {
+      const ref = refs.find(each => found.has(each));
+      return ref === undefined ? null : found.get(ref)!;
+    });
   }
 
-  async readPage(): Promise<EntityPage> {
-    throw new NotImplementedError('Pages cannot be read yet');
+  async readPage(
+    tenantId: string,
+    query: EntityPageQuery,
+  ): Promise<EntityPage> {
+    refuseNegative('limit', query.limit);
+    refuseNegative('offset', query.offset);
+    const rows = await this.#database.query<PageRow>(tenantId, scope =>
+      selectPage(scope, query),
+    );
+    return {
+      rows: rows.flatMap(({ json, entity_id: entityId, value }) =>
+        // The row of the count alone has no entity.
+        json === null || entityId === null
+          ? []
+          : [{ json, entityId, ...(value !== null && { value }) }],
+      ),
+      ...(query.total && { totalItems: rows[0].total }),
+    };
   }
 
-  async countFacets(): Promise<Record<string, FacetCount[]>> {
-    throw new NotImplementedError('Facets cannot be counted yet');
+  async countFacets(
+    tenantId: string,
+    query: FacetsQuery,
+  ): Promise<Record<string, FacetCount[]>> {
+    const rows = await this.#database.query<FacetCount & { key: string }>(
+      tenantId,
+      scope => selectFacets(scope, query),
+    );
+    const byKey = new Map<string, FacetCount[]>();
+    for (const { key, value, count } of rows) {
+      const counts = byKey.get(key) ?? [];
+      counts.push({ value, count });
+      byKey.set(key, counts);
+    }
+    return Object.fromEntries(
+      query.facets.map(facet => [facet, byKey.get(facet.toLowerCase()) ?? []]),
+    );
   }
 
-  async getAncestry(): Promise<EntityAncestry | undefined> {
-    throw new NotImplementedError('Ancestry cannot be read yet');
+  async getAncestry(
+    tenantId: string,
+    entityRef: string,
+  ): Promise<EntityAncestry | undefined> {
+    const refs = storedRefs(entityRef);
+    const rows = await this.#database.query<AncestryRow>(tenantId, scope =>
+      selectAncestry(scope, refs.filter(isStorable)),
+    );
+    return toAncestry(rows, refs[refs.length - 1]);
   }
 
   async applyMutation(
@@ -146,16 +200,6 @@ export class PostgresCatalogStore implements CatalogStore {
     mutation: CatalogMutation,
   ): Promise<MutationResult> {
     return this.#writer.apply(tenantId, mutation);
-  }
-
-  async #query<TRow extends object>(
-    tenantId: string,
-    build: (scope: TenantScope, text: ValueText) => Knex.QueryBuilder,
-  ): Promise<TRow[]> {
-    const unicode = await this.#hasUnicodeCollation();
-    return this.#database.query<TRow>(tenantId, scope =>
-      build(scope, new ValueText(scope.knex, { unicode })),
-    );
   }
 
   /** Asked once. A server without ICU lower-cases by the database's own collation. */

@@ -9,6 +9,15 @@ import type { Knex } from 'knex';
 export type TenantTable = 'entities' | 'relations' | 'refresh_state';
 
 /**
+ * The tables that tell of the entities of tenants what their rows do not: by which
+ * terms they are found, and which has emitted which. Each is kept apart as the
+ * {@link TenantTable}s are. Nobody writes to them but the database itself.
+ *
+ * @public
+ */
+export type TenantSearchTable = 'entity_search' | 'entity_parents';
+
+/**
  * Builds statements for one tenant.
  *
  * @public
@@ -26,12 +35,15 @@ export interface TenantScope {
 
   /**
    * A statement on the rows of the tenant. It carries the predicate on
-   * `tenant_id`, by which PostgreSQL looks at the tenant's partition alone; the
-   * policy of the table holds without it too.
+   * `tenant_id`, by which PostgreSQL looks at the tenant's rows or partition alone;
+   * the policy of the table holds without it too.
    *
    * @param alias - by which the rest of the statement calls the table
    */
-  table(table: TenantTable, alias?: string): Knex.QueryBuilder;
+  table(
+    table: TenantTable | TenantSearchTable,
+    alias?: string,
+  ): Knex.QueryBuilder;
 
   /**
    * An INSERT of rows of the tenant.

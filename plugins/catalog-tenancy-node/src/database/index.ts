@@ -18,6 +18,7 @@ export {
 export type {
   TenantDatabase,
   TenantScope,
+  TenantSearchTable,
   TenantTable,
   TenantTransaction,
 } from './TenantDatabase';

@@ -1,5 +1,15 @@
 import type { JsonObject, JsonValue } from '@backstage/types';
-import { SPECIAL_PATHS } from '../predicates';
+
+/** What is not walked into: the stock catalog has rules of its own for these. */
+const SPECIAL_PATHS: readonly string[] = [
+  'attachments',
+  'relations',
+  'status',
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.uid',
+  'metadata.etag',
+];
 
 /**
  * The flattened keys of an entity that vary only in casing, in lower case. The stock

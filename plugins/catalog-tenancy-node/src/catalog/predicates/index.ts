@@ -1,6 +1,9 @@
-export { kindsOf } from './entityColumns';
-export type { ConditionContext } from './fieldCondition';
-export { filterCondition } from './filterCondition';
-export { orderValue } from './orderValue';
-export { SPECIAL_PATHS } from './searchRows';
-export { isStorable, UNICODE_COLLATION, ValueText } from './values';
+export {
+  group,
+  term,
+  type Condition,
+  type TermCondition,
+  type ValueTest,
+} from './Condition';
+export { readFilter } from './readFilter';
+export { isStorable, storedKeys } from './values';

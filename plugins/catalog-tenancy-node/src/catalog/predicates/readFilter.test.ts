@@ -1,24 +1,11 @@
 import type { FilterPredicate } from '@backstage/filter-predicates';
-import knexFactory from 'knex';
-import { filterCondition } from './filterCondition';
-import { ValueText } from './values';
-
-const knex = knexFactory({ client: 'pg' });
-const context = {
-  scope: {
-    tenantId: '00000000-0000-0000-0000-000000000001',
-    knex,
-    table: (table: string, alias: string = table) => knex({ [alias]: table }),
-    insertInto: (table: string) => knex(table),
-  },
-  text: new ValueText(knex, { unicode: true }),
-};
+import { readFilter } from './readFilter';
 
 function read(filter: unknown) {
-  return filterCondition(context, filter as FilterPredicate);
+  return readFilter(filter as FilterPredicate);
 }
 
-describe('filterCondition', () => {
+describe('readFilter', () => {
   // The texts are those of the stock catalog.
   it.each<[unknown, string]>([
     [
@@ -117,17 +104,36 @@ describe('filterCondition', () => {
     ).toThrow('more than 200 conditions');
   });
 
-  it('hands every key and value over as a binding', () => {
-    const hostile = `x' or 1 = 1 --`;
-    const { sql } = read({
-      [hostile]: hostile,
-      a: { $in: [hostile, `${hostile}2`] },
-      b: { $hasPrefix: hostile },
-      kind: hostile,
-      relations: { $contains: { type: hostile, targetRef: hostile } },
-    })
-      .toSQL()
-      .toNative();
-    expect(sql).not.toContain('1 = 1');
+  const oneOf = (key: string, ...values: string[]) => ({
+    type: 'term',
+    keys: [key],
+    test: { type: 'oneOf', values },
+    negated: false,
+  });
+
+  it('asks once for a key that may have any of several values', () => {
+    expect(
+      read({ $any: [{ Kind: 'A' }, { kind: { $in: ['b', 'a'] } }] }),
+    ).toEqual(oneOf('kind', 'a', 'b'));
+    expect(read({ $not: { $all: [{ a: 1 }, { $not: { a: 2 } }] } })).toEqual({
+      type: 'any',
+      conditions: [{ ...oneOf('a', '1'), negated: true }, oneOf('a', '2')],
+    });
+    // Both, and not any of them.
+    expect(read({ $all: [{ a: 1 }, { a: 2 }] })).toEqual({
+      type: 'all',
+      conditions: [oneOf('a', '1'), oneOf('a', '2')],
+    });
+  });
+
+  it('leaves out what changes nothing, and all where nothing can match', () => {
+    const nothing = { type: 'any', conditions: [] };
+    const everything = { type: 'all', conditions: [] };
+    const tooLong = { ['k'.repeat(201)]: 1 };
+    expect(read({ $all: [{ $all: [{ a: 1 }, {}] }] })).toEqual(oneOf('a', '1'));
+    expect(read({ a: 1, ...tooLong })).toEqual(nothing);
+    expect(read({ $any: [{ a: 1 }, { $not: tooLong }] })).toEqual(everything);
+    expect(read({ a: 'v'.repeat(201) })).toEqual(nothing);
+    expect(read({ $not: { $any: [] } })).toEqual(everything);
   });
 });

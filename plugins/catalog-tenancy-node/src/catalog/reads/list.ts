@@ -1,0 +1,196 @@
+import { InputError } from '@backstage/errors';
+import type { Knex } from 'knex';
+import type { TenantScope } from '../../database';
+import type { EntityOrder, QueryEntities } from '../CatalogStore';
+import { storedRefs } from '../entityRefs';
+import { readFilter, storedKeys, term } from '../predicates';
+import type { Condition } from '../predicates';
+import { holds, liveEntities } from './conditionSql';
+
+/**
+ * A list of entities, as `json`. Which ones it holds is found out first: an entity is
+ * read only if it is one of them, and not if it is passed over.
+ *
+ * @throws `InputError` for a filter that has no meaning, or `afterRef` in an order
+ */
+export function selectEntities(
+  scope: TenantScope,
+  query: QueryEntities,
+): Knex.Raw {
+  const { order = [], afterRef } = query;
+  const condition = readFilter(query.filter);
+  if (order.length === 0) {
+    return fetch(scope, byRef(scope, condition, query));
+  }
+  if (afterRef !== undefined) {
+    throw new InputError('afterRef has no meaning together with an order');
+  }
+  return fetch(
+    scope,
+    order.length === 1 && query.limit !== undefined
+      ? byField(scope, condition, { ...query, order: order[0] })
+      : byFields(scope, condition, { ...query, order }),
+  );
+}
+
+/** @param listed - the ids of entities as `entity_id`, with their `place` in the list */
+function fetch(scope: TenantScope, listed: Knex.QueryBuilder): Knex.Raw {
+  const { knex } = scope;
+  return knex.raw(`with listed as materialized ? ?`, [
+    listed,
+    liveEntities(scope, 'e')
+      .joinRaw('join listed on listed.entity_id = e.entity_id')
+      .orderBy('listed.place')
+      .select(knex.raw('e.final_entity::text as json')),
+  ]);
+}
+
+interface Slice {
+  limit?: number;
+  offset?: number;
+}
+
+function slice(rows: Knex.QueryBuilder, { limit, offset }: Slice) {
+  if (limit !== undefined) {
+    rows.limit(limit);
+  }
+  if (offset !== undefined) {
+    rows.offset(offset);
+  }
+  return rows;
+}
+
+function byRef(
+  scope: TenantScope,
+  condition: Condition,
+  { afterRef, ...query }: QueryEntities,
+): Knex.QueryBuilder {
+  const entities = liveEntities(scope, 'e')
+    .whereRaw('?', [holds(scope, condition, 'e.entity_id')])
+    .orderBy('e.entity_ref')
+    .select('e.entity_id', 'e.entity_ref as place');
+  if (afterRef !== undefined) {
+    entities.where('e.entity_ref', '>', storedAs(scope, afterRef));
+  }
+  return slice(entities, query);
+}
+
+/**
+ * The ref in the case in which it is stored, which has its own place in the order:
+ * of a deleted entity too, for it may have been deleted just now.
+ */
+function storedAs(scope: TenantScope, entityRef: string): Knex.Raw {
+  const refs = storedRefs(entityRef);
+  const stored = scope
+    .table('entities', 'a')
+    .whereRaw('a.entity_ref = any (?::text[])', [refs])
+    .orderByRaw('array_position(?::text[], a.entity_ref)', [refs])
+    .limit(1)
+    .select('a.entity_ref');
+  return scope.knex.raw('coalesce((?), ?)', [stored, refs[refs.length - 1]]);
+}
+
+/**
+ * A part of the list in the order of one field: from its index, and no more of it than
+ * the part; then those that lack the field, if there is room for them.
+ */
+function byField(
+  scope: TenantScope,
+  condition: Condition,
+  query: Slice & { order: EntityOrder },
+): Knex.QueryBuilder {
+  const { knex } = scope;
+  const { limit = 0, offset = 0, order } = query;
+  const [key = null] = storedKeys(order.field);
+  const direction = order.order === 'desc' ? 'desc' : 'asc';
+  const better = direction === 'desc' ? '>' : '<';
+  const most = Math.min(limit + offset, Number.MAX_SAFE_INTEGER);
+  const having = scope
+    .table('entity_search', 'o')
+    .whereRaw('o.key = ? and o.value is not null', [key])
+    .whereRaw('?', [holds(scope, condition, 'o.entity_id')])
+    // Of several values, the first in the order.
+    .whereRaw('not exists ?', [
+      scope
+        .table('entity_search', 'b')
+        .whereRaw(
+          `b.key = ? and b.value ${better} o.value and b.entity_id = o.entity_id`,
+          [key],
+        )
+        .select(knex.raw('1')),
+    ])
+    .orderByRaw(`o.value ${direction}, o.entity_id`)
+    .limit(most)
+    .select('o.entity_id', 'o.value');
+  const present = key === null ? [] : [key];
+  const lacking = liveEntities(scope, 'e')
+    .whereRaw('?', [holds(scope, condition, 'e.entity_id')])
+    .whereRaw('not ?', [
+      holds(scope, term(present, { type: 'present' }), 'e.entity_id'),
+    ])
+    .orderBy('e.entity_id')
+    .select('e.entity_id');
+  const rows = knex
+    .from(
+      knex.raw(
+        `(with having_it as materialized ?, lacking_it as materialized (? limit greatest(0, ? - (select count(*) from having_it)))
+          select entity_id, value, false as lacks from having_it
+          union all select entity_id, null, true from lacking_it) sides`,
+        [having, lacking, most],
+      ),
+    )
+    .orderByRaw(`lacks, value ${direction}, entity_id`)
+    .select(
+      'entity_id',
+      knex.raw(
+        `row_number() over (order by lacks, value ${direction}, entity_id) as place`,
+      ),
+    );
+  return slice(rows, { limit, offset });
+}
+
+/** The list in the order of several fields, or all of it in that of one. */
+function byFields(
+  scope: TenantScope,
+  condition: Condition,
+  query: Slice & { order: EntityOrder[] },
+): Knex.QueryBuilder {
+  const { knex } = scope;
+  const places = query.order.map(({ field, order }) => {
+    const [key] = storedKeys(field);
+    return key === undefined
+      ? knex.raw('null::text')
+      : knex.raw(
+          `(select ${order === 'desc' ? 'max' : 'min'}(o.value) from ? o)`,
+          [
+            scope
+              .table('entity_search', 'v')
+              .whereRaw('v.key = ? and v.entity_id = e.entity_id', [key])
+              .select('v.value'),
+          ],
+        );
+  });
+  const directions = query.order.map(({ order }) =>
+    order === 'desc' ? 'desc nulls last' : 'asc nulls last',
+  );
+  const ordering = [
+    ...directions.map((direction, index) => `sorted.v${index} ${direction}`),
+    'sorted.entity_id',
+  ].join(', ');
+  const sorted = liveEntities(scope, 'e')
+    .whereRaw('?', [holds(scope, condition, 'e.entity_id')])
+    .select(
+      'e.entity_id',
+      ...places.map((place, index) => knex.raw(`? as v${index}`, [place])),
+    );
+  return slice(
+    knex
+      .from(knex.raw('? sorted', [sorted]))
+      .orderByRaw(ordering)
+      .select(
+        'sorted.entity_id',
+        knex.raw(`row_number() over (order by ${ordering}) as place`),
+      ),
+    query,
+  );
+}

@@ -1,0 +1,187 @@
+import { InputError } from '@backstage/errors';
+import type { Knex } from 'knex';
+import type { TenantScope } from '../../database';
+import type { EntityPageQuery } from '../CatalogStore';
+import { group, isStorable, readFilter, storedKeys, term } from '../predicates';
+import type { Condition } from '../predicates';
+import { holds, liveEntities, matchingIds } from './conditionSql';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** What a page is to hold, with what the stock catalog makes of it. */
+interface PagePlan {
+  /** Of the entity that a row is about. */
+  condition: Condition;
+  /** Of the term that a row is about, where it has one. */
+  pattern?: string;
+  /** Of the entities that are counted. */
+  counted: Condition;
+  sort?: { keys: string[]; direction: 'asc' | 'desc' };
+}
+
+/**
+ * A page as rows of `json`, `entity_id` and `value`; and where it is asked for, the
+ * `total` in each row, of which there is one without an entity if there is none.
+ *
+ * Page and count are one statement, in one round trip and at one point in time. What
+ * is on the page is found in `entity_search` alone.
+ *
+ * @throws `InputError` for a filter that has no meaning
+ */
+export function selectPage(
+  scope: TenantScope,
+  query: EntityPageQuery,
+): Knex.Raw {
+  const { knex } = scope;
+  const plan = planPage(query);
+  const value = plan.sort ? 'page.value' : 'null::text';
+  const rows = liveEntities(scope, 'e')
+    .joinRaw('join page on page.entity_id = e.entity_id')
+    .select(
+      knex.raw('e.final_entity::text as json'),
+      'e.entity_id',
+      knex.raw(`${value} as value`),
+    );
+  const page = knex.raw('page as materialized ?', [
+    pageIds(scope, plan, query),
+  ]);
+  const direction = directionOf(plan, query);
+  const order = `value ${direction}, entity_id ${direction}`;
+  if (!query.total) {
+    return knex.raw(`with ? select * from ? r order by ${order}`, [page, rows]);
+  }
+  return knex.raw(
+    `with ?, counted as ?
+     select r.*, counted.total from counted left join ? r on true order by ${order}`,
+    [page, countOf(scope, plan.counted), rows],
+  );
+}
+
+function planPage({ filter, order, fullText }: EntityPageQuery): PagePlan {
+  const condition = readFilter(filter);
+  const sort = order && {
+    keys: storedKeys(order.field),
+    direction: order.order === 'desc' ? ('desc' as const) : ('asc' as const),
+  };
+  const present = sort && term(sort.keys, { type: 'present' });
+  const wanted = fullText?.term.trim().toLowerCase();
+  if (!wanted) {
+    return {
+      condition,
+      counted: group('all', present ? [present, condition] : [condition]),
+      sort,
+    };
+  }
+  const sortKey = order?.field.toLowerCase();
+  // An empty field is none, as in the stock catalog.
+  const fields = fullText?.fields ?? [sortKey || 'metadata.uid'];
+  const pattern = `%${wanted}%`;
+  const found = isStorable(pattern)
+    ? term(
+        fields.flatMap(field => storedKeys(field)),
+        { type: 'like', pattern },
+      )
+    : term([], { type: 'any' });
+  const isInOrder = fields.length === 1 && fields[0] === sortKey;
+  return {
+    // The value of the row has to hold the term, where it is looked for in that field.
+    condition:
+      isInOrder && isStorable(pattern)
+        ? condition
+        : group('all', [condition, found]),
+    pattern: isInOrder && isStorable(pattern) ? pattern : undefined,
+    counted: group('all', [
+      condition,
+      found,
+      // Whoever has the term in the field has a value there.
+      ...(present && !isInOrder ? [present] : []),
+    ]),
+    sort,
+  };
+}
+
+function directionOf(plan: PagePlan, { backwards }: EntityPageQuery): string {
+  const descending = plan.sort?.direction === 'desc';
+  return descending === Boolean(backwards) ? 'asc' : 'desc';
+}
+
+function pageIds(
+  scope: TenantScope,
+  plan: PagePlan,
+  query: EntityPageQuery,
+): Knex.QueryBuilder {
+  const direction = directionOf(plan, query);
+  const ids = plan.sort
+    ? sortedIds(scope, plan, plan.sort.keys)
+    : matchingIds(scope, plan.condition);
+  const alias = plan.sort ? 'o' : 'd';
+  const rows = ids
+    .orderByRaw(
+      plan.sort
+        ? `o.value ${direction}, o.entity_id ${direction}`
+        : `d.entity_id ${direction}`,
+    )
+    .limit(query.limit);
+  if (query.after) {
+    rows.whereRaw('?', [
+      comesAfter(
+        scope.knex,
+        alias,
+        direction === 'asc' ? '>' : '<',
+        query.after,
+      ),
+    ]);
+  }
+  return query.offset === undefined ? rows : rows.offset(query.offset);
+}
+
+/** A row for each value that an entity has at the field. */
+function sortedIds(
+  scope: TenantScope,
+  { condition, pattern }: PagePlan,
+  keys: string[],
+): Knex.QueryBuilder {
+  const rows = scope
+    .table('entity_search', 'o')
+    .whereRaw('o.key = ? and o.value is not null', [keys[0] ?? null])
+    .whereRaw('?', [holds(scope, condition, 'o.entity_id')])
+    .select('o.entity_id', 'o.value');
+  return pattern === undefined
+    ? rows
+    : rows.whereRaw('o.value like ?', [pattern]);
+}
+
+function comesAfter(
+  knex: Knex,
+  alias: string,
+  operator: '<' | '>',
+  { value, entityId }: NonNullable<EntityPageQuery['after']>,
+): Knex.Raw {
+  if (!isStorable(entityId) || !isStorable(value ?? '')) {
+    throw new InputError(
+      'Invalid place to continue at, expected a value and an id that a page has had',
+    );
+  }
+  if (value !== undefined && alias === 'd') {
+    throw new InputError(
+      'A place to continue at has a value only where there is an order',
+    );
+  }
+  // What is no UUID has a place among them by its text: the stock catalog's ids are text.
+  const [id, place] = UUID.test(entityId)
+    ? [`${alias}.entity_id`, '?::uuid']
+    : [`${alias}.entity_id::text`, '?::text'];
+  return value === undefined
+    ? knex.raw(`${id} ${operator} ${place}`, [entityId])
+    : knex.raw(`(${alias}.value, ${id}) ${operator} (?::text, ${place})`, [
+        value,
+        entityId,
+      ]);
+}
+
+function countOf(scope: TenantScope, condition: Condition): Knex.Raw {
+  const { knex } = scope;
+  return knex.raw('(select count(*)::int as total from ? matching)', [
+    matchingIds(scope, condition),
+  ]);
+}
