@@ -1,5 +1,4 @@
 import { DEFAULT_TENANT_ID } from '../schema/tables';
-import { columnExists } from '../schema/lookups';
 import type { Executor } from '../engine/Executor';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
@@ -10,7 +9,12 @@ export async function ownRows(
   executor: Executor,
   table: string,
 ): Promise<(alias: string) => string> {
-  const has = await columnExists(executor, table, 'tenant_id');
+  // While it can be null, during the backfill, there is only one tenant.
+  const [has] = await executor.read(
+    `select from pg_attribute where attrelid = to_regclass($1)
+        and attname = 'tenant_id' and attnotnull and not attisdropped`,
+    [table],
+  );
   return alias =>
     has ? `${alias}.tenant_id = '${DEFAULT_TENANT_ID}'` : 'true';
 }

@@ -20,10 +20,14 @@ export function functionSettings({ schema }: Target): string {
   );
 }
 
-/** Whether a table has the column tenant_id at this moment: from phase 1 on. */
+/**
+ * Whether each row of a table has its tenant at this moment: from phase 2 on. Before that
+ * there are rows that wait for the backfill, and new ones get theirs by a default.
+ */
 export function hasTenant(table: TenantTable): string {
   return `exists (select from pg_attribute
-    where attrelid = to_regclass('${table}') and attname = 'tenant_id' and not attisdropped)`;
+    where attrelid = to_regclass('${table}') and attname = 'tenant_id' and attnotnull
+      and not attisdropped)`;
 }
 
 /** The parts of a statement that differ where there is a tenant. */
