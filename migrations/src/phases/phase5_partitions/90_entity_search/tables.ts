@@ -1,6 +1,6 @@
 import { tenantPolicyStatements } from '../../../schema/policies';
 import { identifyByAllColumns } from '../../../schema/replicaIdentity';
-import { APP_ROLE, ownerStatement } from '../../../schema/roles';
+import { ADMIN_ROLE, APP_ROLE, ownerStatement } from '../../../schema/roles';
 import { SEARCH_TABLES } from '../../../schema/searchTables';
 import { revokeAllStatement } from '../seclude';
 
@@ -52,12 +52,25 @@ const STORAGE = [
   'alter table entity_search alter column value set statistics 1000',
 ];
 
+// A value says little without its key, and hardly anything without its tenant. Without
+// these, PostgreSQL expects a few entities of a kind where most are of it, reads all of
+// them where the first page would do, and sorts facets by their rows.
+const STATISTICS: Record<string, string> = {
+  entity_search_key_value_stats:
+    '(dependencies, ndistinct, mcv) on tenant_id, key, value',
+  entity_search_facets_stats: '(ndistinct) on tenant_id, key, original_value',
+};
+
 /** The statements that create both tables. They can be repeated. */
 export const tableStatements = [
   ...TABLES,
   ...INDEXES,
   ...COMMENTS,
   ...STORAGE,
+  ...Object.entries(STATISTICS).flatMap(([name, what]) => [
+    `create statistics if not exists ${name} ${what} from entity_search`,
+    `alter statistics ${name} owner to ${ADMIN_ROLE}`,
+  ]),
   ...SEARCH_TABLES.flatMap(table => [
     ...tenantPolicyStatements(table, { policyFor: table }),
     ownerStatement(table),
