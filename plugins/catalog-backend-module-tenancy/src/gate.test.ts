@@ -51,6 +51,7 @@ const tenancy = createServiceFactory({
     return {
       config,
       pool: TenancyPool.create({ connection: {}, schema, pool, logger }),
+      adoption: { isComplete: true, complete: async () => {} },
     };
   },
 });

@@ -11,6 +11,8 @@ import {
   tenancyServiceRef,
   tenantDirectoryServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { adoptCatalog } from './adoption/adoptCatalog';
+import { untilAdopted } from './adoption/untilAdopted';
 import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
 import { catalogEntranceServiceRef } from './entrance';
 import { schedulePurge } from './purge/schedulePurge';
@@ -36,10 +38,12 @@ export const catalogModuleTenancy = createBackendModule({
         directory: tenantDirectoryServiceRef,
         entrance: catalogEntranceServiceRef,
         httpAuth: coreServices.httpAuth,
+        lifecycle: coreServices.lifecycle,
         logger: coreServices.logger,
         metrics: metricsServiceRef,
         permissions: coreServices.permissions,
         permissionsRegistry: coreServices.permissionsRegistry,
+        rootLifecycle: coreServices.rootLifecycle,
         scheduler: coreServices.scheduler,
         store: catalogStoreServiceRef,
         tenancy: tenancyServiceRef,
@@ -51,10 +55,12 @@ export const catalogModuleTenancy = createBackendModule({
         directory,
         entrance,
         httpAuth,
+        lifecycle,
         logger,
         metrics,
         permissions,
         permissionsRegistry,
+        rootLifecycle,
         scheduler,
         store,
         tenancy,
@@ -87,10 +93,12 @@ export const catalogModuleTenancy = createBackendModule({
                 ),
             }),
         });
-        router.use(createRouter(operations));
+        const { adoption } = tenancy;
+        router.use(createRouter(untilAdopted(operations, adoption)));
         router.use(refuseOtherTenants());
         router.use(retryAfter());
         entrance.open();
+        adoptCatalog({ adoption, lifecycle, rootLifecycle, logger });
         await schedulePurge({ admin, config, logger, scheduler });
       },
     });

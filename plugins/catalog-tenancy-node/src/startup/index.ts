@@ -1,1 +1,2 @@
+export type { CatalogAdoption } from './adoption';
 export type { Tenancy } from './startTenancy';

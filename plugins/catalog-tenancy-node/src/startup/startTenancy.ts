@@ -3,8 +3,8 @@ import type {
   RootConfigService,
   RootLifecycleService,
 } from '@backstage/backend-plugin-api';
-import { status } from 'backstage-catalog-tenancy-migrations';
-import type { Client, ClientConfig } from 'pg';
+import { readAdoption } from 'backstage-catalog-tenancy-migrations';
+import type { ClientConfig } from 'pg';
 import { readTenancyConfig, type TenancyConfig } from '../config';
 import { TenancyPool } from '../database';
 import {
@@ -12,16 +12,16 @@ import {
   createCatalogDatabase,
   tenancyConnection,
 } from './catalogConnection';
-import { checkDatabase } from './check';
 import {
-  hasEntities,
-  isEmpty,
-  readLayout,
-  readStockSchema,
-} from './readLayout';
-import { setUp } from './setUp';
-import { LAST_PHASE } from './tables';
-import { TenancyStartupError } from './TenancyStartupError';
+  type CatalogAdoption,
+  type CatalogDatabase,
+  COMPLETE_ADOPTION,
+  decideAdoption,
+} from './adoption';
+import { checkDatabase } from './check';
+import { describePhase } from './describePhase';
+import { prepareTables } from './prepareTables';
+import { readLayout, readStockSchema } from './readLayout';
 import { explainFault, faultCode, withClient } from './withClient';
 
 /**
@@ -34,6 +34,8 @@ export interface Tenancy {
   config: TenancyConfig;
   /** The one pool of connections to the tables of tenants. */
   pool: TenancyPool;
+  /** How the default tenant comes by what the engine of the stock catalog has. */
+  adoption: CatalogAdoption;
 }
 
 /** The error that PostgreSQL answers with for a database that is not there. */
@@ -43,12 +45,6 @@ const NO_SUCH_DATABASE = '3D000';
 // if nothing of this was. A folder for sockets that can't be one: whoever uses the
 // pool nevertheless is told that there is no connection.
 const NOWHERE: ClientConfig = { host: '/dev/null' };
-
-interface Database {
-  /** How the catalog plugin connects. */
-  connection: ClientConfig;
-  schema: string;
-}
 
 /**
  * Reads the configuration and makes the pool. With the flag on, it sees to it that
@@ -87,20 +83,35 @@ export async function startTenancy(options: {
   });
   lifecycle.addShutdownHook(() => pool.close());
   if (!connection) {
-    return { config, pool };
+    return { config, pool, adoption: COMPLETE_ADOPTION };
   }
-  if (config.enabled) {
-    await ensureDatabase(connection, options);
-    await prepare({ connection, schema }, options);
-    await ensureLogin(own);
-    await checkDatabase(pool, logger).catch(async error => {
-      await pool.close();
-      throw error;
-    });
-  } else {
-    await logPhase({ connection, schema }, logger);
+  if (!config.enabled) {
+    await logPhase({ connection, schema }, options);
+    return { config, pool, adoption: COMPLETE_ADOPTION };
   }
-  return { config, pool };
+  await ensureDatabase(connection, options);
+  const database = await locate({ connection, schema }, options.config);
+  await prepareTables(database, options);
+  await ensureLogin(own);
+  try {
+    await checkDatabase(pool, logger);
+    const adoption = await decideAdoption({ database, pool, logger });
+    return { config, pool, adoption };
+  } catch (error) {
+    await pool.close();
+    throw error;
+  }
+}
+
+/** Says where in the database the stock catalog has its tables, or will have them. */
+async function locate(
+  database: CatalogDatabase,
+  config: RootConfigService,
+): Promise<CatalogDatabase> {
+  const catalogSchema = await withClient(database.connection, client =>
+    readStockSchema(client, config),
+  );
+  return { ...database, catalogSchema: catalogSchema ?? undefined };
 }
 
 async function ensureDatabase(
@@ -135,75 +146,12 @@ async function ensureLogin(connection: ClientConfig): Promise<void> {
   }
 }
 
-async function prepare(
-  { connection, schema }: Database,
-  { config, logger }: { config: RootConfigService; logger: LoggerService },
-): Promise<void> {
-  const layout = await withClient(connection, async client => {
-    await refuseStockSchema(client, schema, config);
-    const found = await readLayout(client, schema);
-    return found === 'unmigrated' && (await isEmpty(client, schema))
-      ? 'fresh'
-      : found;
-  });
-  if (layout === 'fresh') {
-    await setUp({ connection, schema, logger });
-  } else if (layout === 'unmigrated') {
-    throw new TenancyStartupError(
-      `Schema "${schema}" holds a catalog that is not migrated: ` +
-        `${await describePhase({ connection, schema })} The backend never ` +
-        'migrates it by itself, and serves no catalog until phase ' +
-        `${LAST_PHASE} is complete: until then, set MULTI_TENANCY_ENABLED=false.`,
-    );
-  }
-}
-
-/**
- * The stock catalog has tables by the names of ours: where ours come first, it fails
- * to start from then on.
- */
-async function refuseStockSchema(
-  client: Client,
-  schema: string,
-  config: RootConfigService,
-): Promise<void> {
-  if (
-    schema === (await readStockSchema(client, config)) &&
-    !(await hasEntities(client, schema))
-  ) {
-    throw new TenancyStartupError(
-      `Schema "${schema}" belongs to the tables of Backstage's own catalog, of ` +
-        'which relations and refresh_state have the same names as those of ' +
-        `tenants: set 'tenancy.schema' to another name, such as "tenancy"`,
-    );
-  }
-}
-
-const UNREADABLE =
-  'the database user of the catalog may not read which phases are complete. ' +
-  'Next: yarn migrate:status.';
-
-/** Where the migration stands, for a person; never fails. */
-async function describePhase(database: Database): Promise<string> {
-  // That user may be another one than the operator's.
-  const found = await status(database).catch(() => undefined);
-  if (!found?.tables.some(({ name }) => name === 'entities')) {
-    return UNREADABLE;
-  }
-  const { phase, phaseBegun, next } = found;
-  return [
-    phase === 0 ? 'no phase is complete' : `phase ${phase} is complete`,
-    phaseBegun ? `, and phase ${phaseBegun} has begun` : '',
-    `. Next: ${next.what}`,
-    next.command ? ` (${next.command}).` : '.',
-  ].join('');
-}
-
 async function logPhase(
-  database: Database,
-  logger: LoggerService,
+  database: CatalogDatabase,
+  options: { config: RootConfigService; logger: LoggerService },
 ): Promise<void> {
   const { connection, schema } = database;
+  const { logger } = options;
   const layout = await withClient(connection, client =>
     readLayout(client, schema),
   ).catch(error =>
@@ -212,13 +160,27 @@ async function logPhase(
   if (layout === 'fresh') {
     logger.info(
       `Multi-tenancy is off, and schema "${schema}" has no tables of tenants. ` +
-        'With MULTI_TENANCY_ENABLED=true they are set up.',
+        'With MULTI_TENANCY_ENABLED=true they are set up, where the catalog has no ' +
+        'entities yet.',
     );
   } else if (layout) {
-    logger.info(
-      `Multi-tenancy is off. Schema "${schema}": ${await describePhase(
-        database,
-      )}`,
-    );
+    const phase = await describePhase(database);
+    const carried = (await isCarried(database, options.config))
+      ? ' The catalog is adopted: triggers go on carrying what its engine writes.'
+      : '';
+    logger.info(`Multi-tenancy is off. Schema "${schema}": ${phase}${carried}`);
+  }
+}
+
+/** Never fails: nobody needs to know it. */
+async function isCarried(
+  database: CatalogDatabase,
+  config: RootConfigService,
+): Promise<boolean> {
+  try {
+    const { adopted } = await readAdoption(await locate(database, config));
+    return adopted;
+  } catch {
+    return false;
   }
 }
