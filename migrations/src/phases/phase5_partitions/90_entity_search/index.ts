@@ -1,13 +1,9 @@
 import type { Step } from '../../../engine/Step';
 import { dropTableStatements, tableStatements } from './tables';
 import { createTerms } from './terms';
-import {
-  dropFunctionStatements,
-  dropTriggerStatements,
-  functionStatements,
-  triggerStatements,
-} from './triggers';
-import { dropFill, fillTerms } from './fill';
+import { dropTriggerStatements, triggerStatements } from './triggers';
+import { dropFunctionStatements, functionStatements } from './functions';
+import { fillTerms, forgetFill } from './fill';
 
 /** The tables that entities are searched by, and what keeps them up to date. */
 export const entitySearch: Step = {
@@ -53,5 +49,5 @@ export const entitySearchFill: Step = {
   name: '5_95_entity_search_fill',
   title: 'Fill the tables that entities are searched by',
   up: fillTerms,
-  down: dropFill,
+  down: forgetFill,
 };

@@ -1,0 +1,213 @@
+import { ADMIN_ROLE } from '../../../schema/roles';
+import { escapeIdentifier } from '../../../schema/sql';
+import { TERMS } from './terms';
+
+/** Makes the terms of some entities of a tenant what they have to be. */
+export const SYNC = 'entity_search_sync';
+
+/** What the triggers of `entities` call. */
+export const FOLLOW = 'entity_search_follow';
+
+/** Makes the terms of entities that were there before. */
+export const FILL = 'entity_search_fill';
+
+/** Makes the terms of one entity anew. */
+export const REPAIR = 'entity_search_repair';
+
+const FUNCTIONS = [
+  `${FOLLOW}()`,
+  `${FILL}(uuid, uuid, int)`,
+  `${REPAIR}(uuid, uuid)`,
+  `${SYNC}(uuid, uuid[], jsonb[])`,
+  `${TERMS}(jsonb, uuid)`,
+];
+
+// Entities of an update whose terms are compared at once.
+const AT_ONCE = 200;
+
+// A plan is kept for the session: one that reads the whole table because that is
+// small, or because many rows have changed, would do so for ever. Compiling it would
+// take longer than running it. Numbers are written with all of their digits.
+const settings = (schema: string) => `
+  set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp
+  set row_security = off
+  set enable_seqscan = off
+  set jit = off
+  set extra_float_digits = 1`;
+
+// A plan that is made for any tenant locks the partitions of all.
+const PLAN_FOR_THE_TENANT = 'set plan_cache_mode = force_custom_plan';
+
+/**
+ * The statements that create the functions, which nobody but triggers and
+ * `portal_admin` may call.
+ *
+ * @param terms - the statement that creates {@link TERMS}
+ */
+export function functionStatements(schema: string, terms: string): string[] {
+  return [
+    terms,
+    createSync(schema),
+    createFollow(schema),
+    createFill(schema),
+    createRepair(schema),
+    ...FUNCTIONS.flatMap(signature => [
+      `alter function ${signature} owner to ${ADMIN_ROLE}`,
+      `revoke all on function ${signature} from public`,
+    ]),
+  ];
+}
+
+export const dropFunctionStatements = FUNCTIONS.map(
+  signature => `drop function if exists ${signature}`,
+);
+
+/**
+ * The caller holds locks on the rows of the entities, as whoever changes a row does:
+ * that is what keeps two from writing the same terms. Only what differs is written.
+ */
+function createSync(schema: string): string {
+  return `create or replace function ${SYNC}(of_tenant uuid, ids uuid[], finals jsonb[])
+  returns void language plpgsql${settings(schema)} as $body$
+declare
+  gone tid[];
+  new_ids uuid[];
+  new_keys text[];
+  new_values text[];
+  new_originals text[];
+begin
+  select array_agg(address) filter (where address is not null),
+         array_agg(entity_id) filter (where address is null),
+         array_agg(key) filter (where address is null),
+         array_agg(value) filter (where address is null),
+         array_agg(original_value) filter (where address is null)
+    into gone, new_ids, new_keys, new_values, new_originals
+    from (
+      -- What is on one side only.
+      select entity_id, key, value, original_value, max(address) as address
+        from (
+          select e.id as entity_id, t.key, t.value, t.original_value, null::tid as address
+            from unnest(ids, finals) e (id, final), lateral ${TERMS}(e.final, e.id) t
+           where e.final is not null
+           union all
+          select s.entity_id, s.key, s.value, s.original_value, s.ctid
+            from entity_search s
+           where s.tenant_id = of_tenant and s.entity_id = any (ids)
+        ) sides
+       group by 1, 2, 3, 4 having count(*) = 1
+    ) difference;
+  if gone is not null then
+    delete from entity_search where ctid = any (gone);
+  end if;
+  if new_ids is not null then
+    insert into entity_search (tenant_id, entity_id, key, value, original_value)
+    select of_tenant, n.id, n.key, n.value, n.original_value
+      from unnest(new_ids, new_keys, new_values, new_originals) n (id, key, value, original_value)
+        on conflict do nothing;
+  end if;
+end $body$`;
+}
+
+// SECURITY DEFINER: the application has no right to write terms.
+function createFollow(schema: string): string {
+  return `create or replace function ${FOLLOW}() returns trigger language plpgsql
+  security definer${settings(schema)} as $body$
+declare
+  item record;
+begin
+  if tg_op = 'INSERT' then
+    -- No look at what is there: an older snapshot may still show the terms of a row
+    -- that had the same id.
+    insert into entity_search (tenant_id, entity_id, key, value, original_value)
+    select n.tenant_id, n.entity_id, t.key, t.value, t.original_value
+      from new_rows n, lateral ${TERMS}(n.final_entity, n.entity_id) t
+     where n.deleted_at is null
+        on conflict do nothing;
+  elsif tg_op = 'UPDATE' then
+    -- What is the same on both sides is there twice, and is left alone.
+    for item in
+      select tenant_id, array_agg(entity_id) as ids, array_agg(final) as finals
+        from (
+          select tenant_id, entity_id, (array_agg(final_entity) filter (where is_new))[1] as final,
+                 row_number() over () / ${AT_ONCE} as part
+            from (
+              select tenant_id, entity_id, final_entity, bool_or(is_new) as is_new
+                from (
+                  select tenant_id, entity_id, final_entity, false as is_new
+                    from old_rows where deleted_at is null
+                   union all
+                  select tenant_id, entity_id, final_entity, true
+                    from new_rows where deleted_at is null
+                ) live
+               group by 1, 2, 3 having count(*) = 1
+            ) changed
+           group by 1, 2
+        ) entity
+       group by tenant_id, part
+    loop
+      perform ${SYNC}(item.tenant_id, item.ids, item.finals);
+    end loop;
+  elsif tg_op = 'DELETE' then
+    for item in
+      select tenant_id, array_agg(entity_id) as ids from old_rows group by tenant_id
+    loop
+      delete from entity_search
+       where tenant_id = item.tenant_id and entity_id = any (item.ids);
+    end loop;
+  else
+    truncate entity_search;
+  end if;
+  return null;
+end $body$`;
+}
+
+/**
+ * The next entities of a tenant get their terms; the last of them is returned, or
+ * null at the end.
+ *
+ * FOR SHARE: who changes one of them waits, and then finds its terms. Whoever has
+ * changed one already is not waited for: rows that are locked are passed over.
+ */
+function createFill(schema: string): string {
+  return `create or replace function ${FILL}(of_tenant uuid, after uuid, many int)
+  returns table (last uuid, filled int) language plpgsql${settings(schema)}
+  ${PLAN_FOR_THE_TENANT} as $body$
+declare
+  upto uuid;
+  ids uuid[];
+  finals jsonb[];
+begin
+  select e.entity_id into upto
+    from (select entity_id from entities
+           where tenant_id = of_tenant and (after is null or entity_id > after)
+           order by entity_id limit many) e
+   order by e.entity_id desc limit 1;
+  select array_agg(e.entity_id), array_agg(e.final_entity) into ids, finals
+    from (select entity_id, final_entity from entities
+           where tenant_id = of_tenant and (after is null or entity_id > after)
+             and entity_id <= upto and deleted_at is null
+             for share skip locked) e;
+  if ids is not null then
+    -- A statement of its own, which sees what those have committed who had the locks.
+    perform ${SYNC}(of_tenant, ids, finals);
+  end if;
+  return query select upto, coalesce(cardinality(ids), 0);
+end $body$`;
+}
+
+/**
+ * For terms that differ from what the entity says. The entity gets a new version,
+ * so that no transaction goes on with it that does not see the new terms.
+ */
+function createRepair(schema: string): string {
+  return `create or replace function ${REPAIR}(of_tenant uuid, of_entity uuid)
+  returns void language plpgsql${settings(schema)}
+  ${PLAN_FOR_THE_TENANT} as $body$
+begin
+  update entities set hash = hash where tenant_id = of_tenant and entity_id = of_entity;
+  delete from entity_search where tenant_id = of_tenant and entity_id = of_entity;
+  perform ${SYNC}(of_tenant, array[of_entity],
+    array[(select final_entity from entities
+            where tenant_id = of_tenant and entity_id = of_entity and deleted_at is null)]);
+end $body$`;
+}
