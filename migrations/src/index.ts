@@ -12,7 +12,7 @@ export { migrateTo, status } from './migrateTo';
 export type { MigrateOptions, MigrateResult } from './migrateTo';
 export { adopt, readAdoption } from './adopt/library';
 export type { AdoptOptions, AdoptResult } from './adopt/library';
-export type { AdoptionStatus } from './adopt/readAdoption';
+export type { AdoptionFault, AdoptionStatus } from './adopt/readAdoption';
 export { connectionOfKnex } from './cli/connection/fromKnex';
 export type { Progress, Reporter } from './engine/Reporter';
 export type { PhaseNumber } from './engine/Step';

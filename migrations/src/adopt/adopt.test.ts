@@ -1,89 +1,253 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { runPhases } from '../__testUtils__/runPhases';
+import { migrateTo } from '../migrateTo';
+import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
 import { adopt, readAdoption } from './library';
-import { migrateTo } from '../migrateTo';
 
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
   let catalog: StockCatalog;
-  beforeEach(async () => {
-    catalog = await createStockCatalog(databases, id);
-  });
   afterEach(() => catalog.close());
 
-  it('carries what is there and what comes', async () => {
-    const { engine, client, connection } = catalog;
-    await engine.ingest({
-      ref: 'component:default/a',
-      relations: [['ownedBy', 'group:default/g']],
-      locationKey: 'url:x',
-    });
-    const status = await adopt({ connection });
-    expect(status).toMatchObject({
-      adopted: true,
-      faults: 0,
-      engineEntities: 1,
-    });
-    await engine.ingest({
-      ref: 'component:default/b',
-      relations: [
-        ['ownedBy', 'group:default/g'],
-        ['ownedBy', 'group:default/h'],
-      ],
-    });
-    const rows = await client.query(
-      'select entity_ref, (select count(*)::int from relations r where r.originating_entity_id = e.entity_id) as relations, (select location_key from refresh_state s where s.entity_id = e.entity_id) as key from entities e order by 1',
-    );
-    expect(rows.rows).toEqual([
-      { entity_ref: 'component:default/a', relations: 1, key: 'url:x' },
-      { entity_ref: 'component:default/b', relations: 2, key: null },
-    ]);
-    await runPhases(catalog, 5);
-    await engine.ingest({ ref: 'component:default/c' });
-    await engine.remove('component:default/a');
-    expect(
-      (
-        await client.query('select entity_ref from entities order by 1')
-      ).rows.map(r => r.entity_ref),
-    ).toEqual(['component:default/b', 'component:default/c']);
-    expect(await readAdoption({ connection })).toMatchObject({
-      adopted: true,
-      faults: 0,
-      engineEntities: 2,
-    });
-    expect(await adopt({ connection })).toMatchObject({
-      adopted: true,
-      faults: 0,
-      engineEntities: 2,
-    });
+  const service = (name: string) => ({
+    ref: `component:default/${name}`,
+    relations: [['ownedBy', 'group:default/team']] as [string, string][],
   });
 
-  it('adopts at phase 5', async () => {
-    const { engine, client, connection } = catalog;
-    await engine.ingest({
-      ref: 'component:default/a',
-      relations: [['ownedBy', 'group:default/g']],
+  it('carries what the catalog has', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { engine, connection, client } = catalog;
+    for (let i = 0; i < 100; i += 1) {
+      await engine.ingest({ ...service(`s${i}`), locationKey: `url:${i}` });
+    }
+    await engine.discover({ ref: 'component:default/not-stitched' });
+    expect(await readAdoption({ connection })).toMatchObject({
+      adopted: false,
+      begun: false,
+      engineTables: true,
+      engineEntities: 100,
     });
-    await migrateTo(5, { connection, createTables: true });
-    expect(await adopt({ connection })).toMatchObject({
+    expect(await adopt({ connection })).toEqual({
       adopted: true,
+      begun: true,
+      catalogSchema: 'public',
+      engineTables: true,
+      engineEntities: 100,
       faults: 0,
+      latestFaults: [],
+      tablesWithoutTriggers: [],
     });
-    await engine.ingest({
-      ref: 'component:default/b',
-      relations: [['ownedBy', 'group:default/g']],
+    expect(await refsOf(catalog)).toHaveLength(100);
+    expect(await differences(catalog)).toEqual([]);
+    const { rows } = await client.query(
+      `select e.entity_kind, e.entity_namespace, e.entity_name, e.hash = f.hash as hash,
+              e.final_entity = f.final_entity::jsonb as entity,
+              e.created_at = f.last_updated_at and e.updated_at = f.last_updated_at as times,
+              s.location_key, s.errors, r.type, r.source_entity_ref, r.target_entity_ref
+         from entities e
+         join public.final_entities f on f.entity_id = e.entity_id::text
+         join refresh_state s on s.entity_id = e.entity_id
+         join relations r on r.originating_entity_id = e.entity_id
+        where e.entity_ref = 'component:default/s7'`,
+    );
+    expect(rows).toEqual([
+      {
+        entity_kind: 'component',
+        entity_namespace: 'default',
+        entity_name: 's7',
+        hash: true,
+        entity: true,
+        times: true,
+        location_key: 'url:7',
+        errors: [],
+        type: 'ownedBy',
+        source_entity_ref: 'component:default/s7',
+        target_entity_ref: 'group:default/team',
+      },
+    ]);
+  });
+
+  it('carries every change in its transaction', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { engine, connection, knex } = catalog;
+    const kept = await engine.ingest(service('kept'));
+    const removed = await engine.ingest(service('removed'));
+    await adopt({ connection });
+
+    await engine.ingest(service('added'));
+    await engine.process(kept, {
+      ...service('kept'),
+      locationKey: 'url:moved',
+      errors: '[{"name":"Error","message":"no"}]',
+      relations: [
+        ['ownedBy', 'group:default/other'],
+        ['ownedBy', 'group:default/other'],
+        ['partOf', 'system:default/s'],
+      ],
     });
+    await engine.stitch(kept, { ...service('kept'), description: 'changed' });
+    await engine.remove('component:default/removed');
+    expect(await refsOf(catalog)).toEqual([
+      'component:default/added',
+      'component:default/kept',
+    ]);
+    expect(await differences(catalog)).toEqual([]);
     expect(
-      (
-        await client.query('select entity_ref from entities order by 1')
-      ).rows.map(r => r.entity_ref),
-    ).toEqual(['component:default/a', 'component:default/b']);
-    expect(await adopt({ connection })).toMatchObject({
-      adopted: true,
-      faults: 0,
+      await column(
+        catalog,
+        `select type from relations where originating_entity_id = $1 order by 1`,
+        [kept],
+      ),
+    ).toEqual(['ownedBy', 'ownedBy', 'partOf']);
+    expect(
+      await column(
+        catalog,
+        `select row(location_key, errors)::text from refresh_state where entity_id in ($1, $2)`,
+        [kept, removed],
+      ),
+    ).toEqual([expect.stringMatching(/^\(url:moved,.*no.*\)$/)]);
+
+    // The same ref as another entity.
+    await engine.remove('component:default/kept');
+    const again = await engine.ingest(service('kept'));
+    expect(
+      await column(
+        catalog,
+        `select entity_id from entities where entity_ref = 'component:default/kept'`,
+      ),
+    ).toEqual([again]);
+    expect(await differences(catalog)).toEqual([]);
+
+    const before = await refsOf(catalog);
+    const transaction = await knex.transaction();
+    await transaction('refresh_state').delete();
+    await transaction.rollback();
+    expect(await refsOf(catalog)).toEqual(before);
+
+    await knex.raw('truncate refresh_state cascade');
+    expect(await refsOf(catalog)).toEqual([]);
+    expect(await faultsOf(catalog)).toEqual([]);
+    expect(await differences(catalog)).toEqual([]);
+  });
+
+  it('writes nothing for the bookkeeping of refreshes', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { engine, connection } = catalog;
+    await engine.ingest(service('a'));
+    await adopt({ connection });
+    const version = `select xmin::text from refresh_state`;
+    const before = await column(catalog, version);
+    await engine.touch();
+    await catalog.knex('refresh_state').update({
+      cache: '{}',
+      result_hash: 'x',
+      unprocessed_entity: '{"a":1}',
+      unprocessed_hash: 'x',
     });
+    expect(await column(catalog, version)).toEqual(before);
+  });
+
+  it('adopts into a database that has been set up before', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { engine, connection } = catalog;
+    await engine.ingest(service('before'));
+    await migrateTo(5, { connection, createTables: true, force: true });
+    await adopt({ connection });
+    await engine.ingest(service('after'));
+    await engine.remove('component:default/before');
+    await engine.ingest(service('before'));
+    expect(await refsOf(catalog)).toEqual([
+      'component:default/after',
+      'component:default/before',
+    ]);
+    expect(await faultsOf(catalog)).toEqual([]);
+    expect(await differences(catalog)).toEqual([]);
+  });
+
+  it('removes no entity of the default tenant unless told to', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { engine, connection, client } = catalog;
+    await engine.ingest(service('engine'));
+    await migrateTo(5, { connection, createTables: true, force: true });
+    await client.query(
+      `insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+       values ('00000000-0000-0000-0000-000000000001', 'component:default/own', 'component', 'own', '{}', '')`,
+    );
+    await expect(adopt({ connection })).rejects.toThrow(
+      'The default tenant has 1 entity that the catalog does not have',
+    );
+    expect(await refsOf(catalog)).toEqual(['component:default/own']);
+    await adopt({ connection, force: true });
+    expect(await refsOf(catalog)).toEqual(['component:default/engine']);
+  });
+
+  it('leaves the entities of other tenants alone', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { engine, connection, client, knex } = catalog;
+    await engine.ingest(service('a'));
+    await migrateTo(5, { connection, createTables: true, force: true });
+    await client.query(
+      `insert into tenants (tenant_id, tenant_slug, tenant_name)
+       values ('11111111-1111-4111-8111-111111111111', 'other', 'Other');
+       insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+       values ('11111111-1111-4111-8111-111111111111', 'component:default/a', 'component', 'a', '{}', '')`,
+    );
+    const others = () =>
+      column<number>(
+        catalog,
+        `select count(*)::int from entities where tenant_id = '11111111-1111-4111-8111-111111111111'`,
+      );
+    await adopt({ connection });
+    expect(await others()).toEqual([1]);
+    await engine.remove('component:default/a');
+    await knex.raw('truncate refresh_state cascade');
+    expect(await others()).toEqual([1]);
+    expect(await differences(catalog)).toEqual([]);
+  });
+
+  it('finds a catalog in a schema of its own, whatever that is called', async () => {
+    const catalogSchema = `Bob's "catalog"`;
+    catalog = await createStockCatalog(databases, id, { catalogSchema });
+    const { engine, connection, client } = catalog;
+    await engine.ingest(service('a'));
+    const schema = `The "tenants'" schema`;
+    expect(await adopt({ connection, schema })).toMatchObject({
+      adopted: true,
+      catalogSchema,
+    });
+    await engine.ingest(service('b'));
+    const { rows } = await client.query(
+      `select entity_ref from "The ""tenants'"" schema".entities order by 1`,
+    );
+    expect(rows.map(row => row.entity_ref)).toEqual([
+      'component:default/a',
+      'component:default/b',
+    ]);
+    await expect(
+      adopt({ connection, schema, catalogSchema: 'public' }),
+    ).rejects.toThrow('The schema "public" has no tables of a stock catalog');
+  });
+
+  it('tells apart several catalogs in one database', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { connection, client } = catalog;
+    await client.query('create schema second');
+    for (const table of [
+      'final_entities',
+      'relations',
+      'refresh_state',
+      'refresh_state_references',
+    ]) {
+      await client.query(`create table second.${table} (like public.${table})`);
+    }
+    await expect(adopt({ connection })).rejects.toThrow(
+      'Several schemas have tables of a stock catalog: "public", "second"',
+    );
+    await adopt({ connection, catalogSchema: 'public' });
+    await expect(
+      adopt({ connection, catalogSchema: 'second' }),
+    ).rejects.toThrow('The catalog in the schema "public" is adopted already');
   });
 });

@@ -43,7 +43,7 @@ export async function install(
       ...createFunctions({ schema: settings.schema, engine }),
     ],
   });
-  await followOwner(context, engine);
+  await followOwner(context, { engine });
   // Entities last: relations and the like are carried with their entity.
   for (const table of executor.dryRun
     ? ENGINE_TABLES

@@ -1,4 +1,5 @@
 import type { StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
 import { escapeIdentifier } from '../schema/sql';
 import { ADMIN_ROLE } from '../schema/roles';
 import { SET_OWNER_ROLE } from '../session/ownerRole';
@@ -36,45 +37,80 @@ export async function asLogin(
   }
 }
 
+/** What {@link followOwner} may be told, rather than look it up. */
+export interface OwnerOptions {
+  engine?: Engine;
+  /** Whom the tables are about to belong to. */
+  owner?: string;
+}
+
 /**
  * Lets the functions belong to whom our tables belong to, as which they write, and
- * lets that role read the engine's tables. Phase 4 hands the tables to \`portal_admin\`,
- * and its undo hands them back: in between the functions go on as their former owner,
- * which may still write to the tables.
+ * lets that role read the engine's tables. Phase 4 hands the tables to `portal_admin`,
+ * and its undo hands them back. In between, the functions go on as the former owner,
+ * which may still write to the tables; so they come last on the way there, and first
+ * on the way back.
+ *
+ * @throws {@link RefusedError} if the login may not let that role read those tables
  */
 export async function followOwner(
   context: StepContext,
-  adopted?: Engine,
+  options: OwnerOptions = {},
 ): Promise<void> {
   const { executor } = context;
-  const engine = adopted ?? (await adoptedEngine(context));
+  const engine = options.engine ?? (await adoptedEngine(context));
   if (!engine) {
     return;
   }
-  const owner = await ownerOfTables(context);
+  const owner = options.owner ?? (await ownerOfTables(context));
   const others = await ownedByOthers(context, owner);
   const missing = await missingGrants(context, engine, owner);
   if (others.length === 0 && missing.length === 0) {
     return;
   }
-  const { grants = [] } = await readState(executor);
   const role = escapeIdentifier(owner);
+  const { grants = [] } = await readState(executor);
+  if (missing.length > 0) {
+    await refuseWithoutRight(context, engine, missing, role);
+  }
   await asLogin(context, () =>
     executor.transaction({
       title: `Let the functions of the adoption belong to ${owner}`,
       locks:
         `ACCESS EXCLUSIVE on ${FAULTS} and ${ADOPTION_STATE}, for a change of the ` +
-        `catalog. Nobody waits for a function, or a privilege.`,
+        'catalog. Nobody waits for a function, or a privilege.',
       statements: [
+        ...missing.map(each => `grant ${each} to ${role}`),
         putState('grants', [
           ...grants,
           ...missing.map(each => `revoke ${each} from ${role}`),
         ]),
-        ...missing.map(each => `grant ${each} to ${role}`),
         ...others.map(each => `alter ${each} owner to ${role}`),
       ],
     }),
   );
+}
+
+async function refuseWithoutRight(
+  { executor }: StepContext,
+  engine: Engine,
+  missing: string[],
+  role: string,
+): Promise<void> {
+  const [{ may }] = await executor.read<{ may: boolean }>(
+    `select pg_has_role(session_user, relowner, 'USAGE') as may
+       from pg_class where oid = to_regclass($1)`,
+    [engineTable(engine, 'final_entities')],
+  );
+  if (!may) {
+    throw new RefusedError(
+      `The tables of the catalog in the schema "${engine.schema}" are not this ` +
+        "login's, and " +
+        `${role} has to read them. Let their owner, or a superuser, run\n${missing
+          .map(each => `grant ${each} to ${role}`)
+          .join(';\n')};`,
+    );
+  }
 }
 
 async function ownerOfTables({ executor }: StepContext): Promise<string> {

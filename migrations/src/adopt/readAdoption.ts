@@ -1,3 +1,4 @@
+import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { relationExists } from '../schema/lookups';
 import { engineTable, findEngines } from './Engine';
@@ -5,6 +6,24 @@ import type { Engine } from './Engine';
 import { FAULTS } from './names';
 import { readState } from './state';
 import { tablesWithoutTriggers } from './triggers';
+
+/**
+ * Something of the catalog that could not be carried. The default tenant lacks it.
+ *
+ * @public
+ */
+export interface AdoptionFault {
+  /** The table of the engine: `final_entities`. */
+  source: string;
+  /** The id of the entity, or `*` for a change of all of them. */
+  key: string;
+  /** Why it was not carried, in the words of PostgreSQL. */
+  reason: string;
+  /** Since when it is kept aside. */
+  firstSeenAt: Date;
+  /** How often it was tried. */
+  attempts: number;
+}
 
 /**
  * How the catalog of the engine and the default tenant stand to each other.
@@ -27,6 +46,8 @@ export interface AdoptionStatus {
   engineEntities: number;
   /** How many rows are kept aside because they could not be carried. */
   faults: number;
+  /** Those of them that were seen last. */
+  latestFaults: AdoptionFault[];
   /** The tables of the engine whose changes are not carried, although they should be. */
   tablesWithoutTriggers: string[];
 }
@@ -59,8 +80,19 @@ export async function readAdoptionStatus({
     faults: (await relationExists(executor, FAULTS))
       ? await count(executor, FAULTS)
       : 0,
+    latestFaults: await readFaults(executor),
     tablesWithoutTriggers: missing,
   };
+}
+
+async function readFaults(executor: Executor): Promise<AdoptionFault[]> {
+  if (!(await relationExists(executor, FAULTS))) {
+    return [];
+  }
+  return executor.read<AdoptionFault>(
+    `select source, key, reason, first_seen_at as "firstSeenAt", attempts
+       from ${FAULTS} order by last_seen_at desc, source, key limit 10`,
+  );
 }
 
 function onlyOne(found: Engine[], wanted?: string): Engine | undefined {
@@ -70,7 +102,7 @@ function onlyOne(found: Engine[], wanted?: string): Engine | undefined {
 }
 
 async function count(
-  executor: StepContext['executor'],
+  executor: Executor,
   table: string,
   condition = 'true',
 ): Promise<number> {

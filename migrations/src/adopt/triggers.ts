@@ -71,7 +71,8 @@ export async function tablesWithoutTriggers(
        join pg_namespace n on n.oid = r.relnamespace
        join pg_proc p on p.oid = t.tgfoid
       where n.nspname = $1 and t.tgenabled = 'A'
-        and p.pronamespace = current_schema()::regnamespace`,
+        and p.pronamespace = (
+          select oid from pg_namespace where nspname = current_schema())`,
     [engine.schema],
   );
   return ENGINE_TABLES.filter(table =>

@@ -1,3 +1,4 @@
+import type { AdoptionStatus } from '../adopt/readAdoption';
 import type { PhaseNumber } from '../engine/Step';
 import type { Operator } from '../session/operatorLock';
 
@@ -107,6 +108,8 @@ export interface StatusReport {
   swap: SwapStatus;
   /** The log of changes that wait to be replayed, where there is one. */
   changeLog: { rows: number; bytes: number } | null;
+  /** The catalog whose entities are the default tenant's; `null` where there is none. */
+  adoption: AdoptionStatus | null;
   /** What is left to be removed. */
   leftovers: Leftover[];
 }

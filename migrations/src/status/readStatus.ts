@@ -1,3 +1,4 @@
+import { readAdoptionStatus } from '../adopt/readAdoption';
 import { RETENTION_HOURS } from '../cleanup/cleanup';
 import { readStepRecords } from '../engine/bookkeeping';
 import type { StepRecord } from '../engine/bookkeeping';
@@ -29,6 +30,7 @@ export async function readStatus(
   const steps = stepsOf(records);
   const phase = await migration.completedPhase();
   const swap = await readSwap(migration.context);
+  const adoption = await readAdoptionStatus(migration.context);
   return {
     schema: settings.schema,
     phase,
@@ -40,6 +42,7 @@ export async function readStatus(
     work: await readWork(executor),
     swap,
     changeLog: await readChangeLog(executor),
+    adoption: adoption.engineTables || adoption.begun ? adoption : null,
     leftovers: await readLeftovers(executor),
   };
 }

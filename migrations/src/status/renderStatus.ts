@@ -1,3 +1,4 @@
+import { renderAdoption } from '../adopt/renderAdoption';
 import { describeOperator } from '../session/operatorLock';
 import Table from 'cli-table3';
 import { formatBytes, formatCount, formatThings, formatTime } from '../text';
@@ -10,6 +11,7 @@ export function renderStatus(status: StatusReport): string {
     renderSteps(status),
     renderTables(status),
     renderSwap(status.swap),
+    ...(status.adoption ? [renderAdoption(status.adoption)] : []),
     renderRest(status),
   ]
     .filter(Boolean)

@@ -4,7 +4,7 @@ import type { PhaseNumber, StepContext } from '../engine/Step';
 export interface Check {
   name: string;
   /** The phase after which it holds. */
-  from: PhaseNumber;
+  from: PhaseNumber | 0;
   /** What is wrong, a sentence for each; nothing if it holds. */
   examine(context: StepContext): Promise<string[]>;
 }

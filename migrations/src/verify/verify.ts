@@ -1,13 +1,23 @@
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { VerificationError } from '../errors';
 import type { Check } from './Check';
+import { adoption } from './checks/adoption';
 import { copies } from './checks/copies';
 import { isolation } from './checks/isolation';
 import { layout } from './checks/layout';
 import { rows } from './checks/rows';
+import { searchTerms } from './checks/searchTerms';
 import { tenantContext } from './checks/tenantContext';
 
-const CHECKS: Check[] = [rows, isolation, tenantContext, copies, layout];
+const CHECKS: Check[] = [
+  rows,
+  isolation,
+  tenantContext,
+  copies,
+  layout,
+  searchTerms,
+  adoption,
+];
 
 /** The outcome of one check. */
 export interface VerifiedCheck {

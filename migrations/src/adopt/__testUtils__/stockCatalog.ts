@@ -6,6 +6,7 @@ import createKnex from 'knex';
 import type { Knex } from 'knex';
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
+import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { openCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
@@ -23,33 +24,90 @@ export interface StockCatalog extends CatalogDatabase {
   engine: EngineWriter;
 }
 
-/** A new database with the stock catalog's tables, of a schema. */
+const templates = new Map<string, Promise<ClientConfig>>();
+let copies = 0;
+
+/**
+ * A new database with the stock catalog's tables: a copy of one in which its migrations
+ * have run.
+ */
 export async function createStockCatalog(
   databases: TestDatabases,
   id: TestDatabaseId,
   { catalogSchema = 'public' }: { catalogSchema?: string } = {},
 ): Promise<StockCatalog> {
+  const key = `${id} ${catalogSchema}`;
+  const template =
+    templates.get(key) ?? createTemplate(databases, id, catalogSchema);
+  templates.set(key, template);
+  const connection = await template;
+  copies += 1;
+  const database = `${connection.database}_catalog_${copies}`;
+  await administer(
+    connection,
+    `create database "${database}" template "${connection.database}"`,
+  );
+  const catalog = await openStockCatalog(
+    { ...connection, database },
+    catalogSchema,
+  );
+  return {
+    ...catalog,
+    close: async () => {
+      await catalog.close();
+      await administer(connection, `drop database "${database}" with (force)`);
+    },
+  };
+}
+
+async function createTemplate(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+  catalogSchema: string,
+): Promise<ClientConfig> {
   const admin = await databases.init(id);
   const connection = { ...admin.client.config.connection } as ClientConfig;
   connection.password = admin.client.config.connection.password;
-  return openStockCatalog(connection, catalogSchema);
+  // Nobody may be connected to a database while it is copied.
+  await admin.destroy();
+  const knex = engineKnex(connection, catalogSchema);
+  await knex.raw('create schema if not exists ??', [catalogSchema]);
+  await knex.migrate.latest({ directory: STOCK_MIGRATIONS });
+  await knex.destroy();
+  return connection;
 }
 
-export async function openStockCatalog(
+async function administer(
   connection: ClientConfig,
-  catalogSchema = 'public',
-): Promise<StockCatalog> {
-  const knex = createKnex({
+  statement: string,
+): Promise<void> {
+  const client = new Client({ ...connection, database: 'postgres' });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function engineKnex(connection: ClientConfig, catalogSchema: string): Knex {
+  return createKnex({
     client: 'pg',
     connection: {
       ...connection,
-      application_name: 'catalog-tenancy test engine',
+      application_name: 'backstage',
     } as Knex.PgConnectionConfig,
     searchPath: [catalogSchema],
     pool: { min: 0, max: 10 },
   });
-  await knex.raw('create schema if not exists ??', [catalogSchema]);
-  await knex.migrate.latest({ directory: STOCK_MIGRATIONS });
+}
+
+/** A database that is there already, as the engine and an operator connect to it. */
+export async function openStockCatalog(
+  connection: ClientConfig,
+  catalogSchema = 'public',
+): Promise<StockCatalog> {
+  const knex = engineKnex(connection, catalogSchema);
   const database = await openCatalogDatabase(connection);
   return {
     ...database,

@@ -1,4 +1,5 @@
 import type { CommandDefinition } from '../CommandDefinition';
+import { adopt } from './adopt';
 import { all } from './all';
 import { cleanup } from './cleanup';
 import { partition, unpartition } from './partition';
@@ -6,6 +7,7 @@ import { phaseCommands } from './phases';
 import { preflight } from './preflight';
 import { rollback } from './rollback';
 import { status } from './status';
+import { unadopt } from './unadopt';
 import { verify } from './verify';
 
 /** The commands, in the order of the help. */
@@ -19,4 +21,6 @@ export const commands: CommandDefinition[] = [
   cleanup,
   partition,
   unpartition,
+  adopt,
+  unadopt,
 ];

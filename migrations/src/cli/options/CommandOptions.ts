@@ -18,4 +18,6 @@ export interface CommandOptions {
   force?: boolean;
   schedule?: boolean;
   maxBlock?: number;
+  catalogSchema?: string;
+  keepTables?: boolean;
 }

@@ -57,6 +57,7 @@ export function settingsOf(
     defaultTenantName: options.tenantName ?? DEFAULT_TENANT_NAME,
     adminGrant: options.adminGrant ?? true,
     force: options.force ?? false,
+    catalogSchema: options.catalogSchema,
     cutover:
       options.baseUrl === undefined
         ? undefined

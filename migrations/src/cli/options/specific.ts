@@ -5,6 +5,7 @@ import {
   parseBytes,
   parseMilliseconds,
   parsePhase,
+  parseSchema,
   parseTenantName,
 } from './parsers';
 
@@ -70,6 +71,16 @@ export const maxBlockOption = new Option(
   '--max-block <ms>',
   'for how long everybody who uses the tables may be kept waiting (default: 5000)',
 ).argParser(parseMilliseconds);
+
+export const catalogSchemaOption = new Option(
+  '--catalog-schema <name>',
+  'the schema of the tables of the stock catalog (default: the one in which they are found)',
+).argParser(parseSchema);
+
+export const keepTablesOption = new Option(
+  '--keep-tables',
+  'stop carrying changes, and leave the entities, relations and refresh states that were carried',
+);
 
 /** An option that goes on where the command would refuse. */
 export function forceOption(consequence: string): Option {

@@ -1,3 +1,4 @@
+import { followOwner } from '../../adopt/owner';
 import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
 import {
@@ -40,11 +41,14 @@ export const owners: Step = {
       await handOver(context, table);
     }
     await handOverFunction(context);
+    await followOwner(context, { owner: ADMIN_ROLE });
     await actAsOwner(context, SET_OWNER_ROLE);
   },
 
   async down(context) {
     await checkOwnersCanBeRestored(context);
+    const former = await context.state.get<FormerOwner>(stateKey('entities'));
+    await followOwner(context, { owner: former?.owner });
     for (const table of TABLES) {
       await handBack(context, table);
     }

@@ -1,3 +1,5 @@
+import { engineTable } from '../../adopt/Engine';
+import { adoptedEngine } from '../../adopt/state';
 import { RefusedError } from '../../errors';
 import type { StepContext } from '../../engine/Step';
 import { TENANT_POLICY, TENANT_SETTING } from '../../schema/policies';
@@ -110,11 +112,9 @@ export async function checkViews({
  * Refuses while sessions are connected that can write and are not the new
  * application's: from this phase on, whoever sets no tenant is refused.
  */
-export async function checkSessions({
-  executor,
-  settings,
-  reporter,
-}: StepContext): Promise<void> {
+export async function checkSessions(context: StepContext): Promise<void> {
+  const { executor, settings, reporter } = context;
+  const engine = await adoptedEngine(context);
   const sessions = await executor.read<OldSession>(
     `select a.pid, a.usename as login, a.application_name as application,
             host(a.client_addr) as address
@@ -125,8 +125,17 @@ export async function checkSessions({
         and not starts_with(a.application_name, $4)
         and exists (select from unnest($1::text[]) t
                      where has_table_privilege(a.usesysid, to_regclass(t), 'insert'))
+        and not coalesce(
+          has_table_privilege(a.usesysid, to_regclass($5), 'insert'), false)
       order by a.pid limit 10`,
-    [TABLES, APP_ROLE, ADMIN_ROLE, APPLICATION_PREFIX],
+    [
+      TABLES,
+      APP_ROLE,
+      ADMIN_ROLE,
+      APPLICATION_PREFIX,
+      // Of an adopted catalog it is the engine, which writes to tables of its own.
+      engine ? engineTable(engine, 'final_entities') : null,
+    ],
   );
   if (sessions.length === 0) {
     return;

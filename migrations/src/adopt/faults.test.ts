@@ -1,0 +1,184 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
+import { createStockCatalog } from './__testUtils__/stockCatalog';
+import type { StockCatalog } from './__testUtils__/stockCatalog';
+import { adopt } from './library';
+
+const databases = createTestDatabases();
+
+const WITH_NUL = '{"metadata":{"description":"\\u0000"}}';
+const LONE_SURROGATE = '{"metadata":{"description":"\\ud83d"}}';
+
+describe.each(databases.eachSupportedId())(
+  'what cannot be carried on %s',
+  id => {
+    let catalog: StockCatalog;
+    beforeEach(async () => {
+      catalog = await createStockCatalog(databases, id);
+    });
+    afterEach(() => catalog.close());
+
+    const bad = [
+      { ref: 'component:default/nul', json: WITH_NUL },
+      { ref: 'component:default/surrogate', json: LONE_SURROGATE },
+      { ref: 'component:default/no-uuid', id: 'not-a-uuid' },
+      {
+        ref: 'component:default/upper',
+        id: '3F2504E0-4F89-41D3-9A0C-0305E82C3301',
+      },
+      { ref: 'no ref at all' },
+      { ref: 'component:default/a/b' },
+      { ref: 'component:default/number', json: '{"n": 1e999999}' },
+      { ref: 'component:default/no-json', json: '{' },
+      { ref: 'component:default/no-object', json: '[]' },
+    ];
+
+    it.each([
+      ['before', 'the first copy'],
+      ['after', 'a change'],
+    ])('is kept aside with its reason (%s the adoption)', async when => {
+      const { engine, connection } = catalog;
+      if (when === 'after') {
+        await adopt({ connection });
+      }
+      for (const entity of bad) {
+        await engine.ingest(entity);
+      }
+      await engine.ingest({ ref: 'component:default/good' });
+      expect(await adopt({ connection })).toMatchObject({
+        adopted: true,
+        faults: bad.length,
+      });
+      expect(await refsOf(catalog)).toEqual(['component:default/good']);
+      expect(await differences(catalog)).toEqual([]);
+      const faults = await faultsOf(catalog);
+      const refs = await column<string>(
+        catalog,
+        `select entity_ref from public.final_entities
+          where entity_id in (select key from adoption_faults where source = 'final_entities')
+          order by 1`,
+      );
+      expect(refs).toEqual(bad.map(({ ref }) => ref).sort());
+      const reasons = faults.map(({ reason }) => reason).sort();
+      expect(reasons).toEqual(
+        expect.arrayContaining([
+          'the entity is no JSON object',
+          'the entity_id "not-a-uuid" is no UUID in lower case',
+          'the entity_ref "no ref at all" is not of the form kind:namespace/name',
+          'unsupported Unicode escape sequence',
+        ]),
+      );
+    });
+
+    it('is shown no more as it was before', async () => {
+      const { engine, connection } = catalog;
+      const entity = { ref: 'component:default/a' };
+      const entityId = await engine.ingest(entity);
+      await adopt({ connection });
+      await engine.stitch(entityId, { ...entity, json: WITH_NUL });
+      expect(await refsOf(catalog)).toEqual([]);
+      await engine.stitch(entityId, { ...entity, json: WITH_NUL });
+      expect(await faultsOf(catalog)).toEqual([
+        {
+          source: 'final_entities',
+          key: entityId,
+          reason: 'unsupported Unicode escape sequence',
+          sqlstate: '22P05',
+          attempts: 2,
+        },
+      ]);
+    });
+
+    it('is carried by the next write that can be', async () => {
+      const { engine, connection } = catalog;
+      const entity = {
+        ref: 'component:default/a',
+        relations: [['ownedBy', 'group:default/g']] as [string, string][],
+      };
+      const entityId = await engine.ingest({ ...entity, json: WITH_NUL });
+      await adopt({ connection });
+      await engine.stitch(entityId, entity);
+      expect(await faultsOf(catalog)).toEqual([]);
+      expect(await refsOf(catalog)).toEqual([entity.ref]);
+      expect(await differences(catalog)).toEqual([]);
+    });
+
+    it('is carried when the adoption is run again, once it can be', async () => {
+      const { engine, connection, client } = catalog;
+      const entity = { ref: 'component:default/a' };
+      await adopt({ connection });
+      // Whatever it is that is in the way.
+      await client.query(
+        `alter table entities add constraint no check (entity_name <> 'a')`,
+      );
+      await engine.ingest(entity);
+      expect(await faultsOf(catalog)).toHaveLength(1);
+      expect(await adopt({ connection })).toMatchObject({ faults: 1 });
+      await client.query('alter table entities drop constraint no');
+      expect(await adopt({ connection })).toMatchObject({ faults: 0 });
+      expect(await refsOf(catalog)).toEqual([entity.ref]);
+    });
+
+    it('is forgotten with its entity', async () => {
+      const { engine, connection } = catalog;
+      await adopt({ connection });
+      await engine.ingest({ ref: 'component:default/a', json: WITH_NUL });
+      await engine.remove('component:default/a');
+      expect(await faultsOf(catalog)).toEqual([]);
+    });
+
+    it('is the errors alone where only those cannot be', async () => {
+      const { engine, connection } = catalog;
+      const entity = { ref: 'component:default/a' };
+      const entityId = await engine.ingest(entity);
+      await adopt({ connection });
+      await engine.process(entityId, {
+        ...entity,
+        errors: '[{"message":"\\u0000"}]',
+      });
+      expect(await refsOf(catalog)).toEqual([entity.ref]);
+      expect(await faultsOf(catalog)).toMatchObject([
+        { source: 'refresh_state', key: entityId },
+      ]);
+      expect(await differences(catalog)).toEqual([]);
+      await engine.process(entityId, entity);
+      expect(await faultsOf(catalog)).toEqual([]);
+      expect(await differences(catalog)).toEqual([]);
+    });
+
+    it.each([
+      ['our tables are gone', 'drop table entities cascade'],
+      ['faults cannot be kept', 'drop table entities, adoption_faults cascade'],
+      [
+        'columns of the engine are other ones',
+        `alter table public.final_entities rename column last_updated_at to changed_at;
+         alter table public.refresh_state rename column errors to problems`,
+      ],
+      ['the schema is dropped', 'drop schema tenancy cascade'],
+      [
+        'nothing may be written',
+        `create function no() returns trigger language plpgsql as
+           $$ begin raise exception 'no'; end $$;
+         create trigger no before insert or update or delete on entities execute function no()`,
+      ],
+    ])('never fails the engine, not even where %s', async (_, damage) => {
+      const { engine, connection, client, knex } = catalog;
+      const entityId = await engine.ingest({ ref: 'component:default/a' });
+      await adopt({ connection });
+      await client.query(damage);
+      // Whatever the names of the columns are.
+      await knex('refresh_state').update({ location_key: 'url:new' });
+      await knex('final_entities').update({ hash: 'new' });
+      await knex('relations').insert({
+        originating_entity_id: entityId,
+        source_entity_ref: 'component:default/a',
+        type: 'ownedBy',
+        target_entity_ref: 'group:default/g',
+      });
+      await knex('relations').delete();
+      await knex('refresh_state').delete();
+      await knex.raw('truncate refresh_state cascade');
+      expect(await knex('final_entities')).toEqual([]);
+    });
+  },
+);

@@ -1,0 +1,123 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { PhaseNumber } from '../engine/Step';
+import { cleanup } from '../cleanup/cleanup';
+import { rollback } from '../rollback/rollback';
+import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
+import { createStockCatalog } from './__testUtils__/stockCatalog';
+import type { StockCatalog } from './__testUtils__/stockCatalog';
+import { adopt } from './library';
+
+const databases = createTestDatabases();
+
+const PHASES: PhaseNumber[] = [1, 2, 3, 4, 5];
+
+describe.each(databases.eachSupportedId())(
+  'the phases of an adopted catalog on %s',
+  id => {
+    let catalog: StockCatalog;
+    beforeEach(async () => {
+      catalog = await createStockCatalog(databases, id);
+    });
+    afterEach(() => catalog.close());
+
+    let written = 0;
+    /** One of each write of the engine, all of which must arrive. */
+    async function write(): Promise<void> {
+      const { engine } = catalog;
+      written += 1;
+      const entity = (name: string) => ({
+        ref: `component:default/${name}-${written}`,
+        relations: [['ownedBy', 'group:default/g']] as [string, string][],
+      });
+      const changed = await engine.ingest(entity('changed'));
+      await engine.ingest(entity('removed'));
+      await engine.ingest({
+        ...entity('child'),
+        parent: `component:default/changed-${written}`,
+      });
+      await engine.process(changed, {
+        ...entity('changed'),
+        locationKey: `url:${written}`,
+        relations: [['partOf', 'system:default/s']],
+      });
+      await engine.stitch(changed, {
+        ...entity('changed'),
+        description: 'changed',
+      });
+      await engine.touch();
+      await engine.remove(`component:default/removed-${written}`);
+      expect(await faultsOf(catalog)).toEqual([]);
+      expect(await differences(catalog)).toEqual([]);
+      expect(await refsOf(catalog)).toHaveLength(2 * written);
+    }
+
+    const ownerOfFunctions = () =>
+      column<string>(
+        catalog,
+        `select distinct pg_get_userbyid(proowner)::text from pg_proc
+          where pronamespace = 'tenancy'::regnamespace and proname like 'adoption%'
+          union
+         select tableowner::text from pg_tables
+          where schemaname = 'tenancy' and tablename like 'adoption%'`,
+      );
+
+    it('leave every write of the engine to be carried, there and back', async () => {
+      written = 0;
+      const { connection, client } = catalog;
+      await adopt({ connection });
+      await write();
+      const [operator] = await ownerOfFunctions();
+      for (const phase of PHASES) {
+        await catalog.migrate(migration => migration.runPhase(phase));
+        await write();
+        expect(await ownerOfFunctions()).toEqual([
+          phase < 4 ? operator : 'portal_admin',
+        ]);
+      }
+      for (const to of [4, 3, 2, 1, 0] as const) {
+        await catalog.migrate(migration => rollback(migration, to));
+        await write();
+        expect(await ownerOfFunctions()).toEqual([
+          to < 4 ? operator : 'portal_admin',
+        ]);
+      }
+      for (const phase of PHASES) {
+        await catalog.migrate(migration => migration.runPhase(phase));
+      }
+      await write();
+      await catalog.migrate(({ context }) => cleanup(context), {
+        settings: { force: true },
+      });
+      await write();
+      await client.query('select');
+    });
+
+    it('refuse no session of the engine, which writes to tables of its own', async () => {
+      const { connection, knex } = catalog;
+      await adopt({ connection });
+      for (const phase of PHASES.slice(0, 3)) {
+        await catalog.migrate(migration => migration.runPhase(phase));
+      }
+      const transaction = await knex.transaction();
+      await transaction.raw('select');
+      await catalog.migrate(migration => migration.runPhase(4));
+      await transaction.rollback();
+    });
+
+    it('go on after an adoption between any two of them', async () => {
+      const { connection, engine } = catalog;
+      await engine.ingest({ ref: 'component:default/first' });
+      await adopt({ connection });
+      for (const phase of PHASES) {
+        await catalog.migrate(migration => migration.runPhase(phase));
+        await engine.ingest({ ref: `component:default/after-${phase}` });
+        // Again: what it has put there follows the phase.
+        await adopt({ connection });
+        await engine.ingest({ ref: `component:default/again-${phase}` });
+        expect(await faultsOf(catalog)).toEqual([]);
+        expect(await differences(catalog)).toEqual([]);
+      }
+      expect(await refsOf(catalog)).toHaveLength(11);
+    });
+  },
+);

@@ -1,0 +1,94 @@
+import { bookkeepingTables, readCompletedSteps } from '../engine/bookkeeping';
+import type { StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
+import { escapeIdentifier } from '../schema/sql';
+import { TENANT_TABLES } from '../schema/tables';
+import { engineTable } from './Engine';
+import { dropFunctions } from './functions';
+import { ADOPTION_STATE, ENGINE_TABLES, FAULTS } from './names';
+import { asLogin } from './owner';
+import { readState } from './state';
+import { dropTriggers } from './triggers';
+
+export interface UnadoptOptions {
+  /** Leaves what was carried, as it is at this moment. */
+  keepTables?: boolean;
+}
+
+/**
+ * Ends an adoption, and leaves nothing of it.
+ *
+ * @returns whether there was anything to undo
+ * @throws {@link RefusedError} while steps of phases are done, unless the tables are kept
+ */
+export async function unadopt(
+  context: StepContext,
+  { keepTables = false }: UnadoptOptions = {},
+): Promise<boolean> {
+  const { executor, settings } = context;
+  const { engine, created, grants = [] } = await readState(executor);
+  if (!engine && !created) {
+    return false;
+  }
+  if (!keepTables) {
+    await refuseAfterPhases(context);
+  }
+  for (const table of engine ? ENGINE_TABLES : []) {
+    const name = engineTable(engine!, table);
+    await asLogin(context, () =>
+      executor.transaction({
+        title: `Carry the changes of ${name} no more`,
+        locks: `ACCESS EXCLUSIVE on ${name}, for a change of the catalog: no row is touched.`,
+        tables: [name],
+        statements: dropTriggers(engine!, table),
+      }),
+    );
+  }
+  await asLogin(context, () =>
+    executor.transaction({
+      title: 'Drop what has carried changes',
+      locks: 'ACCESS EXCLUSIVE on tables that nobody uses.',
+      statements: [
+        ...dropFunctions,
+        ...[...grants].reverse(),
+        `drop table if exists ${FAULTS}, ${ADOPTION_STATE}`,
+        ...(keepTables ? [] : dropTables()),
+        ...(created?.schema && !keepTables
+          ? [dropSchema(settings.schema)]
+          : []),
+      ],
+    }),
+  );
+  return true;
+}
+
+// No step is done: the tables of the migration itself have nothing to tell.
+function dropTables(): string[] {
+  return [
+    `drop table if exists ${[...TENANT_TABLES].reverse().join(', ')}`,
+    `drop table if exists ${bookkeepingTables.join(', ')}`,
+  ];
+}
+
+/** What somebody else has put there keeps the schema. */
+function dropSchema(schema: string): string {
+  return `do $$ begin
+  drop schema ${escapeIdentifier(schema)};
+exception when dependent_objects_still_exist then
+  null;
+end $$`;
+}
+
+async function refuseAfterPhases({ executor }: StepContext): Promise<void> {
+  const steps = await readCompletedSteps(executor);
+  if (steps.length > 0) {
+    throw new RefusedError(
+      `Phase ${steps[steps.length - 1].slice(
+        0,
+        1,
+      )} of the migration has begun, and its ` +
+        'tables are those that the catalog is carried to. Undo the phases first (yarn ' +
+        'migrate:rollback --to 0), or give --keep-tables, which only stops carrying.',
+    );
+  }
+}

@@ -1,0 +1,39 @@
+import { adopt as adoptCatalog } from '../../adopt/adopt';
+import { readAdoptionStatus } from '../../adopt/readAdoption';
+import { renderAdoption } from '../../adopt/renderAdoption';
+import type { CommandDefinition } from '../CommandDefinition';
+import { catalogSchemaOption, forceOption } from '../options/specific';
+
+/** Makes the entities of the stock catalog those of the default tenant. */
+export const adopt: CommandDefinition = {
+  name: 'adopt',
+  description:
+    "Make the entities of the stock catalog in this database the default tenant's, and keep them so while its engine goes on writing.",
+  details:
+    'It works before phase 1, and at any phase. Run it again at any time: it goes on where it\n' +
+    'was stopped, and tries again what could not be carried. The login has to own the tables\n' +
+    'of the catalog, or be a superuser.',
+  access: 'change',
+  options: [
+    catalogSchemaOption,
+    forceOption(
+      'go on although entities of the default tenant, which the catalog does not have, will be removed',
+    ),
+  ],
+  async run({ migration, options, report }) {
+    const { context } = migration;
+    await adoptCatalog(context);
+    if (options.dryRun) {
+      return 'The adoption was printed. Nothing was changed.';
+    }
+    const adoption = await readAdoptionStatus(context);
+    report({ adoption });
+    const phase = await migration.completedPhase();
+    return [
+      renderAdoption(adoption),
+      phase < 5
+        ? `Next: yarn migrate:phase${phase + 1} with the same options.`
+        : 'To compare both sides by checksums: yarn migrate:verify.',
+    ].join('\n');
+  },
+};
