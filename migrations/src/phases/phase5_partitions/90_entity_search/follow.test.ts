@@ -1,0 +1,290 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { Client } from 'pg';
+import { createCatalogDatabase } from '../../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
+import { asLogin } from '../../../__testUtils__/roles';
+import { runPhases } from '../../../__testUtils__/runPhases';
+import { APP_ROLE } from '../../../schema/roles';
+import { createCatalogTables } from '../../freshDatabase';
+import { faultsOf } from './__testUtils__/faults';
+
+const databases = createTestDatabases();
+const TEAM = '00000000-0000-0000-0000-0000000000aa';
+const OTHER = '00000000-0000-0000-0000-0000000000bb';
+
+describe.each(databases.eachSupportedId())('entity_search on %s', id => {
+  let database: CatalogDatabase;
+  beforeAll(async () => {
+    database = await createCatalogDatabase(databases, id, { seed: false });
+    await database.migrate(({ context }) => createCatalogTables(context));
+    await runPhases(database, 5);
+  });
+  afterAll(() => database.close());
+
+  beforeEach(async () => {
+    await database.client.query(`
+      delete from tenants where tenant_slug in ('team', 'other');
+      insert into tenants (tenant_id, tenant_slug, tenant_name)
+      values ('${TEAM}', 'team', 'Team'), ('${OTHER}', 'other', 'Other')`);
+  });
+  // Whatever a test has done.
+  afterEach(async () => {
+    await expect(faultsOf(database)).resolves.toEqual([]);
+  });
+
+  /** Entities `<prefix>-1` and so on, each with its number as a term. */
+  const insert = (client: Client, tenant: string, count = 3, prefix = 'e') =>
+    client.query(
+      `insert into entities (tenant_id, entity_ref, entity_kind, entity_namespace,
+                             entity_name, final_entity, hash)
+       select $1, format('component:default/%s-%s', $3::text, i), 'component', 'default',
+              format('%s-%s', $3::text, i),
+              jsonb_build_object('kind', 'Component', 'spec', jsonb_build_object('number', i),
+                'metadata', jsonb_build_object('name', format('%s-%s', $3::text, i))), ''
+         from generate_series(1, $2::int) i`,
+      [tenant, count, prefix],
+    );
+
+  async function numbers(tenant = TEAM): Promise<string[]> {
+    const { rows } = await database.client.query<{ value: string }>(
+      `select value from entity_search
+        where tenant_id = $1 and key = 'spec.number' order by value`,
+      [tenant],
+    );
+    return rows.map(({ value }) => value);
+  }
+
+  async function rowVersions(): Promise<unknown[]> {
+    const { rows } = await database.client.query(
+      `select key, value, xmin::text, ctid::text from entity_search order by 1, 2, 3, 4`,
+    );
+    return rows;
+  }
+
+  /** Works as the application does, for a tenant. */
+  const asApp = <T>(tenant: string, use: (client: Client) => Promise<T>) =>
+    asLogin(database, APP_ROLE, async client => {
+      await client.query(`select set_config('app.tenant_id', $1, false)`, [
+        tenant,
+      ]);
+      return use(client);
+    });
+
+  it('has the terms of what the application writes, and no others', async () => {
+    await asApp(TEAM, async client => {
+      await insert(client, TEAM);
+      await expect(numbers()).resolves.toEqual(['1', '2', '3']);
+      await client.query(
+        `update entities set final_entity = jsonb_set(final_entity, '{spec,number}', '7')
+          where entity_name = 'e-2'`,
+      );
+      await expect(numbers()).resolves.toEqual(['1', '3', '7']);
+      await client.query(
+        `update entities set deleted_at = now() where entity_name in ('e-1', 'e-2')`,
+      );
+      await expect(numbers()).resolves.toEqual(['3']);
+      await client.query(
+        `update entities set deleted_at = null,
+                final_entity = jsonb_set(final_entity, '{spec,number}', '8')
+          where entity_name = 'e-1'`,
+      );
+      await expect(numbers()).resolves.toEqual(['3', '8']);
+      await client.query(`delete from entities where entity_name = 'e-3'`);
+      await expect(numbers()).resolves.toEqual(['8']);
+    });
+  });
+
+  it('is written together with the entity, or not at all', async () => {
+    await asApp(TEAM, async client => {
+      await client.query('begin');
+      await insert(client, TEAM);
+      await expect(numbers()).resolves.toEqual([]);
+      await client.query('rollback');
+      await expect(numbers()).resolves.toEqual([]);
+    });
+  });
+
+  it('follows inserts that become updates, and ids and tenants that change', async () => {
+    const { client } = database;
+    await insert(client, TEAM, 2);
+    await client.query(`
+      insert into entities (tenant_id, entity_ref, entity_kind, entity_namespace,
+                            entity_name, final_entity, hash)
+      select '${TEAM}', 'component:default/e-' || i, 'component', 'default', 'e-' || i,
+             jsonb_build_object('spec', jsonb_build_object('number', 10 * i)), ''
+        from generate_series(2, 3) i
+          on conflict (tenant_id, entity_ref) do update set final_entity = excluded.final_entity`);
+    await expect(numbers()).resolves.toEqual(['1', '20', '30']);
+    await client.query(`
+      update entities set entity_id = gen_random_uuid() where entity_name = 'e-1';
+      update entities set tenant_id = '${OTHER}' where entity_name = 'e-2'`);
+    await expect(numbers()).resolves.toEqual(['1', '30']);
+    await expect(numbers(OTHER)).resolves.toEqual(['20']);
+  });
+
+  it('follows statements about very many entities, after plans for few were made', async () => {
+    const { client } = database;
+    await insert(client, TEAM, 1, 'few');
+    await client.query('update entities set final_entity = final_entity - $1', [
+      'kind',
+    ]);
+    await insert(client, TEAM, 1200, 'many');
+    await client.query(
+      `update entities set final_entity = jsonb_set(final_entity, '{spec,number}', '0')
+        where tenant_id = '${TEAM}'`,
+    );
+    await expect(numbers()).resolves.toEqual(Array(1201).fill('0'));
+    await client.query(`delete from entities where entity_name <> 'few-1'`);
+    await expect(numbers()).resolves.toEqual(['0']);
+  });
+
+  it('loses what a deleted tenant had, and nothing of others', async () => {
+    await insert(database.client, TEAM);
+    await insert(database.client, OTHER, 2);
+    await database.client.query(
+      `delete from tenants where tenant_slug = 'team'`,
+    );
+    await expect(numbers()).resolves.toEqual([]);
+    await expect(numbers(OTHER)).resolves.toEqual(['1', '2']);
+  });
+
+  it('follows a TRUNCATE, and a session that plays a replica', async () => {
+    const { client } = database;
+    await insert(client, TEAM);
+    await client.query('truncate entities cascade');
+    await expect(numbers()).resolves.toEqual([]);
+    await client.query('set session_replication_role = replica');
+    await insert(client, TEAM, 1);
+    await client.query('set session_replication_role = origin');
+    await expect(numbers()).resolves.toEqual(['1']);
+  });
+
+  it('leaves the terms alone that are the same', async () => {
+    const { client } = database;
+    await insert(client, TEAM);
+    const before = await rowVersions();
+    await client.query(
+      `update entities set updated_at = now(), hash = 'other', final_entity = final_entity`,
+    );
+    await expect(rowVersions()).resolves.toEqual(before);
+    await client.query(
+      `update entities set final_entity = jsonb_set(final_entity, '{spec,number}', '9')
+        where entity_name = 'e-3'`,
+    );
+    const after = await rowVersions();
+    const changed = after.filter(
+      row => !before.some(old => JSON.stringify(old) === JSON.stringify(row)),
+    );
+    expect(changed).toMatchObject([{ key: 'spec.number', value: '9' }]);
+    expect(after).toHaveLength(before.length);
+  });
+
+  it('takes the id of an entity for the one that it does not say', async () => {
+    await insert(database.client, TEAM, 1);
+    const { rows } = await database.client.query(
+      `select s.value = e.entity_id::text as same, n.values
+         from entities e join entity_search s using (tenant_id, entity_id),
+              lateral (select array_agg(value order by value) as values from entity_search n
+                        where n.entity_id = e.entity_id and n.key = 'metadata.namespace') n
+        where s.key = 'metadata.uid'`,
+    );
+    expect(rows).toEqual([{ same: true, values: ['default', null] }]);
+  });
+
+  it('shows the application the terms of the tenant that is set', async () => {
+    await insert(database.client, TEAM);
+    await insert(database.client, OTHER, 2);
+    const count = (client: Client) =>
+      client.query(
+        `select count(*)::int as n from entity_search where key = 'spec.number'`,
+      );
+    await asApp(OTHER, async client => {
+      await expect(count(client)).resolves.toMatchObject({ rows: [{ n: 2 }] });
+      await client.query('reset app.tenant_id');
+      for (const table of ['entity_search', 'entity_parents']) {
+        await expect(client.query(`select from ${table}`)).rejects.toThrow(
+          `permission denied for table ${table}`,
+        );
+      }
+    });
+  });
+
+  it('lets the application write no term by itself', async () => {
+    await insert(database.client, TEAM);
+    await asApp(TEAM, async client => {
+      for (const statement of [
+        `insert into entity_search (tenant_id, entity_id, key) values ('${TEAM}', gen_random_uuid(), 'k')`,
+        'update entity_search set value = null',
+        'delete from entity_search',
+        'truncate entity_search',
+        `insert into entity_parents values ('${TEAM}', 'a', 'b')`,
+        'delete from entity_parents',
+        `select entity_search_sync('${TEAM}', '{}', '{}')`,
+        `select entity_search_fill('${TEAM}', null, 1)`,
+        `select entity_search_repair('${TEAM}', gen_random_uuid())`,
+        `select entity_search_terms('{}', gen_random_uuid())`,
+      ]) {
+        await expect(client.query(statement)).rejects.toThrow(
+          /permission denied for (table|function) entity_/,
+        );
+      }
+    });
+  });
+
+  it('can be published, whatever the publication has', async () => {
+    const { client } = database;
+    await client.query('create publication everything for all tables');
+    try {
+      await insert(client, TEAM);
+      await client.query(
+        `update entities set final_entity = '{"spec": {"number": 4}}' where entity_name = 'e-1'`,
+      );
+      await expect(numbers()).resolves.toEqual(['2', '3', '4']);
+    } finally {
+      await client.query('drop publication everything');
+    }
+  });
+
+  it.each([
+    [
+      'a term that is missing',
+      `delete from entity_search where key = 'spec.number' and value = '1'`,
+    ],
+    [
+      'a term that no entity has',
+      `insert into entity_search (tenant_id, entity_id, key)
+       select tenant_id, entity_id, 'odd' from entities where entity_name = 'e-1'`,
+    ],
+    [
+      'a term that is there twice',
+      `insert into entity_search select * from entity_search
+        where key = 'metadata.namespace' and value is null and entity_id =
+          (select entity_id from entities where entity_name = 'e-1')`,
+    ],
+    [
+      'another spelling',
+      `update entity_search set original_value = 'KIND'
+        where key = 'kind' and entity_id =
+          (select entity_id from entities where entity_name = 'e-1')`,
+    ],
+    [
+      'terms of an entity that is gone',
+      `insert into entity_search (tenant_id, entity_id, key)
+       values ('${TEAM}', 'ffffffff-ffff-ffff-ffff-ffffffffffff', 'k')`,
+    ],
+    [
+      'terms of a tenant that is gone',
+      `insert into entity_search (tenant_id, entity_id, key)
+       values (gen_random_uuid(), gen_random_uuid(), 'k')`,
+    ],
+  ])('is verified, and mended as the complaint says: %s', async (_, fault) => {
+    const { client } = database;
+    await insert(client, TEAM);
+    await client.query(fault);
+    const [complaint] = await faultsOf(database);
+    expect(complaint).toContain('The terms of 1 entity in entity_search');
+    await client.query(
+      /select entity_search_repair\(.*\);/.exec(complaint)![0],
+    );
+  });
+});
