@@ -1,6 +1,11 @@
+import { catalogBenchmark } from './catalog';
 import type { Benchmark } from './harness/Benchmark';
 import { migrationBenchmark } from './migration';
 import { mockupBenchmark } from './mockup';
 
 /** All benchmarks, in the order in which they run. */
-export const benchmarks: Benchmark[] = [mockupBenchmark, migrationBenchmark];
+export const benchmarks: Benchmark[] = [
+  mockupBenchmark,
+  catalogBenchmark,
+  migrationBenchmark,
+];

@@ -45,6 +45,14 @@ export interface GeneratedEntity {
   relations: Relation[];
 }
 
+/** The entities of as many numbers. */
+export function createEntities(
+  first: number,
+  length: number,
+): GeneratedEntity[] {
+  return Array.from({ length }, (_, index) => createEntity(first + index));
+}
+
 /** The entity of a number: 1 to 2 kB as JSON. */
 export function createEntity(number: number): GeneratedEntity {
   const kind = KINDS[number % KINDS.length];

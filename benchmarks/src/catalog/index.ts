@@ -14,7 +14,7 @@ import { LARGE_TENANT } from './constants';
 import { createScenarios, type Scenario } from './requests';
 import { describeSize, FULL, SHORT, type Size } from './sizes';
 import { createStockTables, fillStockTables } from './stockCatalog';
-import { addTenantTables } from './tenantTables';
+import { addTenants, adoptCatalog } from './tenantTables';
 import { vacuum } from './vacuum';
 
 const VARIANTS = { full: 200, short: 10 };
@@ -22,6 +22,7 @@ const VARIANTS = { full: 200, short: 10 };
 /** The read API of the catalog over HTTP, against that of the stock catalog. */
 export const catalogBenchmark: Benchmark = {
   name: 'catalog',
+  rounds: { full: 20, short: 2 },
   serverSettings: ({ short }) => ({
     // What runs now and then would hit one side only.
     autovacuum: 'off',
@@ -58,10 +59,10 @@ async function createStockCatalog(
   { entities }: Size,
 ): Promise<Database> {
   progress(`filling a stock catalog with ${entities} entities`);
-  const database = { postgres, name: `stock_${entities}` };
-  await runStatements({ postgres, name: 'postgres' }, [
-    `create database ${database.name}`,
-  ]);
+  const database = await createDatabase({
+    postgres,
+    name: `stock_${entities}`,
+  });
   await withKnex(postgres, database.name, async knex => {
     await createStockTables(knex);
     await fillStockTables(knex, entities);
@@ -70,24 +71,49 @@ async function createStockCatalog(
   return database;
 }
 
+/** A catalog of ours with the same entities, in the tenant that is asked for. */
+async function createOurCatalog(
+  { postgres, progress }: BenchmarkContext,
+  stock: Database,
+  size: Size,
+): Promise<Database> {
+  const { entities, tenants } = size;
+  progress(`${describeSize(size)}: making them entities of a tenant`);
+  const name = `tenants_${entities}_${tenants ?? 1}`;
+  let database: Database;
+  if (tenants) {
+    database = await createDatabase({ postgres, name });
+    await withKnex(postgres, name, createStockTables);
+    await adoptCatalog(database);
+    await addTenants(database, size);
+  } else {
+    database = await createDatabase({ postgres, name }, stock);
+    await adoptCatalog(database);
+  }
+  await vacuum(database);
+  return database;
+}
+
+async function createDatabase(
+  database: Database,
+  template?: Database,
+): Promise<Database> {
+  await runStatements({ ...database, name: 'postgres' }, [
+    `create database ${database.name}${
+      template ? ` template ${template.name}` : ''
+    }`,
+  ]);
+  return database;
+}
+
 async function compareSize(
   context: BenchmarkContext,
   stock: Database,
   size: Size,
 ): Promise<Comparison[]> {
-  const { postgres, progress, settings } = context;
+  const { progress, settings } = context;
   const description = describeSize(size);
-  progress(`${description}: making it the catalog of a tenant`);
-  const ours = {
-    postgres,
-    name: `tenants_${size.entities}_${size.tenants ?? 1}`,
-  };
-  await runStatements({ postgres, name: 'postgres' }, [
-    `create database ${ours.name} template ${stock.name}`,
-  ]);
-  await addTenantTables(ours, size);
-  await vacuum(ours);
-
+  const ours = await createOurCatalog(context, stock, size);
   const { concurrency } = settings;
   const servers: CatalogServer[] = [];
   try {

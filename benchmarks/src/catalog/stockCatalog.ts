@@ -1,7 +1,7 @@
 import { resolvePackagePath } from '@backstage/backend-plugin-api';
 import type { Entity } from '@backstage/catalog-model';
 import type { Knex } from 'knex';
-import { createEntity, type GeneratedEntity } from './entities';
+import { createEntities, type GeneratedEntity } from './entities';
 
 const STOCK = '@backstage/plugin-catalog-backend';
 const BATCH_SIZE = 500;
@@ -37,9 +37,7 @@ export async function fillStockTables(
 ): Promise<void> {
   for (let first = 0; first < entities; first += BATCH_SIZE) {
     const length = Math.min(BATCH_SIZE, entities - first);
-    const batch = Array.from({ length }, (_, index) =>
-      createEntity(first + index),
-    );
+    const batch = createEntities(first, length);
     await knex.transaction(async transaction => {
       await insertEntities(transaction, batch);
       await insertRelations(transaction, batch);

@@ -13,6 +13,7 @@ export { firstCatchUp } from 'backstage-catalog-tenancy-migrations/src/phases/ph
 export { indexes } from 'backstage-catalog-tenancy-migrations/src/phases/phase5_partitions/50_indexes';
 export { foreignKeys } from 'backstage-catalog-tenancy-migrations/src/phases/phase5_partitions/60_foreign_keys';
 export { swap } from 'backstage-catalog-tenancy-migrations/src/phases/phase5_partitions/70_swap';
+export { givePartition } from 'backstage-catalog-tenancy-migrations/src/partitions/givePartition';
 export { rollback } from 'backstage-catalog-tenancy-migrations/src/rollback/rollback';
 export { APP_ROLE } from 'backstage-catalog-tenancy-migrations/src/schema/roles';
 export {
