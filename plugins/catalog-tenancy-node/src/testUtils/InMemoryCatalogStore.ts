@@ -4,23 +4,23 @@ import {
   parseEntityRef,
   stringifyEntityRef,
 } from '@backstage/catalog-model';
-import {
-  ConflictError,
-  InputError,
-  NotImplementedError,
-} from '@backstage/errors';
+import { ConflictError, InputError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import type {
   CatalogMutation,
   CatalogStore,
   EntityAncestry,
   EntityPage,
+  EntityPageQuery,
   FacetCount,
+  FacetsQuery,
   ListedEntity,
   MutationResult,
   QueryEntities,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { matchesFilter } from './matchesFilter';
+import { countFacets, readPage } from './readPage';
+import { compareLacking, firstOf } from './order';
 import { searchTermsOf } from './searchTerms';
 
 interface StoredEntity {
@@ -92,10 +92,10 @@ export class InMemoryCatalogStore implements CatalogStore {
       .filter(({ terms }) => !filter || matchesFilter(terms, filter))
       .sort((a, b) => {
         for (const { field, order: direction } of order) {
-          const [x, y] = [a, b].map(
-            ({ terms }) => [...(terms.get(field.toLowerCase()) ?? [])][0],
+          const [x, y] = [a, b].map(({ terms }) =>
+            firstOf(terms, field, direction),
           );
-          const difference = compare(x, y, direction === 'asc' ? 1 : -1);
+          const difference = compareLacking(x, y, direction === 'asc' ? 1 : -1);
           if (difference !== 0) {
             return difference;
           }
@@ -144,16 +144,32 @@ export class InMemoryCatalogStore implements CatalogStore {
     return entities.map(entity => entity && JSON.stringify(entity));
   }
 
-  async readPage(): Promise<EntityPage> {
-    throw new NotImplementedError('Pages cannot be read yet');
+  async readPage(
+    tenantId: string,
+    query: EntityPageQuery,
+  ): Promise<EntityPage> {
+    return readPage(this.#liveEntitiesOf(tenantId), query);
   }
 
-  async countFacets(): Promise<Record<string, FacetCount[]>> {
-    throw new NotImplementedError('Facets cannot be counted yet');
+  async countFacets(
+    tenantId: string,
+    query: FacetsQuery,
+  ): Promise<Record<string, FacetCount[]>> {
+    return countFacets(this.#liveEntitiesOf(tenantId), query);
   }
 
-  async getAncestry(): Promise<EntityAncestry | undefined> {
-    throw new NotImplementedError('Ancestry cannot be read yet');
+  /** No entity comes from another one here: what mutations bring has no engine. */
+  async getAncestry(
+    tenantId: string,
+    entityRef: string,
+  ): Promise<EntityAncestry | undefined> {
+    const entity = await this.getEntity(tenantId, entityRef);
+    return (
+      entity && {
+        rootEntityRef: canonicalRef(entityRef),
+        items: [{ entity, parentEntityRefs: [] }],
+      }
+    );
   }
 
   async applyMutation(
@@ -230,6 +246,10 @@ export class InMemoryCatalogStore implements CatalogStore {
     return present.deleted ? 'revived' : 'updated';
   }
 
+  #liveEntitiesOf(tenantId: string): Entity[] {
+    return this.#liveOf(tenantId).map(([, { entity }]) => entity);
+  }
+
   #liveOf(tenantId: string): Array<[string, StoredEntity]> {
     return [...this.#entitiesOf(tenantId)].filter(
       ([, { deleted }]) => !deleted,
@@ -269,22 +289,4 @@ function hashOf(entity: Entity): string {
   return createHash('sha1')
     .update(JSON.stringify({ ...entity, metadata }))
     .digest('hex');
-}
-
-/** What lacks a value comes last, whatever the direction. */
-function compare(
-  a: string | null | undefined,
-  b: string | null | undefined,
-  sign: number,
-): number {
-  if (a === b) {
-    return 0;
-  }
-  if (typeof a !== 'string') {
-    return 1;
-  }
-  if (typeof b !== 'string') {
-    return -1;
-  }
-  return a < b ? -sign : sign;
 }

@@ -50,7 +50,7 @@ function matchesValue(
   }
   if ('$hasPrefix' in value) {
     const prefix = String(value.$hasPrefix).toLowerCase();
-    return [...(values ?? [])].some(each => each?.startsWith(prefix));
+    return [...(values?.keys() ?? [])].some(each => each?.startsWith(prefix));
   }
   if ('$contains' in value) {
     return contains(terms, key, value.$contains as FilterPredicate);

@@ -11,26 +11,39 @@ const LEFT_OUT = new Set([
   'metadata.etag',
 ]);
 
-// What is longer can't be looked for.
-const LONGEST_VALUE = 200;
+// Keys that are longer are left out; values that are longer count as null.
+const LONGEST = 200;
 
-/** What an entity is found by: flattened keys and their values, in lower case. */
-export type SearchTerms = Map<string, Set<string | null>>;
+/**
+ * What an entity is found by: flattened keys in lower case, and their values in lower
+ * case, with how each is written in the entity. A value may be null.
+ */
+export type SearchTerms = Map<string, Map<string | null, string | null>>;
 
 export function searchTermsOf(entity: Entity): SearchTerms {
   const terms: SearchTerms = new Map();
-  const add = (key: string, value: unknown) => {
-    const text = value === null ? null : String(value).toLowerCase();
-    const values = terms.get(key.toLowerCase()) ?? new Set();
-    values.add(text !== null && text.length > LONGEST_VALUE ? null : text);
-    terms.set(key.toLowerCase(), values);
+  const add = (key: string, given: unknown) => {
+    const text = given === null || given === undefined ? null : String(given);
+    const original =
+      text !== null && text.toLowerCase().length > LONGEST ? null : text;
+    const value = original === null ? null : original.toLowerCase();
+    const lowered = key.toLowerCase();
+    if (lowered.length <= LONGEST) {
+      const values =
+        terms.get(lowered) ?? new Map<string | null, string | null>();
+      if (!values.has(value)) {
+        values.set(value, original);
+      }
+      terms.set(lowered, values);
+    }
   };
   flatten('', entity, add);
-  const { name, namespace = DEFAULT_NAMESPACE, uid } = entity.metadata;
+  const { name, namespace, uid } = entity.metadata;
   add('metadata.name', name);
   add('metadata.namespace', namespace);
-  if (uid) {
-    add('metadata.uid', uid);
+  add('metadata.uid', uid);
+  if (!namespace) {
+    add('metadata.namespace', DEFAULT_NAMESPACE);
   }
   for (const { type, targetRef } of entity.relations ?? []) {
     add(`relations.${type}`, targetRef);
