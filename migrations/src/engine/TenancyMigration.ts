@@ -145,7 +145,13 @@ export class TenancyMigration {
     const phase = phaseOf(number);
     await phase.check?.(this.context);
     onBegin?.(phase);
-    const steps = phases.slice(0, number).flatMap(({ steps: own }) => own);
+    // A later phase is done already where a step was added to this one since.
+    const done = await this.completedSteps();
+    const steps = phases.flatMap(each =>
+      each.steps.filter(
+        ({ name }) => each.number <= number || done.includes(name),
+      ),
+    );
     await (this.context.executor.dryRun
       ? this.printUp(phase.steps)
       : this.withBookkeeping(bookkeeping => bookkeeping.up(steps)));
