@@ -1,12 +1,20 @@
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { TenantDatabase, TenantScope } from '../database';
+import {
+  PooledTenantDatabase,
+  type TenantDatabase,
+  type TenantScope,
+} from '../database';
 import {
   component,
   createCatalogDatabase,
 } from './__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
-import type { CatalogStore } from './CatalogStore';
+import type {
+  CatalogStore,
+  EntityOrder,
+  EntityPageQuery,
+} from './CatalogStore';
 import { PostgresCatalogStore } from './PostgresCatalogStore';
 
 /** A database whose statements lack the predicate on the tenant. */
@@ -40,6 +48,7 @@ describe('isolation of the catalog store', () => {
     let catalog: CatalogDatabase;
     let ours: string;
     let theirs: string;
+    let unbound: TenantDatabase;
 
     const entitiesOf = (tenant: string) =>
       ['alpha', 'beta'].map(name =>
@@ -61,6 +70,9 @@ describe('isolation of the catalog store', () => {
 
     beforeAll(async () => {
       catalog = await createCatalogDatabase(databases, id);
+      unbound = new PooledTenantDatabase(
+        catalog.createPool({ connection: catalog.connection }),
+      );
     });
 
     beforeEach(async () => {
@@ -78,15 +90,17 @@ describe('isolation of the catalog store', () => {
 
     afterAll(() => catalog?.close());
 
-    describe.each<[string, (database: TenantDatabase) => TenantDatabase]>([
-      ['with the predicate', database => database],
-      ['by the policy alone', withoutPredicate],
-    ])('%s', (_, change) => {
+    describe.each<[string, () => TenantDatabase]>([
+      ['by predicate and policy', () => catalog.database],
+      ['by the policy alone', () => withoutPredicate(catalog.database)],
+      // Policies do not bind a superuser.
+      ['by the predicate alone', () => unbound],
+    ])('%s', (_, open) => {
       let store: CatalogStore;
 
       beforeEach(() => {
         store = new PostgresCatalogStore({
-          database: change(catalog.database),
+          database: open(),
           pool: catalog.pool,
         });
       });
@@ -130,6 +144,191 @@ describe('isolation of the catalog store', () => {
         }
         await expect(store.getEntitiesByRefs(ours, [ALPHA])).resolves.toEqual([
           null,
+        ]);
+      });
+
+      const queries: EntityPageQuery[] = [
+        { limit: 10 },
+        { limit: 10, order: { field: 'metadata.name', order: 'asc' } },
+        { limit: 10, order: { field: 'spec.type', order: 'desc' } },
+        { limit: 10, fullText: { term: 'a', fields: ['metadata.name'] } },
+        {
+          limit: 10,
+          order: { field: 'metadata.name', order: 'asc' },
+          fullText: { term: 'a' },
+        },
+        { limit: 10, filter: { 'spec.type': 'service' } },
+        { limit: 10, filter: { 'metadata.name': { $hasPrefix: 'a' } } },
+        { limit: 10, filter: { $not: { 'spec.type': 'library' } } },
+        {
+          limit: 10,
+          filter: {
+            $any: [{ 'spec.type': 'service' }, { 'metadata.name': 'beta' }],
+          },
+        },
+        {
+          limit: 10,
+          order: { field: 'metadata.name', order: 'asc' },
+          filter: {
+            $any: [
+              { $not: { 'spec.type': 'service' } },
+              { 'metadata.name': { $in: ['alpha', 'beta'] } },
+            ],
+          },
+        },
+      ];
+
+      it.each(queries)(
+        'reads and counts the page %j of the tenant alone',
+        async query => {
+          const read = () => store.readPage(ours, { ...query, total: true });
+          const { rows, totalItems } = await read();
+          expect(rows.length).toBeGreaterThan(0);
+          expect(totalItems).toBe(rows.length);
+          expect(rows.map(({ json }) => JSON.parse(json))).toEqual(
+            rows.map(() =>
+              expect.objectContaining({
+                spec: { tenant: ours, type: 'service' },
+              }),
+            ),
+          );
+          await catalog.store.applyMutation(ours, {
+            type: 'full',
+            entities: [],
+          });
+          await expect(read()).resolves.toEqual({ rows: [], totalItems: 0 });
+        },
+      );
+
+      it('counts the facets of the tenant alone', async () => {
+        const facets = ['spec.tenant', 'kind'];
+        const expected = {
+          'spec.tenant': [{ value: ours, count: 2 }],
+          kind: [{ value: 'Component', count: 2 }],
+        };
+        for (const filter of [
+          undefined,
+          { 'spec.type': 'service' },
+          { $not: { 'spec.type': 'library' } },
+        ]) {
+          await expect(
+            store.countFacets(ours, { facets, filter }),
+          ).resolves.toEqual(expected);
+        }
+      });
+
+      it.each<EntityOrder[][]>([
+        [[{ field: 'spec.type', order: 'asc' }]],
+        [[{ field: 'none', order: 'asc' }]],
+        [
+          [
+            { field: 'spec.type', order: 'asc' },
+            { field: 'metadata.name', order: 'desc' },
+          ],
+        ],
+      ])(
+        'lists the entities of the tenant alone, in the order %j',
+        async order => {
+          await expect(
+            store.queryEntities(ours, { order, limit: 10 }),
+          ).resolves.toMatchObject([
+            { spec: { tenant: ours } },
+            { spec: { tenant: ours } },
+          ]);
+        },
+      );
+
+      it('takes no term of an entity that has the same id in another tenant', async () => {
+        const { metadata } = (await catalog.store.getEntity(ours, ALPHA))!;
+        await catalog.adopt(theirs, [
+          {
+            name: 'other',
+            entityId: metadata.uid,
+            finalEntity:
+              '{"kind":"API","metadata":{},"spec":{"only":"theirs"}}',
+          },
+        ]);
+        const byName: EntityOrder = { field: 'metadata.name', order: 'asc' };
+        const only: FilterPredicate = { 'spec.only': 'theirs' };
+        const fullText = { term: 'their', fields: ['spec.only'] };
+        const none: Array<Partial<EntityPageQuery>> = [
+          { filter: only },
+          { filter: { kind: 'component', ...only } },
+          { filter: only, order: byName },
+          { filter: { 'spec.only': { $exists: true } }, order: byName },
+          { filter: { $any: [only, { 'spec.only': { $hasPrefix: 't' } }] } },
+          { filter: { $any: [only, { $not: { kind: 'component' } }] } },
+          { order: { field: 'spec.only', order: 'asc' } },
+          { fullText },
+          { fullText, order: byName },
+          { filter: { kind: 'component' }, fullText },
+        ];
+        const both: Array<Partial<EntityPageQuery>> = [
+          { filter: { $not: only } },
+          { filter: { $not: only }, order: byName },
+          { order: byName },
+          { filter: { kind: 'component' }, order: byName },
+        ];
+        for (const [queriesOf, count] of [
+          [none, 0],
+          [both, 2],
+        ] as const) {
+          for (const query of queriesOf) {
+            const { rows, totalItems } = await store.readPage(ours, {
+              ...query,
+              limit: 10,
+              total: true,
+            });
+            expect({ query, rows: rows.length, totalItems }).toEqual({
+              query,
+              rows: count,
+              totalItems: count,
+            });
+          }
+        }
+        const facets = ['spec.only'];
+        for (const filter of [undefined, { kind: 'component' }]) {
+          await expect(
+            store.countFacets(ours, { facets, filter }),
+          ).resolves.toEqual({ 'spec.only': [] });
+        }
+        await expect(
+          store.readEntitiesByRefs(ours, [ALPHA], { filter: only }),
+        ).resolves.toEqual([null]);
+        for (const order of [
+          [{ field: 'spec.only', order: 'asc' as const }],
+          [{ field: 'spec.only', order: 'asc' as const }, byName],
+        ]) {
+          const listed = await store.queryEntities(ours, { order, limit: 10 });
+          const ids = listed.map(entity => entity.metadata.uid);
+          const names = listed.map(entity => entity.metadata.name);
+          expect(order.length === 1 ? ids : names).toEqual(
+            (order.length === 1 ? [...ids] : [...names]).sort(),
+          );
+        }
+      });
+
+      it('finds the ancestors in the tenant alone', async () => {
+        const parent = async (tenant: string, ref: string) =>
+          catalog.client.query(
+            `insert into entity_parents (tenant_id, entity_ref, parent_entity_ref)
+             values ($1, $2, $3)`,
+            [tenant, ref, 'component:default/beta'],
+          );
+        await parent(theirs, ALPHA);
+        const refs = async (tenant: string) => {
+          const { items } = (await store.getAncestry(tenant, ALPHA))!;
+          return items.map(({ entity, parentEntityRefs }) => [
+            entity.spec?.tenant,
+            entity.metadata.name,
+            parentEntityRefs,
+          ]);
+        };
+        await expect(refs(ours)).resolves.toEqual([[ours, 'alpha', []]]);
+        await parent(ours, ALPHA);
+        await expect(refs(ours)).resolves.toEqual([
+          [ours, 'alpha', ['component:default/beta']],
+          [ours, 'beta', []],
         ]);
       });
 
