@@ -1,10 +1,12 @@
 import type { Executor } from '../../engine/Executor';
 import { TENANT_POLICY } from '../../schema/policies';
 import { ADMIN_ROLE, APP_ROLE } from '../../schema/roles';
+import { SEARCH_TABLES } from '../../schema/searchTables';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { Check } from '../Check';
 
-const TABLES = [...TENANT_TABLES];
+// Those of them that are there.
+const TABLES = [...TENANT_TABLES, ...SEARCH_TABLES];
 
 // The tables in use and their partitions.
 const RELATIONS = `
@@ -49,6 +51,11 @@ const COMPLAINTS = `
    union all
   select relname || ' can be truncated by ${APP_ROLE}, whatever its policy' from r
    where has_table_privilege('${APP_ROLE}', oid, 'truncate')
+   union all
+  select relname || ' can be written to by ${APP_ROLE}: only triggers may' from r
+   where relname = any ('{${SEARCH_TABLES}}')
+     and (has_table_privilege('${APP_ROLE}', oid, 'insert, update, delete')
+       or has_any_column_privilege('${APP_ROLE}', oid, 'insert, update'))
    order by 1`;
 
 const APP_COMPLAINTS = `

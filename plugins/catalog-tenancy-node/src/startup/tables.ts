@@ -1,6 +1,9 @@
 /** The tables whose rows belong to tenants. */
 export const TENANT_TABLES = ['entities', 'relations', 'refresh_state'];
 
+/** The tables that triggers make of the entities, and the application reads. */
+export const SEARCH_TABLES = ['entity_search', 'entity_parents'];
+
 /** The role that owns the tables, whom row-level security does not bind. */
 export const ADMIN_ROLE = 'portal_admin';
 

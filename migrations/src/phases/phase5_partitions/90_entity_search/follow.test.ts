@@ -29,7 +29,10 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
   });
   // Whatever a test has done.
   afterEach(async () => {
-    await expect(faultsOf(database)).resolves.toEqual([]);
+    const faults = await faultsOf(database);
+    if (faults.length > 0) {
+      throw new Error(faults.join('\n'));
+    }
   });
 
   /** Entities `<prefix>-1` and so on, each with its number as a term. */

@@ -51,7 +51,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     const user = await createRole(`login ${attributes}`);
     await database.client.query(
       `grant usage on schema tenancy to ${user};
-       grant select on tenants to ${user};
+       grant select on tenants, entity_search, entity_parents to ${user};
        grant select, insert, update, delete
           on entities, relations, refresh_state to ${user};`,
     );
@@ -208,7 +208,37 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     });
   });
 
-  describe.each(['entities', 'relations', 'refresh_state'])('for %s', table => {
+  it.each([
+    ['insert on entity_search', 'INSERT on entity_search'],
+    ['delete on entity_parents', 'DELETE on entity_parents'],
+    ['update (value) on entity_search', 'UPDATE on entity_search'],
+  ])('refuses a user that may %s', async (right, named) => {
+    const user = await createUser();
+    await database.client.query(`grant ${right} to ${user}`);
+    expect(await findings(user)).toEqual([
+      expect.stringContaining(`has ${named}, which only triggers write to`),
+    ]);
+  });
+
+  it('refuses a database of before the tables that entities are searched by', async () => {
+    const user = await createUser();
+    await change(
+      `alter table entity_search rename to entity_search_away;
+       alter table entity_parents rename to entity_parents_away`,
+      `alter table entity_search_away rename to entity_search;
+       alter table entity_parents_away rename to entity_parents`,
+    );
+    expect(await findings(user)).toEqual([
+      '- There is no entity_search, entity_parents in schema "tenancy": run ' +
+        '"yarn migrate:phase5", also where it was run before: it does what is ' +
+        'left to do.',
+    ]);
+  });
+
+  describe.each([
+    ...['entities', 'relations', 'refresh_state'],
+    ...['entity_search', 'entity_parents'],
+  ])('for %s', table => {
     async function restorePolicy(): Promise<string> {
       const { rows } = await database.client.query<{ condition: string }>(
         `select pg_get_expr(polqual, polrelid) as condition from pg_policy

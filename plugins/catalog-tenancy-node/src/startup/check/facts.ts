@@ -1,5 +1,5 @@
 import type { TenancyPool } from '../../database';
-import { ADMIN_ROLE, TENANT_TABLES } from '../tables';
+import { ADMIN_ROLE, SEARCH_TABLES, TENANT_TABLES } from '../tables';
 
 /** The database user, and what it may do. */
 export interface UserFacts {
@@ -16,6 +16,8 @@ export interface UserFacts {
   partitions: string[];
   /** Tables that it may empty. */
   truncatable: string[];
+  /** Rights to write terms, which triggers alone do: `INSERT on entity_search`. */
+  writable: string[];
   /** Rights that it lacks, such as `INSERT on relations`. */
   missing: string[];
 }
@@ -48,6 +50,8 @@ export interface DatabaseFacts {
   openSchema: boolean;
   user: UserFacts;
   tables: TableFacts[];
+  /** Tables that are not there. */
+  absent: string[];
 }
 
 // Any of them lets a user past the policies of the parent.
@@ -73,9 +77,16 @@ const USER = `
                     or has_any_column_privilege(u.oid, t.oid, '${ANY_OF_COLUMN}'))
                 order by 1) as partitions,
          array(select t.name from every_table t
-                where t.name = any (p.tables) and not t.partition
+                where t.name = any (p.tables || p.made) and not t.partition
                   and has_table_privilege(u.oid, t.oid, 'TRUNCATE')
                 order by 1) as truncatable,
+         array(select w.privilege || ' on ' || t.name
+                 from every_table t, unnest(p.wanted) w (privilege)
+                where t.name = any (p.made) and w.privilege <> 'SELECT'
+                  and (has_table_privilege(u.oid, t.oid, w.privilege)
+                    or case w.privilege when 'DELETE' then false
+                       else has_any_column_privilege(u.oid, t.oid, w.privilege) end)
+                order by 1) as writable,
          array(select w.privilege || ' on ' || t.name
                  from every_table t, unnest(p.wanted) w (privilege)
                 where not t.partition
@@ -96,18 +107,18 @@ const TABLES = `
              order by l.polname)
            from pg_policy l where l.polrelid = c.oid), '[]') as policies
     from parameters p, every_table t join pg_class c using (oid)
-   where t.name = any (p.tables) and not t.partition
-   order by array_position(p.tables, t.name)`;
+   where t.name = any (p.tables || p.made) and not t.partition
+   order by array_position(p.tables || p.made, t.name)`;
 
 const FACTS = `
   with parameters as (
-    select ?::text as schema, ?::text[] as tables, ?::text[] as wanted
+    select ?::text as schema, ?::text[] as tables, ?::text[] as made, ?::text[] as wanted
   ), every_table as (
     select c.oid, c.relname::text as name, c.relowner as owner, false as partition
       from parameters p
       join pg_namespace n on n.nspname = p.schema
       join pg_class c on c.relnamespace = n.oid
-     where c.relname = any (p.tables || 'tenants'::text)
+     where c.relname = any (p.tables || p.made || 'tenants'::text)
     union all
     -- The tree begins with the table itself.
     select c.oid, c.relname::text, c.relowner, true
@@ -124,7 +135,9 @@ const FACTS = `
             where n.nspname = p.schema
               and a.grantee = 0 and a.privilege_type = 'CREATE') as "openSchema",
          (select row_to_json(u) from (${USER}) u) as user,
-         coalesce((select json_agg(t) from (${TABLES}) t), '[]') as tables
+         coalesce((select json_agg(t) from (${TABLES}) t), '[]') as tables,
+         array(select name from unnest(p.tables || p.made) name
+                where not exists (select from every_table t where t.name = name)) as absent
     from parameters p`;
 
 /** Looks at the catalogs of PostgreSQL alone. Nothing is locked. */
@@ -133,6 +146,7 @@ export async function readFacts(pool: TenancyPool): Promise<DatabaseFacts> {
     knex.raw(FACTS, [
       pool.schema,
       TENANT_TABLES,
+      SEARCH_TABLES,
       ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
     ]),
   );

@@ -13,7 +13,18 @@ const CONNECT_AS_APP =
 
 /** Why the catalogs of tenants must not be served. */
 export function findingsOf(facts: DatabaseFacts): Finding[] {
-  return [...findingsOfUser(facts), ...facts.tables.flatMap(findingsOfTable)];
+  return [
+    ...findingsOfUser(facts),
+    ...findingIf(facts.absent.length > 0, {
+      problem: `There is no ${listOf(facts.absent)} in schema "${
+        facts.schema
+      }"`,
+      remedy:
+        'run "yarn migrate:phase5", also where it was run before: it does what is ' +
+        'left to do',
+    }),
+    ...facts.tables.flatMap(findingsOfTable),
+  ];
 }
 
 function findingsOfUser({ user }: DatabaseFacts): Finding[] {
@@ -67,9 +78,17 @@ function findingsOfUser({ user }: DatabaseFacts): Finding[] {
         table => `revoke truncate on table ${quote(table)} from …`,
       )} for the user, the roles that it inherits, and public`,
     }),
+    ...findingIf(user.writable.length > 0 && !user.inheritsAdmin, {
+      problem: `${who} has ${listOf(
+        user.writable,
+      )}, which only triggers write to`,
+      remedy:
+        'run "revoke insert, update, delete on table … from …" for the user, the ' +
+        'roles that it inherits, and public',
+    }),
     ...findingIf(user.missing.length > 0, {
       problem: `${who} has no ${listOf(user.missing)}`,
-      remedy: `${CONNECT_AS_APP}, to whom phase 3 of the migration grants them`,
+      remedy: `${CONNECT_AS_APP}, to whom phases 3 and 5 of the migration grant them`,
     }),
   ];
 }
