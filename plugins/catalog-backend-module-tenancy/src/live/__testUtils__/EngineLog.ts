@@ -5,10 +5,14 @@ import {
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
 
+/** What the backend says at its start where something is kept aside. */
+const REPORT = /^\d+ rows? of the catalog's engine could not be carried over/;
+
 // What the engine says where it has to try again, for reasons of its own: an entity
 // that two sources claim for a moment, or that is deleted while it is processed or
 // stitched. Statements that fail meanwhile are judged one by one.
 const USUAL = [
+  REPORT,
   /detected conflicting entityRef/i,
   /^Failed to stitch .* violates foreign key constraint/s,
   /^Processing of .* failed ConflictError: Conflicting write of processing result/,

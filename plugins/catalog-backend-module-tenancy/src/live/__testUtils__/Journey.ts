@@ -5,6 +5,7 @@ import type {
   TestDatabaseId,
   TestDatabases,
 } from '@backstage/backend-test-utils';
+import { adopt, migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { allowLogin } from '../../__testUtils__/tenancyDatabase';
 import { LiveCatalog } from './LiveCatalog';
 import { LiveDatabase } from './LiveDatabase';
@@ -53,16 +54,36 @@ export class Journey {
     return log;
   }
 
+  /** Adopts the catalog, as often as one likes. */
+  async adopt(): Promise<void> {
+    await adopt({ connection: this.database.admin });
+  }
+
+  /** Takes the database up to a phase. */
+  async migrate(phase: 1 | 2 | 3 | 4 | 5): Promise<void> {
+    await migrateTo(phase, { connection: this.database.admin });
+  }
+
   /** Replaces the backend by one that knows tenants, or by the stock catalog. */
   async deploy(enabled: boolean): Promise<void> {
     if (enabled) {
       await this.database.use(allowLogin);
+      // The backend looks at the tables with the login of the stock catalog.
+      await this.database.query(
+        `grant portal_admin to "${this.database.engine.user}" with inherit false`,
+      );
     }
     await this.catalog.deploy(enabled, async change => {
       await this.world.pause();
       change();
       this.world.start();
     });
+  }
+
+  /** Asserts that nothing is wrong, first while the sources act, and then at rest. */
+  async expectEqual(after: string): Promise<void> {
+    const problems = await this.problemsAtRest();
+    expect({ after, problems }).toEqual({ after, problems: [] });
   }
 
   /** What is wrong while the sources act, which must be nothing at any moment. */
@@ -90,6 +111,7 @@ export class Journey {
       ...(await this.wrongFaults()),
     ];
     this.world.start();
+    this.catalog.log.problems.length = 0;
     return [...new Set(found)];
   }
 

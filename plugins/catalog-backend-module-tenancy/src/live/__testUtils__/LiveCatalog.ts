@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Entity } from '@backstage/catalog-model';
 import {
   type Caller,
   type CatalogBackend,
@@ -91,8 +92,23 @@ export class LiveCatalog {
 
   /** The API, as the default tenant's users call it. */
   get api(): Caller {
+    return this.apiOf('default');
+  }
+
+  /** The API, as a tenant's users call it, once there are tenants. */
+  apiOf(slug: string): Caller {
     const { backend, enabled } = this.deployment;
-    return backend.as(enabled ? 'default' : undefined);
+    return backend.as(enabled ? slug : undefined);
+  }
+
+  /** Adds another tenant, with entities of its own. */
+  async addTenant(slug: string, entities: Entity[]): Promise<void> {
+    const { tenants, store } = this.deployment.backend;
+    const { tenant_id } = await tenants.create({
+      tenant_slug: slug,
+      tenant_name: slug,
+    });
+    await store.applyMutation(tenant_id, { type: 'full', entities });
   }
 
   async register(path: string): Promise<{ id: string; entityRef: string }> {

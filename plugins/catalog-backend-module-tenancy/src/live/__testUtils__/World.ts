@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Entity } from '@backstage/catalog-model';
 import { FileSource } from './FileSource';
 import type { LiveCatalog } from './LiveCatalog';
 import { Random } from './migrations';
@@ -63,6 +64,14 @@ export class World {
         )
         .map(({ ref, version }) => [ref, version]),
     );
+  }
+
+  /** The entities themselves that can be carried over. */
+  entities(): Entity[] {
+    return this.sources
+      .flatMap(source => source.drafts())
+      .filter(({ convertible }) => convertible)
+      .map(({ entity }) => entity);
   }
 
   /** Waits until the engine has done all it has to do. */

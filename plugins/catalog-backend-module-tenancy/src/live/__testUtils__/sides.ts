@@ -1,4 +1,5 @@
 import type { Client } from 'pg';
+import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
 import type { LiveDatabase } from './LiveDatabase';
 
 /** What cannot be converted has no place on our side. */
@@ -23,6 +24,11 @@ const PARTS = `split_part(entity_ref, ':', 1) as kind,
   split_part(split_part(entity_ref, ':', 2), '/', 1) as namespace,
   split_part(entity_ref, '/', 2) as name`;
 
+/** Whether a row is the default tenant's, also where there are no tenants yet. */
+const OWN = (alias: string) =>
+  `coalesce(to_jsonb(${alias}) ->> 'tenant_id', '${DEFAULT_TENANT_ID}')
+     = '${DEFAULT_TENANT_ID}'`;
+
 interface Sides {
   /** What the engine has. */
   theirs: string;
@@ -39,7 +45,7 @@ const TABLES: Record<string, Sides> = {
     ours: `select entity_id as id, entity_ref, entity_kind as kind,
                   entity_namespace as namespace, entity_name as name,
                   final_entity as entity, hash, updated_at
-             from tenancy.entities where deleted_at is null`,
+             from tenancy.entities e where deleted_at is null and ${OWN('e')}`,
   },
   relations: {
     theirs: `select pg_temp.as_id(originating_entity_id) as id,
@@ -48,7 +54,7 @@ const TABLES: Record<string, Sides> = {
               where originating_entity_id in (select entity_id from carried)`,
     ours: `select originating_entity_id as id, source_entity_ref, type,
                   target_entity_ref
-             from tenancy.relations`,
+             from tenancy.relations r where ${OWN('r')}`,
   },
   refresh_state: {
     theirs: `select pg_temp.as_id(entity_id) as id, location_key,
@@ -56,7 +62,7 @@ const TABLES: Record<string, Sides> = {
                from public.refresh_state
               where entity_id in (select entity_id from carried)`,
     ours: `select entity_id as id, location_key, errors
-             from tenancy.refresh_state`,
+             from tenancy.refresh_state s where ${OWN('s')}`,
   },
 };
 
@@ -67,7 +73,7 @@ const AFTER_PHASE_5: Record<string, Sides> = {
               where source_entity_ref is not null`,
     ours: `select entity_ref as target_entity_ref,
                   parent_entity_ref as source_entity_ref
-             from tenancy.entity_parents`,
+             from tenancy.entity_parents p where ${OWN('p')}`,
   },
 };
 
@@ -78,7 +84,7 @@ const AT_REST: Record<string, Sides> = {
                from public.search
               where entity_id in (select entity_id from carried)`,
     ours: `select entity_id as id, key, value, original_value
-             from tenancy.entity_search`,
+             from tenancy.entity_search s where ${OWN('s')}`,
   },
 };
 
@@ -148,8 +154,8 @@ export async function carriedVersions(
 ): Promise<Record<string, number>> {
   const rows = await database.query<{ ref: string; version: number }>(
     `select entity_ref as ref, (final_entity #>> '{spec,version}')::int as version
-       from tenancy.entities
-      where deleted_at is null and entity_kind <> 'location'`,
+       from tenancy.entities e
+      where deleted_at is null and entity_kind <> 'location' and ${OWN('e')}`,
   );
   return Object.fromEntries(rows.map(({ ref, version }) => [ref, version]));
 }
