@@ -136,8 +136,8 @@ const FACTS = `
               and a.grantee = 0 and a.privilege_type = 'CREATE') as "openSchema",
          (select row_to_json(u) from (${USER}) u) as user,
          coalesce((select json_agg(t) from (${TABLES}) t), '[]') as tables,
-         array(select name from unnest(p.tables || p.made) name
-                where not exists (select from every_table t where t.name = name)) as absent
+         array(select a.name from unnest(p.tables || p.made) a (name)
+                where a.name not in (select t.name from every_table t)) as absent
     from parameters p`;
 
 /** Looks at the catalogs of PostgreSQL alone. Nothing is locked. */
