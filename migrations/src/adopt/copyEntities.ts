@@ -12,6 +12,17 @@ const TITLE = 'Carry the entities';
 const TARGET_MS = 20;
 const FIRST_ROWS = 20;
 
+const SCRIPT = `do $$
+declare
+  after text := '';
+begin
+  loop
+    select last into after from adoption_copy(after, ${FIRST_ROWS});
+    exit when after is null;
+    commit;
+  end loop;
+end $$`;
+
 interface Batch {
   last: string | null;
   rows: number;
@@ -43,17 +54,6 @@ export async function copyEntities(
   });
 }
 
-const SCRIPT = `do $$
-declare
-  after text := '';
-begin
-  loop
-    select last into after from adoption_copy(after, ${FIRST_ROWS});
-    exit when after is null;
-    commit;
-  end loop;
-end $$`;
-
 async function copy(
   { executor, settings, reporter }: StepContext,
   session: MigrationSession,
@@ -65,30 +65,29 @@ async function copy(
   if (state.done) {
     return;
   }
-  let { after } = state;
   const [{ left }] = await executor.read<{ left: number }>(
     `select count(*)::int as left from ${engineTable(engine, 'final_entities')}
       where entity_id > $1`,
-    [after],
+    [state.after],
   );
   const progress = reporter.progress(TITLE, left);
+  const batchOf = (after: string, rows: number) =>
+    withLockRetries(
+      TITLE,
+      () => copyBatch(session, after, rows, settings.lockTimeoutMs),
+      attempts => reporter.waiting(TITLE, attempts),
+    );
   let rows = Math.min(FIRST_ROWS, settings.batchSize);
+  let after: string | null = state.after;
   try {
-    for (;;) {
+    while (after !== null) {
       const begun = performance.now();
-      const batch = await withLockRetries(
-        TITLE,
-        () => copyBatch(session, after, rows, settings.lockTimeoutMs),
-        attempts => reporter.waiting(TITLE, attempts),
-      );
-      if (batch.last === null) {
-        return;
-      }
-      after = batch.last;
-      progress.advance(batch.rows);
+      const batch: Batch = await batchOf(after, rows);
       const ms = Math.max(performance.now() - begun, 1);
       const fitting = Math.ceil((batch.rows * TARGET_MS) / ms);
       rows = Math.max(1, Math.min(fitting, rows * 2, settings.batchSize));
+      after = batch.last;
+      progress.advance(batch.rows);
     }
   } finally {
     progress.finish();

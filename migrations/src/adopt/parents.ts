@@ -10,6 +10,17 @@ import { adoptedEngine } from './state';
 const TITLE = 'Carry the edges between entities';
 const ROWS = 500;
 
+const SCRIPT = `do $$
+declare
+  after bigint := 0;
+begin
+  loop
+    after := adoption_copy_parents(after, ${ROWS});
+    exit when after is null;
+    commit;
+  end loop;
+end $$`;
+
 /**
  * Fills the table of edges between entities from the engine's, for the default tenant, while
  * the engine goes on. It does nothing where no catalog is adopted, or where the table is not
@@ -55,14 +66,3 @@ export async function fillParents(
   });
   await settleParents(context, engine);
 }
-
-const SCRIPT = `do $$
-declare
-  after bigint := 0;
-begin
-  loop
-    after := adoption_copy_parents(after, ${ROWS});
-    exit when after is null;
-    commit;
-  end loop;
-end $$`;

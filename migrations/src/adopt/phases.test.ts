@@ -21,6 +21,7 @@ describe.each(databases.eachSupportedId())(
     afterEach(() => catalog.close());
 
     let written = 0;
+    let oldest: string | undefined;
     /** One of each write of the engine, all of which must arrive. */
     async function write(): Promise<void> {
       const { engine } = catalog;
@@ -44,6 +45,18 @@ describe.each(databases.eachSupportedId())(
         ...entity('changed'),
         description: 'changed',
       });
+      // What was there before the phase.
+      oldest ??= changed;
+      await engine.process(oldest, {
+        ref: 'component:default/changed-1',
+        locationKey: `url:${written}`,
+        errors: `[{"message":"${written}"}]`,
+        relations: [['dependsOn', `component:default/changed-${written}`]],
+      });
+      await engine.stitch(oldest, {
+        ref: 'component:default/changed-1',
+        description: `${written}`,
+      });
       await engine.touch();
       await engine.remove(`component:default/removed-${written}`);
       expect(await faultsOf(catalog)).toEqual([]);
@@ -63,7 +76,8 @@ describe.each(databases.eachSupportedId())(
 
     it('leave every write of the engine to be carried, there and back', async () => {
       written = 0;
-      const { connection, client } = catalog;
+      oldest = undefined;
+      const { connection } = catalog;
       await adopt({ connection });
       await write();
       const [operator] = await ownerOfFunctions();
@@ -89,7 +103,6 @@ describe.each(databases.eachSupportedId())(
         settings: { force: true },
       });
       await write();
-      await client.query('select');
     });
 
     it('refuse no session of the engine, which writes to tables of its own', async () => {
@@ -102,6 +115,7 @@ describe.each(databases.eachSupportedId())(
       await transaction.raw('select');
       await catalog.migrate(migration => migration.runPhase(4));
       await transaction.rollback();
+      expect(await catalog.migrate(m => m.completedPhase())).toBe(4);
     });
 
     it('go on after an adoption between any two of them', async () => {

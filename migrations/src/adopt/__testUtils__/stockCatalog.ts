@@ -17,109 +17,6 @@ export const STOCK_MIGRATIONS = join(
   'migrations',
 );
 
-/** A database in which the stock catalog has created its tables. */
-export interface StockCatalog extends CatalogDatabase {
-  /** As the engine connects. */
-  knex: Knex;
-  engine: EngineWriter;
-}
-
-const templates = new Map<string, Promise<ClientConfig>>();
-let copies = 0;
-
-/**
- * A new database with the stock catalog's tables: a copy of one in which its migrations
- * have run.
- */
-export async function createStockCatalog(
-  databases: TestDatabases,
-  id: TestDatabaseId,
-  { catalogSchema = 'public' }: { catalogSchema?: string } = {},
-): Promise<StockCatalog> {
-  const key = `${id} ${catalogSchema}`;
-  const template =
-    templates.get(key) ?? createTemplate(databases, id, catalogSchema);
-  templates.set(key, template);
-  const connection = await template;
-  copies += 1;
-  const database = `${connection.database}_catalog_${copies}`;
-  await administer(
-    connection,
-    `create database "${database}" template "${connection.database}"`,
-  );
-  const catalog = await openStockCatalog(
-    { ...connection, database },
-    catalogSchema,
-  );
-  return {
-    ...catalog,
-    close: async () => {
-      await catalog.close();
-      await administer(connection, `drop database "${database}" with (force)`);
-    },
-  };
-}
-
-async function createTemplate(
-  databases: TestDatabases,
-  id: TestDatabaseId,
-  catalogSchema: string,
-): Promise<ClientConfig> {
-  const admin = await databases.init(id);
-  const connection = { ...admin.client.config.connection } as ClientConfig;
-  connection.password = admin.client.config.connection.password;
-  // Nobody may be connected to a database while it is copied.
-  await admin.destroy();
-  const knex = engineKnex(connection, catalogSchema);
-  await knex.raw('create schema if not exists ??', [catalogSchema]);
-  await knex.migrate.latest({ directory: STOCK_MIGRATIONS });
-  await knex.destroy();
-  return connection;
-}
-
-async function administer(
-  connection: ClientConfig,
-  statement: string,
-): Promise<void> {
-  const client = new Client({ ...connection, database: 'postgres' });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
-}
-
-function engineKnex(connection: ClientConfig, catalogSchema: string): Knex {
-  return createKnex({
-    client: 'pg',
-    connection: {
-      ...connection,
-      application_name: 'backstage',
-    } as Knex.PgConnectionConfig,
-    searchPath: [catalogSchema],
-    pool: { min: 0, max: 10 },
-  });
-}
-
-/** A database that is there already, as the engine and an operator connect to it. */
-export async function openStockCatalog(
-  connection: ClientConfig,
-  catalogSchema = 'public',
-): Promise<StockCatalog> {
-  const knex = engineKnex(connection, catalogSchema);
-  const database = await openCatalogDatabase(connection);
-  return {
-    ...database,
-    knex,
-    engine: new EngineWriter(knex),
-    close: async () => {
-      await knex.destroy();
-      await database.close();
-    },
-  };
-}
-
 /** One entity, as the engine is told about it. */
 export interface EngineEntity {
   ref: string;
@@ -241,4 +138,116 @@ function jsonOf(id: string, entity: EngineEntity): string {
       targetRef,
     })),
   });
+}
+
+/** A database in which the stock catalog has created its tables. */
+export interface StockCatalog extends CatalogDatabase, EngineConnection {}
+
+/** How the engine connects, and what it writes. */
+export interface EngineConnection {
+  knex: Knex;
+  engine: EngineWriter;
+}
+
+export function engineOf(
+  connection: ClientConfig,
+  catalogSchema: string,
+): EngineConnection {
+  const knex = engineKnex(connection, catalogSchema);
+  return { knex, engine: new EngineWriter(knex) };
+}
+
+const templates = new Map<string, Promise<ClientConfig>>();
+let copies = 0;
+
+/**
+ * A new database with the stock catalog's tables: a copy of one in which its migrations
+ * have run.
+ */
+export async function createStockCatalog(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+  { catalogSchema = 'public' }: { catalogSchema?: string } = {},
+): Promise<StockCatalog> {
+  const key = `${id} ${catalogSchema}`;
+  const template =
+    templates.get(key) ?? createTemplate(databases, id, catalogSchema);
+  templates.set(key, template);
+  const connection = await template;
+  copies += 1;
+  const database = `${connection.database}_catalog_${copies}`;
+  await administer(
+    connection,
+    `create database "${database}" template "${connection.database}"`,
+  );
+  const catalog = await openStockCatalog(
+    { ...connection, database },
+    catalogSchema,
+  );
+  return {
+    ...catalog,
+    close: async () => {
+      await catalog.close();
+      await administer(connection, `drop database "${database}" with (force)`);
+    },
+  };
+}
+
+async function createTemplate(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+  catalogSchema: string,
+): Promise<ClientConfig> {
+  const admin = await databases.init(id);
+  const connection = { ...admin.client.config.connection } as ClientConfig;
+  connection.password = admin.client.config.connection.password;
+  // Nobody may be connected to a database while it is copied.
+  await admin.destroy();
+  const knex = engineKnex(connection, catalogSchema);
+  await knex.raw('create schema if not exists ??', [catalogSchema]);
+  await knex.migrate.latest({ directory: STOCK_MIGRATIONS });
+  await knex.destroy();
+  return connection;
+}
+
+async function administer(
+  connection: ClientConfig,
+  statement: string,
+): Promise<void> {
+  const client = new Client({ ...connection, database: 'postgres' });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function engineKnex(connection: ClientConfig, catalogSchema: string): Knex {
+  return createKnex({
+    client: 'pg',
+    connection: {
+      ...connection,
+      application_name: 'backstage',
+    } as Knex.PgConnectionConfig,
+    searchPath: [catalogSchema],
+    pool: { min: 0, max: 10 },
+  });
+}
+
+/** A database that is there already, as the engine and an operator connect to it. */
+export async function openStockCatalog(
+  connection: ClientConfig,
+  catalogSchema = 'public',
+): Promise<StockCatalog> {
+  const engine = engineOf(connection, catalogSchema);
+  const database = await openCatalogDatabase(connection);
+  return {
+    ...database,
+    ...engine,
+    close: async () => {
+      await engine.knex.destroy();
+      await database.close();
+    },
+  };
 }

@@ -1,4 +1,3 @@
-import { TENANT_SETTING } from '../../schema/policies';
 import { escapeIdentifier } from '../../schema/sql';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
@@ -11,13 +10,14 @@ export interface Target {
   engine: Engine;
 }
 
-/** What a function runs with, whoever's session it is. */
+/**
+ * What a function runs with, whoever's session it is. It needs no tenant set: phase 4
+ * hands the functions to `portal_admin`, which bypasses the policies, before it
+ * creates them, and its undo drops those first.
+ */
 export function functionSettings({ schema }: Target): string {
   // pg_temp last: nobody's temporary table takes the place of one of ours.
-  return (
-    `set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp ` +
-    `set ${TENANT_SETTING} = '${DEFAULT_TENANT_ID}'`
-  );
+  return `set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp`;
 }
 
 /**

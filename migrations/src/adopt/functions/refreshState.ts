@@ -1,4 +1,3 @@
-import { escapeIdentifier } from '../../schema/sql';
 import { FAULTS } from '../names';
 import {
   byTenant,
@@ -64,15 +63,13 @@ end $$`;
  * The function of the trigger of \`refresh_state\`. An entity that is new there has not
  * been stitched, and one that is deleted takes its row in \`final_entities\` along, so that only
  * updates count.
- *
- * Nearly all of those are about when the entity is due, and end with the first
- * comparison. So this function has one setting only, and leaves the other to
- * what it calls.
+ * Nearly all of those are about when the entity is due, and end with the comparison.
  */
-export function createOnRefreshState({ schema }: Target): string {
+export function createOnRefreshState(target: Target): string {
   return `create or replace function adoption_on_refresh_state()
-returns trigger language plpgsql security definer
-  set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp as $$
+returns trigger language plpgsql security definer ${functionSettings(
+    target,
+  )} as $$
 begin
   for attempt in 1 .. 3 loop
     begin

@@ -1,0 +1,242 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { setTimeout as pause } from 'node:timers/promises';
+import { silentReporter } from '../engine/Reporter';
+import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
+import { createStockCatalog } from './__testUtils__/stockCatalog';
+import type { EngineEntity, StockCatalog } from './__testUtils__/stockCatalog';
+import { adopt } from './library';
+
+const databases = createTestDatabases();
+
+const ENTITY: EngineEntity = {
+  ref: 'component:default/a',
+  relations: [['ownedBy', 'group:default/before']],
+};
+const PROCESSED: EngineEntity = {
+  ...ENTITY,
+  locationKey: 'url:after',
+  errors: '[{"message":"after"}]',
+  relations: [
+    ['ownedBy', 'group:default/after'],
+    ['partOf', 'system:default/after'],
+  ],
+};
+
+describe.each(databases.eachSupportedId())(
+  'the engine and the adoption at the same time on %s',
+  id => {
+    let catalog: StockCatalog;
+    beforeEach(async () => {
+      catalog = await createStockCatalog(databases, id);
+    });
+    afterEach(() => catalog.close());
+
+    /** Until so many sessions of the engine wait for a lock. */
+    async function untilWaiting(): Promise<void> {
+      const waiting = `select pid from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'
+          and application_name = 'backstage'`;
+      while ((await column(catalog, waiting)).length === 0) {
+        await pause(5);
+      }
+    }
+
+    async function expectEqual(): Promise<void> {
+      expect(await faultsOf(catalog)).toEqual([]);
+      expect(await differences(catalog)).toEqual([]);
+    }
+
+    it('carries what is processed while an entity is stitched for the first time', async () => {
+      const { engine, knex, connection } = catalog;
+      await adopt({ connection });
+      const entityId = await engine.discover(ENTITY);
+      await engine.process(entityId, ENTITY);
+      const processing = await knex.transaction();
+      await engine.process(entityId, PROCESSED, { tx: processing });
+      const stitching = engine.stitch(entityId, ENTITY);
+      await untilWaiting();
+      await processing.commit();
+      await stitching;
+      await expectEqual();
+      expect(
+        await column(catalog, 'select target_entity_ref from relations'),
+      ).toHaveLength(2);
+    });
+
+    it('carries what is processed after an entity was stitched, and before that is committed', async () => {
+      const { engine, knex, connection } = catalog;
+      await adopt({ connection });
+      const entityId = await engine.discover(ENTITY);
+      await engine.process(entityId, ENTITY);
+      const stitching = await knex.transaction();
+      await stitching('final_entities').insert({
+        entity_id: entityId,
+        entity_ref: ENTITY.ref,
+        final_entity: '{}',
+        hash: '',
+      });
+      const processing = engine.process(entityId, PROCESSED);
+      await untilWaiting();
+      await stitching.commit();
+      await processing;
+      await expectEqual();
+      expect(
+        await column(catalog, 'select location_key from refresh_state'),
+      ).toEqual(['url:after']);
+    });
+
+    it('copies what is being processed once that is over', async () => {
+      const { engine, knex, connection } = catalog;
+      const entityId = await engine.ingest(ENTITY);
+      await engine.ingest({ ref: 'component:default/other' });
+      let waited: () => void = () => undefined;
+      const waiting = new Promise<void>(resolve => {
+        waited = resolve;
+      });
+      // The triggers are there from an adoption that was stopped: they are only created
+      // when those who have written are gone.
+      await adopt({ connection });
+      await catalog.client.query(
+        `delete from entities; update adoption_state set value = '{"after": "", "done": false}' where key = 'copy'`,
+      );
+      const processing = await knex.transaction();
+      await engine.process(entityId, PROCESSED, { tx: processing });
+      const adopting = adopt({
+        connection,
+        reporter: { ...silentReporter, waiting: () => waited() },
+      });
+      await waiting;
+      await processing.commit();
+      await adopting;
+      await expectEqual();
+      expect(await refsOf(catalog)).toHaveLength(2);
+    });
+
+    it('neither fails nor deadlocks the engine while it deletes what is copied', async () => {
+      const { engine, knex, connection } = catalog;
+      await adopt({ connection });
+      const refs: string[] = [];
+      for (let i = 0; i < 200; i += 1) {
+        const ref = `component:default/s${i}`;
+        refs.push(ref);
+        await engine.ingest({ ref, relations: ENTITY.relations });
+      }
+      for (let round = 0; round < 4; round += 1) {
+        await catalog.client.query(
+          `delete from entities; update adoption_state set value = '{"after": "", "done": false}' where key = 'copy'`,
+        );
+        const deleting = (async () => {
+          for (const chunk of [0, 1, 2, 3, 4]) {
+            await knex.transaction(async tx => {
+              // Against the order of the copy.
+              const rows = await tx('final_entities')
+                .select('entity_ref')
+                .orderBy('entity_id', 'desc')
+                .offset(chunk * 5)
+                .limit(10);
+              for (const { entity_ref: ref } of rows) {
+                await tx('refresh_state').where({ entity_ref: ref }).delete();
+              }
+            });
+          }
+        })();
+        await Promise.all([adopt({ connection }), deleting]);
+        await expectEqual();
+      }
+      expect((await refsOf(catalog)).length).toBeLessThan(100);
+    });
+
+    it('goes on where it was killed, while the engine writes', async () => {
+      const { engine, connection, client } = catalog;
+      for (let i = 0; i < 150; i += 1) {
+        await engine.ingest({
+          ref: `component:default/s${i}`,
+          relations: ENTITY.relations,
+        });
+      }
+      let writing = true;
+      const failures: unknown[] = [];
+      const writer = async (name: string) => {
+        for (let i = 0; writing; i += 1) {
+          const entity = {
+            ref: `component:default/${name}-${i % 7}`,
+            relations: [['ownedBy', `group:default/${i}`]] as [
+              string,
+              string,
+            ][],
+          };
+          await engine.remove(entity.ref);
+          const entityId = await engine.ingest(entity);
+          await Promise.all([
+            engine.process(entityId, { ...PROCESSED, ref: entity.ref }),
+            engine.stitch(entityId, { ...entity, description: `${i}` }),
+          ]);
+        }
+      };
+      const writers = ['x', 'y', 'z'].map(name =>
+        writer(name).catch(error => {
+          failures.push(error);
+        }),
+      );
+      let kills = 0;
+      for (let done = false; !done; ) {
+        const killer =
+          kills < 4
+            ? (async () => {
+                // Somewhere in it, a bit later each time.
+                await pause(15 + 40 * kills);
+                await client.query(
+                  `select pg_terminate_backend(pid) from pg_stat_activity
+                    where datname = current_database()
+                      and application_name like 'catalog-tenancy adopt%'`,
+                );
+              })()
+            : undefined;
+        kills += 1;
+        done = await adopt({ connection, batchSize: 5 }).then(
+          () => true,
+          () => false,
+        );
+        await killer;
+      }
+      writing = false;
+      await Promise.all(writers);
+      expect(failures).toEqual([]);
+      await expectEqual();
+    });
+
+    it('does not lose what a transaction writes that is older than our tables', async () => {
+      const { engine, knex, connection } = catalog;
+      const kept = await engine.ingest(ENTITY);
+      const removed = await engine.ingest({ ref: 'component:default/b' });
+      await adopt({ connection });
+      for (const phase of [1, 2, 3, 4] as const) {
+        await catalog.migrate(migration => migration.runPhase(phase));
+      }
+      const old = await knex.transaction({ isolationLevel: 'repeatable read' });
+      await old('final_entities').count();
+      await catalog.client.query(
+        `update entities set final_entity = final_entity`,
+      );
+      const swapped = catalog
+        .migrate(migration => migration.runPhase(5))
+        .then(() => undefined);
+      // The phase waits for the transaction once it has swapped the tables.
+      const isSwapped = `select relkind::text from pg_class where oid = 'tenancy.entities'::regclass`;
+      while ((await column(catalog, isSwapped))[0] !== 'p') {
+        await pause(5);
+      }
+      await old('final_entities')
+        .where({ entity_id: kept })
+        .update({ hash: 'new' });
+      await engine.process(kept, PROCESSED, { tx: old });
+      await old('refresh_state').where({ entity_id: removed }).delete();
+      await old.commit();
+      await swapped;
+      expect((await faultsOf(catalog)).length).toBeGreaterThan(0);
+      await adopt({ connection });
+      await expectEqual();
+      expect(await refsOf(catalog)).toEqual([ENTITY.ref]);
+    });
+  },
+);

@@ -1,0 +1,137 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { asLogin, changeRole, connectionOf } from '../__testUtils__/roles';
+import { runPhases } from '../__testUtils__/runPhases';
+import { rollback } from '../rollback/rollback';
+import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
+import { createStockCatalog, engineOf } from './__testUtils__/stockCatalog';
+import type {
+  EngineConnection,
+  StockCatalog,
+} from './__testUtils__/stockCatalog';
+import { adopt } from './library';
+import { unadopt } from './unadopt';
+
+const databases = createTestDatabases();
+
+const ENGINE_LOGIN = 'catalog_engine';
+
+describe.each(databases.eachSupportedId())(
+  'an engine with a login of its own on %s',
+  id => {
+    let catalog: StockCatalog;
+    let engine: EngineConnection;
+    beforeEach(async () => {
+      catalog = await createStockCatalog(databases, id);
+      await changeRole(catalog.client, `create role ${ENGINE_LOGIN} login`);
+      await catalog.client.query(`
+        do $$ declare t text; begin
+          for t in select tablename from pg_tables where schemaname = 'public' loop
+            execute format('alter table public.%I owner to ${ENGINE_LOGIN}', t);
+          end loop;
+        end $$;
+        revoke all on schema public from public;
+        grant usage on schema public to ${ENGINE_LOGIN};
+      `);
+      engine = engineOf(await connectionOf(catalog, ENGINE_LOGIN), 'public');
+    });
+    afterEach(async () => {
+      await engine.knex.destroy();
+      await catalog.close();
+    });
+
+    async function write(name: string): Promise<void> {
+      const { engine: writer } = engine;
+      const entity = {
+        ref: `component:default/${name}`,
+        relations: [['ownedBy', 'group:default/g']] as [string, string][],
+      };
+      const entityId = await writer.ingest(entity);
+      await writer.ingest({
+        ref: `component:default/gone`,
+        relations: entity.relations,
+      });
+      await writer.process(entityId, { ...entity, locationKey: 'url:x' });
+      await writer.remove('component:default/gone');
+      expect(await faultsOf(catalog)).toEqual([]);
+      expect(await differences(catalog)).toEqual([]);
+    }
+
+    it('needs no right to our tables, before row-level security and after', async () => {
+      await adopt({ connection: catalog.connection });
+      await write('adopted');
+      await runPhases(catalog, 3);
+      await write('phase3');
+      await runPhases(catalog, 5);
+      await write('phase5');
+      await catalog.migrate(migration => rollback(migration, 0));
+      await write('back');
+      expect(await refsOf(catalog)).toHaveLength(4);
+      const rights = `select grantee || ' ' || privilege_type || ' ' || table_name
+        from information_schema.table_privileges
+       where table_schema = 'public' and grantee = 'portal_admin'
+       union all
+      select attrelid::regclass || attacl::text from pg_attribute
+       where attacl is not null and attrelid in (
+         select oid from pg_class where relnamespace = 'public'::regnamespace)`;
+      expect((await column(catalog, rights)).length).toBeGreaterThan(0);
+      await catalog.migrate(({ context }) => unadopt(context));
+      expect(await column(catalog, rights)).toEqual([]);
+    });
+
+    it('can call none of what writes to our tables', async () => {
+      await adopt({ connection: catalog.connection });
+      await catalog.client.query(
+        `grant usage on schema tenancy to ${ENGINE_LOGIN}`,
+      );
+      const callable = await column<string>(
+        catalog,
+        `select proname::text from pg_proc
+          where proname like 'adoption%' and has_function_privilege('${ENGINE_LOGIN}', oid, 'execute')`,
+      );
+      expect(callable).toEqual([]);
+      await asLogin(catalog, ENGINE_LOGIN, async client => {
+        await expect(
+          client.query(`select adoption_drop_entity('x')`),
+        ).rejects.toThrow('permission denied for function');
+      });
+    });
+
+    it('puts nothing of its own in the place of what the triggers call', async () => {
+      await adopt({ connection: catalog.connection });
+      await engine.knex.transaction(async tx => {
+        await tx.raw(`set local search_path = pg_temp, public`);
+        await tx.raw('create temporary table entities (entity_id uuid)');
+        await tx('public.refresh_state').insert({
+          entity_id: '11111111-1111-4111-8111-111111111111',
+          entity_ref: 'component:default/a',
+          unprocessed_entity: '{}',
+          errors: '',
+          next_update_at: tx.fn.now(),
+          last_discovery_at: tx.fn.now(),
+        });
+        await tx('public.final_entities').insert({
+          entity_id: '11111111-1111-4111-8111-111111111111',
+          entity_ref: 'component:default/a',
+          final_entity: '{}',
+          hash: '',
+        });
+      });
+      expect(await refsOf(catalog)).toEqual(['component:default/a']);
+    });
+
+    it('may adopt its own catalog, and a superuser take it through the phases', async () => {
+      const { database } = catalog.connection;
+      await catalog.client.query(
+        `grant create on database "${database}" to ${ENGINE_LOGIN}`,
+      );
+      await engine.engine.ingest({ ref: 'component:default/first' });
+      await adopt({ connection: await connectionOf(catalog, ENGINE_LOGIN) });
+      await write('adopted');
+      await runPhases(catalog, 5);
+      await write('phase5');
+      await catalog.migrate(migration => rollback(migration, 0));
+      await write('back');
+      await adopt({ connection: await connectionOf(catalog, ENGINE_LOGIN) });
+    });
+  },
+);
