@@ -1,3 +1,4 @@
+import { candidatesBenchmark } from './candidates';
 import { catalogBenchmark } from './catalog';
 import type { Benchmark } from './harness/Benchmark';
 import { migrationBenchmark } from './migration';
@@ -7,5 +8,6 @@ import { mockupBenchmark } from './mockup';
 export const benchmarks: Benchmark[] = [
   mockupBenchmark,
   catalogBenchmark,
+  candidatesBenchmark,
   migrationBenchmark,
 ];
