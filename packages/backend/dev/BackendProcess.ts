@@ -28,7 +28,7 @@ export class BackendProcess {
           '--require',
           require.resolve('@backstage/cli/config/nodeTransform.cjs'),
         ],
-        require.resolve('../src/index.ts'),
+        require.resolve('./portal.ts'),
         ...options.args,
       ],
       {

@@ -1,7 +1,7 @@
 import { ConfigReader } from '@backstage/config';
 import { JsonValue } from '@backstage/types';
-import { banner } from './banner';
-import { readSettings } from './settings';
+import { banner, firstCommands } from './banner';
+import { readSettings, Settings } from './settings';
 
 function settingsOf(connection?: JsonValue, auth = {}) {
   return readSettings(
@@ -33,9 +33,12 @@ describe('banner', () => {
 
   it('says whether there are tenants, and how to get them', () => {
     const settings = settingsOf();
-    const on = { ...settings, tenancy: { enabled: true, hasUser: true } };
-    expect(banner(on)).toContain('http://localhost:7007/api/tenants');
-    expect(banner(settings)).toContain('MULTI_TENANCY_ENABLED=true npm start');
+    expect(banner(withTenancy(settings, true))).toContain(
+      'http://localhost:7007/api/tenants',
+    );
+    expect(banner(withTenancy(settings, false))).toContain(
+      'off (leave out MULTI_TENANCY_ENABLED=false)',
+    );
   });
 
   it('shows a first request only where a guest can make it', () => {
@@ -43,4 +46,18 @@ describe('banner', () => {
     expect(banner(settingsOf(undefined, guest))).toContain('TOKEN=$(curl');
     expect(banner(settingsOf())).not.toContain('curl');
   });
+
+  it('asks the same URL for two tenants, where there are any', () => {
+    const settings = settingsOf();
+    const [, one, other] = firstCommands(withTenancy(settings, true));
+    expect(one).toContain('http://localhost:7007/api/catalog/entities?');
+    expect(other).toBe(`${one} -H 'X-Tenant-Slug: acme'`);
+    expect(firstCommands(withTenancy(settings, false)).join()).not.toContain(
+      'X-Tenant-Slug',
+    );
+  });
 });
+
+function withTenancy(settings: Settings, enabled: boolean): Settings {
+  return { ...settings, tenancy: { ...settings.tenancy, enabled } };
+}

@@ -1,3 +1,4 @@
+import { SAMPLE_SLUG } from './sampleTenant/slug';
 import { Settings } from './settings';
 
 /** What a person wants to know once everything runs. */
@@ -5,7 +6,7 @@ export function banner(settings: Settings, embedded?: string): string {
   const { baseUrl, tenancy } = settings;
   const tenants = tenancy.enabled
     ? `${baseUrl}/api/tenants`
-    : 'off (MULTI_TENANCY_ENABLED=true npm start)';
+    : 'off (leave out MULTI_TENANCY_ENABLED=false)';
   const database = embedded
     ? `embedded PostgreSQL, data in ${embedded}`
     : `your own: ${settings.ownDatabase}`;
@@ -16,26 +17,41 @@ export function banner(settings: Settings, embedded?: string): string {
     `        Tenants   ${tenants}`,
     `        Database  ${database}`,
     '',
-    ...(settings.hasGuest ? firstRequest(baseUrl) : []),
+    ...(settings.hasGuest ? firstRequest(settings) : []),
     'Ctrl-C stops everything and keeps the data.',
     '',
     '',
   ].join('\n');
 }
 
-function firstRequest(baseUrl: string): string[] {
+function firstRequest(settings: Settings): string[] {
   return [
     'Try it in another terminal:',
     '',
-    ...firstCommands(baseUrl).map(command => `  ${command}`),
+    ...firstCommands(settings).map(command => `  ${command}`),
     '',
   ];
 }
 
-/** Gets a token as the guest, and creates a mockup with it. */
-export function firstCommands(baseUrl: string): string[] {
+/**
+ * Gets a token as the guest, asks the same URL for two tenants if there are any, and
+ * creates a mockup.
+ */
+export function firstCommands({
+  baseUrl,
+  tenancy,
+}: {
+  baseUrl: string;
+  tenancy: { enabled: boolean };
+}): string[] {
+  const auth = `-H "Authorization: Bearer $TOKEN"`;
+  const components = `curl -sw '\\n' '${baseUrl}/api/catalog/entities?filter=kind=component&fields=metadata.name' ${auth}`;
   return [
     `TOKEN=$(curl -s ${baseUrl}/api/auth/guest/refresh | sed -n 's/.*"token": *"\\([^"]*\\)".*/\\1/p')`,
-    `curl -s ${baseUrl}/api/mockup/mockups -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{"name":"My first mockup"}'`,
+    components,
+    ...(tenancy.enabled
+      ? [`${components} -H 'X-Tenant-Slug: ${SAMPLE_SLUG}'`]
+      : []),
+    `curl -s ${baseUrl}/api/mockup/mockups ${auth} -H 'Content-Type: application/json' -d '{"name":"My first mockup"}'`,
   ];
 }

@@ -86,3 +86,39 @@ describe('the flag', () => {
     expect(flagWith('true', { user: 'portal_app' }).hasUser).toBe(true);
   });
 });
+
+describe('the database of the catalog', () => {
+  const nameWith = (database: object) =>
+    settingsWith({ database: { client: 'pg', ...database } }).tenancy
+      .catalogDatabase;
+
+  it.each([
+    [{}, 'backstage_plugin_catalog'],
+    [{ prefix: 'portal_' }, 'portal_catalog'],
+    [
+      { plugin: { catalog: { connection: { database: 'entities' } } } },
+      'entities',
+    ],
+    [{ pluginDivisionMode: 'schema' }, undefined],
+  ])('follows backend.database: %j', (database, name) => {
+    expect(nameWith(database)).toBe(name);
+  });
+});
+
+describe('the examples', () => {
+  const readsWith = (target: string) =>
+    readSettings(
+      new ConfigReader({
+        backend: {
+          baseUrl: 'https://portal.example',
+          database: { client: 'pg' },
+        },
+        catalog: { locations: [{ type: 'file', target }] },
+      }),
+    ).hasSamples;
+
+  it('are read where a location says so', () => {
+    expect(readsWith('../../examples/entities.yaml')).toBe(true);
+    expect(readsWith('https://example.com/all.yaml')).toBe(false);
+  });
+});

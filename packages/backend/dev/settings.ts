@@ -12,11 +12,17 @@ export type Settings = {
   /** Describes the database that was configured, if one was. */
   ownDatabase?: string;
   hasGuest: boolean;
+  /** Whether the catalog reads the examples of this repository. */
+  hasSamples: boolean;
   tenancy: {
     /** Whether the flag is on. */
     enabled: boolean;
     /** Whether a database user of its own is configured for it. */
     hasUser: boolean;
+    /** The schema of its tables. */
+    schema: string;
+    /** The database of the catalog, unless plugins share one. */
+    catalogDatabase?: string;
   };
 };
 
@@ -45,11 +51,34 @@ export function readSettings(config: Config): Settings {
     baseUrl: config.getString('backend.baseUrl'),
     ownDatabase: describeOwnDatabase(config),
     hasGuest: config.has('auth.providers.guest'),
+    hasSamples: readsSamples(config),
     tenancy: {
       enabled: String(config.getOptional('tenancy.enabled')) === 'true',
       hasUser: config.has('tenancy.database.connection.user'),
+      schema: config.getOptionalString('tenancy.schema') ?? 'tenancy',
+      catalogDatabase: nameCatalogDatabase(config),
     },
   };
+}
+
+function readsSamples(config: Config): boolean {
+  const locations = config.getOptionalConfigArray('catalog.locations') ?? [];
+  return locations.some(location =>
+    location.getOptionalString('target')?.endsWith('examples/entities.yaml'),
+  );
+}
+
+/** As Backstage names it, where each plugin has a database of its own. */
+function nameCatalogDatabase(config: Config): string | undefined {
+  const database = config.getConfig('backend.database');
+  if (database.getOptionalString('pluginDivisionMode') === 'schema') {
+    return undefined;
+  }
+  const prefix = database.getOptionalString('prefix') ?? 'backstage_plugin_';
+  const own = database.getOptional('plugin.catalog.connection');
+  return typeof own === 'object' && own !== null && 'database' in own
+    ? String(own.database)
+    : `${prefix}catalog`;
 }
 
 function describeOwnDatabase(config: Config): string | undefined {

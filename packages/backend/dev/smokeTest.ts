@@ -1,17 +1,19 @@
 // What `npm run smoke` runs: unpacks the built backend as a deployment does, into
 // a folder of its own, starts it with the production configuration on a
-// throw-away PostgreSQL, and calls its plugins: without tenants, and then with them.
+// throw-away PostgreSQL, and calls its plugins: without tenants; with them, once the
+// catalog is adopted as an operator does it; and with them on an empty server.
 
 import assert from 'assert';
 import { spawn, spawnSync } from 'child_process';
 import { randomUUID } from 'crypto';
 import { once } from 'events';
-import { copyFile, mkdtemp, rm } from 'fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'fs/promises';
 import { tmpdir } from 'os';
 import { join } from 'path';
 import { setTimeout as delay } from 'timers/promises';
 import { targetPaths } from '@backstage/cli-common';
 import { Postgres } from '@internal/postgres';
+import { adopt, migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { createApplicationUser, databaseEnvironment } from './database';
 import { freePort } from './port';
 import { answersOk } from './health';
@@ -126,7 +128,7 @@ async function getEntities(
   baseUrl: string,
   token: string,
   tenantSlug?: string,
-): Promise<unknown> {
+): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${baseUrl}/api/catalog/entities`, {
     headers: {
       Authorization: `Bearer ${token}`,
@@ -136,17 +138,52 @@ async function getEntities(
   return { status: response.status, body: await response.json() };
 }
 
+/** What the engine of the catalog ingests. */
+const COMPONENT = {
+  apiVersion: 'backstage.io/v1alpha1',
+  kind: 'Component',
+  metadata: { name: 'smoke' },
+  spec: { type: 'service', lifecycle: 'production', owner: 'nobody' },
+};
+
+/** Waits until the catalog has what the engine has ingested, and nothing else. */
+async function untilIngested(
+  baseUrl: string,
+  token: string,
+  tenantSlug?: string,
+): Promise<void> {
+  const deadline = Date.now() + STARTUP_PATIENCE_MS;
+  for (;;) {
+    const { status, body } = await getEntities(baseUrl, token, tenantSlug);
+    assert([200, 503].includes(status), `status ${status}`);
+    const names = status === 200 ? namesIn(body) : [];
+    if (names.includes('smoke')) {
+      // Of the file, there is a Location as well.
+      assert.strictEqual(names.length, 2);
+      return;
+    }
+    assert(Date.now() < deadline, 'nothing is ingested in time');
+    await delay(POLL_MS);
+  }
+}
+
+function namesIn(entities: unknown): string[] {
+  return (entities as Array<{ metadata: { name: string } }>).map(
+    ({ metadata }) => metadata.name,
+  );
+}
+
 /** Without the flag, no header makes a difference. */
 async function callWithoutTenants(baseUrl: string, token: string) {
-  const nothing = { status: 200, body: [] };
-  assert.deepStrictEqual(await getEntities(baseUrl, token), nothing);
-  assert.deepStrictEqual(await getEntities(baseUrl, token, 'none'), nothing);
+  await untilIngested(baseUrl, token);
+  await untilIngested(baseUrl, token, 'none');
 }
 
 /** The smoke tests of the migration's phase 6. */
 async function callTenants(baseUrl: string, token: string): Promise<void> {
   const entities = (slug: string) => getEntities(baseUrl, token, slug);
-  assert.deepStrictEqual(await entities('default'), { status: 200, body: [] });
+  await untilIngested(baseUrl, token);
+  await untilIngested(baseUrl, token, 'default');
   const invalid = { status: 403, body: { error: 'Invalid tenant' } };
   assert.deepStrictEqual(await entities('acme'), invalid);
 
@@ -164,38 +201,70 @@ async function callTenants(baseUrl: string, token: string): Promise<void> {
   assert.deepStrictEqual(await entities('acme'), { status: 200, body: [] });
 }
 
+/** What the commands of an operator do, while the backend does not run. */
+async function adoptCatalog(postgres: Postgres): Promise<void> {
+  const connection = {
+    ...postgres.connection,
+    database: 'backstage_plugin_catalog',
+  };
+  await adopt({ connection });
+  await migrateTo(5, { connection });
+}
+
 async function smokeTest(): Promise<void> {
-  const postgres = await Postgres.start();
   const folder = await mkdtemp(join(tmpdir(), 'built-backend-'));
   const token = randomUUID();
+  const file = join(folder, 'catalog-info.json');
   try {
     await unpack(folder);
-    const env = {
-      ...databaseEnvironment(postgres),
-      ...(await createApplicationUser(postgres)),
-      // The throw-away server speaks no TLS.
-      APP_CONFIG_backend_database_connection_ssl: 'false',
-      APP_CONFIG_backend_auth_externalAccess: JSON.stringify([
-        { type: 'static', options: { token, subject: 'smoke-test' } },
-      ]),
-      TENANCY_ADMIN: 'smoke-test',
-    };
-    await withBackend(
-      folder,
-      { ...env, MULTI_TENANCY_ENABLED: 'false' },
-      async baseUrl => {
+    await writeFile(file, JSON.stringify(COMPONENT));
+    const serve = async (
+      postgres: Postgres,
+      flag: boolean,
+      check: (baseUrl: string) => Promise<void>,
+    ) =>
+      withBackend(
+        folder,
+        {
+          ...databaseEnvironment(postgres),
+          ...(await createApplicationUser(postgres)),
+          // The throw-away server speaks no TLS.
+          APP_CONFIG_backend_database_connection_ssl: 'false',
+          APP_CONFIG_backend_auth_externalAccess: JSON.stringify([
+            { type: 'static', options: { token, subject: 'smoke-test' } },
+          ]),
+          APP_CONFIG_catalog_locations: JSON.stringify([
+            { type: 'file', target: file },
+          ]),
+          TENANCY_ADMIN: 'smoke-test',
+          MULTI_TENANCY_ENABLED: String(flag),
+        },
+        check,
+      );
+    await withServer(async postgres => {
+      await serve(postgres, false, async baseUrl => {
         await callMockups(baseUrl, token);
         await callWithoutTenants(baseUrl, token);
-      },
-    );
-    await withBackend(
-      folder,
-      { ...env, MULTI_TENANCY_ENABLED: 'true' },
-      baseUrl => callTenants(baseUrl, token),
+      });
+      await adoptCatalog(postgres);
+      await serve(postgres, true, baseUrl => callTenants(baseUrl, token));
+    });
+    await withServer(postgres =>
+      serve(postgres, true, baseUrl => callTenants(baseUrl, token)),
     );
   } finally {
-    await postgres.stop();
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function withServer(
+  use: (postgres: Postgres) => Promise<void>,
+): Promise<void> {
+  const postgres = await Postgres.start();
+  try {
+    await use(postgres);
+  } finally {
+    await postgres.stop();
   }
 }
 

@@ -3,10 +3,10 @@ import { rmSync, writeFileSync } from 'fs';
 import { join } from 'path';
 import { text } from 'stream/consumers';
 import { CatalogClient } from '@backstage/catalog-client';
-import { Clone, Started } from './__fixtures__/clone';
+import { Clone } from './__fixtures__/clone';
 import { firstCommands } from './banner';
 
-jest.setTimeout(120_000);
+jest.setTimeout(180_000);
 
 const READY = 'Ctrl-C stops everything';
 
@@ -37,69 +37,28 @@ async function request(clone: Clone, path: string, options?: RequestInit) {
   return await response.json();
 }
 
+const DEFAULT_COMPONENTS = ['order-service', 'shop-frontend', 'stock-service'];
+const ACME_COMPONENTS = ['order-service', 'route-planner'];
+
+const namesIn = (entities: Array<{ metadata: { name: string } }>) =>
+  entities.map(({ metadata }) => metadata.name).sort();
+
+async function components(clone: Clone, tenantSlug?: string) {
+  const answer = await send(clone, 'catalog/entities?filter=kind=component', {
+    headers: tenantSlug ? { 'x-tenant-slug': tenantSlug } : {},
+  });
+  return namesIn(await answer.json());
+}
+
 describe('npm start', () => {
   let clone: Clone;
 
   beforeAll(async () => {
     clone = await Clone.create();
+    await clone.start(READY);
   });
 
   afterAll(() => clone.remove());
-
-  it('serves, stops when asked to, and keeps the data', async () => {
-    const first = await clone.start(READY);
-    expect(first.output).toContain(clone.dataFolder);
-    const { id } = await request(clone, 'mockup/mockups', {
-      method: 'POST',
-      body: JSON.stringify({ name: 'Kept' }),
-    });
-    first.child.kill('SIGINT');
-    expect(await first.exited).toBe(0);
-    expect(await clone.isQuiet()).toBe(true);
-
-    const second = await clone.start(READY);
-    const kept = await request(clone, `mockup/mockups/${id}`);
-    expect(kept).toMatchObject({ name: 'Kept', owner: 'user:default/guest' });
-    second.child.kill('SIGKILL');
-    expect(await clone.isQuiet()).toBe(true);
-  });
-
-  describe('once it runs', () => {
-    beforeAll(async () => {
-      await clone.start(READY);
-    });
-
-    it('does not start a second time', async () => {
-      const { output, exited } = await clone.start(READY);
-      expect(output).toMatch(new RegExp(`^Port ${clone.port} is taken.*\n$`));
-      expect(await exited).toBe(1);
-    });
-
-    (hasCurl ? describe : describe.skip)('on a machine with curl', () => {
-      it('has printed requests that work', async () => {
-        const script = firstCommands(clone.url).join('\n');
-        const shell = spawn('sh', ['-c', script]);
-        const answer = JSON.parse(await text(shell.stdout));
-        expect(answer).toMatchObject({ name: 'My first mockup' });
-      });
-    });
-  });
-});
-
-describe('npm start with MULTI_TENANCY_ENABLED=true', () => {
-  const FLAG = { MULTI_TENANCY_ENABLED: 'true' };
-  let clone: Clone;
-
-  beforeAll(async () => {
-    clone = await Clone.create();
-  });
-
-  afterAll(() => clone.remove());
-
-  const list = (tenantSlug?: string) =>
-    send(clone, 'catalog/entities', {
-      headers: tenantSlug ? { 'x-tenant-slug': tenantSlug } : {},
-    });
 
   /** The client of Backstage, in a frontend of the tenant. */
   async function clientOf(tenantSlug: string): Promise<CatalogClient> {
@@ -117,47 +76,111 @@ describe('npm start with MULTI_TENANCY_ENABLED=true', () => {
     });
   }
 
-  async function stop({ child, exited }: Started): Promise<void> {
-    child.kill('SIGINT');
-    await exited;
-    expect(await clone.isQuiet()).toBe(true);
-  }
+  it('does not start a second time', async () => {
+    const { output, exited } = await clone.start(READY);
+    expect(output).toMatch(new RegExp(`^Port ${clone.port} is taken.*\n$`));
+    expect(await exited).toBe(1);
+  });
 
-  it('sets up an empty folder, passes the smoke tests, and keeps its tenants', async () => {
-    const first = await clone.start(READY, FLAG);
-    expect(first.output).toContain(`${clone.url}/api/tenants`);
-
-    const existing = await list('default');
-    expect(existing.status).toBe(200);
-    expect(await existing.json()).toEqual([]);
-
-    expect((await list('acme')).status).toBe(403);
-    const created = await send(clone, 'tenants', {
-      method: 'POST',
-      body: JSON.stringify({ tenant_slug: 'acme', tenant_name: 'Acme' }),
-    });
-    expect(created.status).toBe(201);
-    expect(await (await list('acme')).json()).toEqual([]);
-
+  it('serves two tenants, each with its samples', async () => {
+    expect(await components(clone)).toEqual(DEFAULT_COMPONENTS);
     const client = await clientOf('acme');
-    await expect(client.getEntities()).resolves.toEqual({ items: [] });
+    const { items } = await client.getEntities({
+      filter: { kind: 'component' },
+    });
+    expect(namesIn(items)).toEqual(ACME_COMPONENTS);
     await expect(
       client.getEntityByRef('component:default/shop-frontend'),
     ).resolves.toBeUndefined();
-    await expect(
-      client.getEntitiesByRefs({ entityRefs: ['user:default/guest'] }),
-    ).resolves.toEqual({ items: [undefined] });
-    await stop(first);
-
-    const second = await clone.start(READY, FLAG);
-    expect((await list('acme')).status).toBe(200);
-    await stop(second);
-
-    // As before, whatever a request says.
-    const third = await clone.start(READY);
-    expect((await list('nobody')).status).toBe(200);
-    await stop(third);
+    const planner = await client.getEntityByRef(
+      'component:default/route-planner',
+    );
+    expect(planner?.relations).toContainEqual({
+      type: 'providesApi',
+      targetRef: 'api:default/tracking',
+    });
   });
+
+  (hasCurl ? describe : describe.skip)('on a machine with curl', () => {
+    it('has printed requests that work', async () => {
+      const commands = firstCommands({
+        baseUrl: clone.url,
+        tenancy: { enabled: true },
+      });
+      const shell = spawn('sh', ['-c', commands.join('\n')]);
+      const [one, other, ...mockup] = (await text(shell.stdout)).split('\n');
+      expect(namesIn(JSON.parse(one))).toEqual(DEFAULT_COMPONENTS);
+      expect(namesIn(JSON.parse(other))).toEqual(ACME_COMPONENTS);
+      expect(JSON.parse(mockup.join(''))).toMatchObject({
+        name: 'My first mockup',
+      });
+    });
+  });
+});
+
+describe('the data folder of npm start', () => {
+  let clone: Clone;
+
+  beforeAll(async () => {
+    clone = await Clone.create();
+  });
+
+  afterAll(() => clone.remove());
+
+  it('is kept, gets tenants if it was begun without, and they stay as they were left', async () => {
+    const first = await clone.start(READY, { MULTI_TENANCY_ENABLED: 'false' });
+    expect(first.output).toContain(clone.dataFolder);
+    // Whatever a request says.
+    expect(await components(clone, 'nobody')).toEqual(DEFAULT_COMPONENTS);
+    const { id } = await request(clone, 'mockup/mockups', {
+      method: 'POST',
+      body: JSON.stringify({ name: 'Kept' }),
+    });
+    first.child.kill('SIGINT');
+    expect(await first.exited).toBe(0);
+    expect(await clone.isQuiet()).toBe(true);
+
+    const second = await clone.start(READY);
+    expect(second.output).toContain(
+      'is that of the default tenant from now on',
+    );
+    expect(second.output).toContain(`${clone.url}/api/tenants`);
+    const kept = await request(clone, `mockup/mockups/${id}`);
+    expect(kept).toMatchObject({ name: 'Kept', owner: 'user:default/guest' });
+    expect(await components(clone)).toEqual(DEFAULT_COMPONENTS);
+    expect(await components(clone, 'acme')).toEqual(ACME_COMPONENTS);
+
+    const created = await send(clone, 'tenants', {
+      method: 'POST',
+      body: JSON.stringify({ tenant_slug: 'globex', tenant_name: 'Globex' }),
+    });
+    expect(created.status).toBe(201);
+    const deleted = await send(clone, 'tenants/acme', { method: 'DELETE' });
+    expect(deleted.status).toBe(204);
+    second.child.kill('SIGKILL');
+    expect(await clone.isQuiet()).toBe(true);
+
+    const third = await clone.start(READY);
+    expect(third.output).not.toContain('from now on');
+    expect(await components(clone)).toEqual(DEFAULT_COMPONENTS);
+    expect(await components(clone, 'globex')).toEqual([]);
+    const gone = await send(clone, 'catalog/entities', {
+      headers: { 'x-tenant-slug': 'acme' },
+    });
+    expect(gone.status).toBe(403);
+    third.child.kill('SIGINT');
+    await third.exited;
+  });
+});
+
+describe('npm start without what it needs', () => {
+  let clone: Clone;
+
+  beforeAll(async () => {
+    clone = await Clone.create();
+  });
+
+  afterAll(() => clone.remove());
 
   it('does not start with a user whom row-level security does not bind', async () => {
     const local = join(clone.folder, 'app-config.local.yaml');
@@ -166,7 +189,7 @@ describe('npm start with MULTI_TENANCY_ENABLED=true', () => {
       local,
       JSON.stringify({ tenancy: { database: { connection: user } } }),
     );
-    const { output, exited } = await clone.start(READY, FLAG);
+    const { output, exited } = await clone.start(READY);
     rmSync(local);
     expect(output).toMatch(
       /TenancyStartupError: .* not served:\n- .*superuser/,
@@ -177,11 +200,10 @@ describe('npm start with MULTI_TENANCY_ENABLED=true', () => {
 
   it('asks for a user where the server is one’s own', async () => {
     const { output, exited } = await clone.start(READY, {
-      ...FLAG,
       POSTGRES_HOST: 'db.example',
     });
     expect(output).toMatch(
-      /^With MULTI_TENANCY_ENABLED=true, db\.example .* TENANCY_POSTGRES_PASSWORD\n$/,
+      /^With tenants, db\.example .* TENANCY_POSTGRES_PASSWORD\. Or do without tenants: MULTI_TENANCY_ENABLED=false\n$/,
     );
     expect(await exited).toBe(1);
   });

@@ -11,7 +11,9 @@ import {
   databaseEnvironment,
   startEmbeddedDatabase,
 } from './database';
+import { prepareEarlierData } from './earlierData';
 import { assertPortIsFree } from './port';
+import { untilSamplesAreServed } from './samples';
 import { loadSettings, Settings } from './settings';
 import { StartError } from './StartError';
 import { stopRequest } from './stopRequest';
@@ -33,11 +35,20 @@ async function start(): Promise<number> {
   }
   const postgres = await startEmbeddedDatabase(targetPaths.rootDir);
   try {
+    const user = await createApplicationUser(postgres);
+    if (
+      settings.tenancy.enabled &&
+      (await prepareEarlierData(postgres, settings))
+    ) {
+      process.stdout.write(
+        `The catalog in ${postgres.dataDirectory} is that of the default tenant from now on.\n`,
+      );
+    }
     return await runBackend(args, settings, {
       postgres,
       env: {
         ...databaseEnvironment(postgres),
-        ...(await createApplicationUser(postgres)),
+        ...user,
       },
     });
   } finally {
@@ -56,17 +67,26 @@ async function runBackend(
     folder: targetPaths.resolveRoot('packages/backend'),
     env: embedded?.env ?? {},
   });
+  let isOver = false;
   const ended = Promise.race([
     stopped,
     backend.exited,
     ...(postgres ? [endOf(postgres)] : []),
-  ]);
+  ]).finally(() => {
+    isOver = true;
+  });
   try {
     const isReady = await Promise.race([
       ended.then(() => false),
       backend.untilReady(`${settings.localUrl}${READINESS_PATH}`),
     ]);
-    if (isReady) {
+    if (isReady && settings.hasGuest && settings.hasSamples) {
+      await Promise.race([
+        ended,
+        untilSamplesAreServed(settings.localUrl, () => !isOver),
+      ]);
+    }
+    if (isReady && !isOver) {
       process.stdout.write(banner(settings, postgres?.dataDirectory));
     }
     return await ended;
@@ -79,9 +99,10 @@ async function runBackend(
 function assertTenancyUser({ ownDatabase, tenancy }: Settings): void {
   if (tenancy.enabled && !tenancy.hasUser) {
     throw new StartError(
-      `With MULTI_TENANCY_ENABLED=true, ${ownDatabase} needs a user for the rows of ` +
-        `tenants: run "create role portal_app login noinherit password '…'" there, ` +
-        `and set TENANCY_POSTGRES_USER=portal_app and TENANCY_POSTGRES_PASSWORD`,
+      `With tenants, ${ownDatabase} needs a user for their rows: run ` +
+        `"create role portal_app login noinherit password '…'" there, and set ` +
+        `TENANCY_POSTGRES_USER=portal_app and TENANCY_POSTGRES_PASSWORD. Or do ` +
+        `without tenants: MULTI_TENANCY_ENABLED=false`,
     );
   }
 }

@@ -1,28 +1,3 @@
-import { createBackend } from '@backstage/backend-defaults';
+import { createPortal, startPortal } from './createPortal';
 
-const backend = createBackend();
-
-backend.add(import('@backstage/plugin-auth-backend'));
-if (process.env.NODE_ENV === 'development') {
-  // Elsewhere nobody may be a guest, and without the configuration of one this
-  // module would keep the backend from starting.
-  backend.add(import('@backstage/plugin-auth-backend-module-guest-provider'));
-}
-
-backend.add(import('@backstage/plugin-catalog-backend'));
-backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
-backend.add(import('backstage-plugin-tenants-backend'));
-
-backend.add(import('@backstage/plugin-permission-backend'));
-backend.add(
-  import('@backstage/plugin-permission-backend-module-allow-all-policy'),
-);
-
-backend.add(import('backstage-plugin-mockup-backend'));
-
-backend.start().catch(error => {
-  // Left alone, the rejection is logged and the process goes on for ever without
-  // serving, where whatever runs it could start it again or report the failure.
-  process.stderr.write(`${error.stack}\n`);
-  process.exit(1);
-});
+startPortal(createPortal());
