@@ -47,14 +47,13 @@ const STORAGE = [
   autovacuum_vacuum_scale_factor = 0.05,
   autovacuum_vacuum_insert_scale_factor = 0.05,
   autovacuum_analyze_scale_factor = 0.02)`,
-  'alter table entity_search alter column tenant_id set statistics 1000',
-  'alter table entity_search alter column key set statistics 1000',
-  'alter table entity_search alter column value set statistics 1000',
 ];
 
 // A value says little without its key, and hardly anything without its tenant. Without
 // these, PostgreSQL expects a few entities of a kind where most are of it, reads all of
-// them where the first page would do, and sorts facets by their rows.
+// them where the first page would do, and sorts facets by their rows. They are of the
+// usual size: with a target of 1000 each statement took five to ten milliseconds more to
+// plan, and found no better plan.
 const STATISTICS: Record<string, string> = {
   entity_search_key_value_stats:
     '(dependencies, ndistinct, mcv) on tenant_id, key, value',
