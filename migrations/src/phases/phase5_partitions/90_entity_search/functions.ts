@@ -25,18 +25,21 @@ const FUNCTIONS = [
 // Entities of an update whose terms are compared at once.
 const AT_ONCE = 200;
 
-// A plan is kept for the session: one that reads the whole table because that is
-// small, or because many rows have changed, would do so for ever. Compiling it would
-// take longer than running it. Numbers are written with all of their digits.
+// Planning takes many times as long as running, so a plan is made once for the session.
+// One that reads the whole table because that is small, or because many rows have
+// changed, would do so for ever. Compiling it would take longer than running it. Numbers
+// are written with all of their digits.
 const settings = (schema: string) => `
   set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp
   set row_security = off
+  set plan_cache_mode = force_generic_plan
   set enable_seqscan = off
   set jit = off
   set extra_float_digits = 1`;
 
-// A plan that is made for any tenant locks the partitions of all.
-const PLAN_FOR_THE_TENANT = 'set plan_cache_mode = force_custom_plan';
+// Where entities are read: a plan for any tenant would lock the partitions of all.
+const planForTheTenant = (schema: string) =>
+  settings(schema).replace('force_generic_plan', 'force_custom_plan');
 
 /**
  * The statements that create the functions, which nobody but triggers and
@@ -170,8 +173,9 @@ end $body$`;
  */
 function createFill(schema: string): string {
   return `create or replace function ${FILL}(of_tenant uuid, after uuid, many int)
-  returns table (last uuid, filled int) language plpgsql${settings(schema)}
-  ${PLAN_FOR_THE_TENANT} as $body$
+  returns table (last uuid, filled int) language plpgsql${planForTheTenant(
+    schema,
+  )} as $body$
 declare
   upto uuid;
   ids uuid[];
@@ -201,8 +205,7 @@ end $body$`;
  */
 function createRepair(schema: string): string {
   return `create or replace function ${REPAIR}(of_tenant uuid, of_entity uuid)
-  returns void language plpgsql${settings(schema)}
-  ${PLAN_FOR_THE_TENANT} as $body$
+  returns void language plpgsql${planForTheTenant(schema)} as $body$
 begin
   update entities set hash = hash where tenant_id = of_tenant and entity_id = of_entity;
   delete from entity_search where tenant_id = of_tenant and entity_id = of_entity;
