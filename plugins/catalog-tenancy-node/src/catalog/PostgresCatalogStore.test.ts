@@ -7,7 +7,8 @@ import {
   createCatalogDatabase,
 } from './__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
-import { selectNewest } from './reads';
+import type { EntityPageQuery } from './CatalogStore';
+import { selectNewest, selectPage } from './reads';
 
 function names(entities: Array<Entity | null>): Array<string | undefined> {
   return entities.map(entity => entity?.metadata.name);
@@ -390,6 +391,190 @@ describe('reads of PostgresCatalogStore', () => {
         ]);
         await expect(store.getEntitiesByRefs(tenantId, [])).resolves.toEqual(
           [],
+        );
+      });
+    });
+
+    describe('readPage', () => {
+      const byName = { field: 'Metadata.Name', order: 'asc' } as const;
+      const read = async (query: Partial<EntityPageQuery>) => {
+        const { rows, totalItems } = await catalog.store.readPage(tenantId, {
+          limit: 10,
+          total: true,
+          ...query,
+        });
+        return {
+          names: rows.map(({ json }) => JSON.parse(json).metadata.name),
+          totalItems,
+          rows,
+        };
+      };
+
+      it('reads on in both directions from where a page has ended', async () => {
+        await write(...['d', 'B', 'a', 'C'].map(name => component(name)));
+        const first = await read({ order: byName, limit: 2 });
+        expect(first).toMatchObject({ names: ['a', 'B'], totalItems: 4 });
+        expect(first.rows[1]).toEqual({
+          json: expect.any(String),
+          entityId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+          value: 'b',
+        });
+        const second = await read({ order: byName, after: first.rows[1] });
+        expect(second).toMatchObject({ names: ['C', 'd'], totalItems: 4 });
+        await expect(
+          read({ order: byName, after: second.rows[0], backwards: true }),
+        ).resolves.toMatchObject({ names: ['B', 'a'] });
+        await expect(
+          read({ order: { ...byName, order: 'desc' }, limit: 1, offset: 1 }),
+        ).resolves.toMatchObject({ names: ['C'], totalItems: 4 });
+        await expect(read({ limit: 0 })).resolves.toMatchObject({
+          rows: [],
+          totalItems: 4,
+        });
+        await expect(read({ total: false, offset: 100 })).resolves.toEqual({
+          names: [],
+          rows: [],
+          totalItems: undefined,
+        });
+      });
+
+      it('has an entity once for each of its values at the field of the order', async () => {
+        await write(
+          component('a', { metadata: { tags: ['x', 'z'] } }),
+          component('b', { metadata: { tags: ['Y'] } }),
+          component('c', { spec: { type: 'z'.repeat(201) } }),
+        );
+        await expect(
+          read({ order: { field: 'metadata.tags', order: 'asc' } }),
+        ).resolves.toMatchObject({ names: ['a', 'b', 'a'], totalItems: 2 });
+        // It is too long to be compared.
+        await expect(
+          read({ order: { field: 'spec.type', order: 'asc' } }),
+        ).resolves.toMatchObject({ names: [], totalItems: 0 });
+      });
+
+      it('continues at whatever text the place of another page is', async () => {
+        await write(component('a'));
+        const after = (entityId: string, value?: string | null) =>
+          read({ order: byName, after: { entityId, value } });
+        await expect(after('', 'A')).resolves.toMatchObject({ names: ['a'] });
+        await expect(after('~', 'a')).resolves.toMatchObject({ names: [] });
+        await expect(after('x', null)).resolves.toMatchObject({ names: [] });
+        await expect(
+          read({ after: { entityId: `' or true --` } }),
+        ).resolves.toMatchObject({ names: ['a'], totalItems: 1 });
+        await expect(after('a\0', 'a')).rejects.toThrow('Invalid place');
+        await expect(
+          read({ after: { entityId: 'a', value: 'a' } }),
+        ).rejects.toThrow('only where there is an order');
+        await expect(read({ limit: -1 })).rejects.toThrow('Invalid limit -1');
+        await expect(read({ offset: 1.5 })).rejects.toThrow(
+          'Invalid offset 1.5',
+        );
+      });
+
+      it('looks for what cannot be stored without finding it', async () => {
+        await write(component('a'));
+        for (const term of ['\0', '\ud800', `' or true --`]) {
+          await expect(
+            read({ fullText: { term, fields: ['metadata.name'] } }),
+          ).resolves.toMatchObject({ names: [], totalItems: 0 });
+          await expect(
+            read({ fullText: { term }, order: byName }),
+          ).resolves.toMatchObject({ names: [], totalItems: 0 });
+        }
+        await expect(
+          read({ order: { field: 'a\0', order: 'asc' } }),
+        ).resolves.toMatchObject({ names: [], totalItems: 0 });
+        await expect(
+          catalog.store.countFacets(tenantId, { facets: ['a\0', 'Kind'] }),
+        ).resolves.toEqual({
+          'a\0': [],
+          Kind: [{ value: 'Component', count: 1 }],
+        });
+      });
+
+      it('finds what is asked for in the index of the terms, and calls the policy once', async () => {
+        await write(
+          ...Array.from({ length: 1000 }, (_each, index) =>
+            component(`c${index}`, { spec: { type: `t${index % 50}` } }),
+          ),
+        );
+        await catalog.client.query('vacuum (analyze) entity_search');
+        const queries: Array<Partial<EntityPageQuery>> = [
+          { filter: { kind: 'component', 'spec.type': 't1' } },
+          { filter: { 'spec.type': { $in: ['t1', 't2'] } } },
+          { filter: { kind: 'component' }, order: byName },
+          {
+            filter: { 'metadata.name': { $hasPrefix: 'c19' } },
+            order: byName,
+          },
+        ];
+        for (const query of queries) {
+          const [row] = await catalog.database.query<Record<string, unknown>>(
+            tenantId,
+            scope =>
+              scope.knex.raw('explain (format json) ?', [
+                selectPage(scope, { limit: 20, total: true, ...query }),
+              ]),
+          );
+          const plan = JSON.stringify(Object.values(row)[0]);
+          expect(plan).not.toContain('Seq Scan');
+          expect(plan).toContain('Index Only Scan');
+          // A condition of the whole plan, not of a row.
+          expect(plan).toMatch(/"One-Time Filter":"[^"]*tenant_required/);
+          expect(plan).not.toMatch(
+            /"(Index Cond|Filter)":"[^"]*tenant_required/,
+          );
+        }
+      });
+    });
+
+    describe('getAncestry', () => {
+      const emitted = (name: string, ...parents: string[]) =>
+        catalog.client.query(
+          `insert into entity_parents (tenant_id, entity_ref, parent_entity_ref)
+           select $1, $2, 'component:default/' || parent from unnest($3::text[]) parent`,
+          [tenantId, `component:default/${name}`, parents],
+        );
+
+      it('finds from whom an entity comes, near and far, each once', async () => {
+        await write(...['a', 'b', 'c', 'd', 'e'].map(name => component(name)));
+        await emitted('a', 'b', 'c', 'gone');
+        await emitted('b', 'd');
+        await emitted('c', 'd');
+        // In a circle.
+        await emitted('d', 'a');
+        const ancestry = await catalog.store.getAncestry(
+          tenantId,
+          'Component:A',
+        );
+        const ref = (name: string) => `component:default/${name}`;
+        expect(ancestry?.rootEntityRef).toBe(ref('a'));
+        expect(
+          ancestry?.items.map(({ entity, parentEntityRefs }) => [
+            entity.metadata.name,
+            parentEntityRefs,
+          ]),
+        ).toEqual([
+          ['a', [ref('b'), ref('c')]],
+          ['c', [ref('d')]],
+          ['d', [ref('a')]],
+          ['b', [ref('d')]],
+        ]);
+      });
+
+      it('knows nothing of entities that are not there, or are no refs', async () => {
+        await write(component('a'));
+        const { store } = catalog;
+        await expect(
+          store.getAncestry(tenantId, 'component:b'),
+        ).resolves.toBeUndefined();
+        await expect(
+          store.getAncestry(tenantId, 'component:\0'),
+        ).resolves.toBeUndefined();
+        await expect(store.getAncestry(tenantId, 'a')).rejects.toThrow(
+          'Invalid entity ref "a"',
         );
       });
     });

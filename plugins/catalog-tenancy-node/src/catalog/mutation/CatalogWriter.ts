@@ -3,6 +3,7 @@ import type { CatalogMutation, MutationResult } from '../CatalogMutation';
 import { parseTenantId } from '../../database/protocol/context';
 import { planMutation } from './planMutation';
 import { prepareMutation } from './prepareMutation';
+import { refuseAdopted } from './refuseAdopted';
 import { checkTenantAtEnd, readMaxEntities } from './registry';
 import { lockTenant } from './tenantLock';
 import { Turns } from './Turns';
@@ -31,6 +32,7 @@ export class CatalogWriter {
       this.#database.transaction(tenantId, async transaction => {
         await transaction.query(lockTenant(transaction.knex, tenantId));
         await readMaxEntities(transaction);
+        await refuseAdopted(transaction);
         await this.#tables.check(transaction);
         const plan = await planMutation(transaction, prepared);
         await writePlan(transaction, plan);

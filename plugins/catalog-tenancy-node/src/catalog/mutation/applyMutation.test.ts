@@ -8,6 +8,7 @@ import {
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { PooledTenantDatabase } from '../../database';
 import type { TenantTransaction } from '../../database';
+import { DEFAULT_TENANT_ID } from '../../tenants';
 import type { CatalogMutation } from '../CatalogMutation';
 import { PostgresCatalogStore } from '../PostgresCatalogStore';
 
@@ -618,6 +619,36 @@ describe('applyMutation', () => {
           });
         },
       );
+
+      it('are written by the engine of an adopted catalog, and by nobody else', async () => {
+        const mutation = {
+          type: 'full' as const,
+          entities: [component('a')],
+        };
+        await changed(
+          'create table adoption_faults ()',
+          'drop table adoption_faults',
+          async () => {
+            const store = freshStore();
+            await expect(
+              store.applyMutation(DEFAULT_TENANT_ID, mutation),
+            ).rejects.toMatchObject({
+              name: 'ConflictError',
+              message: expect.stringContaining('its engine writes them'),
+            });
+            await expect(
+              store.queryEntities(DEFAULT_TENANT_ID),
+            ).resolves.toEqual([]);
+            // Other tenants have no engine.
+            await expect(
+              store.applyMutation(tenantId, mutation),
+            ).resolves.toMatchObject({ inserted: 1 });
+          },
+        );
+        await expect(
+          freshStore().applyMutation(DEFAULT_TENANT_ID, mutation),
+        ).resolves.toMatchObject({ inserted: 1 });
+      });
 
       it('may have other columns', async () => {
         await changed(
