@@ -80,10 +80,16 @@ export class Journey {
     });
   }
 
-  /** Asserts that nothing is wrong, first while the sources act, and then at rest. */
+  /**
+   * Makes sure that nothing is wrong, first while the sources act, and then at rest.
+   *
+   * @throws Error that lists what is wrong
+   */
   async expectEqual(after: string): Promise<void> {
     const problems = await this.problemsAtRest();
-    expect({ after, problems }).toEqual({ after, problems: [] });
+    if (problems.length > 0) {
+      throw new Error(`After ${after}:\n${problems.join('\n')}`);
+    }
   }
 
   /** What is wrong while the sources act, which must be nothing at any moment. */

@@ -13,7 +13,12 @@ export async function asEngine<T>(
   database: LiveDatabase,
   use: (knex: Knex) => Promise<T>,
 ): Promise<T> {
-  const knex = createKnex({ client: 'pg', connection: database.engine });
+  const knex = createKnex({
+    client: 'pg',
+    connection: database.engine,
+    // One session, as long as it lasts.
+    pool: { min: 1, max: 1 },
+  });
   try {
     return await use(knex);
   } finally {

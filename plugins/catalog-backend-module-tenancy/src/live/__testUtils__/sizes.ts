@@ -29,10 +29,10 @@ export function sizesFromEnvironment(env = process.env): LiveSizes {
     return value;
   };
   return {
-    provided: size('PROVIDED', 40),
-    files: size('FILES', 4),
-    pauseMs: size('PAUSE_MS', 40),
-    kills: size('KILLS', 3),
+    provided: size('PROVIDED', 20),
+    files: size('FILES', 3),
+    pauseMs: size('PAUSE_MS', 100),
+    kills: size('KILLS', 2),
     rounds: size('ROUNDS', 1),
     seed: size('SEED', Date.now() % 1_000_000),
   };
