@@ -36,13 +36,17 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const connection = await createTenancyDatabase(databases, id);
       backend = await startCatalogBackend({ connection, enabled: true });
       const { store } = backend;
-      const query = store.queryEntities.bind(store);
-      const byRefs = store.getEntitiesByRefs.bind(store);
+      const page = store.readPage.bind(store);
+      const query = store.readEntities.bind(store);
+      const byRefs = store.readEntitiesByRefs.bind(store);
       jest
-        .spyOn(store, 'queryEntities')
+        .spyOn(store, 'readPage')
+        .mockImplementation((...asked) => interrupt(page(...asked)));
+      jest
+        .spyOn(store, 'readEntities')
         .mockImplementation((...asked) => interrupt(query(...asked)));
       jest
-        .spyOn(store, 'getEntitiesByRefs')
+        .spyOn(store, 'readEntitiesByRefs')
         .mockImplementation((...asked) => interrupt(byRefs(...asked)));
       const { tenant_id } = await backend.tenants.create({
         tenant_slug: 'acme',
@@ -67,7 +71,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
     const refused = async () => {
       const { status, text } = await backend.as('acme').get('/entities');
-      expect([status, text]).toEqual([403, GONE]);
+      expect([status, text.slice(0, 100)]).toEqual([403, GONE]);
     };
 
     it.each([

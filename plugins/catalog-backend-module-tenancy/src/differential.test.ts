@@ -1,7 +1,5 @@
-import type { Entity } from '@backstage/catalog-model';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
-import { isPlainObject, sortBy } from 'lodash';
+import { adopt } from 'backstage-catalog-tenancy-migrations';
 import type { Response } from 'supertest';
 import { sampleEntities } from './__testUtils__/sampleEntities';
 import {
@@ -73,8 +71,8 @@ const REFS = [
   'group:default/team-a',
 ];
 
-/** Requests whose answers are the same but for the order of the entities. */
-const UNORDERED = [
+/** Requests whose answers are the same. */
+const REQUESTS = [
   get('/entities'),
   get('/entities/'),
   get('/ENTITIES?filter=kind=group'),
@@ -87,10 +85,6 @@ const UNORDERED = [
   get('/entities?fields=kind&fields=metadata.annotations.example.com/count'),
   get('/entities?fields=metadata.tags,spec.nested.deep,spec.nothing,relations'),
   get('/entities?filter=kind=api&fields=metadata.tags.length,kind.0'),
-];
-
-/** Requests whose answers are the same. */
-const ORDERED = [
   get('/entities?order=asc:metadata.name'),
   get('/entities?order=desc:metadata.name&fields=metadata.name'),
   get('/entities?order=desc:spec.size&fields=spec.size,metadata.name'),
@@ -155,84 +149,21 @@ const ORDERED = [
   byRefs({ entityRefs: REFS, fields: ['a[0]'] }),
 ];
 
-/** Answers that differ, and why they are meant to. */
-const DIFFERENT = [
-  {
-    why: 'refs are found in any case, and without the default namespace, as by name',
-    request: byRefs({
-      entityRefs: ['Component:default/SERVICE-03', 'group:team-a'],
-      fields: ['metadata.name'],
-    }),
-    stock: { items: [null, null] },
-    tenant: {
-      items: [
-        { metadata: { name: 'Service-03' } },
-        { metadata: { name: 'team-a' } },
-      ],
-    },
-  },
-  {
-    why: 'the field of an order counts in any case on pages, as it does without pages',
-    request: get(
-      '/entities?limit=2&order=asc:metadata.NAME&filter=kind=user&filter=kind=domain&fields=metadata.name',
-    ),
-    stock: expect.any(Array),
-    tenant: [{ metadata: { name: 'alice' } }, { metadata: { name: 'bob' } }],
-  },
-  {
-    why: 'a number beyond what numbers are exact to is refused, not given to the database',
-    request: get('/entities?limit=9007199254740993'),
-    stock: expect.anything(),
-    tenant: expect.objectContaining({
-      error: {
-        name: 'InputError',
-        message: 'request/query/limit must be integer',
-      },
-    }),
-  },
-  {
-    why: 'a key that is an operator of predicates is refused',
-    request: get('/entities?filter=$not=a'),
-    stock: expect.anything(),
-    tenant: expect.objectContaining({
-      error: expect.objectContaining({ name: 'InputError' }),
-    }),
-  },
-  ...[
-    { body: {}, says: "must have required property 'entityRefs'" },
-    {
-      body: { entityRefs: 'a' },
-      says: 'request/body/entityRefs must be array',
-    },
-    {
-      body: { entityRefs: [1] },
-      says: 'request/body/entityRefs/0 must be string',
-    },
-    {
-      body: { entityRefs: [], query: 'kind' },
-      says: 'request/body/query must be object',
-    },
-    {
-      body: { entityRefs: [], query: { kind: { $in: 'a' } } },
-      says: 'Malformed request body',
-    },
-  ].map(({ body, says }) => ({
-    why: 'a body is refused in words of its own',
-    request: byRefs(body),
-    stock: refusal(says),
-    tenant: refusal('Malformed request body'),
-  })),
+const MORE = [
+  get('/entities/by-query?limit=3'),
+  get('/entities/by-query?orderField=metadata.name'),
+  { ...get('/entities/by-query'), method: 'POST', body: { limit: 2 } },
+  get('/entity-facets?facet=kind&facet=spec.type'),
+  get('/entities/by-name/component/default/service-03/ancestry'),
+  get('/locations'),
+  get('/openapi.json'),
+  get('/.well-known/backstage/permissions/metadata'),
+  get('///entities'),
+  get('/nothing'),
+  { ...get('/entities'), method: 'HEAD' },
+  { ...get('/entities/by-query'), method: 'HEAD' },
+  { ...get('/entities'), method: 'PATCH' },
 ];
-
-function refusal(message: string) {
-  return expect.objectContaining({
-    error: {
-      name: 'InputError',
-      message: expect.stringContaining(message),
-    },
-    response: { statusCode: 400 },
-  });
-}
 
 describe.each(databases.eachSupportedId())(
   'beside the stock catalog on %s',
@@ -249,16 +180,13 @@ describe.each(databases.eachSupportedId())(
         config: { catalog: { processingInterval: { hours: 1 } } },
         features: [entityProvider(entities)],
       });
-      const final = await settled(
+      await settled(
         async () => (await stock.as(undefined).get('/entities')).body,
         entities.length,
       );
+      await adopt({ connection });
       off = await startCatalogBackend({ connection, enabled: false });
       on = await startCatalogBackend({ connection, enabled: true });
-      await on.store.applyMutation(DEFAULT_TENANT_ID, {
-        type: 'full',
-        entities: final.map(withoutIdentity),
-      });
     });
 
     const send = async (
@@ -267,24 +195,9 @@ describe.each(databases.eachSupportedId())(
     ) => backend.as(undefined).send(method, path, body);
 
     describe('with the flag off', () => {
-      const more = [
-        get('/entities/by-query?limit=3'),
-        get('/entities/by-query?orderField=metadata.name'),
-        { ...get('/entities/by-query'), method: 'POST', body: { limit: 2 } },
-        get('/entity-facets?facet=kind&facet=spec.type'),
-        get('/entities/by-name/component/default/service-03/ancestry'),
-        get('/locations'),
-        get('/openapi.json'),
-        get('/.well-known/backstage/permissions/metadata'),
-        get('///entities'),
-        get('/nothing'),
-        { ...get('/entities'), method: 'HEAD' },
-        { ...get('/entities'), method: 'OPTIONS' },
-        { ...get('/entities'), method: 'PATCH' },
-      ];
-
       it('answers every request as if the module were not there', async () => {
-        for (const each of [...UNORDERED, ...ORDERED, ...more]) {
+        const options = { ...get('/entities'), method: 'OPTIONS' };
+        for (const each of [...REQUESTS, ...MORE, options]) {
           const expected = await send(stock, each);
           const actual = await send(off, each);
           expect({ each, answer: whole(actual) }).toEqual({
@@ -304,19 +217,8 @@ describe.each(databases.eachSupportedId())(
     });
 
     describe('with the flag on', () => {
-      it('answers as the stock catalog does, in the order of refs', async () => {
-        for (const each of UNORDERED) {
-          const expected = await send(stock, each);
-          const actual = await send(on, each);
-          expect({ each, answer: sorted(normal(actual)) }).toEqual({
-            each,
-            answer: sorted(normal(expected)),
-          });
-        }
-      });
-
-      it('answers as the stock catalog does where there is an order or none is needed', async () => {
-        for (const each of ORDERED) {
+      it('answers as the stock catalog does', async () => {
+        for (const each of [...REQUESTS, ...MORE]) {
           const expected = await send(stock, each);
           const actual = await send(on, each);
           expect({ each, answer: normal(actual) }).toEqual({
@@ -324,12 +226,6 @@ describe.each(databases.eachSupportedId())(
             answer: normal(expected),
           });
         }
-      });
-
-      it.each(DIFFERENT)('differs by intent: $why', async difference => {
-        const { request } = difference;
-        expect((await send(stock, request)).body).toEqual(difference.stock);
-        expect((await send(on, request)).body).toEqual(difference.tenant);
       });
 
       it('leads from page to page through all entities', async () => {
@@ -369,39 +265,18 @@ describe.each(databases.eachSupportedId())(
   },
 );
 
-function withoutIdentity(entity: Entity): Entity {
-  const { uid, etag, ...metadata } = entity.metadata;
-  return { ...entity, metadata };
-}
-
 /** All of an answer but when it was sent. */
 function whole({ status, text, headers }: Response) {
   const { date, ...rest } = headers;
   return { status, text, headers: rest };
 }
 
-/** What of an answer does not depend on who has given entities their ids. */
+/** What of an answer clients go by. */
 function normal({ status, body, headers }: Response) {
   return {
     status,
     link: headers.link,
     type: headers['content-type'],
-    body: JSON.parse(
-      JSON.stringify(body, (key, value) =>
-        ['uid', 'etag'].includes(key) ? undefined : value,
-      ),
-    ),
+    body,
   };
-}
-
-/** Whatever the order of entities in an answer. */
-function sorted<T extends { body: unknown }>(answer: T): T {
-  return { ...answer, body: sortBy([answer.body].flat(), canonical) };
-}
-
-/** Text that does not depend on the order of keys, which JSONB does not keep. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_key, part) =>
-    isPlainObject(part) ? Object.entries(part).sort() : part,
-  );
 }

@@ -1,7 +1,11 @@
 import type { Entity } from '@backstage/catalog-model';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { DatabaseUnavailableError } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  DatabaseUnavailableError,
+  DEFAULT_TENANT_ID,
+} from 'backstage-plugin-catalog-tenancy-node';
 import { component } from './__testUtils__/entities';
+import { insertEntities } from './__testUtils__/insertEntities';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -35,7 +39,7 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
   beforeAll(async () => {
     const connection = await createTenancyDatabase(databases, id);
     backend = await startCatalogBackend({ connection, enabled: true });
-    await ingest('default', [titled('of default')]);
+    await insertEntities(connection, DEFAULT_TENANT_ID, [titled('of default')]);
     await ingest('acme', [titled('of acme'), component('only-acme')]);
     await ingest('globex', [titled('of globex')]);
     await backend.tenants.create({
@@ -154,6 +158,89 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
     expect((await backend.as('globex').get(next)).body).toEqual([]);
   });
 
+  it('pages, counts and searches within the tenant only', async () => {
+    for (const slug of ['default', 'acme', 'globex', 'newcomer']) {
+      const own = { default: 1, acme: 2, globex: 1, newcomer: 0 }[slug];
+      const caller = backend.as(slug);
+      for (const answer of [
+        await caller.get('/entities/by-query'),
+        await caller.post('/entities/by-query', {}),
+        await caller.get('/entities/by-query?orderField=metadata.name,asc'),
+      ]) {
+        expect(answer.body.totalItems).toBe(own);
+        expect(answer.body.items).toHaveLength(own!);
+      }
+      const found = await caller.get(
+        '/entities/by-query?fullTextFilterTerm=of%20&fullTextFilterFields=metadata.title',
+      );
+      expect(
+        found.body.items.map((entity: Entity) => entity.metadata.title),
+      ).toEqual(slug === 'newcomer' ? [] : [`of ${slug}`]);
+      for (const answer of [
+        await caller.get('/entity-facets?facet=metadata.title&facet=kind'),
+        await caller.post('/entity-facets', {
+          facets: ['metadata.title', 'kind'],
+        }),
+      ]) {
+        expect(answer.body.facets).toEqual({
+          'metadata.title':
+            slug === 'newcomer' ? [] : [{ value: `of ${slug}`, count: 1 }],
+          kind: own ? [{ value: 'Component', count: own }] : [],
+        });
+      }
+    }
+  });
+
+  it('shows the own rows only, by a cursor that was stolen or made up', async () => {
+    const stolen = await backend.as('acme').get('/entities/by-query?limit=1');
+    const { nextCursor } = stolen.body.pageInfo;
+    expect(nextCursor).toBeDefined();
+    const own = await uidOf('globex');
+    const forged = { orderFields: [], isPrevious: false, orderFieldValues: [] };
+    const encode = (value: object) =>
+      Buffer.from(JSON.stringify(value)).toString('base64');
+    for (const cursor of [
+      nextCursor,
+      encode(forged),
+      encode({ ...forged, tenantId: 'acme', tenant_id: 'acme' }),
+      encode({ ...forged, orderFieldValues: [await uidOf('acme')] }),
+      encode({ ...forged, isPrevious: true, orderFieldValues: ['g'] }),
+      encode({ ...forged, filter: { anyOf: [{ key: 'kind' }] } }),
+      encode({ ...forged, query: { $not: { kind: 'x' } } }),
+    ]) {
+      for (const answer of [
+        await backend
+          .as('globex')
+          .get(`/entities/by-query?cursor=${encodeURIComponent(cursor)}`),
+        await backend.as('globex').post('/entities/by-query', { cursor }),
+      ]) {
+        expect(answer.status).toBe(200);
+        for (const entity of answer.body.items) {
+          expect(entity.metadata.uid).toBe(own);
+        }
+      }
+      const nobody = await backend
+        .as('newcomer')
+        .post('/entities/by-query', { cursor });
+      expect(nobody.body.items).toEqual([]);
+    }
+  });
+
+  it('knows no ancestry of what only others have', async () => {
+    const path = '/entities/by-name/component/default';
+    for (const slug of ['default', 'globex', 'newcomer']) {
+      const guess = await backend.as(slug).get(`${path}/only-acme/ancestry`);
+      const missing = await backend.as(slug).get(`${path}/no-wayne/ancestry`);
+      expect(guess.status).toBe(404);
+      expect(guess.text).toBe(missing.text.replaceAll('no-wayne', 'only-acme'));
+    }
+    const { body } = await backend.as('acme').get(`${path}/only-acme/ancestry`);
+    expect(body).toMatchObject({
+      rootEntityRef: ONLY_ACME,
+      items: [{ entity: { kind: 'Component' }, parentEntityRefs: [] }],
+    });
+  });
+
   it('answers HEAD from the entities of the tenant too', async () => {
     for (const slug of ['acme', 'globex', 'newcomer']) {
       const list = await backend.as(slug).send('HEAD', '/entities');
@@ -192,7 +279,7 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
 
   it('says when to try again where the database is not there', async () => {
     jest
-      .spyOn(backend.store, 'queryEntities')
+      .spyOn(backend.store, 'readPage')
       .mockRejectedValueOnce(new DatabaseUnavailableError('busy'));
     const answer = await backend.as('acme').get('/entities');
     expect(answer.status).toBe(503);

@@ -119,7 +119,7 @@ describe.each(databases.eachSupportedId())(
         caller.get(path).set('Authorization', `Bearer ${token}`);
       const names = async (query: string) => {
         const { body } = await get(`/entities?fields=metadata.name${query}`);
-        return body.map((entity: Entity) => entity.metadata.name);
+        return body.map((entity: Entity) => entity.metadata.name).sort();
       };
       const refs = ['shared', 'old', 'his'].map(
         name => `component:default/${name}`,

@@ -60,28 +60,30 @@ export function createOperations(options: {
   };
 
   return {
-    read: (describe, operation, options) => async (req, res) => {
-      const tenant = requestTenant(req);
-      const event = await auditor.createEvent({
-        eventId: options?.eventId ?? 'entity-fetch',
-        request: req,
-        meta: { ...describe(req), tenant: tenant.tenantSlug },
-      });
-      let meta: JsonObject | void;
-      try {
-        const credentials = await httpAuth.credentials(req);
-        meta = await operation({
-          req,
-          res,
-          tenantId: tenant.tenantId,
-          catalog: authorize(credentials),
-          assertTenantActive: () => assertActive(tenant),
+    read:
+      (describe, operation, { eventId = 'entity-fetch' } = {}) =>
+      async (req, res) => {
+        const tenant = requestTenant(req);
+        const event = await auditor.createEvent({
+          eventId,
+          request: req,
+          meta: { ...describe(req), tenant: tenant.tenantSlug },
         });
-      } catch (error) {
-        await event.fail({ error: toError(error) });
-        throw error;
-      }
-      await event.success(meta ? { meta } : undefined);
-    },
+        let meta: JsonObject | void;
+        try {
+          const credentials = await httpAuth.credentials(req);
+          meta = await operation({
+            req,
+            res,
+            tenantId: tenant.tenantId,
+            catalog: authorize(credentials),
+            assertTenantActive: () => assertActive(tenant),
+          });
+        } catch (error) {
+          await event.fail({ error: toError(error) });
+          throw error;
+        }
+        await event.success(meta ? { meta } : undefined);
+      },
   };
 }
