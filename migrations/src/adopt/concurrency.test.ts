@@ -178,27 +178,24 @@ describe.each(databases.eachSupportedId())(
           failures.push(error);
         }),
       );
-      let kills = 0;
-      for (let done = false; !done; ) {
-        const killer =
-          kills < 4
-            ? (async () => {
-                // Somewhere in it, a bit later each time.
-                await pause(15 + 40 * kills);
-                await client.query(
-                  `select pg_terminate_backend(pid) from pg_stat_activity
-                    where datname = current_database()
-                      and application_name like 'catalog-tenancy adopt%'`,
-                );
-              })()
-            : undefined;
-        kills += 1;
-        done = await adopt({ connection, batchSize: 5 }).then(
+      const kill = async (after: number) => {
+        await pause(after);
+        await client.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+            where datname = current_database()
+              and application_name like 'catalog-tenancy adopt%'`,
+        );
+      };
+      const adopting = () =>
+        adopt({ connection, batchSize: 5 }).then(
           () => true,
           () => false,
         );
-        await killer;
+      // Somewhere in it, a bit later each time.
+      for (const after of [15, 55, 95, 135]) {
+        await Promise.all([adopting(), kill(after)]);
       }
+      expect(await adopting()).toBe(true);
       writing = false;
       await Promise.all(writers);
       expect(failures).toEqual([]);

@@ -2,6 +2,7 @@ import type { StepContext } from '../engine/Step';
 import { withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeLiteral } from '../schema/sql';
+import { patienceMs } from '../phases/phase2_backfill/tableSize';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
 import { putState, readState } from './state';
@@ -71,10 +72,12 @@ async function copy(
     [state.after],
   );
   const progress = reporter.progress(TITLE, left);
+  // Well before PostgreSQL looks for deadlocks: the engine is never its victim.
+  const timeoutMs = Math.min(settings.lockTimeoutMs, await patienceMs(session));
   const batchOf = (after: string, rows: number) =>
     withLockRetries(
       TITLE,
-      () => copyBatch(session, after, rows, settings.lockTimeoutMs),
+      () => copyBatch(session, after, rows, timeoutMs),
       attempts => reporter.waiting(TITLE, attempts),
     );
   let rows = Math.min(FIRST_ROWS, settings.batchSize);
@@ -106,7 +109,6 @@ async function copyBatch(
       [
         // What is lost in a crash is copied again.
         'set local synchronous_commit = off',
-        // Well before PostgreSQL looks for deadlocks: the engine is never its victim.
         `set local lock_timeout = ${lockTimeoutMs}`,
         `with batch as materialized (
            select last, rows from adoption_copy(${escapeLiteral(

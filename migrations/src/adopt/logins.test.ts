@@ -131,7 +131,9 @@ describe.each(databases.eachSupportedId())(
       await write('phase5');
       await catalog.migrate(migration => rollback(migration, 0));
       await write('back');
-      await adopt({ connection: await connectionOf(catalog, ENGINE_LOGIN) });
+      expect(
+        await adopt({ connection: await connectionOf(catalog, ENGINE_LOGIN) }),
+      ).toMatchObject({ adopted: true, faults: 0 });
     });
   },
 );

@@ -1,6 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import { relationExists } from '../schema/lookups';
 import { withLockRetries } from '../session/lockRetries';
+import { patienceMs } from '../phases/phase2_backfill/tableSize';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
 import { PARENTS } from './names';
@@ -48,6 +49,10 @@ export async function fillParents(
     )} at a time, for milliseconds`,
     script: [SCRIPT],
     async run(session) {
+      const timeoutMs = Math.min(
+        context.settings.lockTimeoutMs,
+        await patienceMs(session),
+      );
       let after: string | null = '0';
       while (after !== null) {
         const from: string = after;
@@ -55,7 +60,7 @@ export async function fillParents(
           const rows = await session.query<{ last: string | null }>(
             [
               'set local synchronous_commit = off',
-              `set local lock_timeout = ${context.settings.lockTimeoutMs}`,
+              `set local lock_timeout = ${timeoutMs}`,
               `select adoption_copy_parents(${from}, ${ROWS})::text as last`,
             ].join(';\n'),
           );

@@ -4,6 +4,7 @@ import { withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeLiteral } from '../schema/sql';
 import { enumerate, formatThings } from '../text';
+import { patienceMs } from '../phases/phase2_backfill/tableSize';
 import type { Engine } from './Engine';
 import { differingEntities, differingParents } from './differences';
 import { FORGET_PARENT_FAULTS } from './functions';
@@ -136,6 +137,8 @@ async function putOne(
   statement: string,
 ): Promise<void> {
   const title = 'Carry a row';
+  // Well before PostgreSQL looks for deadlocks: the engine is never its victim.
+  const timeoutMs = Math.min(settings.lockTimeoutMs, await patienceMs(session));
   await withLockRetries(
     title,
     async () => {
@@ -143,7 +146,7 @@ async function putOne(
         await session.query(
           [
             'set local synchronous_commit = off',
-            `set local lock_timeout = ${settings.lockTimeoutMs}`,
+            `set local lock_timeout = ${timeoutMs}`,
             statement,
           ].join(';\n'),
         );

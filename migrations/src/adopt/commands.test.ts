@@ -1,0 +1,135 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { runCli, urlEnvironment } from '../cli/__testUtils__/runCli';
+import { EXIT_CODES } from '../errors';
+import { adopt } from './adopt';
+import { differences, refsOf } from './__testUtils__/inspect';
+import { createStockCatalog } from './__testUtils__/stockCatalog';
+import type { StockCatalog } from './__testUtils__/stockCatalog';
+import { unadopt } from './unadopt';
+
+const databases = createTestDatabases();
+
+describe.each(databases.eachSupportedId())('dry runs on %s', id => {
+  let catalog: StockCatalog;
+  beforeEach(async () => {
+    catalog = await createStockCatalog(databases, id);
+    for (let i = 0; i < 50; i += 1) {
+      await catalog.engine.ingest({
+        ref: `component:default/s${i}`,
+        relations: [['ownedBy', 'group:default/g']],
+      });
+    }
+  });
+  afterEach(() => catalog.close());
+
+  async function printed(
+    command: (migration: { context: Parameters<typeof adopt>[0] }) => unknown,
+  ): Promise<string[]> {
+    let script = '';
+    await catalog.migrate(async migration => command(migration), {
+      mode: 'dryRun',
+      print: text => {
+        script += text;
+      },
+    });
+    return script.split(/;\n\n/).filter(statement => statement.trim());
+  }
+
+  it('print what comes to the same, and change nothing', async () => {
+    const { client } = catalog;
+    const script = await printed(({ context }) => adopt(context));
+    const { rows } = await client.query(
+      `select to_regnamespace('tenancy') is null as nothing`,
+    );
+    expect(rows).toEqual([{ nothing: true }]);
+    for (const statement of script) {
+      await client.query(statement);
+    }
+    await client.query('reset row_security; set search_path = tenancy');
+    expect(await refsOf(catalog)).toHaveLength(50);
+    await catalog.engine.ingest({ ref: 'component:default/more' });
+    expect(await differences(catalog)).toEqual([]);
+
+    for (const statement of await printed(({ context }) => unadopt(context))) {
+      await client.query(statement);
+    }
+    const left = await client.query(
+      `select to_regnamespace('tenancy') is null as nothing`,
+    );
+    expect(left.rows).toEqual([{ nothing: true }]);
+  });
+});
+
+describe('the commands', () => {
+  let catalog: StockCatalog;
+  beforeEach(async () => {
+    catalog = await createStockCatalog(databases, 'POSTGRES_18');
+  });
+  afterEach(() => catalog.close());
+
+  it('adopt, tell how it stands, verify, and undo', async () => {
+    const { connection, engine, client } = catalog;
+    const env = urlEnvironment(connection);
+    await engine.ingest({ ref: 'component:default/a' });
+    await engine.ingest({ ref: 'no ref' });
+    const run = async (...args: string[]) => {
+      const { exitCode, stdout, stderr } = await runCli([...args, '--json'], {
+        env,
+      });
+      return { exitCode, stderr, ...JSON.parse(stdout) };
+    };
+    await expect(
+      run('adopt', '--catalog-schema', 'nowhere'),
+    ).resolves.toMatchObject({
+      exitCode: EXIT_CODES.refused,
+      stderr: expect.stringContaining('"nowhere"'),
+    });
+    await expect(run('status')).resolves.toMatchObject({
+      adoption: { begun: false, engineTables: true, engineEntities: 2 },
+    });
+    await expect(run('adopt')).resolves.toMatchObject({
+      exitCode: 0,
+      phase: 0,
+      adoption: {
+        adopted: true,
+        faults: 1,
+        latestFaults: [{ source: 'final_entities' }],
+      },
+    });
+    const status = await runCli(['status'], { env });
+    expect(status.stdout).toContain(
+      'The stock catalog in the schema "public" is adopted: its 2 entities',
+    );
+    expect(status.stdout).toContain('Kept aside');
+    expect(status.stdout).toContain(
+      'the entity_ref "no ref" is not of the form kind:namespace/name',
+    );
+    await expect(run('verify')).resolves.toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining('Kept aside'),
+    });
+    await client.query(`update entities set hash = 'other'`);
+    await expect(run('verify')).resolves.toMatchObject({
+      exitCode: EXIT_CODES.verificationFailed,
+      stderr: expect.stringContaining(
+        'entities of the default tenant differs from the stock catalog',
+      ),
+    });
+    await client.query(
+      'alter table public.relations disable trigger tenancy_adoption_insert',
+    );
+    await expect(run('status')).resolves.toMatchObject({
+      adoption: { adopted: false, tablesWithoutTriggers: ['relations'] },
+    });
+    await run('adopt');
+    await expect(run('verify')).resolves.toMatchObject({ exitCode: 0 });
+    await expect(run('unadopt')).resolves.toMatchObject({
+      exitCode: 0,
+      changed: true,
+    });
+    await expect(run('unadopt')).resolves.toMatchObject({
+      exitCode: 0,
+      changed: false,
+    });
+  });
+});
