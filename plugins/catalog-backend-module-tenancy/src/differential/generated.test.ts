@@ -1,8 +1,10 @@
+import type { Entity } from '@backstage/catalog-model';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   type CatalogBackend,
   startCatalogBackend,
 } from '../__testUtils__/startCatalogBackend';
+import { engineCalls, outcomeOf, readCalls } from './__testUtils__/clientCalls';
 import { Comparison } from './__testUtils__/comparison';
 import {
   type EngineCatalog,
@@ -12,7 +14,8 @@ import { generateRequest } from './__testUtils__/generatedRequests';
 import { malformedRequests } from './__testUtils__/malformedRequests';
 import { MEANT_DIFFERENCES } from './__testUtils__/meantDifferences';
 import { Random } from './__testUtils__/Random';
-import { type Send, sender } from './__testUtils__/Sender';
+import { get, type Request } from './__testUtils__/Request';
+import { type Answer, type Send, sender } from './__testUtils__/Sender';
 import { sizes } from './__testUtils__/sizes';
 import { Vocabulary } from './__testUtils__/Vocabulary';
 
@@ -39,6 +42,20 @@ describe('a generated catalog that the stock engine has ingested', () => {
     stock = sender(catalog.stock);
     ours = sender(backend);
     words = await Vocabulary.read(catalog);
+    const { body } = await stock(get('/entities'));
+    for (const [slug, entities] of [
+      ['acme', body],
+      ['globex', body.slice(0, 5)],
+    ]) {
+      const { tenant_id } = await backend.tenants.create({
+        tenant_slug: slug,
+        tenant_name: slug,
+      });
+      await backend.store.applyMutation(tenant_id, {
+        type: 'full',
+        entities: entities.map(withoutIdentity),
+      });
+    }
   });
 
   it('is all there', async () => {
@@ -71,4 +88,147 @@ describe('a generated catalog that the stock engine has ingested', () => {
     expect(answers[1]).not.toEqual(answers[0]);
     expect(difference.explains(example, ...answers)).toBe(true);
   });
+
+  describe('through the client of Backstage', () => {
+    const clients = () =>
+      [catalog.stock.client('default'), backend.client('default')] as const;
+    const anEntity = async (): Promise<Entity> => {
+      const { body } = await stock(
+        get('/entities/by-query?limit=1&filter=kind=template'),
+      );
+      return body.items[0];
+    };
+
+    it('has all that the client can do', async () => {
+      const entity = await anEntity();
+      const client: object = backend.client('default');
+      const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(client));
+      const called = [
+        ...Object.keys(readCalls(entity)),
+        ...Object.keys(engineCalls(entity)),
+      ];
+      expect(methods).toEqual(expect.arrayContaining(called));
+      const others = methods.filter(
+        name =>
+          /^(get|query|stream|add|remove|refresh|validate|analyze)/.test(
+            name,
+          ) && !called.includes(name),
+      );
+      // Of its own inside, and the former name of `getEntityByRef`.
+      expect(others.sort()).toEqual([
+        ...['getEntityByName', 'getEntityFacetsByPredicate', 'getFilterValue'],
+        'queryEntitiesByPredicate',
+      ]);
+    });
+
+    it('reads what it reads from the stock catalog', async () => {
+      const [theirs, own] = clients();
+      const calls = readCalls(await anEntity());
+      for (const [method, ways] of Object.entries(calls)) {
+        for (const [index, call] of ways.entries()) {
+          const expected = await outcomeOf(call(theirs));
+          const actual = await outcomeOf(call(own));
+          expect({ method, index, ...Object(actual) }).toEqual({
+            method,
+            index,
+            ...Object(expected),
+          });
+        }
+      }
+    });
+
+    it('leads to the engine for the default tenant, and for no other', async () => {
+      const [theirs, own] = clients();
+      const other = backend.client('acme');
+      const calls = engineCalls(await anEntity());
+      for (const [method, [call]] of Object.entries(calls)) {
+        const expected = await outcomeOf(call(theirs));
+        const actual = await outcomeOf(call(own));
+        expect({ method, ...Object(actual) }).toEqual({
+          method,
+          ...Object(expected),
+        });
+        expect({ method, outcome: await outcomeOf(call(other)) }).toEqual({
+          method,
+          outcome: expect.objectContaining({
+            body: expect.objectContaining({
+              error: expect.objectContaining({ name: 'NotAllowedError' }),
+            }),
+          }),
+        });
+      }
+    });
+  });
+
+  describe('in another tenant', () => {
+    const uidsOf = (answer: Answer): string[] =>
+      [answer.body.items ?? answer.body]
+        .flat()
+        .map(item => (item?.entity ?? item)?.metadata?.uid)
+        .filter(Boolean);
+
+    // The ids and the order by them are the tenant's own.
+    const isAboutIds = (request: Request) =>
+      /metadata\.(uid|etag)|[0-9a-f]{8}-[0-9a-f]{4}-|fullText|ancestry|by-uid|%/i.test(
+        JSON.stringify(request),
+      );
+
+    it('shows its own entities, however many others have the same', async () => {
+      const all = new Set(uidsOf(await ours(get('/entities'))));
+      const acme = sender(backend, { tenant: 'acme' });
+      const globex = sender(backend, { tenant: 'globex' });
+      const ownOfAcme = new Set(uidsOf(await acme(get('/entities'))));
+      const ownOfGlobex = new Set(uidsOf(await globex(get('/entities'))));
+      expect(ownOfAcme.size).toBe(all.size);
+      expect(ownOfGlobex.size).toBe(5);
+      expect([...ownOfAcme, ...ownOfGlobex].some(uid => all.has(uid))).toBe(
+        false,
+      );
+      const random = new Random(sizes.seed + 2);
+      for (let index = 0; index < sizes.requests / 6; index += 1) {
+        const request = generateRequest(random, words);
+        const context = { context: CONTEXT, request };
+        const [expected, mine, few] = await Promise.all(
+          [ours, acme, globex].map(send => send(request)),
+        );
+        if (!isAboutIds(request)) {
+          expect({ ...context, status: mine.status }).toEqual({
+            ...context,
+            status: expected.status,
+          });
+          const { totalItems, facets } = mine.body;
+          expect({ ...context, totalItems, facets }).toEqual({
+            ...context,
+            totalItems: expected.body.totalItems,
+            facets: expected.body.facets,
+          });
+        }
+        for (const [answer, own] of [
+          [mine, ownOfAcme],
+          [few, ownOfGlobex],
+        ] as const) {
+          if (answer.status === 200) {
+            const strange = uidsOf(answer).filter(uid => !own.has(uid));
+            expect({ ...context, strange }).toEqual({
+              ...context,
+              strange: [],
+            });
+          }
+        }
+        if (!/cursor/.test(JSON.stringify(request))) {
+          expect(few.body.totalItems ?? 0).toBeLessThanOrEqual(5);
+        }
+        for (const counts of Object.values(few.body.facets ?? {})) {
+          for (const { count } of counts as Array<{ count: number }>) {
+            expect(count).toBeLessThanOrEqual(5);
+          }
+        }
+      }
+    });
+  });
 });
+
+function withoutIdentity(entity: Entity): Entity {
+  const { uid, etag, ...metadata } = entity.metadata;
+  return { ...entity, metadata };
+}

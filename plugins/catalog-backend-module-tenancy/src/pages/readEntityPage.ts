@@ -109,22 +109,20 @@ function placeToGoOn(list: List) {
   if (place.length < 1 || place.length > 2) {
     return undefined;
   }
-  const id = place[place.length - 1];
+  const isDescending =
+    isPrevious !== (place.length > 1 && orderOf(list)?.order === 'desc');
+  // After null there is nothing: it is the end in the direction of reading.
+  const id = place[place.length - 1] ?? (isDescending ? '' : 'g');
+  const entityId = nearestId(id);
   if (place.length === 1) {
-    // There is no place after null.
-    return isNullish(id)
-      ? { value: null, entityId: nearestId('') }
-      : { entityId: nearestId(id) };
+    return { entityId };
   }
   if (orderFields.length === 0) {
     throw new InputError(
       'Malformed cursor: orderFieldValues has a value, expected the id alone as there are no orderFields',
     );
   }
-  // Text after all ids in the direction of reading: only the value counts.
-  const isDescending = isPrevious !== (orderOf(list)?.order === 'desc');
-  const end = isDescending ? '' : 'g';
-  return { value: place[0] ?? null, entityId: nearestId(id ?? end) };
+  return { value: place[0] ?? null, entityId };
 }
 
 function cursorsAround(
@@ -164,8 +162,4 @@ function cursorsAround(
 
 function placeOf(row: EntityPageRow | undefined, isOrdered: boolean): RowPlace {
   return isOrdered ? [row?.value, row?.entityId] : [row?.entityId];
-}
-
-function isNullish(value: unknown): value is null | undefined {
-  return value === null || value === undefined;
 }

@@ -5,6 +5,13 @@ import type { Random } from './Random';
 import { get, post, type Request, withQuery } from './Request';
 import type { Vocabulary } from './Vocabulary';
 
+const KEYS_OF_ONE_VALUE = [
+  ...['kind', 'metadata.name', 'metadata.namespace', 'metadata.title'],
+  ...['metadata.uid', 'metadata.description', 'metadata.labels.tier'],
+  ...['spec.type', 'spec.owner', 'spec.lifecycle', 'spec.size', 'spec.nothing'],
+  'metadata.annotations.example.com/count',
+];
+
 /** Any request of the read API. */
 export function generateRequest(random: Random, words: Vocabulary): Request {
   const kinds: Array<[number, (r: Random, w: Vocabulary) => Request]> = [
@@ -111,9 +118,11 @@ function listPage(random: Random, words: Vocabulary): Request {
       filter: filterParameters(random, words),
       limit: 1 + limit(random),
       offset: maybe(random, 0.4, () => random.below(60)),
-      order: orderFields(random, words)?.map(
-        // In pages a key counts in any case: that is one of the meant differences.
-        ({ field, order = 'asc' }) => `${order}:${field.toLowerCase()}`,
+      // Other keys and spellings are among the meant differences.
+      order: maybe(random, 0.6, () =>
+        [random.pick(KEYS_OF_ONE_VALUE), random.pick(KEYS_OF_ONE_VALUE)]
+          .slice(random.below(2))
+          .map(field => `${random.pick(['asc', 'desc'])}:${field}`),
       ),
       fields: maybe(random, 0.5, () => fields(random, words).join(',')),
     }),

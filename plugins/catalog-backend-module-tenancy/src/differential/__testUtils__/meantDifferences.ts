@@ -87,4 +87,15 @@ export const MEANT_DIFFERENCES: MeantDifference[] = [
     explains: request =>
       /^\/entities\?.*order=\w+(:|%3A)\S*[A-Z]/.test(request.path),
   },
+  {
+    why: 'on pages of a list an entity that has several values for a field comes once',
+    example: {
+      method: 'GET',
+      path: '/entities?limit=50&order=asc:metadata.tags&filter=metadata.tags',
+    },
+    explains: (request, stock, ours) =>
+      /^\/entities\?.*order=\w+(:|%3A)metadata\.tags/.test(request.path) &&
+      stock.status === 200 &&
+      ours.status === 200,
+  },
 ];

@@ -1,0 +1,119 @@
+import { authServiceFactory } from '@backstage/backend-defaults/auth';
+import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
+import { permissionsServiceFactory } from '@backstage/backend-defaults/permissions';
+import { userInfoServiceFactory } from '@backstage/backend-defaults/userInfo';
+import authBackend from '@backstage/plugin-auth-backend';
+import guestProvider from '@backstage/plugin-auth-backend-module-guest-provider';
+import permissionBackend from '@backstage/plugin-permission-backend';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import request from 'supertest';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from '../__testUtils__/startCatalogBackend';
+import { Comparison } from './__testUtils__/comparison';
+import {
+  type EngineCatalog,
+  ingestCatalog,
+} from './__testUtils__/EngineCatalog';
+import { generateRequest } from './__testUtils__/generatedRequests';
+import { changeablePolicy, DECISIONS } from './__testUtils__/policies';
+import { Random } from './__testUtils__/Random';
+import { get } from './__testUtils__/Request';
+import { type Send, sender } from './__testUtils__/Sender';
+import { sizes } from './__testUtils__/sizes';
+import { Vocabulary } from './__testUtils__/Vocabulary';
+
+const databases = createTestDatabases();
+
+const entities = Math.ceil(sizes.entities / 5);
+const requests = Math.ceil(sizes.requests / 30);
+
+const CONTEXT = `CATALOG_DIFFERENTIAL_SEED=${sizes.seed} CATALOG_DIFFERENTIAL_ENTITIES=${sizes.entities}`;
+
+jest.setTimeout(30 * 60_000);
+
+describe('a policy about catalog.entity.read', () => {
+  const policy = changeablePolicy();
+  let catalog: EngineCatalog;
+  let backend: CatalogBackend;
+  let stock: Send;
+  let ours: Send;
+  let words: Vocabulary;
+
+  const withPermissions = {
+    features: [
+      authServiceFactory,
+      httpAuthServiceFactory,
+      permissionsServiceFactory,
+      userInfoServiceFactory,
+      authBackend,
+      guestProvider,
+      permissionBackend,
+      policy.feature,
+    ],
+    config: {
+      auth: {
+        providers: {
+          guest: {
+            userEntityRef: 'user:default/user-1',
+            dangerouslyAllowOutsideDevelopment: true,
+          },
+        },
+      },
+      permission: { enabled: true },
+    },
+  };
+
+  const asGuest = async (of: CatalogBackend): Promise<Send> => {
+    const { body } = await request(of.server).get('/api/auth/guest/refresh');
+    const authorization = `Bearer ${body.backstageIdentity.token}`;
+    return sender(of, { authorization });
+  };
+
+  beforeAll(async () => {
+    catalog = await ingestCatalog(databases, 'POSTGRES_18', {
+      seed: sizes.seed,
+      entities,
+      ...withPermissions,
+    });
+    backend = await startCatalogBackend({
+      connection: catalog.connection,
+      enabled: true,
+      ...withPermissions,
+    });
+    stock = await asGuest(catalog.stock);
+    ours = await asGuest(backend);
+    words = await Vocabulary.read(catalog);
+  });
+
+  it.each(Object.entries(DECISIONS))(
+    'that decides %s is obeyed as by the stock catalog',
+    async (name, decision) => {
+      policy.state.decision = decision;
+      const context = `${CONTEXT}, ${name}`;
+      const comparison = new Comparison(stock, ours, context);
+      const random = new Random(sizes.seed + 3);
+      for (const path of [
+        '/entities',
+        '/entities/by-query?limit=5',
+        '/entity-facets?facet=kind&facet=spec.type',
+        '/entities/by-query?limit=3&orderField=metadata.name,desc',
+      ]) {
+        await comparison.compare(get(path));
+      }
+      for (let index = 0; index < requests; index += 1) {
+        await comparison.compare(generateRequest(random, words));
+      }
+      for (let index = 0; index < requests / 4; index += 1) {
+        const [kind, rest] = words.ref(random).split(':');
+        if (rest?.includes('/')) {
+          const path = `/entities/by-name/${kind}/${rest}`;
+          await comparison.compare(get(`${path}/ancestry`));
+          await comparison.compare(get(path));
+        }
+      }
+      expect(comparison.compared).toBeGreaterThan(requests);
+    },
+  );
+});
