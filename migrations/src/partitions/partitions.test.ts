@@ -1,5 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
+import { faultsOf } from '../phases/phase5_partitions/90_entity_search/__testUtils__/faults';
 import {
   contents,
   countIn,
@@ -28,6 +29,30 @@ describe.each(databases.eachSupportedId())('partitions on %s', id => {
     await expect(
       countIn(database(), 'relations_catch_all', TEAM),
     ).resolves.toBe(120);
+  });
+
+  it('leaves the terms of entities as they are, and they go on following', async () => {
+    const terms = () =>
+      query(
+        `select xmin::text, ctid::text, s::text as term from entity_search s order by 3, 2`,
+      );
+    const before = await terms();
+    expect(before.length).toBeGreaterThan(0);
+    await give();
+    await expect(terms()).resolves.toEqual(before);
+    await query(
+      `update entities set deleted_at = now() where tenant_id = '${TEAM}'`,
+    );
+    await expect(
+      query(`select from entity_search where tenant_id = '${TEAM}'`),
+    ).resolves.toEqual([]);
+    await query(
+      `update entities set deleted_at = null where tenant_id = '${TEAM}'`,
+    );
+    const again = await terms();
+    await takeBack();
+    await expect(terms()).resolves.toEqual(again);
+    await expect(faultsOf(database())).resolves.toEqual([]);
   });
 
   it('leaves nothing behind once it is taken back', async () => {
