@@ -29,7 +29,10 @@ export const guards: Guard[] = [
         replace: 'builder',
       },
     ],
-    tests: [`${NODE}/database/isolation.test.ts`],
+    tests: [
+      `${NODE}/database/isolation.test.ts`,
+      `${NODE}/catalog/isolation.test.ts`,
+    ],
   },
   {
     name: 'the policy',
@@ -42,6 +45,7 @@ export const guards: Guard[] = [
       ...unverified,
     ],
     tests: [
+      `${NODE}/catalog/isolation.test.ts`,
       `${NODE}/database/isolation.test.ts`,
       `${MIGRATIONS}/phases/phase4_row_level_security/isolation.test.ts`,
     ],

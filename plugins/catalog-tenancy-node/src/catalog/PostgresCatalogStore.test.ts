@@ -473,6 +473,33 @@ describe('reads of PostgresCatalogStore', () => {
         );
       });
 
+      it('plans many conditions apart, which takes too long together', async () => {
+        await write(
+          component('a', { spec: { type: 'service' } }),
+          component('b'),
+        );
+        const conditions = Array.from({ length: 60 }, (_, index) => ({
+          [`spec.k${index}`]: { $exists: false },
+        }));
+        const filter = { $all: [...conditions, { 'spec.type': 'service' }] };
+        await expect(read({ filter, order: byName })).resolves.toMatchObject({
+          names: ['a'],
+          totalItems: 1,
+        });
+        const explained = await catalog.database.query<Record<string, string>>(
+          tenantId,
+          scope =>
+            scope.knex.raw('explain ?', [
+              selectPage(scope, { filter, limit: 1, total: true }),
+            ]),
+        );
+        const joins = explained
+          .flatMap(row => Object.values(row))
+          .filter(line => / Join|Nested Loop/.test(line));
+        // Of 61 conditions for the page, and for the count again.
+        expect(joins.length).toBeLessThan(20);
+      });
+
       it('looks for what cannot be stored without finding it', async () => {
         await write(component('a'));
         for (const term of ['\0', '\ud800', `' or true --`]) {

@@ -206,11 +206,12 @@ describe('isolation of the catalog store', () => {
           'spec.tenant': [{ value: ours, count: 2 }],
           kind: [{ value: 'Component', count: 2 }],
         };
-        for (const filter of [
+        const filters: Array<FilterPredicate | undefined> = [
           undefined,
           { 'spec.type': 'service' },
           { $not: { 'spec.type': 'library' } },
-        ]) {
+        ];
+        for (const filter of filters) {
           await expect(
             store.countFacets(ours, { facets, filter }),
           ).resolves.toEqual(expected);

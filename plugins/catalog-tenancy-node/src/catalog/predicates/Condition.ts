@@ -64,8 +64,14 @@ export function group(type: 'all' | 'any', conditions: Condition[]): Condition {
   if (decided) {
     return decided;
   }
-  const merged = mergeValues(type, flat);
+  const merged = mergeValues(type, distinct(flat));
   return merged.length === 1 ? merged[0] : { type, conditions: merged };
+}
+
+function distinct(conditions: Condition[]): Condition[] {
+  return [
+    ...new Map(conditions.map(each => [JSON.stringify(each), each])).values(),
+  ];
 }
 
 /** Conditions on the same key are one, where any of their values will do. */

@@ -131,6 +131,7 @@ describe('readFilter', () => {
     const everything = { type: 'all', conditions: [] };
     const tooLong = { ['k'.repeat(201)]: 1 };
     expect(read({ $all: [{ $all: [{ a: 1 }, {}] }] })).toEqual(oneOf('a', '1'));
+    expect(read({ $all: [{ a: 1 }, { A: '1' }] })).toEqual(oneOf('a', '1'));
     expect(read({ a: 1, ...tooLong })).toEqual(nothing);
     expect(read({ $any: [{ a: 1 }, { $not: tooLong }] })).toEqual(everything);
     expect(read({ a: 'v'.repeat(201) })).toEqual(nothing);

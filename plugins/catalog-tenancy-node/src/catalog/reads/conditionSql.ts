@@ -8,6 +8,14 @@ import type { Condition, TermCondition } from '../predicates';
  */
 const GIVEN_KEYS = ['metadata.name', 'metadata.uid'];
 
+/**
+ * How many of the conditions that must all hold PostgreSQL may make joins of, which it
+ * then plans together: with fifty, planning took longer than any query may. The others
+ * are looked up for each entity that is left, or all at once, whichever it expects to
+ * be faster: it does not look for joins in `… is true`.
+ */
+const MAX_JOINS = 5;
+
 /** The live entities of the tenant. */
 export function liveEntities(
   scope: TenantScope,
@@ -132,13 +140,23 @@ export function holds(
     const found = hasTerm(scope, condition, idColumn);
     return condition.negated ? knex.raw('not ?', [found]) : found;
   }
-  const operator = condition.type === 'all' ? 'and' : 'or';
-  return condition.conditions.length === 0
-    ? knex.raw(String(operator === 'and'))
-    : knex.raw(
-        `(${condition.conditions.map(() => '?').join(` ${operator} `)})`,
-        condition.conditions.map(each => holds(scope, each, idColumn)),
-      );
+  const { conditions } = condition;
+  if (conditions.length === 0) {
+    return knex.raw(String(condition.type === 'all'));
+  }
+  if (condition.type === 'any') {
+    return knex.raw(
+      `(${conditions.map(() => '?').join(' or ')})`,
+      conditions.map(each => holds(scope, each, idColumn)),
+    );
+  }
+  const sorted = conditions.toSorted((a, b) => rankOf(a) - rankOf(b));
+  return knex.raw(
+    `(${sorted
+      .map((_, index) => (index < MAX_JOINS ? '?' : '(?) is true'))
+      .join(' and ')})`,
+    sorted.map(each => holds(scope, each, idColumn)),
+  );
 }
 
 function hasTerm(
