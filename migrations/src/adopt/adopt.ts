@@ -61,6 +61,13 @@ async function refuseEntities(
     return;
   }
   const own = await ownRows(executor, 'entities');
+  // portal_admin, as which this may act, may not read the engine's table yet.
+  const [{ any }] = await executor.read<{ any: boolean }>(
+    `select exists (select from entities e where ${own('e')}) as any`,
+  );
+  if (!any) {
+    return;
+  }
   const [{ others }] = await executor.read<{ others: number }>(
     `select count(*)::int as others from entities e where ${own('e')}
         and not exists (select from ${engineTable(

@@ -22,7 +22,7 @@ const LOCKING: Partial<Record<EngineTable, string>> = {
 
 /** Works on the engine's tables, which are not portal_admin's. */
 export async function asLogin(
-  { executor }: StepContext,
+  { executor }: Pick<StepContext, 'executor'>,
   work: () => Promise<void>,
 ): Promise<void> {
   const [{ acting }] = await executor.read<{ acting: boolean }>(
@@ -35,6 +35,30 @@ export async function asLogin(
   if (acting) {
     await executor.execute(SET_OWNER_ROLE);
   }
+}
+
+/**
+ * Reads from a table of the engine's, as the login where portal_admin may not, which
+ * it is let by an adoption only.
+ */
+export async function reading<T>(
+  context: Pick<StepContext, 'executor'>,
+  engine: Engine,
+  read: () => Promise<T>,
+): Promise<T> {
+  const [{ may }] = await context.executor.read<{ may: boolean }>(
+    `select has_schema_privilege($1, 'usage')
+        and has_table_privilege(format('%I.final_entities', $1::text), 'select') as may`,
+    [engine.schema],
+  );
+  if (may) {
+    return read();
+  }
+  const results: T[] = [];
+  await asLogin(context, async () => {
+    results.push(await read());
+  });
+  return results[0];
 }
 
 /** What {@link followOwner} may be told, rather than look it up. */

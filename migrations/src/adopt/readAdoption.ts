@@ -4,6 +4,7 @@ import { relationExists } from '../schema/lookups';
 import { engineTable, findEngines } from './Engine';
 import type { Engine } from './Engine';
 import { FAULTS } from './names';
+import { reading } from './owner';
 import { readState } from './state';
 import { tablesWithoutTriggers } from './triggers';
 
@@ -71,10 +72,12 @@ export async function readAdoptionStatus({
     catalogSchema: engine?.schema,
     engineTables: found.length > 0,
     engineEntities: engine
-      ? await count(
-          executor,
-          engineTable(engine, 'final_entities'),
-          'final_entity is not null',
+      ? await reading({ executor }, engine, () =>
+          count(
+            executor,
+            engineTable(engine, 'final_entities'),
+            'final_entity is not null',
+          ),
         )
       : 0,
     faults: (await relationExists(executor, FAULTS))

@@ -160,6 +160,30 @@ describe.each(databases.eachSupportedId())('on an empty database on %s', id => {
 });
 
 // Nothing of this depends on the version of the database.
+describe.each(databases.eachSupportedId())(
+  'as a login that is no superuser on %s',
+  id => {
+    it('adopts the catalog with what one has granted for the tables of tenants', async () => {
+      const empty = await createEmptyDatabase(databases, id);
+      const user = `adoption_${process.pid}_${id.toLowerCase()}`;
+      const connection = { ...empty, user, password: 'only-for-tests' };
+      const run = (statement: string) =>
+        withDatabase(empty, client => client.query(statement));
+      await run(`create role ${user} login password 'only-for-tests'`);
+      await run(`alter database ${empty.database} owner to ${user}`);
+      await run(`grant create on schema public to ${user}`);
+
+      const refusal: Error = await start(connection).catch(error => error);
+      for (const statement of refusal.message.match(/^\w.*(?=;$)/gm) ?? []) {
+        await run(statement);
+      }
+      const { backend } = await start(connection);
+      await ingested(backend);
+      await backend.stop();
+    });
+  },
+);
+
 describe.each(databases.eachSupportedId().slice(-1))(
   'of processes that start at once on %s',
   id => {
