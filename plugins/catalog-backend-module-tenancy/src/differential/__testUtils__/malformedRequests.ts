@@ -56,6 +56,9 @@ const CURSORS: unknown[] = [
   { ...CURSOR, fullTextFilter: { term: 'a' } },
   { ...CURSOR, fullTextFilter: { term: 'a', fields: ['kind'] } },
   { ...CURSOR, fullTextFilter: { fields: ['kind'] } },
+  { ...CURSOR, orderFieldValues: ['m\u0000', 'x'] },
+  { ...CURSOR, orderFieldValues: ['m', 'x\u0000'] },
+  { ...CURSOR, orderFields: [{ field: '\u0000', order: 'asc' }] },
   { ...CURSOR, tenantId: 'x', unknown: { a: 1 } },
 ];
 
@@ -206,6 +209,17 @@ const QUERIES = [
   '/entity-facets?facet=kind&filter==x',
   '/entity-facets?facet=kind&limit=5',
   '/entity-facets?filter=kind=api',
+  // What PostgreSQL cannot store.
+  '/entities?filter=kind=%00',
+  '/entities?limit=5&order=asc:%00',
+  '/entities/by-query?filter=%00=a',
+  '/entities/by-query?orderField=%00,asc',
+  '/entities/by-query?fullTextFilterTerm=a%00b',
+  '/entities/by-query?fullTextFilterTerm=a&fullTextFilterFields=a%00b',
+  '/entity-facets?facet=%00',
+  '/entities/by-uid/%00',
+  '/entities/by-name/a/b/%00',
+  '/entities/by-name/a/b/%00/ancestry',
 ];
 
 /** Requests that ask for nothing that has a meaning, of each kind. */
@@ -224,6 +238,8 @@ export function malformedRequests(): Request[] {
     ...PAGE_BODIES.map(body => post('/entities/by-query', body)),
     ...FACET_BODIES.map(body => post('/entity-facets', body)),
     ...REFS_BODIES.map(body => post('/entities/by-refs', body)),
+    post('/entities/by-refs', { entityRefs: ['a:b/\u0000'] }),
+    post('/entities/by-query', { query: { kind: { $hasPrefix: '\u0000' } } }),
     post('/entities/by-query?limit=1', {}),
     post('/entity-facets?facet=kind', { facets: ['kind'] }),
     post('/entities/by-refs?fields=kind', { entityRefs: [] }),

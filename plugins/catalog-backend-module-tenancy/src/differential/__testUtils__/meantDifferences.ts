@@ -26,15 +26,15 @@ const PLACE = ['m', '7bd6b4a3-0b0c-4f0f-8a67-0d9b3c6c9f11'];
  */
 export const MEANT_DIFFERENCES: MeantDifference[] = [
   {
-    why: 'what makes the stock catalog fail is refused, in words that say why',
+    why: 'what makes the stock catalog fail is refused in words that say why, or matches nothing',
     example: {
       method: 'POST',
       path: '/entities/by-query',
       body: { limit: -1 },
     },
     explains: (_request, stock, ours) =>
-      isRefused(ours) &&
-      (stock.status === 500 || / is not a function$/.test(messageOf(stock))),
+      (stock.status === 500 && ours.status < 500) ||
+      (isRefused(ours) && / is not a function$/.test(messageOf(stock))),
   },
   {
     why: 'the cursor of an order without a direction leads on',
