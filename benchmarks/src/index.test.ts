@@ -22,6 +22,7 @@ it('runs the smallest benchmarks to their end', async () => {
   expectMockup(results.mockup);
   expectCatalog(results.catalog);
   expectMigration(results.migration);
+  expectAdoption(results.adoption);
 }, 180_000);
 
 function expectMockup({ comparisons, notes }: BenchmarkResult) {
@@ -49,6 +50,8 @@ function expectMockup({ comparisons, notes }: BenchmarkResult) {
 function expectCatalog({ comparisons }: BenchmarkResult) {
   const whats = [
     'by name',
+    'by name',
+    'by name, as a user',
     'by refs, 50 of them',
     'list of 100',
     'first page of 20',
@@ -102,4 +105,21 @@ function expectMigration(result: BenchmarkResult) {
     expect(failed).toBe(0);
   }
   expect(durations).toHaveLength(9);
+}
+
+function expectAdoption({ comparisons, notes, failures }: BenchmarkResult) {
+  expect(comparisons.map(c => `${c.what}: ${c.ours.name}`)).toEqual([
+    'process and stitch what has changed: adopted',
+    'process and stitch what has changed: adopted, after phase 5',
+    'add, process, stitch and remove: adopted',
+    'add, process, stitch and remove: adopted, after phase 5',
+    'refresh without a change: adopted',
+    'refresh without a change: adopted, after phase 5',
+  ]);
+  for (const { ratio } of comparisons) {
+    expect(ratio.median).toBeGreaterThan(0);
+  }
+  // Of each kind of work: bytes, time in the server, and waits.
+  expect(notes).toHaveLength(9);
+  expect(failures).toEqual([]);
 }

@@ -2,10 +2,17 @@ import { LoadGenerator, type LoadRequest } from '../harness/load';
 import type { Contestant } from '../harness/rounds';
 import { ServerProcess } from '../harness/ServerProcess';
 import type { Database } from '../migration/database';
+import { SERVICE_TOKEN } from './constants';
 import type { ServerSettings } from './servers/settings';
 
+/** Who asks. What users may read, the permission backend is asked for each request. */
+export type Caller = 'service' | 'user';
+
 /** What is sent to a catalog, addressed within its plugin. */
-export type CatalogRequest = LoadRequest;
+export interface CatalogRequest extends LoadRequest {
+  /** A service by default. */
+  caller?: Caller;
+}
 
 /** A request, with the length of the answer that was found to be right. */
 interface CheckedRequest extends LoadRequest {
@@ -17,7 +24,8 @@ export class CatalogServer {
   readonly name: string;
   readonly #server: ServerProcess;
   readonly #load: LoadGenerator;
-  readonly #headers: Record<string, string>;
+  readonly #tokens: Record<Caller, string>;
+  readonly #tenant: string | undefined;
 
   /** @param options.tenant - whose catalog is asked for; none for a stock backend */
   static async start(options: {
@@ -39,10 +47,11 @@ export class CatalogServer {
       name,
       server,
       load: new LoadGenerator({ url: server.url, concurrency }),
-      headers: {
-        authorization: `Bearer ${await tokenOfGuest(server.url)}`,
-        ...(tenant && { 'x-tenant-slug': tenant }),
+      tokens: {
+        service: SERVICE_TOKEN,
+        user: await tokenOfGuest(server.url),
       },
+      tenant,
     });
   }
 
@@ -50,19 +59,24 @@ export class CatalogServer {
     name: string;
     server: ServerProcess;
     load: LoadGenerator;
-    headers: Record<string, string>;
+    tokens: Record<Caller, string>;
+    tenant: string | undefined;
   }) {
     this.name = options.name;
     this.#server = options.server;
     this.#load = options.load;
-    this.#headers = options.headers;
+    this.#tokens = options.tokens;
+    this.#tenant = options.tenant;
   }
 
   /**
    * Makes the server a contestant in answering some requests, each as often as the
    * others, and each with an answer of the same length as it has now.
    */
-  async answering(requests: CatalogRequest[]): Promise<Contestant> {
+  async answering(
+    requests: CatalogRequest[],
+    name = this.name,
+  ): Promise<Contestant> {
     const checked: CheckedRequest[] = [];
     for (const request of requests) {
       const complete = this.#complete(request);
@@ -70,7 +84,7 @@ export class CatalogServer {
       checked.push({ ...complete, answerBytes: Buffer.byteLength(answer) });
     }
     return {
-      name: this.name,
+      name,
       measure: seconds => {
         let next = 0;
         return this.#load.run(seconds, () => checked[next++ % checked.length]);
@@ -88,11 +102,20 @@ export class CatalogServer {
     await this.#server.stop();
   }
 
-  #complete({ path, headers, ...rest }: CatalogRequest): LoadRequest {
+  #complete({
+    path,
+    headers,
+    caller = 'service',
+    ...rest
+  }: CatalogRequest): LoadRequest {
     return {
       ...rest,
       path: `/api/catalog${path}`,
-      headers: { ...headers, ...this.#headers },
+      headers: {
+        ...headers,
+        authorization: `Bearer ${this.#tokens[caller]}`,
+        ...(this.#tenant && { 'x-tenant-slug': this.#tenant }),
+      },
     };
   }
 }

@@ -15,3 +15,9 @@ export const PASSWORD = 'only-for-benchmarks';
 
 /** The tenant that is measured, where it is one among several. */
 export const LARGE_TENANT = 'large';
+
+/** The token of a service that calls the catalog, such as another backend. */
+export const SERVICE_TOKEN = 'only-for-benchmarks-of-catalogs';
+
+/** What answers at once, and shows what Backstage takes of each request. */
+export const NOTHING_PATH = '/benchmark/nothing';

@@ -13,8 +13,9 @@ const WORDS = (
 ).split(' ');
 
 const LANGUAGES = ['java', 'typescript', 'go', 'python', 'kotlin'];
-const TEAMS = 200;
-const SYSTEMS = 400;
+// Prime, so that each has entities of all kinds.
+const TEAMS = 193;
+const SYSTEMS = 397;
 
 /** Of 20 entities, as catalogs have them. */
 const KINDS = [

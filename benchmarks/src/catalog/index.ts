@@ -10,7 +10,7 @@ import type { Database } from '../migration/database';
 import { runStatements } from '../migration/database';
 import { CatalogServer } from './CatalogServer';
 import { assertSameAnswers } from './check';
-import { LARGE_TENANT } from './constants';
+import { LARGE_TENANT, NOTHING_PATH } from './constants';
 import { createScenarios, type Scenario } from './requests';
 import { describeSize, FULL, SHORT, type Size } from './sizes';
 import { createStockTables, fillStockTables } from './stockCatalog';
@@ -135,7 +135,9 @@ async function compareSize(
       size.entities,
       settings.short ? VARIANTS.short : VARIANTS.full,
     );
-    const comparisons: Comparison[] = [];
+    const comparisons = [
+      await compareWithNothing(context, servers[0], scenarios[0], description),
+    ];
     for (const scenario of scenarios) {
       progress(`${description}: ${scenario.what}`);
       comparisons.push(
@@ -167,6 +169,33 @@ async function compareServers(
     ours: { name: ours.name, rounds: ourRounds },
     alternative: { name: alternative.name, rounds: stockRounds },
     target: scenario.target,
+  });
+}
+
+/**
+ * What the stock catalog has to itself of a request for one entity. How much faster a
+ * route that does nothing is, no route can be.
+ */
+async function compareWithNothing(
+  context: BenchmarkContext,
+  stock: CatalogServer,
+  { what, requests }: Scenario,
+  description: string,
+): Promise<Comparison> {
+  context.progress(`${description}: nothing`);
+  const name = 'nothing';
+  const contestants = [
+    await stock.answering(requests),
+    await stock.answering([{ method: 'GET', path: NOTHING_PATH }], name),
+  ];
+  const [stockRounds, rounds] = await measureInTurn(contestants, {
+    ...context.settings,
+    seconds: secondsOf(context),
+  });
+  return compare({
+    what: `${description}: ${what}`,
+    ours: { name, rounds },
+    alternative: { name: stock.name, rounds: stockRounds },
   });
 }
 

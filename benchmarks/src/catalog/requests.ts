@@ -1,5 +1,5 @@
 import type { Entity } from '@backstage/catalog-model';
-import type { CatalogRequest, CatalogServer } from './CatalogServer';
+import type { Caller, CatalogRequest, CatalogServer } from './CatalogServer';
 import { createEntity } from './entities';
 
 /** Some requests of a kind, and how many items the answer to each must have. */
@@ -20,6 +20,9 @@ interface Page {
   pageInfo: { nextCursor?: string };
 }
 
+/** Different requests for pages of many kinds, so that hardly two at a time are equal. */
+const MANY = 40;
+
 const TARGET = 2;
 const REFS = 50;
 const LIST_LIMIT = 100;
@@ -29,29 +32,35 @@ const WALK_LIMIT = 1_000;
 /**
  * What is asked for.
  *
- * @param variants - how many different requests there are of those that name entities
+ * @param variants - how many different requests there are at most of a kind
  */
 export async function createScenarios(
   server: CatalogServer,
   entities: number,
   variants: number,
 ): Promise<Scenario[]> {
+  const many = Math.min(MANY, variants);
   const numbers = Array.from({ length: variants }, (_, index) =>
     Math.floor((index * entities) / variants),
   );
+  const byName = (what: string, caller: Caller): Scenario => ({
+    what,
+    target: TARGET,
+    requests: numbers.map(number => ({
+      ...get(pathOf(createEntity(number).entity)),
+      caller,
+    })),
+    countOf: answer => ('metadata' in (answer as object) ? 1 : 0),
+    expected: 1,
+  });
   const refs = (first: number) =>
     Array.from(
       { length: REFS },
       (_, index) => createEntity((first + index * 7919) % entities).ref,
     );
   return [
-    {
-      what: 'by name',
-      target: TARGET,
-      requests: numbers.map(number => get(pathOf(createEntity(number).entity))),
-      countOf: answer => ('metadata' in (answer as object) ? 1 : 0),
-      expected: 1,
-    },
+    byName('by name', 'service'),
+    byName('by name, as a user', 'user'),
     {
       what: `by refs, ${REFS} of them`,
       requests: numbers.map(number =>
@@ -64,10 +73,10 @@ export async function createScenarios(
     {
       what: `list of ${LIST_LIMIT}`,
       target: TARGET,
-      requests: [0, 0.3, 0.6].map(share =>
+      requests: Array.from({ length: many }, (_, index) =>
         get('/entities', {
           limit: LIST_LIMIT,
-          offset: Math.floor(entities * share),
+          offset: Math.floor((index / many) * (entities - LIST_LIMIT)),
         }),
       ),
       countOf: answer => (answer as unknown[]).length,
@@ -79,7 +88,7 @@ export async function createScenarios(
       requests: [get('/entities/by-query', { limit: PAGE_LIMIT })],
       ...pageOf(PAGE_LIMIT),
     },
-    ...filters(),
+    ...filters(many),
     ...facets(),
     {
       what: 'full text, in the order of names',
@@ -106,7 +115,7 @@ export async function createScenarios(
 }
 
 /** Lists as the page of the catalog asks for them, by several filters. */
-function filters(): Scenario[] {
+function filters(many: number): Scenario[] {
   const filter = (what: string, ...values: string[]): Scenario => ({
     what: `filter: ${what}`,
     target: TARGET,
@@ -124,8 +133,9 @@ function filters(): Scenario[] {
     filter('a tag', 'metadata.tags.java', 'metadata.tags.go'),
     filter(
       'an owner',
-      ...[31, 62, 93, 124].map(
-        team => `relations.ownedBy=group:default/team-${team}`,
+      ...Array.from(
+        { length: many },
+        (_, team) => `relations.ownedBy=group:default/team-${team}`,
       ),
     ),
   ];

@@ -6,7 +6,7 @@ export interface Size {
 }
 
 /** How many entities each of the other tenants has. */
-export const ENTITIES_OF_OTHERS = 100;
+export const ENTITIES_OF_OTHERS = 50;
 
 export const FULL: Size[] = [
   { entities: 5_000 },

@@ -1,5 +1,5 @@
-// A Backstage backend with a catalog, as it runs in production: users sign in, their
-// tokens are verified, and a policy is asked what they may read.
+// A Backstage backend with a catalog, as it runs in production: tokens are verified, and
+// a policy is asked what users may read.
 
 import { createBackend } from '@backstage/backend-defaults';
 import {
@@ -9,7 +9,15 @@ import {
 import { ConfigReader } from '@backstage/config';
 import { findFreePort, HOST } from '../../harness/port';
 import { serve } from '../../harness/serve';
-import { APP_LOGIN, PASSWORD, POOL_SIZE, SCHEMA, USER } from '../constants';
+import {
+  APP_LOGIN,
+  PASSWORD,
+  POOL_SIZE,
+  SCHEMA,
+  SERVICE_TOKEN,
+  USER,
+} from '../constants';
+import { nothing } from './nothing';
 import type { ServerSettings } from './settings';
 
 serve<ServerSettings>(async ({ connection, withTenants }) => {
@@ -21,6 +29,14 @@ serve<ServerSettings>(async ({ connection, withTenants }) => {
     backend: {
       baseUrl: url,
       listen: { host: HOST, port },
+      auth: {
+        externalAccess: [
+          {
+            type: 'static',
+            options: { token: SERVICE_TOKEN, subject: 'benchmark' },
+          },
+        ],
+      },
       database: {
         client: 'pg',
         connection,
@@ -71,6 +87,9 @@ serve<ServerSettings>(async ({ connection, withTenants }) => {
   );
   if (withTenants) {
     backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
+  }
+  if (!withTenants) {
+    backend.add(nothing);
   }
   await backend.start();
   return url;
