@@ -1,6 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import { CHANGE_LOG } from '../copy/changeLog';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
+import { SEARCH_TABLES } from '../schema/searchTables';
 import { TENANT_TABLES } from '../schema/tables';
 import type { StatusReport, TableStatus } from './StatusReport';
 
@@ -26,6 +27,7 @@ export async function readTables(executor: Executor): Promise<TableStatus[]> {
     [
       'tenants',
       ...TENANT_TABLES,
+      ...SEARCH_TABLES,
       ...TENANT_TABLES.flatMap(table => [
         partitionedName(table),
         oldName(table),
