@@ -1,4 +1,5 @@
 import { candidatesBenchmark } from './candidates';
+import { adoptionBenchmark } from './adoption';
 import { catalogBenchmark } from './catalog';
 import type { Benchmark } from './harness/Benchmark';
 import { migrationBenchmark } from './migration';
@@ -10,4 +11,5 @@ export const benchmarks: Benchmark[] = [
   catalogBenchmark,
   candidatesBenchmark,
   migrationBenchmark,
+  adoptionBenchmark,
 ];

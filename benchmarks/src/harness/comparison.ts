@@ -25,7 +25,7 @@ export interface Side {
 export interface Comparison {
   what: string;
   /** What is counted. */
-  unit: 'req' | 'rows';
+  unit: 'req' | 'rows' | 'entities';
   ours: Side;
   alternative: Side;
   /** Our throughput over that of the alternative, by pair of rounds. */

@@ -1,0 +1,229 @@
+import { randomUUID } from 'node:crypto';
+import { createHistogram, performance } from 'node:perf_hooks';
+import { parseEntityRef, type Entity } from '@backstage/catalog-model';
+import createKnex, { type Knex } from 'knex';
+import { createEntity } from '../catalog/entities';
+import type { Measurement } from '../harness/comparison';
+import { recordMs } from '../harness/waits';
+import { type Database } from '../migration/database';
+import { type ProcessableEntity, stockEngine } from './stockEngine';
+
+/** As many entities as the engine loads at a time. */
+const BATCH = 5;
+const SOURCE_KEY = 'benchmark';
+const NS_PER_MS = 1e6;
+
+/** What the engine is busy with. */
+export type Work = 'change' | 'life' | 'nothing';
+
+/** What it came to, with what PostgreSQL had to write. */
+export interface EngineMeasurement extends Measurement {
+  walBytes: number;
+}
+
+/**
+ * An engine that processes and stitches entities all the time, in lanes, with the
+ * statements of the stock catalog. What processors do in between is left out: it would
+ * take the same time on every side.
+ */
+export class StitchingEngine {
+  static open(database: Database, lanes: number): StitchingEngine {
+    const knex = createKnex({
+      client: 'pg',
+      connection: database.postgres.connectionString(database.name),
+      pool: { min: lanes, max: 2 * lanes },
+    });
+    return new StitchingEngine(knex, lanes);
+  }
+
+  private readonly stock: ReturnType<typeof stockEngine>;
+  private count = 0;
+
+  private constructor(
+    private readonly knex: Knex,
+    private readonly lanes: number,
+  ) {
+    this.stock = stockEngine(knex);
+  }
+
+  async close(): Promise<void> {
+    await this.knex.destroy();
+  }
+
+  /** Does one kind of work for so long, in all lanes at once. */
+  async measure(work: Work, seconds: number): Promise<EngineMeasurement> {
+    const latencies = createHistogram();
+    const lsn = await this.lsn();
+    const start = performance.now();
+    const end = start + seconds * 1000;
+    let count = 0;
+    const lane = async () => {
+      while (performance.now() < end) {
+        const begun = performance.now();
+        const done = await this[work]();
+        count += done;
+        if (done > 0) {
+          recordMs(latencies, (performance.now() - begun) / done);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: this.lanes }, lane));
+    const elapsed = (performance.now() - start) / 1000;
+    return {
+      count,
+      perSecond: count / elapsed,
+      p50: latencies.percentile(50) / NS_PER_MS,
+      p99: latencies.percentile(99) / NS_PER_MS,
+      walBytes: (await this.walSince(lsn)) / count,
+    };
+  }
+
+  /** Entities that come out of processing with something else in them. */
+  async change(): Promise<number> {
+    const items = await this.due();
+    for (const item of items) {
+      await this.process(item, title(item.unprocessedEntity, randomUUID()));
+    }
+    return this.stitch();
+  }
+
+  /** Entities that are due, and come out of processing as they were. */
+  async nothing(): Promise<number> {
+    const items = await this.due();
+    const { processing } = this.stock;
+    for (const { entityRef } of items) {
+      await processing.transaction(tx =>
+        processing.listParents(tx, { entityRefs: [entityRef] }),
+      );
+    }
+    return items.length;
+  }
+
+  /** Entities that a provider adds, and removes once they are stitched. */
+  async life(): Promise<number> {
+    const entities = Array.from({ length: BATCH }, () => this.newEntity());
+    const refs = entities.map(({ ref }) => ref);
+    await this.mutate(
+      entities.map(({ entity }) => ({ entity, locationKey: SOURCE_KEY })),
+      [],
+    );
+    const rows = await this.knex('refresh_state')
+      .select({ id: 'entity_id', entityRef: 'entity_ref' })
+      .whereIn('entity_ref', refs);
+    for (const { id, entityRef } of rows) {
+      const { entity } = entities.find(({ ref }) => ref === entityRef)!;
+      await this.process(
+        { id, entityRef, unprocessedEntity: entity, locationKey: SOURCE_KEY },
+        entity,
+      );
+    }
+    await this.stitch(refs);
+    await this.mutate([], refs);
+    return BATCH;
+  }
+
+  private async due(): Promise<ProcessableEntity[]> {
+    const { processing } = this.stock;
+    const { items } = await processing.transaction(tx =>
+      processing.getProcessableEntities(tx, { processBatchSize: BATCH }),
+    );
+    return items;
+  }
+
+  private async process(
+    { id, entityRef, unprocessedEntity, locationKey }: ProcessableEntity,
+    processedEntity: Entity,
+  ): Promise<void> {
+    const { processing, stitching } = this.stock;
+    const relations = (unprocessedEntity.relations ?? []).map(
+      ({ type, targetRef }) => ({
+        source: parseEntityRef(entityRef),
+        target: parseEntityRef(targetRef),
+        type,
+      }),
+    );
+    await processing.transaction(tx =>
+      processing.updateProcessedEntity(tx, {
+        id,
+        processedEntity,
+        resultHash: randomUUID(),
+        errors: '[]',
+        relations,
+        deferredEntities: [],
+        refreshKeys: [],
+        locationKey,
+      }),
+    );
+    await stitching.markForStitching({
+      knex: this.knex,
+      entityRefs: [entityRef],
+    });
+  }
+
+  /** Stitches what is due; with refs, until those are done, by whatever lane. */
+  private async stitch(refs?: string[]): Promise<number> {
+    const { stitching, logger } = this.stock;
+    const { knex } = this;
+    let count = 0;
+    do {
+      const items = await stitching.getDeferredStitchableEntities({
+        knex,
+        batchSize: BATCH,
+        stitchTimeout: { seconds: 60 },
+      });
+      for (const item of items) {
+        await stitching.performStitching({ knex, logger, ...item });
+      }
+      count += items.length;
+    } while (refs && (await this.waiting(refs)));
+    return count;
+  }
+
+  private async waiting(refs: string[]): Promise<boolean> {
+    const rows = await this.knex('stitch_queue')
+      .select('entity_ref')
+      .whereIn('entity_ref', refs);
+    return rows.length > 0;
+  }
+
+  private async mutate(
+    added: { entity: Entity; locationKey: string }[],
+    removed: string[],
+  ): Promise<void> {
+    const { provider } = this.stock;
+    await provider.transaction(tx =>
+      provider.replaceUnprocessedEntities(tx, {
+        type: 'delta',
+        sourceKey: SOURCE_KEY,
+        added,
+        removed: removed.map(entityRef => ({ entityRef })),
+      }),
+    );
+  }
+
+  private newEntity(): { ref: string; entity: Entity } {
+    this.count += 1;
+    // Numbers that none of those have that are there from the start.
+    const { entity, ref } = createEntity(1_000_000 + this.count);
+    return { entity, ref };
+  }
+
+  private async lsn(): Promise<string> {
+    const { rows } = await this.knex.raw(
+      'select pg_current_wal_insert_lsn()::text as lsn',
+    );
+    return rows[0].lsn;
+  }
+
+  private async walSince(lsn: string): Promise<number> {
+    const { rows } = await this.knex.raw(
+      'select (pg_current_wal_insert_lsn() - ?::pg_lsn)::text as bytes',
+      [lsn],
+    );
+    return Number(rows[0].bytes);
+  }
+}
+
+function title(entity: Entity, value: string): Entity {
+  return { ...entity, metadata: { ...entity.metadata, title: value } };
+}
