@@ -13,6 +13,7 @@ import type { LiveDatabase } from './LiveDatabase';
 import { LiveEngine } from './LiveEngine';
 
 const POLL_MS = 50;
+const PATIENCE_MS = 300_000;
 
 const CONFIG = {
   catalog: {
@@ -132,7 +133,7 @@ export class LiveCatalog {
 
   /** Waits until the engine has deleted an entity. */
   async gone(entityRef: string): Promise<void> {
-    await this.until(async () => {
+    await this.until(`${entityRef} to be deleted`, async () => {
       await this.engine.deleteOrphans();
       const rows = await this.database.query(
         'select from public.refresh_state where entity_ref = $1',
@@ -144,7 +145,7 @@ export class LiveCatalog {
 
   /** Waits until the engine could not process an entity. */
   async withErrors(entityRef: string): Promise<void> {
-    await this.until(async () => {
+    await this.until(`errors of ${entityRef}`, async () => {
       const rows = await this.database.query(
         `select from public.refresh_state
           where entity_ref = $1 and errors not in ('', '[]')`,
@@ -154,8 +155,13 @@ export class LiveCatalog {
     });
   }
 
-  async until(condition: () => Promise<boolean>): Promise<void> {
+  /** Waits for something that has to come. Without an end, nobody would know for what. */
+  async until(what: string, condition: () => Promise<boolean>): Promise<void> {
+    const end = Date.now() + PATIENCE_MS;
     while (!(await condition())) {
+      if (Date.now() > end) {
+        throw new Error(`Waited in vain for ${what}`);
+      }
       await delay(POLL_MS);
     }
   }
@@ -175,7 +181,10 @@ export class LiveCatalog {
             and final_entity::jsonb #>> '{spec,target}' = $1`,
         [path],
       );
-    await this.until(async () => (await find()).length > 0);
+    await this.until(
+      `the location ${path}`,
+      async () => (await find()).length > 0,
+    );
     return JSON.parse((await find())[0].entity);
   }
 }

@@ -78,7 +78,7 @@ export class World {
   async settled(): Promise<void> {
     const { database, engine } = this.catalog;
     const expected = JSON.stringify(sorted(this.expected()));
-    await this.catalog.until(async () => {
+    await this.catalog.until('the engine to catch up', async () => {
       await engine.deleteOrphans();
       const [{ shown, busy }] = await database.query<{
         shown: Record<string, number>;
