@@ -86,9 +86,6 @@ export class Journey {
    * @throws Error that lists what is wrong
    */
   async expectEqual(after: string): Promise<void> {
-    require('fs').appendFileSync(
-      '/tmp/h7prog',
-      `${new Date().toISOString()} ${after}\n`,
     const problems = await this.problemsAtRest();
     if (problems.length > 0) {
       throw new Error(`After ${after}:\n${problems.join('\n')}`);
