@@ -1,7 +1,7 @@
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import { engineTable } from '../Engine';
 import { FAULTS, PARENTS } from '../names';
-import { functionSettings } from './parts';
+import { functionSettings, TRANSIENT } from './parts';
 import type { Target } from './parts';
 
 const TENANT = `'${DEFAULT_TENANT_ID}'::uuid`;
@@ -35,37 +35,43 @@ returns trigger language plpgsql security definer ${functionSettings(
 declare
   v_edge record;
 begin
-  if to_regclass('${PARENTS}') is null then
-    return null;
-  end if;
-  begin
-    if current_setting('transaction_isolation') <> 'read committed' then
-      perform adoption_check_snapshot();
-    end if;
-    if tg_op = 'TRUNCATE' then
-      delete from ${PARENTS} where tenant_id = ${TENANT};
+  for attempt in 1 .. 3 loop
+    -- Each time: an undo of phase 5 may have dropped it while the attempt waited for it.
+    if to_regclass('${PARENTS}') is null then
       return null;
     end if;
-    if tg_op <> 'INSERT' then
-      for v_edge in select distinct source_entity_ref, target_entity_ref
-                      from old_rows where source_entity_ref is not null loop
-        perform adoption_put_parent(v_edge.source_entity_ref, v_edge.target_entity_ref);
-      end loop;
-    end if;
-    if tg_op = 'INSERT' then
-      insert into ${PARENTS} (tenant_id, entity_ref, parent_entity_ref)
-      select ${TENANT}, target_entity_ref, source_entity_ref
-        from new_rows where source_entity_ref is not null;
-    elsif tg_op = 'UPDATE' then
-      for v_edge in select distinct source_entity_ref, target_entity_ref
-                      from new_rows where source_entity_ref is not null loop
-        perform adoption_put_parent(v_edge.source_entity_ref, v_edge.target_entity_ref);
-      end loop;
-    end if;
-    return null;
-  exception when others then
-    perform adoption_note('refresh_state_references', '*', sqlerrm, sqlstate);
-  end;
+    begin
+      if current_setting('transaction_isolation') <> 'read committed' then
+        perform adoption_check_snapshot();
+      end if;
+      if tg_op = 'TRUNCATE' then
+        delete from ${PARENTS} where tenant_id = ${TENANT};
+        return null;
+      end if;
+      if tg_op <> 'INSERT' then
+        for v_edge in select distinct source_entity_ref, target_entity_ref
+                        from old_rows where source_entity_ref is not null loop
+          perform adoption_put_parent(v_edge.source_entity_ref, v_edge.target_entity_ref);
+        end loop;
+      end if;
+      if tg_op = 'INSERT' then
+        insert into ${PARENTS} (tenant_id, entity_ref, parent_entity_ref)
+        select ${TENANT}, target_entity_ref, source_entity_ref
+          from new_rows where source_entity_ref is not null;
+      elsif tg_op = 'UPDATE' then
+        for v_edge in select distinct source_entity_ref, target_entity_ref
+                        from new_rows where source_entity_ref is not null loop
+          perform adoption_put_parent(v_edge.source_entity_ref, v_edge.target_entity_ref);
+        end loop;
+      end if;
+      return null;
+    exception when others then
+      if attempt = 3 or not ${TRANSIENT} then
+        perform adoption_note('refresh_state_references', '*', sqlerrm, sqlstate);
+        return null;
+      end if;
+    end;
+  end loop;
   return null;
 exception when others then
   raise warning 'catalog-tenancy: a change of refresh_state_references is not carried: %', sqlerrm;
