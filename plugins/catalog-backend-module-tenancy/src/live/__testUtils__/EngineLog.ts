@@ -18,12 +18,28 @@ const USUAL = [
   /^Processing of .* failed ConflictError: Conflicting write of processing result/,
 ];
 
-/** Unique and foreign keys of the stock catalog's own, by which it finds that out. */
-function isOfItsOwn({ code = '', schema }: FailedStatement): boolean {
-  return ['23503', '23505'].includes(code) && schema === 'public';
+/**
+ * Unique and foreign keys of the stock catalog's own, by which it finds that out. And
+ * deadlocks over rows of its own queue, which it locks in no order and then tries again:
+ * nothing of ours is at work there.
+ */
+function isOfItsOwn({
+  code = '',
+  schema,
+  where = '',
+}: FailedStatement): boolean {
+  return (
+    (['23503', '23505'].includes(code) && schema === 'public') ||
+    (code === '40P01' &&
+      /^while \w+ tuple .* in relation "refresh_state"$/.test(where))
+  );
 }
 
-type FailedStatement = Error & { code?: string; schema?: string };
+type FailedStatement = Error & {
+  code?: string;
+  schema?: string;
+  where?: string;
+};
 
 /**
  * Everything that goes wrong for the engine: what its logger is told at the level
