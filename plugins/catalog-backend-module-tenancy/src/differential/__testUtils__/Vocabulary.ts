@@ -9,6 +9,25 @@ export interface Term {
   original: string | null;
 }
 
+const USUAL_KEYS = [
+  'kind',
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.title',
+  'metadata.uid',
+  'metadata.tags',
+  'metadata.description',
+  'spec.type',
+  'spec.owner',
+  'spec.lifecycle',
+  'spec.size',
+  'spec.nothing',
+  'relations.ownedBy',
+  'relations.dependsOn',
+  'metadata.annotations.example.com/count',
+  'metadata.annotations.backstage.io/orphan',
+];
+
 /** What a generated request may ask for: what is in the catalog, and what is not. */
 export class Vocabulary {
   static async read(catalog: EngineCatalog): Promise<Vocabulary> {
@@ -75,25 +94,6 @@ export class Vocabulary {
       : part;
   }
 }
-
-const USUAL_KEYS = [
-  'kind',
-  'metadata.name',
-  'metadata.namespace',
-  'metadata.title',
-  'metadata.uid',
-  'metadata.tags',
-  'metadata.description',
-  'spec.type',
-  'spec.owner',
-  'spec.lifecycle',
-  'spec.size',
-  'spec.nothing',
-  'relations.ownedBy',
-  'relations.dependsOn',
-  'metadata.annotations.example.com/count',
-  'metadata.annotations.backstage.io/orphan',
-];
 
 function anyCase(random: Random, text: string): string {
   return random.chance(0.5) ? text.toUpperCase() : text.toLowerCase();

@@ -44,66 +44,6 @@ export interface GeneratedCatalog {
   orphans: Set<Entity>;
 }
 
-/**
- * A realistic catalog of about `count` entities of every kind. Many have what is
- * hard to get right: text in many languages, names as long as they may be, values of
- * all types deep in a spec, references to what is not there.
- */
-export function generateCatalog(
-  random: Random,
-  count: number,
-): GeneratedCatalog {
-  const maker = new EntityMaker(random, count);
-  const provided: Entity[] = [];
-  const emitted = new Map<string, Entity[]>();
-  const orphans = new Set<Entity>();
-
-  const share = (part: number) => Math.max(3, Math.round(count * part));
-  const kinds: Array<[string, number]> = [
-    ['Group', share(0.05)],
-    ['User', share(0.1)],
-    ['Domain', share(0.02)],
-    ['System', share(0.04)],
-    ['API', share(0.12)],
-    ['Resource', share(0.1)],
-    ['Template', share(0.03)],
-    ['Component', share(0.52)],
-  ];
-  const batches = share(0.01);
-  for (let index = 0; index < batches; index += 1) {
-    emitted.set(`batch-${index}`, []);
-  }
-  for (const [kind, amount] of kinds) {
-    for (let index = 0; index < amount; index += 1) {
-      const entity = maker.make(kind, index);
-      if (random.chance(0.3)) {
-        const batch = random.below(batches);
-        emitted.get(`batch-${batch}`)!.push(entity);
-        if (random.chance(0.03)) {
-          orphans.add(entity);
-        } else if (random.chance(0.03)) {
-          emitted.get(`batch-${(batch + 1) % batches}`)!.push(entity);
-        }
-      } else {
-        provided.push(entity);
-      }
-    }
-  }
-  // Locations that are read from locations: ancestry has several generations.
-  const locations = [...emitted.keys()].map((target, index) => ({
-    index,
-    entity: maker.location(target),
-  }));
-  for (const { index, entity } of locations) {
-    if (index % 3 === 0) {
-      provided.push(entity);
-    } else {
-      emitted.get(`batch-${index - 1}`)!.push(entity);
-    }
-  }
-  return { provided, emitted, orphans };
-}
-
 class EntityMaker {
   readonly #random: Random;
   readonly #count: number;
@@ -292,4 +232,64 @@ class EntityMaker {
       random.some(keys, 3).map(key => [key, this.#json(depth - 1)]),
     );
   }
+}
+
+/**
+ * A realistic catalog of about `count` entities of every kind. Many have what is
+ * hard to get right: text in many languages, names as long as they may be, values of
+ * all types deep in a spec, references to what is not there.
+ */
+export function generateCatalog(
+  random: Random,
+  count: number,
+): GeneratedCatalog {
+  const maker = new EntityMaker(random, count);
+  const provided: Entity[] = [];
+  const emitted = new Map<string, Entity[]>();
+  const orphans = new Set<Entity>();
+
+  const share = (part: number) => Math.max(3, Math.round(count * part));
+  const kinds: Array<[string, number]> = [
+    ['Group', share(0.05)],
+    ['User', share(0.1)],
+    ['Domain', share(0.02)],
+    ['System', share(0.04)],
+    ['API', share(0.12)],
+    ['Resource', share(0.1)],
+    ['Template', share(0.03)],
+    ['Component', share(0.52)],
+  ];
+  const batches = share(0.01);
+  for (let index = 0; index < batches; index += 1) {
+    emitted.set(`batch-${index}`, []);
+  }
+  for (const [kind, amount] of kinds) {
+    for (let index = 0; index < amount; index += 1) {
+      const entity = maker.make(kind, index);
+      if (random.chance(0.3)) {
+        const batch = random.below(batches);
+        emitted.get(`batch-${batch}`)!.push(entity);
+        if (random.chance(0.03)) {
+          orphans.add(entity);
+        } else if (random.chance(0.03)) {
+          emitted.get(`batch-${(batch + 1) % batches}`)!.push(entity);
+        }
+      } else {
+        provided.push(entity);
+      }
+    }
+  }
+  // Locations that are read from locations: ancestry has several generations.
+  const locations = [...emitted.keys()].map((target, index) => ({
+    index,
+    entity: maker.location(target),
+  }));
+  for (const { index, entity } of locations) {
+    if (index % 3 === 0) {
+      provided.push(entity);
+    } else {
+      emitted.get(`batch-${index - 1}`)!.push(entity);
+    }
+  }
+  return { provided, emitted, orphans };
 }
