@@ -1,9 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import {
-  adopt,
-  migrateTo,
-  unadopt,
-} from 'backstage-catalog-tenancy-migrations';
+import { adopt, migrateTo } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import { databaseSnapshot } from './__testUtils__/databaseSnapshot';
 import { LiveDatabase } from './__testUtils__/LiveDatabase';
@@ -81,7 +77,7 @@ describe('the migrations of the stock catalog after adoption', () => {
     expect(await faults(database)).toEqual([]);
     await new Operator(() => database.url).run(['unadopt']);
     const ownerless = (lines: string[], { engine }: LiveDatabase) =>
-      lines.map(line => line.replaceAll(engine.user!, 'engine'));
+      lines.map(line => line.replaceAll(engine.user, 'engine'));
     expect(ownerless(await databaseSnapshot(database), database)).toEqual(
       ownerless(await databaseSnapshot(plain), plain),
     );

@@ -2,9 +2,17 @@ import type {
   TestDatabaseId,
   TestDatabases,
 } from '@backstage/backend-test-utils';
-import { Client, type ClientConfig, type QueryResultRow } from 'pg';
+import { Client, type QueryResultRow } from 'pg';
 
 const PASSWORD = 'only-for-tests';
+
+interface Login {
+  host: string;
+  port: number;
+  user: string;
+  password: string;
+  database: string;
+}
 
 /** The database of a stock catalog, which a role of no special rights owns. */
 export class LiveDatabase {
@@ -28,9 +36,9 @@ export class LiveDatabase {
 
   private constructor(
     /** The operator's login, a superuser. */
-    readonly admin: ClientConfig,
+    readonly admin: Login,
     /** The login of the stock catalog. */
-    readonly engine: ClientConfig,
+    readonly engine: Login,
   ) {}
 
   get url(): string {

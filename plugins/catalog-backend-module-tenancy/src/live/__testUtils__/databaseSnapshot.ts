@@ -2,12 +2,16 @@ import type { LiveDatabase } from './LiveDatabase';
 
 const THEIRS = `not in ('pg_catalog', 'information_schema', 'pg_toast')`;
 
+// A right that was granted and revoked leaves the usual ones, written out.
+const PRIVILEGES = `case when relkind in ('r', 'p', 'v', 'm', 'S') then coalesce(relacl,
+  acldefault(case relkind when 'S' then 's' else 'r' end::"char", relowner)) end`;
+
 /** Each says in one text all there is to say about an object. */
 const QUERIES = [
   `select format('schema %s of %s %s', nspname, pg_get_userbyid(nspowner), nspacl)
      from pg_namespace where nspname !~ '^pg_' and nspname ${THEIRS}`,
   `select format('relation %s of %s: %s %s %s %s %s %s %s %s', c.oid::regclass,
-                 pg_get_userbyid(relowner), relkind, relacl, relrowsecurity,
+                 pg_get_userbyid(relowner), relkind, ${PRIVILEGES}, relrowsecurity,
                  relforcerowsecurity, relreplident, relispartition, reloptions,
                  case when relkind = 'v' then pg_get_viewdef(c.oid) end)
      from pg_class c where relnamespace::regnamespace::text ${THEIRS}

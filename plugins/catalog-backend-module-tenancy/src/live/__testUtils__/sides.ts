@@ -103,7 +103,7 @@ export async function differences(
         `select to_regclass('tenancy.entity_search') is not null as further`,
       )
     ).rows;
-    const tables = {
+    const tables: Record<string, Sides> = {
       ...TABLES,
       ...(further && AFTER_PHASE_5),
       ...(further && atRest && AT_REST),
