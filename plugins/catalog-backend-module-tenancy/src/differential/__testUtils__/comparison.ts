@@ -3,7 +3,7 @@ import { MEANT_DIFFERENCES } from './meantDifferences';
 import type { Request } from './Request';
 import type { Answer, Send } from './Sender';
 
-const MAX_PAGES = 6;
+const MAX_PAGES = 4;
 const MAX_SHOWN = 300;
 
 /** An answer that is not that of the stock catalog, where it should be. */

@@ -13,6 +13,10 @@ export interface MeantDifference {
 const isRefused = (answer: Answer) =>
   answer.status === 400 && answer.body.error.name === 'InputError';
 
+/** Where it has begun to answer, an error of it ends in an empty answer. */
+const hasFailed = ({ status, type }: Answer) =>
+  status === 500 || (status === 200 && type === undefined);
+
 const messageOf = (answer: Answer): string => answer.body.error?.message ?? '';
 
 const cursor = (value: unknown) =>
@@ -33,7 +37,7 @@ export const MEANT_DIFFERENCES: MeantDifference[] = [
       body: { limit: -1 },
     },
     explains: (_request, stock, ours) =>
-      (stock.status === 500 && ours.status < 500) ||
+      (hasFailed(stock) && ours.status < 500) ||
       (isRefused(ours) && / is not a function$/.test(messageOf(stock))),
   },
   {
@@ -91,7 +95,7 @@ export const MEANT_DIFFERENCES: MeantDifference[] = [
     why: 'on pages of a list an entity that has several values for a field comes once',
     example: {
       method: 'GET',
-      path: '/entities?limit=50&order=asc:metadata.tags&filter=metadata.tags',
+      path: '/entities?limit=900&order=asc:metadata.tags&filter=kind=system,metadata.tags&filter=kind=group,metadata.tags&filter=kind=user,metadata.tags',
     },
     explains: (request, stock, ours) =>
       /^\/entities\?.*order=\w+(:|%3A)metadata\.tags/.test(request.path) &&

@@ -12,6 +12,6 @@ function positive(name: string, byDefault: number): number {
 /** How much the differential tests do; a failed one prints the seed. */
 export const sizes = {
   entities: positive('ENTITIES', 2_000),
-  requests: positive('REQUESTS', 3_000),
+  requests: positive('REQUESTS', 2_000),
   seed: positive('SEED', 20_260),
 };
