@@ -7,7 +7,9 @@ import {
   createCatalogDatabase,
 } from './__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
-import type { EntityPageQuery } from './CatalogStore';
+import { FirstReadHeld } from './__testUtils__/FirstReadHeld';
+import type { CatalogStore, EntityPageQuery } from './CatalogStore';
+import { PostgresCatalogStore } from './PostgresCatalogStore';
 import { selectNewest, selectPage } from './reads';
 
 function names(entities: Array<Entity | null>): Array<string | undefined> {
@@ -608,6 +610,102 @@ describe('reads of PostgresCatalogStore', () => {
         await expect(store.getAncestry(tenantId, 'a')).rejects.toThrow(
           'Invalid entity ref "a"',
         );
+      });
+    });
+
+    describe('an equal read while another is under way', () => {
+      const query = { limit: 10, filter: { kind: 'component' } };
+      const reads: Array<[string, (store: CatalogStore) => Promise<unknown>]> =
+        [
+          [
+            'readPage',
+            async store => {
+              const { rows } = await store.readPage(tenantId, query);
+              return rows.length;
+            },
+          ],
+          [
+            'readEntities',
+            async store => (await store.readEntities(tenantId, query)).length,
+          ],
+          [
+            'queryEntities',
+            async store => (await store.queryEntities(tenantId, query)).length,
+          ],
+          [
+            'countFacets',
+            async store => {
+              const facets = ['kind'];
+              const { kind } = await store.countFacets(tenantId, {
+                ...query,
+                facets,
+              });
+              return kind[0].count;
+            },
+          ],
+        ];
+
+      it.each(reads)(
+        '%s sees what its caller has written, and is sent once for all',
+        async (_, count) => {
+          await write(component('a'));
+          const { client, database, pool } = catalog;
+          const held = await FirstReadHeld.create(database, client);
+          const store = new PostgresCatalogStore({ database: held, pool });
+          const older = count(store);
+          let newer: Array<Promise<unknown>>;
+          try {
+            await held.untilHeld();
+            await store.applyMutation(tenantId, {
+              type: 'delta',
+              added: [component('b')],
+              removed: [],
+            });
+            newer = [count(store), count(store), count(store)];
+            expect(held.sent).toBe(1);
+          } finally {
+            await held.letGo();
+          }
+          await expect(older).resolves.toBe(1);
+          await expect(Promise.all(newer)).resolves.toEqual([2, 2, 2]);
+          expect(held.sent).toBe(2);
+        },
+      );
+
+      it('is another one where the caller may read something else', async () => {
+        await write(component('a'), component('b'));
+        const { client, database, pool } = catalog;
+        const held = await FirstReadHeld.create(database, client);
+        const store = new PostgresCatalogStore({ database: held, pool });
+        const allowed = (name: string) => ({ 'metadata.name': name });
+        const page = async (filter: FilterPredicate) => {
+          const { rows } = await store.readPage(tenantId, {
+            limit: 10,
+            filter,
+          });
+          return rows.map(({ json }) => JSON.parse(json).metadata.name);
+        };
+        const older = page(allowed('a'));
+        try {
+          await held.untilHeld();
+          await expect(page(allowed('b'))).resolves.toEqual(['b']);
+          await expect(
+            page({ $any: [allowed('a'), allowed('b')] }),
+          ).resolves.toHaveLength(2);
+        } finally {
+          await held.letGo();
+        }
+        await expect(older).resolves.toEqual(['a']);
+      });
+
+      it('gives each caller rows of its own to change', async () => {
+        await write(component('a'));
+        const pages = await Promise.all(
+          [1, 2, 3].map(() => catalog.store.readPage(tenantId, query)),
+        );
+        pages[1].rows[0].json = 'changed';
+        pages[1].rows.pop();
+        expect(pages[2]).toEqual(pages[0]);
       });
     });
   });

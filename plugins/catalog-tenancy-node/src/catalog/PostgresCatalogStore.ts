@@ -1,7 +1,8 @@
 import type { Entity } from '@backstage/catalog-model';
 import { InputError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
-import type { TenancyPool, TenantDatabase } from '../database';
+import type { Knex } from 'knex';
+import type { TenancyPool, TenantDatabase, TenantScope } from '../database';
 import type { CatalogMutation, MutationResult } from './CatalogMutation';
 import type {
   CatalogStore,
@@ -28,6 +29,7 @@ import {
   toAncestry,
   UNICODE_COLLATION,
 } from './reads';
+import { SharedReads, type SharedRows } from './SharedReads';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 
@@ -50,6 +52,7 @@ export class PostgresCatalogStore implements CatalogStore {
   readonly #database: TenantDatabase;
   readonly #pool: Pick<TenancyPool, 'query'>;
   readonly #writer: CatalogWriter;
+  readonly #shared = new SharedReads();
   #unicode: Promise<boolean> | undefined;
 
   constructor(options: {
@@ -116,8 +119,10 @@ export class PostgresCatalogStore implements CatalogStore {
   ): Promise<string[]> {
     refuseNegative('limit', query.limit);
     refuseNegative('offset', query.offset);
-    const rows = await this.#database.query<{ json: string }>(tenantId, scope =>
-      selectEntities(scope, query),
+    const rows = await this.#share<{ json: string }>(
+      tenantId,
+      ['list', query],
+      scope => selectEntities(scope, query),
     );
     return rows.map(({ json }) => json);
   }
@@ -151,7 +156,7 @@ export class PostgresCatalogStore implements CatalogStore {
   ): Promise<EntityPage> {
     refuseNegative('limit', query.limit);
     refuseNegative('offset', query.offset);
-    const rows = await this.#database.query<PageRow>(tenantId, scope =>
+    const rows = await this.#share<PageRow>(tenantId, ['page', query], scope =>
       selectPage(scope, query),
     );
     return {
@@ -169,8 +174,9 @@ export class PostgresCatalogStore implements CatalogStore {
     tenantId: string,
     query: FacetsQuery,
   ): Promise<Record<string, FacetCount[]>> {
-    const rows = await this.#database.query<FacetCount & { key: string }>(
+    const rows = await this.#share<FacetCount & { key: string }>(
       tenantId,
+      ['facets', query],
       scope => selectFacets(scope, query),
     );
     const byKey = new Map<string, FacetCount[]>();
@@ -200,6 +206,23 @@ export class PostgresCatalogStore implements CatalogStore {
     mutation: CatalogMutation,
   ): Promise<MutationResult> {
     return this.#writer.apply(tenantId, mutation);
+  }
+
+  /**
+   * Reads once what several ask for at the same time, as whoever opens the same page of
+   * a portal does. What a caller may read is a part of the filter, so that only those
+   * share an answer who may read the same. The filter counts by its meaning, which is
+   * plain data, whatever it was made of.
+   */
+  #share<TRow extends object>(
+    tenantId: string,
+    [what, query]: [what: string, query: { filter?: FilterPredicate }],
+    build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
+  ): Promise<SharedRows<TRow>> {
+    const question = [what, { ...query, filter: readFilter(query.filter) }];
+    return this.#shared.read(tenantId, question, () =>
+      this.#database.query<TRow>(tenantId, build),
+    );
   }
 
   /** Asked once. A server without ICU lower-cases by the database's own collation. */

@@ -239,6 +239,34 @@ describe('isolation of the catalog store', () => {
         },
       );
 
+      it('answers each tenant by itself where they ask the same at the same moment', async () => {
+        const query = { limit: 10, filter: { 'spec.type': 'service' } };
+        const reads: Array<(tenant: string) => Promise<unknown>> = [
+          async tenant => {
+            const { rows } = await store.readPage(tenant, query);
+            return rows.map(({ json }) => JSON.parse(json).spec.tenant);
+          },
+          async tenant => {
+            const listed = await store.readEntities(tenant, query);
+            return listed.map(json => JSON.parse(json).spec.tenant);
+          },
+          async tenant => {
+            const facets = ['spec.tenant'];
+            const counts = await store.countFacets(tenant, { facets });
+            return counts['spec.tenant'].flatMap(({ value, count }) =>
+              Array(count).fill(value),
+            );
+          },
+        ];
+        // Whoever comes third would share the read of who came second.
+        const tenants = [ours, theirs, ours, theirs, ours];
+        for (const read of reads) {
+          await expect(Promise.all(tenants.map(read))).resolves.toEqual(
+            tenants.map(tenant => [tenant, tenant]),
+          );
+        }
+      });
+
       it('takes no term of an entity that has the same id in another tenant', async () => {
         const { metadata } = (await catalog.store.getEntity(ours, ALPHA))!;
         await catalog.adopt(theirs, [
@@ -296,9 +324,30 @@ describe('isolation of the catalog store', () => {
             finalEntity: '{"metadata":{}}',
           },
         ]);
-        await expect(
-          store.readPage(ours, { order: byName, limit: 0, total: true }),
-        ).resolves.toEqual({ rows: [], totalItems: 2 });
+        for (const filter of [undefined, { $not: only }]) {
+          await expect(
+            store.readPage(ours, {
+              filter,
+              order: byName,
+              limit: 0,
+              total: true,
+            }),
+          ).resolves.toEqual({ rows: [], totalItems: 2 });
+        }
+        // Nor another place in an order.
+        const byType: EntityOrder = { field: 'spec.type', order: 'asc' };
+        for (const order of [
+          [byType],
+          [byType, { ...byName, order: 'desc' as const }],
+        ]) {
+          const listed = await store.queryEntities(ours, { order, limit: 10 });
+          const names = listed.map(entity => entity.metadata.name);
+          expect(order.length === 1 ? names.sort() : names).toEqual(
+            order.length === 1
+              ? ['alpha', 'beta', undefined]
+              : ['beta', 'alpha', undefined],
+          );
+        }
         const facets = ['spec.only'];
         for (const filter of [undefined, { kind: 'component' }]) {
           await expect(
@@ -320,6 +369,15 @@ describe('isolation of the catalog store', () => {
           expect(sorted).toEqual([...sorted].sort());
           expect(sorted.length).toBeGreaterThan(1);
         }
+      });
+
+      it('goes on after a ref as the tenant spells it, not as another does', async () => {
+        await catalog.adopt(theirs, [
+          { kind: 'Component', name: 'alpha', finalEntity: '{}' },
+        ]);
+        await expect(
+          store.queryEntities(ours, { afterRef: 'Component:default/alpha' }),
+        ).resolves.toMatchObject([{ metadata: { name: 'beta' } }]);
       });
 
       it('finds the ancestors in the tenant alone', async () => {

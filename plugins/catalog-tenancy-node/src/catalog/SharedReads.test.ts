@@ -1,0 +1,144 @@
+import { SharedReads } from './SharedReads';
+
+const TENANT = '11111111-1111-4111-8111-111111111111';
+const OTHER = '22222222-2222-4222-8222-222222222222';
+const QUESTION = ['page', { limit: 20 }];
+
+interface Row {
+  committed: number;
+}
+
+/** Reads see what was committed when they were sent, and end when they are let. */
+class Database {
+  committed = 0;
+  readonly underWay: Array<{ answer(): void; fail(error: Error): void }> = [];
+
+  readonly send = () =>
+    new Promise<Row[]>((resolve, reject) => {
+      const { committed } = this;
+      this.underWay.push({
+        answer: () => resolve([{ committed }]),
+        fail: reject,
+      });
+    });
+}
+
+describe('SharedReads', () => {
+  let reads: SharedReads;
+  let database: Database;
+
+  beforeEach(() => {
+    reads = new SharedReads();
+    database = new Database();
+  });
+
+  const read = (tenantId = TENANT, question: unknown[] = QUESTION) =>
+    reads.read(tenantId, question, database.send);
+
+  it('sends a read at once where none is under way', async () => {
+    const only = read();
+    expect(database.underWay).toHaveLength(1);
+    database.underWay[0].answer();
+    await expect(only).resolves.toEqual([{ committed: 0 }]);
+  });
+
+  it('sends one read for all who come while another is under way', async () => {
+    const first = read();
+    const others = [read(), read(), read()];
+    expect(database.underWay).toHaveLength(1);
+    database.underWay[0].answer();
+    await first;
+    expect(database.underWay).toHaveLength(2);
+    database.underWay[1].answer();
+    const [one, two, three] = await Promise.all(others);
+    expect(one).toEqual([{ committed: 0 }]);
+    expect(two).toBe(one);
+    expect(three).toBe(one);
+    expect(database.underWay).toHaveLength(2);
+  });
+
+  it('shows a write to whoever asks after it was committed', async () => {
+    const first = read();
+    database.committed = 1;
+    const second = read();
+    database.committed = 2;
+    const third = read();
+    database.underWay[0].answer();
+    await expect(first).resolves.toEqual([{ committed: 0 }]);
+    // The second was sent now, for both.
+    database.committed = 3;
+    const fourth = read();
+    database.underWay[1].answer();
+    await expect(second).resolves.toEqual([{ committed: 2 }]);
+    await expect(third).resolves.toEqual([{ committed: 2 }]);
+    database.underWay[2].answer();
+    await expect(fourth).resolves.toEqual([{ committed: 3 }]);
+  });
+
+  it('gives an error to all who share the read, and to nobody after them', async () => {
+    const first = read();
+    const sharing = [read(), read()];
+    database.underWay[0].fail(new Error('the first'));
+    await expect(first).rejects.toThrow('the first');
+    const after = read();
+    database.underWay[1].fail(new Error('the second'));
+    for (const each of sharing) {
+      await expect(each).rejects.toThrow('the second');
+    }
+    database.underWay[2].answer();
+    await expect(after).resolves.toEqual([{ committed: 0 }]);
+    expect(reads.size).toBe(0);
+  });
+
+  it('goes on where a read cannot be sent', async () => {
+    const refused = () => {
+      throw new Error('not sent');
+    };
+    const both = [1, 2].map(() => reads.read(TENANT, QUESTION, refused));
+    for (const each of both) {
+      await expect(each).rejects.toThrow('not sent');
+    }
+    const after = read();
+    database.underWay[0].answer();
+    await expect(after).resolves.toEqual([{ committed: 0 }]);
+  });
+
+  it('shares nothing between tenants', async () => {
+    const tenants = [TENANT, OTHER, TENANT, OTHER];
+    const answers = tenants.map(tenant =>
+      reads.read(tenant, QUESTION, async () => [{ tenant }]),
+    );
+    await expect(Promise.all(answers)).resolves.toEqual(
+      tenants.map(tenant => [{ tenant }]),
+    );
+  });
+
+  it('shares nothing between questions', async () => {
+    const questions = [
+      ['page', { limit: 20 }],
+      ['page', { limit: 21 }],
+      ['list', { limit: 20 }],
+      ['page', { limit: 20, filter: 'what the caller may read' }],
+    ];
+    const answers = [...questions, ...questions].map(question =>
+      reads.read(TENANT, question, async () => [{ question }]),
+    );
+    await expect(Promise.all(answers)).resolves.toEqual(
+      [...questions, ...questions].map(question => [{ question }]),
+    );
+  });
+
+  it('keeps nothing after the last answer', async () => {
+    const asked = Array.from({ length: 300 }, (_, index) =>
+      reads.read(TENANT, [index % 100], async () => {
+        if (index % 3 === 0) {
+          throw new Error('failed');
+        }
+        return [];
+      }),
+    );
+    expect(reads.size).toBe(100);
+    await Promise.allSettled(asked);
+    expect(reads.size).toBe(0);
+  });
+});
