@@ -3,6 +3,7 @@ import type { Edit, Guard } from './Guard';
 const NODE = 'plugins/catalog-tenancy-node/src';
 const MODULE = 'plugins/catalog-backend-module-tenancy/src';
 const MIGRATIONS = 'migrations/src';
+const SEARCH = `${MIGRATIONS}/phases/phase5_partitions/90_entity_search`;
 
 /** The migration tries the policies out, and goes on with none that does not hold. */
 const unverified: Edit[] = [
@@ -48,6 +49,65 @@ export const guards: Guard[] = [
       `${NODE}/catalog/isolation.test.ts`,
       `${NODE}/database/isolation.test.ts`,
       `${MIGRATIONS}/phases/phase4_row_level_security/isolation.test.ts`,
+    ],
+  },
+  {
+    name: 'the predicate on tenant_id of entity_search',
+    edits: [
+      {
+        file: `${NODE}/database/createTenantScope.ts`,
+        find: 'builder.where(`${alias}.tenant_id`, tenantId)',
+        replace:
+          "table === 'entity_search' ? builder : builder.where(`${alias}.tenant_id`, tenantId)",
+      },
+    ],
+    tests: [`${NODE}/catalog/isolation.test.ts`],
+  },
+  {
+    name: 'the policy of entity_search',
+    edits: [
+      {
+        file: `${SEARCH}/tables.ts`,
+        find: '    ...tenantPolicyStatements(table, { policyFor: table }),\n',
+        replace: '',
+      },
+    ],
+    tests: [`${NODE}/catalog/isolation.test.ts`, `${SEARCH}/follow.test.ts`],
+  },
+  {
+    name: 'the revoked right to call what writes to entity_search',
+    edits: [
+      {
+        file: `${SEARCH}/functions.ts`,
+        find: '      `revoke all on function ${signature} from public`,',
+        replace: '      `grant execute on function ${signature} to public`,',
+      },
+    ],
+    tests: [`${SEARCH}/follow.test.ts`],
+  },
+  {
+    name: 'the revoked right to call what carries the entities of an adopted catalog',
+    edits: [
+      {
+        file: `${MIGRATIONS}/adopt/functions/index.ts`,
+        find: '    `revoke all on function ${signature} from public`,',
+        replace: '    `grant execute on function ${signature} to public`,',
+      },
+    ],
+    tests: [`${MIGRATIONS}/adopt/logins.test.ts`],
+  },
+  {
+    name: 'the tenant of what equal reads share',
+    edits: [
+      {
+        file: `${NODE}/catalog/SharedReads.ts`,
+        find: 'JSON.stringify([tenantId, ...question])',
+        replace: 'JSON.stringify([typeof tenantId, ...question])',
+      },
+    ],
+    tests: [
+      `${NODE}/catalog/SharedReads.test.ts`,
+      `${NODE}/catalog/isolation.test.ts`,
     ],
   },
   {

@@ -234,6 +234,17 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
     });
   });
 
+  it('lets the application fire its function for no table of its own', async () => {
+    await asApp(TEAM, async client => {
+      await client.query('create temporary table forged (like entities)');
+      await expect(
+        client.query(`create trigger forge after insert on forged
+          referencing new table as new_rows
+          for each statement execute function entity_search_follow()`),
+      ).rejects.toThrow('permission denied for function entity_search_follow');
+    });
+  });
+
   it('can be published, whatever the publication has', async () => {
     const { client } = database;
     await client.query('create publication everything for all tables');
