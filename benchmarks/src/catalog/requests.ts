@@ -7,6 +7,7 @@ export interface Scenario {
   what: string;
   /** What our throughput is to be at least, in that of the stock catalog. */
   target?: number;
+  /** Sent in turn. Ours may read once for equal ones at the same time. */
   requests: CatalogRequest[];
   /** How many items an answer has, of those that it is asked for. */
   countOf(answer: unknown): number;

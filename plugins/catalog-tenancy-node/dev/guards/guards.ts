@@ -97,6 +97,17 @@ export const guards: Guard[] = [
     tests: [`${MIGRATIONS}/adopt/logins.test.ts`],
   },
   {
+    name: 'the default tenant in what carries the entities of an adopted catalog',
+    edits: [
+      {
+        file: `${MIGRATIONS}/adopt/functions/parts.ts`,
+        find: "}tenant_id = '${DEFAULT_TENANT_ID}' and `,",
+        replace: '}tenant_id is not null and `,',
+      },
+    ],
+    tests: [`${MIGRATIONS}/adopt/adopt.test.ts`],
+  },
+  {
     name: 'the tenant of what equal reads share',
     edits: [
       {
