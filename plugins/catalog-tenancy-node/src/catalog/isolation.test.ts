@@ -274,7 +274,7 @@ describe('isolation of the catalog store', () => {
             name: 'other',
             entityId: metadata.uid,
             finalEntity:
-              '{"kind":"API","metadata":{},"spec":{"only":"theirs"}}',
+              '{"kind":"API","metadata":{},"spec":{"only":"theirs","type":"first"}}',
           },
         ]);
         const byName: EntityOrder = { field: 'metadata.name', order: 'asc' };
@@ -324,7 +324,7 @@ describe('isolation of the catalog store', () => {
             finalEntity: '{"metadata":{}}',
           },
         ]);
-        for (const filter of [undefined, { $not: only }]) {
+        for (const filter of [undefined, { 'metadata.namespace': 'default' }]) {
           await expect(
             store.readPage(ours, {
               filter,
