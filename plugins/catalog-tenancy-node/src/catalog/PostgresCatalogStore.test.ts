@@ -480,12 +480,12 @@ describe('reads of PostgresCatalogStore', () => {
           component('a', { spec: { type: 'service' } }),
           component('b'),
         );
-        const conditions = Array.from(
-          { length: 60 },
-          (_, index): FilterPredicate => ({
-            $not: { [`spec.k${index}`]: { $exists: true } },
-          }),
-        );
+        const missing = (index: number): FilterPredicate => ({
+          [`spec.k${index}`]: { $exists: true },
+        });
+        const conditions = Array.from({ length: 60 }, (_, index) => ({
+          $not: missing(index),
+        }));
         const filter: FilterPredicate = {
           $all: [...conditions, { 'spec.type': 'service' }],
         };
