@@ -178,7 +178,7 @@ describe.each(databases.eachSupportedId())(
         await run(statement);
       }
       const { backend } = await start(connection);
-      await ingested(backend);
+      expect(await ingested(backend)).toHaveLength(SAMPLES.length);
       await backend.stop();
     });
   },

@@ -73,6 +73,7 @@ describe('an operator who is stopped while the engine works', () => {
         [`${APPLICATION_PREFIX}%`],
       );
       await adoption;
+      expect(journey.catalog.log.problems).toEqual([]);
     }
     await journey.adopt();
     await journey.expectEqual('adoption over connections that were cut');
