@@ -122,6 +122,17 @@ export const guards: Guard[] = [
     ],
   },
   {
+    name: 'what the caller may read, of what equal reads share',
+    edits: [
+      {
+        file: `${NODE}/catalog/PostgresCatalogStore.ts`,
+        find: '{ ...query, filter: readFilter(query.filter) }',
+        replace: '{ ...query, filter: Boolean(readFilter(query.filter)) }',
+      },
+    ],
+    tests: [`${NODE}/catalog/PostgresCatalogStore.test.ts`],
+  },
+  {
     name: 'the refusal to work without a tenant',
     edits: [
       {
