@@ -135,6 +135,7 @@ export interface FacetsQuery {
 export interface FacetCount {
   /** As it is written in the entities. */
   value: string;
+  /** How many entities have it. */
   count: number;
 }
 
