@@ -109,7 +109,11 @@ begin
   end loop;
   return null;
 exception when others then
-  perform adoption_note('relations', '*', sqlerrm, sqlstate);
+  begin
+    perform adoption_note('relations', '*', sqlerrm, sqlstate);
+  exception when others then
+    raise warning 'catalog-tenancy: a change of relations is not carried: %', sqlerrm;
+  end;
   return null;
 end $$`;
 }
