@@ -73,6 +73,34 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
       return use(client);
     });
 
+  it('does not walk down an entity without end', async () => {
+    const nested = (levels: number) =>
+      `{"spec":${'['.repeat(levels)}${Array(5000).fill(1).join()}${']'.repeat(
+        levels,
+      )}}`;
+    await insert(database.client, TEAM, 2);
+    await database.client.query(`set temp_file_limit = '50MB'`);
+    try {
+      for (const [name, levels] of [
+        ['e-1', 100],
+        ['e-2', 2000],
+      ] as const) {
+        await database.client.query(
+          `update entities set final_entity = $1 where tenant_id = $2 and entity_name = $3`,
+          [nested(levels), TEAM, name],
+        );
+      }
+    } finally {
+      await database.client.query('reset temp_file_limit');
+    }
+    const { rows } = await database.client.query(
+      `select entity_name from entity_search join entities using (tenant_id, entity_id)
+        where tenant_id = $1 and key = 'spec'`,
+      [TEAM],
+    );
+    expect(rows).toEqual([{ entity_name: 'e-1' }]);
+  });
+
   it('has the terms of what the application writes, and no others', async () => {
     await asApp(TEAM, async client => {
       await insert(client, TEAM);

@@ -27,6 +27,11 @@ const SPECIAL_PATHS = [
 const OTHER_KEYS = 2 ** 30;
 const AFTER_THE_WALK = 2 ** 31 - 1;
 
+// An entity that somebody registers may have thousands of levels, each of which holds
+// all of those below. Keys of so many levels are too long to be there; what is left
+// out are lists in lists in lists.
+const DEEPEST = 128;
+
 // The shortest digits that make the same double, as both PostgreSQL and JavaScript
 // choose them. Their forms differ: JavaScript has no exponent from 1e-6 to 1e21, and no
 // zero before the one digit of an exponent. What PostgreSQL refuses to make a double of
@@ -83,9 +88,10 @@ function fits(text: string): string {
  * into its table `search` for an entity, whatever the order of its keys was before
  * it was stored as JSON.
  *
- * Its `buildEntitySearch` refuses an entity with keys that vary only in casing; here
- * the rows of both are there. Of rows that are equal but for `original_value`, the
- * one that comes first in the entity stays.
+ * Unlike its `buildEntitySearch`, this goes down 128 levels at the most. That one
+ * refuses an entity with keys that vary only in casing; here the rows of both are
+ * there. Of rows that are equal but for `original_value`, the one that comes first in
+ * the entity stays.
  */
 export async function createTerms(executor: Executor): Promise<string> {
   const lower = await lowerCaseOf(executor);
@@ -116,6 +122,9 @@ with recursive walk (path, node, place) as (
              generate_series(0, (jsonb_typeof(item.node) = 'string')::int) part
     ) step (path, node, place)
    where jsonb_typeof(walk.node) in ('object', 'array')
+     and cardinality(walk.place) < ${DEEPEST} and char_length(walk.path) <= ${
+    2 * MAX_LENGTH
+  }
 ), term (key, node, place) as (
   select path, node, place from walk where jsonb_typeof(node) not in ('object', 'array')
    union all
