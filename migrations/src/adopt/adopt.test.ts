@@ -132,6 +132,46 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
     expect(await differences(catalog)).toEqual([]);
   });
 
+  it('carries what a session writes that plays a replica, without foreign keys', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { engine, connection, knex } = catalog;
+    await adopt({ connection });
+    for (const statements of [
+      ['final_entities', 'relations', 'refresh_state'].map(
+        table => `delete from ${table}`,
+      ),
+      ['truncate refresh_state cascade'],
+    ]) {
+      await engine.ingest(service('a'));
+      await knex.transaction(async tx => {
+        await tx.raw('set local session_replication_role = replica');
+        for (const statement of statements) {
+          await tx.raw(statement);
+        }
+      });
+      expect(await differences(catalog)).toEqual([]);
+      expect(await refsOf(catalog)).toEqual([]);
+    }
+  });
+
+  it.each([
+    `update entities set final_entity = '{}'`,
+    `update relations set type = 'other'`,
+    `alter table refresh_state disable trigger all; delete from entities;
+     delete from relations; set session_replication_role = replica;
+     insert into refresh_state (entity_id) values ('11111111-1111-4111-8111-111111111111');
+     set session_replication_role = origin`,
+  ])('makes equal again what somebody has changed: %s', async change => {
+    catalog = await createStockCatalog(databases, id);
+    const { engine, connection, client } = catalog;
+    await engine.ingest(service('a'));
+    await adopt({ connection });
+    await client.query(change);
+    expect(await differences(catalog)).not.toEqual([]);
+    await adopt({ connection });
+    expect(await differences(catalog)).toEqual([]);
+  });
+
   it('writes nothing for the bookkeeping of refreshes', async () => {
     catalog = await createStockCatalog(databases, id);
     const { engine, connection } = catalog;

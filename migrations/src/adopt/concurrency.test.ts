@@ -1,6 +1,9 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { setTimeout as pause } from 'node:timers/promises';
+import { runPhases } from '../__testUtils__/runPhases';
+import { stopBefore } from '../__testUtils__/stopBefore';
 import { silentReporter } from '../engine/Reporter';
+import { entitySearch } from '../phases/phase5_partitions/90_entity_search';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { EngineEntity, StockCatalog } from './__testUtils__/stockCatalog';
@@ -144,6 +147,69 @@ describe.each(databases.eachSupportedId())(
         await expectEqual();
       }
       expect((await refsOf(catalog)).length).toBeLessThan(100);
+    });
+
+    it('carries an edge that is committed after the table of edges was filled', async () => {
+      const { engine, knex, connection } = catalog;
+      await adopt({ connection });
+      await engine.ingest(ENTITY);
+      await engine.ingest({ ref: 'component:default/child' });
+      await runPhases(catalog, 4);
+      await stopBefore(catalog, 5, entitySearch);
+      const processing = await knex.transaction();
+      await processing('refresh_state_references').insert({
+        source_entity_ref: ENTITY.ref,
+        target_entity_ref: 'component:default/child',
+      });
+      let isWaiting: () => void = () => undefined;
+      const waiting = new Promise<void>(resolve => {
+        isWaiting = resolve;
+      });
+      const phase = catalog.migrate(migration => migration.runPhase(5), {
+        reporter: {
+          ...silentReporter,
+          info: message => {
+            if (message.startsWith('Waiting for the transactions')) {
+              isWaiting();
+            }
+          },
+        },
+      });
+      await Promise.race([waiting, phase]);
+      await processing.commit();
+      await phase;
+      await expectEqual();
+      expect(
+        await column(catalog, 'select entity_ref from entity_parents'),
+      ).toEqual(['component:default/child']);
+    });
+
+    it('never lets transactions of the engine wait for each other because of faults', async () => {
+      const { engine, knex, connection, client } = catalog;
+      await adopt({ connection });
+      await runPhases(catalog, 5);
+      await engine.ingest(ENTITY);
+      await client.query(
+        'alter table entity_parents rename column entity_ref to other',
+      );
+      const transactions = [await knex.transaction(), await knex.transaction()];
+      for (const transaction of transactions) {
+        await transaction('refresh_state_references').insert({
+          source_entity_ref: ENTITY.ref,
+          target_entity_ref: ENTITY.ref,
+        });
+      }
+      for (const transaction of transactions) {
+        await transaction.commit();
+      }
+      expect(await faultsOf(catalog)).toMatchObject(
+        transactions.map(() => ({ source: 'refresh_state_references' })),
+      );
+      await client.query(
+        'alter table entity_parents rename column other to entity_ref',
+      );
+      await adopt({ connection });
+      await expectEqual();
     });
 
     it('goes on where it was killed, while the engine writes', async () => {

@@ -2,7 +2,7 @@ import { DEFAULT_TENANT_ID } from '../schema/tables';
 import type { Executor } from '../engine/Executor';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
-import { FAULTS, PARENTS } from './names';
+import { FAULTS, PARENTS, UNKNOWN_KEY } from './names';
 
 /** The condition for the rows of ours that are the engine's. */
 export async function ownRows(
@@ -43,6 +43,7 @@ export async function differingEntities(
       or f.hash <> e.hash or f.entity_ref <> e.entity_ref
       or e.updated_at <> coalesce(f.last_updated_at, 'epoch')
       or e.deleted_at is not null
+      or e.final_entity is distinct from adoption_json(f.final_entity)
    union
   select coalesce(t.key, o.key)
     from (select r.originating_entity_id::text as key, count(*) as rows, ${edge(
@@ -70,7 +71,13 @@ export async function differingEntities(
           or o.errors is distinct from case when s.errors in ('', '[]') then '[]'::jsonb
                                             else adoption_json(s.errors) end)
    union
-  select key from ${FAULTS} where source <> 'refresh_state_references' and key <> '*'`;
+  select o.entity_id::text from refresh_state o
+   where ${states('o')} and not exists (
+     select from entities e where ${entities(
+       'e',
+     )} and e.entity_id = o.entity_id)
+   union
+  select key from ${FAULTS} where source <> 'refresh_state_references' and not starts_with(key, '${UNKNOWN_KEY}')`;
 }
 
 /** A query for the edges between entities that are not as the engine has them. */

@@ -156,6 +156,10 @@ describe.each(databases.eachSupportedId())(
       ],
       ['the schema is dropped', 'drop schema tenancy cascade'],
       [
+        'the schema has another name',
+        'alter schema tenancy rename to elsewhere',
+      ],
+      [
         'nothing may be written',
         `create function no() returns trigger language plpgsql as
            $$ begin raise exception 'no'; end $$;

@@ -1,10 +1,11 @@
 import type { StepContext } from '../engine/Step';
 import { createCatalogTables, isFreshDatabase } from '../phases/freshDatabase';
+import { revokeAllStatement } from '../phases/phase5_partitions/seclude';
 import { escapeIdentifier } from '../schema/sql';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
 import { createFunctions } from './functions';
-import { ENGINE_TABLES, FAULTS } from './names';
+import { ADOPTION_STATE, ENGINE_TABLES, FAULTS } from './names';
 import { asLogin, followOwner } from './owner';
 import { CREATE_STATE, putState, readState } from './state';
 import { createTriggers, tablesWithoutTriggers } from './triggers';
@@ -39,6 +40,9 @@ export async function install(
     statements: [
       ...CREATE_FAULTS,
       CREATE_STATE,
+      // Faults tell of entities, and no policy is on them.
+      revokeAllStatement(FAULTS),
+      revokeAllStatement(ADOPTION_STATE),
       putState('engine', engine),
       ...createFunctions({ schema: settings.schema, engine }),
     ],

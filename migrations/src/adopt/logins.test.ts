@@ -96,6 +96,27 @@ describe.each(databases.eachSupportedId())(
       });
     });
 
+    it('shows and lends nothing to whom default privileges would', async () => {
+      await catalog.client.query(`
+        create schema tenancy;
+        alter default privileges in schema tenancy grant all on tables to ${ENGINE_LOGIN};
+        alter default privileges in schema tenancy grant all on functions to ${ENGINE_LOGIN}`);
+      await adopt({ connection: catalog.connection });
+      await runPhases(catalog, 5);
+      expect(
+        await column(
+          catalog,
+          `select proname::text from pg_proc
+            where proname ~ '^(adoption|entity_search)_'
+              and has_function_privilege('${ENGINE_LOGIN}', oid, 'execute')
+            union all
+           select relname::text from pg_class
+            where relname ~ '^adoption_' and relkind = 'r'
+              and has_table_privilege('${ENGINE_LOGIN}', oid, 'select')`,
+        ),
+      ).toEqual([]);
+    });
+
     it('puts nothing of its own in the place of what the triggers call', async () => {
       await adopt({ connection: catalog.connection });
       await engine.knex.transaction(async tx => {

@@ -11,6 +11,9 @@ export type EngineTable = (typeof ENGINE_TABLES)[number];
 /** What could not be carried, and why. */
 export const FAULTS = 'adoption_faults';
 
+/** What the keys begin with of faults that are of no certain entity. */
+export const UNKNOWN_KEY = '*';
+
 /** What the adoption has to remember. */
 export const ADOPTION_STATE = 'adoption_state';
 

@@ -1,6 +1,8 @@
 import type { StepContext } from '../engine/Step';
 import { relationExists } from '../schema/lookups';
+import { escapeLiteral } from '../schema/sql';
 import { withLockRetries } from '../session/lockRetries';
+import { waitForOlderTransactions } from '../session/olderTransactions';
 import { patienceMs } from '../phases/phase2_backfill/tableSize';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
@@ -27,8 +29,8 @@ end $$`;
  * the engine goes on. It does nothing where no catalog is adopted, or where the table is not
  * there.
  *
- * The triggers write to the table from the moment in which it is there. The rest is taken
- * in ranges, each edge under a lock of the engine's row: who deletes that waits, and then finds ours.
+ * The triggers write to the table from the moment in which it is there, and who has written
+ * before is waited for. The rest is taken in ranges, each edge under a lock of the engine's row: who deletes that waits, and then finds ours.
  */
 export async function fillParents(
   context: StepContext,
@@ -42,6 +44,7 @@ export async function fillParents(
   ) {
     return;
   }
+  await waitForWriters(context, engine);
   await executor.work({
     title: `${TITLE}. FOR KEY SHARE on ${ROWS} rows of ${engineTable(
       engine,
@@ -70,4 +73,42 @@ export async function fillParents(
     },
   });
   await settleParents(context, engine);
+}
+
+/**
+ * Waits for the transactions that may have written edges before the table was there:
+ * their triggers found none, and nobody sees yet what they have written.
+ */
+async function waitForWriters(
+  context: StepContext,
+  engine: Engine,
+): Promise<void> {
+  const name = engineTable(engine, 'refresh_state_references');
+  const why = 'they may have written edges that nobody sees yet.';
+  const writers = `from pg_locks
+  where locktype = 'relation' and mode = 'RowExclusiveLock' and granted
+    and database = (select oid from pg_database where datname = current_database())
+    and relation = to_regclass(${escapeLiteral(name)})`;
+  await waitForOlderTransactions(context, {
+    title: `Wait for transactions that have written to ${name}: ${why}`,
+    script: [
+      `do $$
+declare
+  writers text[] := array(select virtualtransaction ${writers});
+begin
+  while exists (select ${writers} and virtualtransaction = any (writers)) loop
+    perform pg_sleep(0.1);
+  end loop;
+end $$`,
+    ],
+    waiting: processes =>
+      `Waiting for the transactions of the processes ${processes}: ${why}`,
+    async find(session) {
+      const rows = await session.query<{ id: string }>(
+        `select virtualtransaction as id ${writers}`,
+      );
+      const ids = rows.map(({ id }) => escapeLiteral(id)).join(', ');
+      return `select pid ${writers} and virtualtransaction = any (array[${ids}]::text[])`;
+    },
+  });
 }

@@ -16,7 +16,7 @@ import { tablesWithoutTriggers } from './triggers';
 export interface AdoptionFault {
   /** The table of the engine: `final_entities`. */
   source: string;
-  /** The id of the entity, or `*` for a change of all of them. */
+  /** The id of the entity, or `*` and who has written where that is not known. */
   key: string;
   /** Why it was not carried, in the words of PostgreSQL. */
   reason: string;

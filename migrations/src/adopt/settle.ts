@@ -8,7 +8,7 @@ import { patienceMs } from '../phases/phase2_backfill/tableSize';
 import type { Engine } from './Engine';
 import { differingEntities, differingParents } from './differences';
 import { FORGET_PARENT_FAULTS } from './functions';
-import { FAULTS } from './names';
+import { FAULTS, UNKNOWN_KEY } from './names';
 
 // What is under way while one round looks is found by the next.
 const ROUNDS = 20;
@@ -51,7 +51,7 @@ export async function settleEntities(
         },
       });
       await session.query(
-        `delete from ${FAULTS} where key = '*' and source <> 'refresh_state_references'`,
+        `delete from ${FAULTS} where starts_with(key, '${UNKNOWN_KEY}') and source <> 'refresh_state_references'`,
       );
     },
   });

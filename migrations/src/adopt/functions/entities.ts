@@ -64,7 +64,8 @@ begin
     ${byTenant(
       'entities',
       ({ where }) =>
-        `delete from entities where ${where()}entity_ref = p_ref and entity_id <> v_id`,
+        `perform adoption_forget_entity(entity_id) from entities
+   where ${where()}entity_ref = p_ref and entity_id <> v_id`,
     )}
     ${byTenant(
       'entities',
@@ -113,6 +114,26 @@ begin
 end $$`;
 }
 
+// What hangs on an entity, before the entity.
+const TABLES = ['relations', 'refresh_state', 'entities'] as const;
+
+/**
+ * The function that deletes our rows of an entity. It leaves none to the foreign
+ * keys: those do nothing in a session that plays a replica.
+ */
+export function createForgetEntity(target: Target): string {
+  return `create or replace function adoption_forget_entity(p_id uuid)
+returns void language plpgsql ${functionSettings(target)} as $$
+begin
+  ${TABLES.map(table =>
+    byTenant(table, ({ where }) => {
+      const id = table === 'relations' ? 'originating_entity_id' : 'entity_id';
+      return `delete from ${table} where ${where()}${id} = p_id`;
+    }),
+  ).join('\n  ')}
+end $$`;
+}
+
 /** The function that removes an entity, with what hangs on it. */
 export function createDropEntity(target: Target): string {
   return `create or replace function adoption_drop_entity(p_id text)
@@ -120,11 +141,7 @@ returns void language plpgsql ${functionSettings(target)} as $$
 begin
   ${CHECK_SNAPSHOT}
   if p_id ~ ${UUID_PATTERN} then
-    ${byTenant(
-      'entities',
-      ({ where }) =>
-        `delete from entities where ${where()}entity_id = p_id::uuid`,
-    )}
+    perform adoption_forget_entity(p_id::uuid);
   end if;
   delete from ${FAULTS} where key = p_id
     and source in ('final_entities', 'relations', 'refresh_state');
@@ -141,10 +158,12 @@ begin
   for attempt in 1 .. 3 loop
     begin
       if tg_op = 'TRUNCATE' then
-        ${byTenant(
-          'entities',
-          ({ where }) => `delete from entities where ${where()}true`,
-        )}
+        ${TABLES.map(table =>
+          byTenant(
+            table,
+            ({ where }) => `delete from ${table} where ${where()}true`,
+          ),
+        ).join('\n        ')}
         delete from ${FAULTS} where source <> 'refresh_state_references';
         return null;
       end if;

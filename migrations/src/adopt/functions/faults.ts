@@ -1,5 +1,5 @@
 import { escapeLiteral } from '../../schema/sql';
-import { FAULTS } from '../names';
+import { FAULTS, UNKNOWN_KEY } from '../names';
 import { byTenant, functionSettings, UUID_PATTERN } from './parts';
 import type { Target } from './parts';
 
@@ -13,15 +13,16 @@ export function createNote(target: Target): string {
   return `create or replace function adoption_note(
   p_source text, p_key text, p_reason text, p_state text)
 returns void language plpgsql ${functionSettings(target)} as $$
+declare
+  -- A row of its own for each session where no entity is known: those that wrote to the
+  -- same one would wait for each other, and for what both have locked.
+  v_key text := case when p_key is null or p_key = '*'
+    then '${UNKNOWN_KEY} of process ' || pg_backend_pid() else p_key end;
 begin
   begin
     if p_key ~ ${UUID_PATTERN} then
       if p_source = 'final_entities' then
-        ${byTenant(
-          'entities',
-          ({ where }) =>
-            `delete from entities where ${where()}entity_id = p_key::uuid`,
-        )}
+        perform adoption_forget_entity(p_key::uuid);
       elsif p_source = 'relations' then
         ${byTenant(
           'relations',
@@ -40,7 +41,7 @@ begin
     raise warning 'catalog-tenancy: % % stays as it was: %', p_source, p_key, sqlerrm;
   end;
   insert into ${FAULTS} as f (source, key, reason, sqlstate)
-  values (p_source, coalesce(p_key, '?'), p_reason, p_state)
+  values (p_source, v_key, p_reason, p_state)
   on conflict (source, key) do update
     set reason = excluded.reason, sqlstate = excluded.sqlstate,
         last_seen_at = now(), attempts = f.attempts + 1;

@@ -1,6 +1,8 @@
+import { revokeAllOnFunctionStatement } from '../../phases/phase5_partitions/seclude';
 import { createCopy, createJson, createPut } from './copy';
 import {
   createDropEntity,
+  createForgetEntity,
   createOnFinalEntities,
   createPutEntity,
   createPutRest,
@@ -31,6 +33,7 @@ const FUNCTIONS: Record<string, (target: Target) => string> = {
   'adoption_put_state(text, text, text)': createPutState,
   'adoption_put_rest(text)': createPutRest,
   'adoption_put_entity(text, text, text, text, timestamptz)': createPutEntity,
+  'adoption_forget_entity(uuid)': createForgetEntity,
   'adoption_drop_entity(text)': createDropEntity,
   'adoption_put_parent(text, text)': createPutParent,
   'adoption_put(text)': createPut,
@@ -46,13 +49,14 @@ const FUNCTIONS: Record<string, (target: Target) => string> = {
 export const FUNCTION_SIGNATURES = Object.keys(FUNCTIONS);
 
 /**
- * The statements that create the functions. Nobody is let call them: a trigger
- * calls its function whoever has written.
+ * The statements that create the functions. Nobody is let call them, not even by
+ * default privileges, and so nobody makes triggers of them: a trigger calls its
+ * function whoever has written.
  */
 export function createFunctions(target: Target): string[] {
   return Object.entries(FUNCTIONS).flatMap(([signature, create]) => [
     create(target),
-    `revoke all on function ${signature} from public`,
+    revokeAllOnFunctionStatement(signature),
   ]);
 }
 

@@ -35,3 +35,20 @@ begin
   end loop;
 end $$`;
 }
+
+/** The same for a function, which everybody may call unless that is taken away. */
+export function revokeAllOnFunctionStatement(signature: string): string {
+  return `do $$
+declare role text;
+begin
+  for role in
+    select distinct case a.grantee when 0 then 'public' else a.grantee::regrole::text end
+      from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+     where p.oid = to_regprocedure(${escapeLiteral(
+       signature,
+     )}) and a.grantee <> p.proowner
+  loop
+    execute format('revoke all on function ${signature} from %s', role);
+  end loop;
+end $$`;
+}

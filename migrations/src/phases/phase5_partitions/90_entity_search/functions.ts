@@ -1,5 +1,6 @@
 import { ADMIN_ROLE } from '../../../schema/roles';
 import { escapeIdentifier } from '../../../schema/sql';
+import { revokeAllOnFunctionStatement } from '../seclude';
 import { TERMS } from './terms';
 
 /** Makes the terms of some entities of a tenant what they have to be. */
@@ -56,7 +57,7 @@ export function functionStatements(schema: string, terms: string): string[] {
     createRepair(schema),
     ...FUNCTIONS.flatMap(signature => [
       `alter function ${signature} owner to ${ADMIN_ROLE}`,
-      `revoke all on function ${signature} from public`,
+      revokeAllOnFunctionStatement(signature),
     ]),
   ];
 }
