@@ -79,7 +79,7 @@ export const guards: Guard[] = [
     edits: [
       {
         file: `${SEARCH}/functions.ts`,
-        find: '      `revoke all on function ${signature} from public`,',
+        find: '      revokeAllOnFunctionStatement(signature),',
         replace: '      `grant execute on function ${signature} to public`,',
       },
     ],
@@ -90,7 +90,7 @@ export const guards: Guard[] = [
     edits: [
       {
         file: `${MIGRATIONS}/adopt/functions/index.ts`,
-        find: '    `revoke all on function ${signature} from public`,',
+        find: '    revokeAllOnFunctionStatement(signature),',
         replace: '    `grant execute on function ${signature} to public`,',
       },
     ],
