@@ -317,7 +317,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         /not migrated: no phase is complete.*yarn migrate:phase1/,
       );
 
-      await migrateTo(5, { connection, force: true });
+      await migrateTo(5, { connection });
       const { backend } = await start(connection, { entities: [] });
       expect(await listed(backend)).toHaveLength(SAMPLES.length);
       await backend.stop();
