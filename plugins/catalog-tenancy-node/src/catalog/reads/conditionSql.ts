@@ -12,7 +12,9 @@ const GIVEN_KEYS = ['metadata.name', 'metadata.uid'];
  * How many of the conditions that must all hold PostgreSQL may make joins of, which it
  * then plans together: with fifty, planning took longer than any query may. The others
  * are looked up for each entity that is left, or all at once, whichever it expects to
- * be faster: it does not look for joins in `… is true`.
+ * be faster: it does not look for joins in `coalesce(…)`. It takes that for one
+ * condition, too. Of many, it expects each to hold for half of the entities, and so
+ * hardly any entity to be left, each of which it would then look up many times.
  */
 const MAX_JOINS = 5;
 
@@ -151,10 +153,11 @@ export function holds(
     );
   }
   const sorted = conditions.toSorted((a, b) => rankOf(a) - rankOf(b));
+  const allOf = (some: Condition[]) => some.map(() => '?').join(' and ');
+  const joined = allOf(sorted.slice(0, MAX_JOINS));
+  const others = allOf(sorted.slice(MAX_JOINS));
   return knex.raw(
-    `(${sorted
-      .map((_, index) => (index < MAX_JOINS ? '?' : '(?) is true'))
-      .join(' and ')})`,
+    others ? `(${joined} and coalesce(${others}, false))` : `(${joined})`,
     sorted.map(each => holds(scope, each, idColumn)),
   );
 }
