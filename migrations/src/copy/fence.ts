@@ -5,6 +5,7 @@ import { TENANT_TABLES } from '../schema/tables';
 
 const POLICY = 'tenancy_swap_fence';
 const FUNCTION = 'tenancy_snapshot_after';
+const CONDITION = fenceCondition(`${FUNCTION}(%1$L, %2$s)`, '%2$s');
 
 /**
  * The function that returns the tenant, and fails with 40001
@@ -24,6 +25,31 @@ end $$`;
 export const dropFenceFunction = `drop function if exists ${FUNCTION}(xid8, uuid)`;
 
 /**
+ * The condition of a fence: a call that returns the tenant, or fails where the
+ * snapshot is too old.
+ *
+ * It has to fail where the snapshot shows no row at all, and a condition on rows is
+ * not looked at then. So this one says twice what tenant_id is equal to: from that
+ * PostgreSQL concludes that the two values are equal, and it looks at that once,
+ * before the first row, whatever its plan for the rows is.
+ *
+ * It does not conclude it from one of them and the policy of the tenants. That one
+ * counts as leaky beside a restrictive policy, for its COALESCE, and what is leaky
+ * is left as it is. The fence would only be looked at where a plan happens to find
+ * rows by tenant_id, and missing rows are not an error in the others.
+ *
+ * Subqueries, because only the snapshot counts that a statement runs with. A READ
+ * COMMITTED statement that has waited for the swap may be planned with the one from
+ * before it, and to estimate, the planner calls what is no subquery.
+ *
+ * @param call - the call, with the tenant among its arguments
+ * @param tenant - the tenant that is set
+ */
+export function fenceCondition(call: string, tenant: string): string {
+  return `tenant_id = (select ${call}) and tenant_id = (select ${tenant})`;
+}
+
+/**
  * The statements that keep transactions off the swapped tables whose snapshot is
  * older than the swap.
  *
@@ -33,21 +59,14 @@ export const dropFenceFunction = `drop function if exists ${FUNCTION}(xid8, uuid
  * nothing without an error. A restrictive policy makes it fail as PostgreSQL fails
  * any such transaction whose rows were changed, and it is tried again as any.
  *
- * It has to fail where its snapshot shows no row at all, and a condition on rows is
- * not looked at then. So this one says, like the policy of the tenants, what
- * tenant_id is equal to: from two of those PostgreSQL concludes that the two values
- * are equal, and it looks at that once, before the first row.
- *
- * A subquery, because only the snapshot counts that a statement runs with. A READ
- * COMMITTED statement that has waited for the swap may be planned with the one from
- * before it, and to estimate, the planner calls what is no subquery.
+ * See {@link fenceCondition} for why it fails where its snapshot shows no row at all.
  */
 export function createFence(): string[] {
   return [
     `do $$ begin
 ${TENANT_TABLES.map(
   table => `  drop policy if exists ${POLICY} on ${table};
-  execute format('create policy ${POLICY} on ${table} as restrictive using (tenant_id = (select ${FUNCTION}(%L, %s)))',
+  execute format('create policy ${POLICY} on ${table} as restrictive using (${CONDITION})',
                  pg_current_xact_id(), ${escapeLiteral(
                    currentTenant(table),
                  )});`,

@@ -1,4 +1,4 @@
-import { sessionsBefore } from '../copy/fence';
+import { fenceCondition, sessionsBefore } from '../copy/fence';
 import { currentTenant } from '../schema/policies';
 import { escapeLiteral } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';
@@ -6,6 +6,7 @@ import { STATE_TABLE } from '../engine/MigrationState';
 
 const POLICY = 'tenancy_partition_fence';
 const FUNCTION = 'tenancy_snapshot_after_move';
+const CONDITION = fenceCondition(`${FUNCTION}(%1$L, %2$L, %3$s)`, '%3$s');
 
 /** Where the last move is remembered until its fence is gone. */
 export const MOVE_STATE = 'partition:move';
@@ -35,7 +36,7 @@ export function createMoveFence(tenantId: string): string[] {
   return [
     ...TENANT_TABLES.map(
       table => `drop policy if exists ${POLICY} on ${table};
-execute format('create policy ${POLICY} on ${table} as restrictive using (tenant_id = (select ${FUNCTION}(%L, %L, %s)))',
+execute format('create policy ${POLICY} on ${table} as restrictive using (${CONDITION})',
                pg_current_xact_id(), '${tenantId}', ${escapeLiteral(
         currentTenant(table),
       )})`,
