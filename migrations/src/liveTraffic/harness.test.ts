@@ -160,7 +160,8 @@ describe.each(availableVersions())(
       const traffic = await startTraffic(server);
       await traffic.committed(5);
       await server.query(client => client.query(change));
-      await traffic.committed(20);
+      // Enough of them for every writer to come back to the shared rows.
+      await traffic.committed(60);
       const { contradictions } = await traffic.stop();
       expect([...traffic.failureSummary(), ...contradictions]).toContainEqual(
         expect.stringMatching(failure),

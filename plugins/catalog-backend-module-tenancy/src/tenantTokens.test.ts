@@ -3,12 +3,14 @@ import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
 import { permissionsServiceFactory } from '@backstage/backend-defaults/permissions';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
 // The plugin itself, which a tenant's token is to be kept from.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import tenantsPlugin from 'backstage-plugin-tenants-backend';
 import type { ClientConfig } from 'pg';
 import request from 'supertest';
 import { component } from './__testUtils__/entities';
+import { insertEntities } from './__testUtils__/insertEntities';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -30,6 +32,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
     beforeAll(async () => {
       connection = await createTenancyDatabase(databases, id);
+      await insertEntities(connection, DEFAULT_TENANT_ID, [
+        component('shared'),
+      ]);
     });
 
     /** A backend whose entry of type `tenant` is restricted to that. */
@@ -59,18 +64,16 @@ describe.each(databases.eachSupportedId().slice(-1))(
           tenancy: { jwtSecret: SECRET, admins: ['external:acme'] },
         },
       });
-      for (const slug of ['default', 'acme']) {
-        const tenant =
-          (await backend.tenants.get(slug)) ??
-          (await backend.tenants.create({
-            tenant_slug: slug,
-            tenant_name: slug,
-          }));
-        await backend.store.applyMutation(tenant.tenant_id, {
-          type: 'full',
-          entities: [component('shared')],
-        });
-      }
+      const tenant =
+        (await backend.tenants.get('acme')) ??
+        (await backend.tenants.create({
+          tenant_slug: 'acme',
+          tenant_name: 'acme',
+        }));
+      await backend.store.applyMutation(tenant.tenant_id, {
+        type: 'full',
+        entities: [component('shared')],
+      });
       return backend;
     };
 

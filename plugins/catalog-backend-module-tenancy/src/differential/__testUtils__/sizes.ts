@@ -12,6 +12,6 @@ function positive(name: string, byDefault: number): number {
 /** How much the differential tests do; a failed one prints the seed. */
 export const sizes = {
   entities: positive('ENTITIES', 800),
-  requests: positive('REQUESTS', 1_500),
+  requests: positive('REQUESTS', 1_000),
   seed: positive('SEED', 20_260),
 };
