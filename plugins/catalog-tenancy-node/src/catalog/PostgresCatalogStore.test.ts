@@ -515,9 +515,10 @@ describe('reads of PostgresCatalogStore', () => {
           ),
         );
         await catalog.client.query('analyze entities, entity_search');
-        const filter: FilterPredicate = {
-          $all: keys.map(key => ({ [`spec.${key}`]: { $exists: false } })),
-        };
+        const missing = (key: string): FilterPredicate => ({
+          [`spec.${key}`]: { $exists: false },
+        });
+        const filter: FilterPredicate = { $all: keys.map(missing) };
         await expect(read({ filter, limit: 1 })).resolves.toMatchObject({
           totalItems: 1500,
         });
