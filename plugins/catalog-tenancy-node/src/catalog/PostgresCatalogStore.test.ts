@@ -515,10 +515,8 @@ describe('reads of PostgresCatalogStore', () => {
           ),
         );
         await catalog.client.query('analyze entities, entity_search');
-        const missing = (key: string): FilterPredicate => ({
-          [`spec.${key}`]: { $exists: false },
-        });
-        const filter: FilterPredicate = { $all: keys.map(missing) };
+        const missing = keys.map(key => [`spec.${key}`, { $exists: false }]);
+        const filter: FilterPredicate = Object.fromEntries(missing);
         await expect(read({ filter, limit: 1 })).resolves.toMatchObject({
           totalItems: 1500,
         });
