@@ -3,6 +3,7 @@
 import { benchmarks } from './benchmarks';
 import type { Benchmark, BenchmarkResult } from './harness/Benchmark';
 import { startPostgres } from './harness/database';
+import { DelayingProxy } from './harness/proxy/DelayingProxy';
 import { describeMachine } from './harness/machine';
 import { toJson, toText } from './harness/report';
 import { parseOptions, settingsOf, type Options } from './options';
@@ -33,15 +34,21 @@ async function run(
 ): Promise<BenchmarkResult> {
   const settings = settingsOf(benchmark, options);
   const postgres = await startPostgres(benchmark.serverSettings?.(settings));
+  const proxy =
+    settings.rttMs > 0
+      ? await DelayingProxy.start(postgres.connection, settings.rttMs)
+      : undefined;
   try {
     return await benchmark.run({
       postgres,
+      connection: proxy?.connection ?? postgres.connection,
       settings,
       // Apart from the results, which may go to a file.
       progress: message =>
         process.stderr.write(`${benchmark.name}: ${message}\n`),
     });
   } finally {
+    await proxy?.stop();
     await postgres.stop();
   }
 }

@@ -3,22 +3,43 @@ import { parseOptions, settingsOf } from './options';
 const parse = (...args: string[]) => parseOptions(args, ['mockup', 'other']);
 
 describe('parseOptions', () => {
-  it('runs everything in full by default', () => {
+  it('runs everything in short by default', () => {
     expect(parse()).toEqual({
       names: [],
       json: false,
       roundsGiven: false,
-      settings: { short: false, rounds: 20, seconds: 1, concurrency: 8 },
+      settings: {
+        short: true,
+        rounds: 5,
+        seconds: 0.2,
+        concurrency: 8,
+        rttMs: 0,
+      },
+    });
+  });
+
+  it.each([
+    ['what is named', ['mockup']],
+    ['everything, if asked for', ['--no-short']],
+  ])('runs %s in full', (_, args) => {
+    expect(parse(...args).settings).toEqual({
+      short: false,
+      rounds: 20,
+      seconds: 1,
+      concurrency: 8,
+      rttMs: 0,
     });
   });
 
   it('lets single settings of a short run be changed', () => {
-    expect(parse('mockup', '--short', '--rounds', '1', '--json')).toEqual({
-      names: ['mockup'],
-      json: true,
-      roundsGiven: true,
-      settings: { short: true, rounds: 1, seconds: 0.2, concurrency: 8 },
-    });
+    expect(parse('mockup', '--short', '--rounds', '1', '--json')).toMatchObject(
+      {
+        names: ['mockup'],
+        json: true,
+        roundsGiven: true,
+        settings: { short: true, rounds: 1, seconds: 0.2, concurrency: 8 },
+      },
+    );
   });
 });
 
@@ -26,7 +47,7 @@ describe('settingsOf', () => {
   const slow = { rounds: { full: 3, short: 2 } };
 
   it.each([
-    ['its own number of rounds in full', [], 3],
+    ['its own number of rounds in full', ['mockup'], 3],
     ['its own number of rounds in short', ['--short'], 2],
     ['the number that was asked for', ['--rounds', '7'], 7],
   ])('gives a benchmark %s', (_, args, rounds) => {

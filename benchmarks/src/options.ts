@@ -12,26 +12,36 @@ export interface Options {
   json: boolean;
 }
 
-const FULL = { rounds: 20, seconds: 1, concurrency: 8 };
-const SHORT = { rounds: 5, seconds: 0.2, concurrency: 8 };
+const FULL = { rounds: 20, seconds: 1, concurrency: 8, rttMs: 0 };
+const SHORT = { rounds: 5, seconds: 0.2, concurrency: 8, rttMs: 0 };
 
 /** Reads the command line; ends the process where it asks for help only. */
 export function parseOptions(args: string[], available: string[]): Options {
   const command = new Command('npm run bench --')
     .description('Measures what we claim about speed, as ratios in one run.')
-    .argument('[names...]', `what to run, of: ${available.join(', ')}`)
-    .option('--short', 'little data and time, to see that it works', false)
+    .argument(
+      '[names...]',
+      `what to run in full, of: ${available.join(', ')}. ` +
+        'Without a name, all of it in short',
+    )
+    .option('--short', 'little data and time, to see that it works')
+    .option('--no-short', 'in full, where no name is given')
     .option('--json', 'print every measurement as JSON', false)
     .option('--rounds <n>', 'how often each side is measured', positiveInteger)
     .option('--seconds <n>', 'how long a measurement takes', positiveNumber)
     .option('--concurrency <n>', 'requests at a time', positiveInteger)
+    .option(
+      '--rtt-ms <n>',
+      'a simulated round-trip time to the database, in milliseconds',
+      positiveNumber,
+    )
     .parse(args, { from: 'user' });
 
   const unknown = command.args.filter(name => !available.includes(name));
   if (unknown.length > 0) {
     command.error(`error: there is no benchmark ${unknown.join(', ')}`);
   }
-  const { json, short, ...given } = command.opts();
+  const { json, short = command.args.length === 0, ...given } = command.opts();
   return {
     settings: { short, ...(short ? SHORT : FULL), ...given },
     roundsGiven: given.rounds !== undefined,

@@ -1,7 +1,7 @@
+import type { BenchmarkContext } from '../harness/Benchmark';
 import { LoadGenerator, type LoadRequest } from '../harness/load';
 import type { Contestant } from '../harness/rounds';
 import { ServerProcess } from '../harness/ServerProcess';
-import type { Database } from '../migration/database';
 import { SERVICE_TOKEN } from './constants';
 import type { ServerSettings } from './servers/settings';
 
@@ -30,13 +30,13 @@ export class CatalogServer {
   /** @param options.tenant - whose catalog is asked for; none for a stock backend */
   static async start(options: {
     name: string;
-    database: Database;
-    concurrency: number;
+    database: string;
+    context: BenchmarkContext;
     tenant?: string;
   }): Promise<CatalogServer> {
-    const { name, database, concurrency, tenant } = options;
+    const { name, database, context, tenant } = options;
     const settings: ServerSettings = {
-      connection: { ...database.postgres.connection, database: database.name },
+      connection: { ...context.connection, database },
       withTenants: tenant !== undefined,
     };
     const server = await ServerProcess.start(
@@ -46,7 +46,10 @@ export class CatalogServer {
     return new CatalogServer({
       name,
       server,
-      load: new LoadGenerator({ url: server.url, concurrency }),
+      load: new LoadGenerator({
+        url: server.url,
+        concurrency: context.settings.concurrency,
+      }),
       tokens: {
         service: SERVICE_TOKEN,
         user: await tokenOfGuest(server.url),

@@ -114,19 +114,18 @@ async function compareSize(
   const { progress, settings } = context;
   const description = describeSize(size);
   const ours = await createOurCatalog(context, stock, size);
-  const { concurrency } = settings;
   const servers: CatalogServer[] = [];
   try {
     servers.push(
       await CatalogServer.start({
         name: 'stock catalog',
-        database: stock,
-        concurrency,
+        database: stock.name,
+        context,
       }),
       await CatalogServer.start({
         name: 'ours',
-        database: ours,
-        concurrency,
+        database: ours.name,
+        context,
         tenant: size.tenants ? LARGE_TENANT : 'default',
       }),
     );

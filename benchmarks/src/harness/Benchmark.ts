@@ -1,4 +1,4 @@
-import type { Postgres } from '@internal/postgres';
+import type { Postgres, PostgresConnection } from '@internal/postgres';
 import type { Comparison } from './comparison';
 import type { Duration, Waits } from './waits';
 
@@ -12,6 +12,8 @@ export interface Settings {
   seconds: number;
   /** How many requests are under way at any time. */
   concurrency: number;
+  /** How much longer each answer of the database is to be on its way; 0 is none. */
+  rttMs: number;
 }
 
 /** What a benchmark gets from the program that runs it. */
@@ -19,6 +21,8 @@ export interface BenchmarkContext {
   settings: Settings;
   /** The server that all sides use. */
   postgres: Postgres;
+  /** How the sides reach it: with the simulated round-trip time, if there is one. */
+  connection: PostgresConnection;
   /** Says what is going on, for those who wait. */
   progress(message: string): void;
 }

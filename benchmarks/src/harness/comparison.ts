@@ -30,6 +30,8 @@ export interface Comparison {
   alternative: Side;
   /** Our throughput over that of the alternative, by pair of rounds. */
   ratio: Spread;
+  /** Our median latency over that of the alternative, by pair of rounds. */
+  latencyRatio?: Spread;
   /** What the ratio is to be at least. Without one, it is reported only. */
   target?: number;
   /** Whether the median reaches the target. */
@@ -57,6 +59,7 @@ export function compare(options: {
     ours: summarize(ours),
     alternative: summarize(alternative),
     ratio,
+    ...latencyRatio(ours.rounds, alternative.rounds),
     ...(target !== undefined && { target, met: ratio.median >= target }),
   };
 }
@@ -75,6 +78,18 @@ function summarize({
     ...latency(rounds, 'p99'),
     rounds,
   };
+}
+
+function latencyRatio(
+  ours: Measurement[],
+  alternative: Measurement[],
+): { latencyRatio?: Spread } {
+  const [a, b] = [ours, alternative].map(rounds =>
+    rounds.flatMap(({ p50 }) => p50 ?? []),
+  );
+  return a.length === ours.length && b.length === alternative.length
+    ? { latencyRatio: spreadOf(ratiosOf(a, b)) }
+    : {};
 }
 
 function latency<Field extends 'p50' | 'p99'>(

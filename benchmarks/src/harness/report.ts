@@ -1,6 +1,11 @@
 import type { BenchmarkResult, Settings } from './Benchmark';
 import type { Machine } from './machine';
-import { comparisonTable, durationTable, waitTable } from './tables';
+import {
+  comparisonTable,
+  durationTable,
+  summaryTable,
+  waitTable,
+} from './tables';
 
 /** All that a run found out, and under which circumstances. */
 export interface Report {
@@ -17,15 +22,23 @@ export function toJson(report: Report): string {
 
 /** Shows a report as tables, for people. */
 export function toText({ machine, settings, results }: Report): string {
+  const { rttMs } = settings;
   return [
     `${machine.date}, Node.js ${machine.node}, ${machine.platform}, ` +
       `${machine.cores} × ${machine.cpu}, load ${machine.loadAverage}`,
     ...(settings.short ? ['Little data: no result to rely on'] : []),
+    ...(rttMs > 0
+      ? [`A simulated round-trip time to the database of ${rttMs} ms or more`]
+      : []),
     ...Object.entries(results).flatMap(([name, result]) => [
       '',
       `${name}`,
       ...describe(result),
     ]),
+    // One would stand below itself.
+    ...(Object.keys(results).length > 1
+      ? ['', 'All of it', summaryTable(results)]
+      : []),
     '',
   ].join('\n');
 }

@@ -1,4 +1,5 @@
 import Table from 'cli-table3';
+import type { BenchmarkResult } from './Benchmark';
 import type { Comparison, Side } from './comparison';
 import type { Spread } from './statistics';
 import type { Duration, Waits } from './waits';
@@ -21,18 +22,61 @@ export function comparisonTable(
     [
       ...['what', 'ours', `${unit}/s`, ...latency],
       ...['alternative', `${unit}/s`, ...latency],
-      ...['ratio', 'min–max', 'target', ''],
+      ...['ratio', 'min–max', ...(hasLatency ? ['p50 ratio'] : [])],
+      ...['target', ''],
     ],
-    comparisons.map(({ what, ours, alternative, ratio, target, met }) => [
-      what,
-      ...cells(ours),
-      ...cells(alternative),
-      `${ratio.median.toFixed(2)}×`,
-      `${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)}`,
-      target === undefined ? '' : `≥ ${target}×`,
-      verdict(met),
+    comparisons.map(comparison => [
+      comparison.what,
+      ...cells(comparison.ours),
+      ...cells(comparison.alternative),
+      ...ratioCells(comparison),
+      ...(hasLatency ? [times(comparison.latencyRatio)] : []),
+      ...targetCells(comparison),
     ]),
   );
+}
+
+/** Everything that was compared, or judged by how long it kept others waiting. */
+export function summaryTable(results: Record<string, BenchmarkResult>): string {
+  const rows = Object.entries(results).flatMap(([name, result]) => [
+    ...result.comparisons.map(comparison => [
+      name,
+      comparison.what,
+      sideCell(comparison.ours, comparison.unit),
+      sideCell(comparison.alternative, comparison.unit),
+      ...ratioCells(comparison),
+      ...targetCells(comparison),
+    ]),
+    ...(result.waits ?? [])
+      .filter(({ target }) => target !== undefined)
+      .map(({ what, p99, target, met }) => [
+        ...[name, what, `p99 ${p99.toFixed(1)} ms`, '', '', ''],
+        ...[`≤ ${target} ms`, verdict(met)],
+      ]),
+  ]);
+  return render(
+    [
+      ...['benchmark', 'what', 'ours', 'alternative'],
+      ...['ratio', 'min–max', 'target', ''],
+    ],
+    rows,
+  );
+}
+
+function sideCell(side: Side, unit: Comparison['unit']): string {
+  return `${side.name}: ${side.perSecond.median.toFixed(0)} ${unit}/s`;
+}
+
+function ratioCells({ ratio }: Comparison): string[] {
+  return [times(ratio), `${ratio.min.toFixed(2)}–${ratio.max.toFixed(2)}`];
+}
+
+function targetCells({ target, met }: Comparison): string[] {
+  return [target === undefined ? '' : `≥ ${target}×`, verdict(met)];
+}
+
+function times(spread?: Spread): string {
+  return spread ? `${spread.median.toFixed(2)}×` : '';
 }
 
 /** How long something kept others waiting. */

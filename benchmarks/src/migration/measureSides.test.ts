@@ -1,6 +1,12 @@
 import { measureSides } from './measureSides';
 
-const settings = { short: true, rounds: 3, seconds: 1, concurrency: 1 };
+const settings = {
+  short: true,
+  rounds: 3,
+  seconds: 1,
+  concurrency: 1,
+  rttMs: 0,
+};
 
 it('measures sides in turn, and back, and takes rows per second', async () => {
   const order: string[] = [];

@@ -1,4 +1,4 @@
-import type { Postgres } from '@internal/postgres';
+import type { BenchmarkContext } from '../harness/Benchmark';
 import { LoadGenerator, type LoadRequest } from '../harness/load';
 import type { Contestant } from '../harness/rounds';
 import { ServerProcess } from '../harness/ServerProcess';
@@ -23,14 +23,19 @@ export class MockupServer {
 
   static async start(
     kind: keyof typeof SERVERS,
-    options: { postgres: Postgres; template: string; concurrency: number },
+    context: BenchmarkContext,
+    template: string,
   ): Promise<MockupServer> {
-    const { postgres, template, concurrency } = options;
+    const {
+      postgres,
+      connection,
+      settings: { concurrency },
+    } = context;
     const database = `${template}_${kind}`;
     await copyDatabase(postgres, template, database);
 
     const settings: ServerSettings = {
-      connection: { ...postgres.connection, database },
+      connection: { ...connection, database },
     };
     const server = await ServerProcess.start(
       require.resolve(`./servers/${kind}`),

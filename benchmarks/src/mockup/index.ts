@@ -48,13 +48,7 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   try {
     for (const kind of ['backend', 'routes', 'plain'] as const) {
       progress(`starting ${SERVERS[kind]}`);
-      servers.push(
-        await MockupServer.start(kind, {
-          postgres,
-          template,
-          concurrency: settings.concurrency,
-        }),
-      );
+      servers.push(await MockupServer.start(kind, context, template));
     }
     return await measure(context, servers, seeded);
   } finally {
