@@ -27,6 +27,14 @@ export interface BenchmarkContext {
   progress(message: string): void;
 }
 
+/** Figures that are not compared with anything. */
+export interface FigureTable {
+  title: string;
+  /** What the columns are, the first of which names the row. */
+  head: string[];
+  rows: Array<Array<string | number>>;
+}
+
 /** What a benchmark found out. */
 export interface BenchmarkResult {
   /** How it was measured, and with how much data. */
@@ -36,6 +44,8 @@ export interface BenchmarkResult {
   waits?: Waits[];
   /** How long things took. */
   durations?: Duration[];
+  /** What fits in none of these. */
+  figures?: FigureTable[];
   /** What is worth knowing beside the figures, one line each. */
   notes: string[];
   /** What must not have happened: the run counts as failed, but is reported. */

@@ -3,6 +3,7 @@ import type { Machine } from './machine';
 import {
   comparisonTable,
   durationTable,
+  figureTable,
   summaryTable,
   waitTable,
 } from './tables';
@@ -44,7 +45,7 @@ export function toText({ machine, settings, results }: Report): string {
 }
 
 function describe(result: BenchmarkResult): string[] {
-  const { comparisons, waits = [], durations = [] } = result;
+  const { comparisons, waits = [], durations = [], figures = [] } = result;
   const units = [...new Set(comparisons.map(({ unit }) => unit))];
   return [
     result.circumstances,
@@ -56,6 +57,7 @@ function describe(result: BenchmarkResult): string[] {
     ),
     ...(waits.length > 0 ? [waitTable(waits)] : []),
     ...(durations.length > 0 ? [durationTable(durations)] : []),
+    ...figures.map(figureTable),
     ...result.notes,
     ...(result.failures ?? []),
   ];

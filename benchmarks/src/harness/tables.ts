@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import type { BenchmarkResult } from './Benchmark';
+import type { BenchmarkResult, FigureTable } from './Benchmark';
 import type { Comparison, Side } from './comparison';
 import type { Spread } from './statistics';
 import type { Duration, Waits } from './waits';
@@ -113,6 +113,14 @@ export function durationTable(durations: Duration[]): string {
       expected,
     ]),
   );
+}
+
+/** Figures that are not compared with anything, below their title. */
+export function figureTable({ title, head, rows }: FigureTable): string {
+  return `${title}\n${render(
+    head,
+    rows.map(row => row.map(String)),
+  )}`;
 }
 
 /** Seconds, or what is easier to read where there are few or many of them. */
