@@ -39,6 +39,19 @@ export interface TransactionSettings {
 }
 
 /**
+ * As whom a single query works, and on what condition.
+ *
+ * @public
+ */
+export interface QuerySettings extends TransactionSettings {
+  /**
+   * Runs first, in the same transaction and round trip. Where it fails, the query is
+   * not run, and fails as it does.
+   */
+  fence?: BuildStatement;
+}
+
+/**
  * Builds a statement. It has no connection: the pool runs what it returns.
  *
  * @public
@@ -152,8 +165,9 @@ export class TenancyPool {
    */
   async query<TRow extends object>(
     build: BuildStatement,
-    settings: TransactionSettings = {},
+    settings: QuerySettings = {},
   ): Promise<TRow[]> {
+    const { fence } = settings;
     const context = createContext(
       this.schema,
       settings,
@@ -161,6 +175,7 @@ export class TenancyPool {
     );
     const statements = [
       enter(context),
+      ...(fence ? [compileStatement(fence(this.#knex))] : []),
       compileStatement(build(this.#knex)),
       leave(context),
     ];
@@ -169,9 +184,10 @@ export class TenancyPool {
     const outcome = await lease.run(statements);
     if (!isFailed(outcome)) {
       lease.release({ inDoubt: false });
-      return outcome.results[1].rows;
+      return outcome.results[statements.length - 2].rows;
     }
-    const contextChanged = outcome.failedAt === 2 && isContextChange(outcome);
+    const left = outcome.failedAt === statements.length - 1;
+    const contextChanged = left && isContextChange(outcome);
     lease.release({ inDoubt: isUnusable(outcome) || contextChanged });
     throw contextChanged
       ? new Error(CONTEXT_CHANGED)

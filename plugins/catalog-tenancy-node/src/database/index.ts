@@ -12,6 +12,7 @@ export {
   TenancyPool,
   type BuildStatement,
   type PoolTransaction,
+  type QuerySettings,
   type TenancyPoolOptions,
   type TransactionSettings,
 } from './TenancyPool';
