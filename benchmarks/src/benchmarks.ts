@@ -1,6 +1,7 @@
 import { candidatesBenchmark } from './candidates';
 import { adoptionBenchmark } from './adoption';
 import { catalogBenchmark } from './catalog';
+import { faultsBenchmark } from './faults';
 import type { Benchmark } from './harness/Benchmark';
 import { migrationBenchmark } from './migration';
 import { mockupBenchmark } from './mockup';
@@ -12,4 +13,5 @@ export const benchmarks: Benchmark[] = [
   candidatesBenchmark,
   migrationBenchmark,
   adoptionBenchmark,
+  faultsBenchmark,
 ];

@@ -13,10 +13,19 @@ import type { ClientConfig } from 'pg';
 // Debian has it in a folder that is on the PATH of the superuser only.
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
 const NOBODY = 65_534;
+// It refuses to run as the superuser.
+const RUNS_AS_NOBODY = process.getuid?.() === 0;
 
 /** The program, if it is installed. */
 export function findPgBouncer(): string | undefined {
   return FOLDERS.map(folder => join(folder, 'pgbouncer')).find(existsSync);
+}
+
+interface PgBouncerOptions {
+  /** To PostgreSQL. */
+  connections: number;
+  /** What else it is told. */
+  settings?: Record<string, string>;
 }
 
 /** PgBouncer in front of a database, in the mode that pools transactions. */
@@ -24,7 +33,7 @@ export class PgBouncer {
   static async start(
     executable: string,
     target: ClientConfig,
-    options: { connections: number },
+    options: PgBouncerOptions,
   ): Promise<PgBouncer> {
     const folder = await mkdtemp(join(tmpdir(), 'pgbouncer-'));
     const port = await freePort();
@@ -43,32 +52,49 @@ auth_type = scram-sha-256
 auth_file = ${users}
 pool_mode = transaction
 default_pool_size = ${options.connections}
-`,
+${Object.entries(options.settings ?? {})
+  .map(([name, value]) => `${name} = ${value}\n`)
+  .join('')}`,
     );
-    // It refuses to run as the superuser.
-    const asRoot = process.getuid?.() === 0;
-    if (asRoot) {
+    if (RUNS_AS_NOBODY) {
       await chmod(folder, 0o755);
       await chown(users, NOBODY, NOBODY);
       await chown(settings, NOBODY, NOBODY);
     }
-    const child = spawn(executable, [settings], {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      ...(asRoot && { uid: NOBODY, gid: NOBODY }),
-    });
     const connection = { ...target, host: '127.0.0.1', port };
-    const bouncer = new PgBouncer(folder, child, connection, options);
-    await bouncer.#started();
+    const bouncer = new PgBouncer(executable, folder, connection, options);
+    await bouncer.restart();
     return bouncer;
   }
 
+  #child: ChildProcess | undefined;
+
   private constructor(
+    private readonly executable: string,
     private readonly folder: string,
-    private readonly child: ChildProcess,
     /** The connection to the database by way of it. */
     readonly connection: ClientConfig,
-    private readonly options: { connections: number },
+    private readonly options: PgBouncerOptions,
   ) {}
+
+  /** Ends it at once, with all connections. */
+  async crash(): Promise<void> {
+    const child = this.#child;
+    if (child && child.exitCode === null && child.signalCode === null) {
+      const exit = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exit;
+    }
+  }
+
+  /** Starts it, on the same port as before. */
+  async restart(): Promise<void> {
+    this.#child = spawn(this.executable, [join(this.folder, 'settings')], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      ...(RUNS_AS_NOBODY && { uid: NOBODY, gid: NOBODY }),
+    });
+    await started(this.#child);
+  }
 
   /** Leaves settings behind on every connection to PostgreSQL. */
   async everyConnection(sql: string): Promise<void> {
@@ -84,30 +110,26 @@ default_pool_size = ${options.connections}
   }
 
   async stop(): Promise<void> {
-    if (this.child.exitCode === null) {
-      const exit = once(this.child, 'exit');
-      this.child.kill('SIGQUIT');
-      await exit;
-    }
+    await this.crash();
     await rm(this.folder, { recursive: true });
   }
+}
 
-  /** Waits until it says that it listens. */
-  async #started(): Promise<void> {
-    let log = '';
-    await new Promise<void>((resolve, reject) => {
-      this.child.stderr!.on('data', chunk => {
-        log += chunk;
-        if (log.includes('process up')) {
-          resolve();
-        }
-      });
-      this.child.on('error', reject);
-      this.child.on('exit', () =>
-        reject(new Error(`pgbouncer did not start: ${log}`)),
-      );
+/** Waits until it says that it listens. */
+async function started(child: ChildProcess): Promise<void> {
+  let log = '';
+  await new Promise<void>((resolve, reject) => {
+    child.stderr!.on('data', chunk => {
+      log += chunk;
+      if (log.includes('process up')) {
+        resolve();
+      }
     });
-  }
+    child.on('error', reject);
+    child.on('exit', () =>
+      reject(new Error(`pgbouncer did not start: ${log}`)),
+    );
+  });
 }
 
 async function freePort(): Promise<number> {
