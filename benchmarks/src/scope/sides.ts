@@ -1,0 +1,167 @@
+import createKnex from 'knex';
+import { Pool } from 'pg';
+import { APP_LOGIN, PASSWORD, SCHEMA } from '../catalog/constants';
+import { KIND } from './entities';
+import {
+  PooledTenantDatabase,
+  PostgresCatalogStore,
+  TenancyPool,
+  type TenantDatabase,
+  type TenantScope,
+} from './library';
+import type { Access, ListedRow, Side } from './Side';
+
+// Each side waits while the others are measured.
+const IDLE_TIMEOUT_MS = 3_600_000;
+
+const SILENT = {
+  error() {},
+  warn() {},
+  info() {},
+  debug() {},
+  child: () => SILENT,
+};
+
+/** What callers of this library use. */
+export function openOurs(access: Access): Side {
+  const pool = openTenancyPool(access);
+  return storeOn('ours', pool, new PooledTenantDatabase(pool));
+}
+
+/** The same, with the same statements, but for their predicate on the tenant. */
+export function openPolicyAlone(access: Access): Side {
+  const pool = openTenancyPool(access);
+  return storeOn('policy alone', pool, {
+    query: (tenantId, build) =>
+      pool.query(
+        knex =>
+          build({
+            tenantId,
+            knex,
+            table: (table, alias = table) =>
+              knex(alias === table ? table : { [alias]: table }),
+            insertInto: refuse,
+          } satisfies TenantScope),
+        { tenantId },
+      ),
+    transaction: refuse,
+  });
+}
+
+/** The textbook: a transaction whose first statement sets the tenant. */
+export function openTransactions(access: Access): Side {
+  const knex = createKnex({
+    client: 'pg',
+    connection: {
+      ...access.connection,
+      database: access.database.name,
+      user: APP_LOGIN,
+      password: PASSWORD,
+    },
+    searchPath: [SCHEMA],
+    pool: {
+      min: 0,
+      max: access.connections,
+      idleTimeoutMillis: IDLE_TIMEOUT_MS,
+    },
+  });
+  return {
+    name: 'knex.transaction',
+    knowsTenants: true,
+    getEntity: ({ tenantId, entityRef }) =>
+      knex.transaction(async tx => {
+        await tx.raw(`select set_config('app.tenant_id', ?, true)`, [tenantId]);
+        const row = await tx('entities')
+          .where({ tenant_id: tenantId, entity_ref: entityRef })
+          .whereNull('deleted_at')
+          .first('final_entity');
+        return row?.final_entity;
+      }),
+    listEntities: ({ tenantId }, limit) =>
+      knex.transaction(async tx => {
+        await tx.raw(`select set_config('app.tenant_id', ?, true)`, [tenantId]);
+        return tx('entities')
+          .where({ tenant_id: tenantId, entity_kind: KIND })
+          .whereNull('deleted_at')
+          .orderBy('created_at', 'desc')
+          .limit(limit)
+          .select<ListedRow[]>('entity_ref', 'entity_name', 'created_at');
+      }),
+    close: () => knex.destroy(),
+  };
+}
+
+/** No tenants and no policy: one statement, as a superuser. */
+export function openBare({ connection, database, connections }: Access): Side {
+  const pool = new Pool({
+    ...connection,
+    database: database.name,
+    max: connections,
+    idleTimeoutMillis: IDLE_TIMEOUT_MS,
+  });
+  return {
+    name: 'bare query',
+    knowsTenants: false,
+    async getEntity({ entityRef }) {
+      const { rows } = await pool.query<{ json: string }>(
+        `select final_entity::text as json from ${SCHEMA}.entities
+          where deleted_at is null and entity_ref = $1`,
+        [entityRef],
+      );
+      return rows[0] && JSON.parse(rows[0].json);
+    },
+    async listEntities(_, limit) {
+      const { rows } = await pool.query<ListedRow>(
+        `select entity_ref, entity_name, created_at from ${SCHEMA}.entities
+          where deleted_at is null and entity_kind = $1
+          order by created_at desc limit $2`,
+        [KIND, limit],
+      );
+      return rows;
+    },
+    close: () => pool.end(),
+  };
+}
+
+export function openTenancyPool({
+  connection,
+  database,
+  connections,
+}: Access): TenancyPool {
+  return TenancyPool.create({
+    connection: {
+      ...connection,
+      database: database.name,
+      user: APP_LOGIN,
+      password: PASSWORD,
+    },
+    schema: SCHEMA,
+    pool: {
+      max: connections,
+      idleTimeoutMs: IDLE_TIMEOUT_MS,
+      connectionTimeoutMs: 10_000,
+    },
+    logger: SILENT,
+  });
+}
+
+function storeOn(
+  name: string,
+  pool: TenancyPool,
+  database: TenantDatabase,
+): Side {
+  const store = new PostgresCatalogStore({ database, pool });
+  return {
+    name,
+    knowsTenants: true,
+    getEntity: ({ tenantId, entityRef }) =>
+      store.getEntity(tenantId, entityRef),
+    listEntities: ({ tenantId }, limit) =>
+      store.listEntities(tenantId, KIND, limit),
+    close: () => pool.close(),
+  };
+}
+
+function refuse(): never {
+  throw new Error('Nothing is written here');
+}
