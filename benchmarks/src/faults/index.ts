@@ -1,3 +1,4 @@
+import { findPgBouncer } from '@internal/postgres';
 import type {
   Benchmark,
   BenchmarkContext,
@@ -8,7 +9,6 @@ import { type Fault, FAULTS, FAULTS_BEHIND_BOUNCER } from './faults';
 import { type FaultFigures, measureFault } from './measureFault';
 import { clientTable, remainsTable } from './report';
 import { FULL, SHORT, type Size } from './sizes';
-import { findPgBouncer } from './world/library';
 import { RestartableServer } from './world/RestartableServer';
 import { createTenants } from './world/tenants';
 import { World } from './world/World';

@@ -33,7 +33,9 @@ export async function migrateLive(
   context: BenchmarkContext,
   database: Database,
   size: Size,
-): Promise<Required<Omit<BenchmarkResult, 'comparisons' | 'circumstances'>>> {
+): Promise<
+  Required<Pick<BenchmarkResult, 'waits' | 'durations' | 'notes' | 'failures'>>
+> {
   const writers = await Writers.create(database);
   const lateness = monitorEventLoopDelay({ resolution: 1 });
   lateness.enable();

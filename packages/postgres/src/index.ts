@@ -6,6 +6,8 @@
 
 export { availableVersions } from './binaries';
 export { PostgresStartError } from './errors';
+export { findPgBouncer, PgBouncer } from './PgBouncer';
+export type { PgBouncerOptions, PgBouncerTarget } from './PgBouncer';
 export { Postgres } from './Postgres';
 export type { FailureCode } from './protocol';
 export type {

@@ -50,7 +50,7 @@ export class Load {
       try {
         await client.step(caller);
       } catch (error) {
-        this.tally.countFailure(`${client.constructor.name}: ${error.message}`);
+        this.tally.countFailure(`${client.constructor.name}: ${String(error)}`);
         await delay(RETRY_MS);
       }
     }

@@ -18,7 +18,9 @@ export type Reply =
     };
 
 /** An answer that must not be: it is of another tenant, or no proper refusal. */
-export class WrongAnswerError extends Error {}
+export class WrongAnswerError extends Error {
+  override name = 'WrongAnswerError';
+}
 
 const ANSWERS = [200, 201];
 

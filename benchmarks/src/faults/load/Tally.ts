@@ -1,3 +1,34 @@
+/** How long it takes from some moment on until clients are answered. */
+export class Recovery {
+  /** Milliseconds until one of them was. */
+  first?: number;
+  /** Milliseconds until each of them was. */
+  all?: number;
+  /** Resolves once all were answered. */
+  readonly complete: Promise<void>;
+
+  readonly #start = performance.now();
+  readonly #missing: Set<number>;
+  #onComplete: () => void = () => undefined;
+
+  constructor(clients: number) {
+    this.#missing = new Set(Array.from({ length: clients }, (_, id) => id));
+    this.complete = new Promise(resolve => {
+      this.#onComplete = resolve;
+    });
+  }
+
+  countAnswer(client: number): void {
+    const elapsed = performance.now() - this.#start;
+    this.first ??= elapsed;
+    this.#missing.delete(client);
+    if (this.#missing.size === 0) {
+      this.all ??= elapsed;
+      this.#onComplete();
+    }
+  }
+}
+
 /** Counts what became of the requests of some clients. */
 export class Tally {
   answered = 0;
@@ -49,36 +80,5 @@ export class Tally {
     const recovery = new Recovery(this.#clients);
     this.#waiting.add(recovery);
     return recovery;
-  }
-}
-
-/** How long it takes from some moment on until clients are answered. */
-export class Recovery {
-  /** Milliseconds until one of them was. */
-  first?: number;
-  /** Milliseconds until each of them was. */
-  all?: number;
-  /** Resolves once all were answered. */
-  readonly complete: Promise<void>;
-
-  readonly #start = performance.now();
-  readonly #missing: Set<number>;
-  #onComplete: () => void = () => undefined;
-
-  constructor(clients: number) {
-    this.#missing = new Set(Array.from({ length: clients }, (_, id) => id));
-    this.complete = new Promise(resolve => {
-      this.#onComplete = resolve;
-    });
-  }
-
-  countAnswer(client: number): void {
-    const elapsed = performance.now() - this.#start;
-    this.first ??= elapsed;
-    this.#missing.delete(client);
-    if (this.#missing.size === 0) {
-      this.all ??= elapsed;
-      this.#onComplete();
-    }
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { findPgBouncer, PgBouncer } from '@internal/postgres';
 import { ServerProcess } from '../../harness/ServerProcess';
 import { withClient } from '../../migration/database';
 import {
@@ -12,7 +13,6 @@ import {
 } from '../constants';
 import type { MemoryAnswer } from '../servers/control';
 import type { ServerSettings } from '../servers/settings';
-import { findPgBouncer, PgBouncer } from './library';
 import type { RestartableServer } from './RestartableServer';
 
 /** The connections of a backend to the tables of tenants. */
@@ -140,7 +140,7 @@ async function startBackend(
   const { host, port } = bouncer?.connection ?? connection;
   const settings: ServerSettings = {
     connection: { ...connection, database: DATABASE },
-    tenants: { host: String(host), port: Number(port) },
+    tenants: { host, port },
   };
   return await ServerProcess.start(
     require.resolve('../servers/backend'),

@@ -1,9 +1,13 @@
+import { findPgBouncer, PgBouncer } from '@internal/postgres';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import type { ClientConfig } from 'pg';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { entityRow } from './__testUtils__/entityRow';
-import { findPgBouncer, PgBouncer } from './__testUtils__/PgBouncer';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
+
+const CONNECTIONS = 2;
 
 const databases = createTestDatabases();
 const executable = findPgBouncer();
@@ -16,6 +20,26 @@ if (!executable) {
 // Each transaction may get another connection than the last, which others have used.
 const describeWithPgBouncer = executable ? describe : describe.skip;
 
+function targetOf({ host, port, user, password, database }: ClientConfig) {
+  return {
+    ...{ host: String(host), port: Number(port), user: String(user) },
+    ...{ password: String(password), database: String(database) },
+  };
+}
+
+/** Leaves settings behind on every connection to PostgreSQL. */
+async function onEveryConnection(bouncer: PgBouncer, sql: string) {
+  const clients = Array.from(
+    { length: CONNECTIONS },
+    () => new Client(bouncer.connection),
+  );
+  await Promise.all(clients.map(client => client.connect()));
+  // Each holds one until all have one.
+  await Promise.all(clients.map(client => client.query('begin')));
+  await Promise.all(clients.map(client => client.query(`${sql}; commit`)));
+  await Promise.all(clients.map(client => client.end()));
+}
+
 describeWithPgBouncer('Behind PgBouncer, which pools transactions,', () => {
   describe.each(databases.eachSupportedId())('a tenant on %s', id => {
     let database: TenancyDatabase;
@@ -24,9 +48,11 @@ describeWithPgBouncer('Behind PgBouncer, which pools transactions,', () => {
     let ids: string[];
     beforeAll(async () => {
       database = await createTenancyDatabase(databases, id);
-      bouncer = await PgBouncer.start(executable!, database.appConnection, {
-        connections: 2,
-      });
+      bouncer = await PgBouncer.start(
+        executable!,
+        targetOf(database.appConnection),
+        { connections: CONNECTIONS },
+      );
       tenants = new PooledTenantDatabase(
         database.createPool({
           connection: bouncer.connection,
@@ -97,7 +123,8 @@ describeWithPgBouncer('Behind PgBouncer, which pools transactions,', () => {
 
     it('is not affected by what others have left on a connection', async () => {
       const [tenant, other] = ids;
-      await bouncer.everyConnection(
+      await onEveryConnection(
+        bouncer,
         `set app.tenant_id = '${other}'; set role portal_admin; set search_path = public`,
       );
       const pool = database.createPool({ connection: bouncer.connection });
@@ -111,6 +138,23 @@ describeWithPgBouncer('Behind PgBouncer, which pools transactions,', () => {
           'permission denied for table entities',
         );
       }
+    });
+
+    it('is answered again after PgBouncer has come back', async () => {
+      const [tenant] = ids;
+      const read = () =>
+        tenants.query(tenant, scope =>
+          scope.table('entities').distinct('tenant_id'),
+        );
+      const unavailable = expect.objectContaining({
+        name: 'ServiceUnavailableError',
+        retryAfterSeconds: expect.any(Number),
+      });
+      await read();
+      await bouncer.crash();
+      await expect(read()).rejects.toEqual(unavailable);
+      await bouncer.restart();
+      await expect(read()).resolves.toEqual([{ tenant_id: tenant }]);
     });
   });
 });

@@ -7,8 +7,7 @@ import { createServer } from 'net';
 import type { AddressInfo } from 'net';
 import { tmpdir } from 'os';
 import { delimiter, join } from 'path';
-import { Client } from 'pg';
-import type { ClientConfig } from 'pg';
+import type { PostgresConnection } from './types';
 
 // Debian has it in a folder that is on the PATH of the superuser only.
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
@@ -16,23 +15,56 @@ const NOBODY = 65_534;
 // It refuses to run as the superuser.
 const RUNS_AS_NOBODY = process.getuid?.() === 0;
 
-/** The program, if it is installed. */
+/**
+ * The program of PgBouncer, if it is installed.
+ *
+ * @public
+ */
 export function findPgBouncer(): string | undefined {
   return FOLDERS.map(folder => join(folder, 'pgbouncer')).find(existsSync);
 }
 
-interface PgBouncerOptions {
-  /** To PostgreSQL. */
-  connections: number;
-  /** What else it is told. */
-  settings?: Record<string, string>;
-}
+/**
+ * A database, and how to log in there.
+ *
+ * @public
+ */
+export type PgBouncerTarget = PostgresConnection & { database: string };
 
-/** PgBouncer in front of a database, in the mode that pools transactions. */
+/**
+ * Options of {@link PgBouncer.start}.
+ *
+ * @public
+ */
+export type PgBouncerOptions = {
+  /** How many connections to PostgreSQL it shares out. */
+  connections: number;
+  /** Settings as in its configuration, on top of this package's own. */
+  settings?: Record<string, string>;
+};
+
+/**
+ * PgBouncer in front of a database, in the mode that pools transactions: each may get
+ * another connection than the last.
+ *
+ * @public
+ */
 export class PgBouncer {
+  /** How to log in at the database by way of it. */
+  readonly connection: PgBouncerTarget;
+
+  readonly #executable: string;
+  readonly #folder: string;
+  #child: ChildProcess | undefined;
+
+  /**
+   * Starts it and waits until it accepts connections.
+   *
+   * @throws Error with what it says, if it does not start
+   */
   static async start(
     executable: string,
-    target: ClientConfig,
+    target: PgBouncerTarget,
     options: PgBouncerOptions,
   ): Promise<PgBouncer> {
     const folder = await mkdtemp(join(tmpdir(), 'pgbouncer-'));
@@ -62,20 +94,20 @@ ${Object.entries(options.settings ?? {})
       await chown(settings, NOBODY, NOBODY);
     }
     const connection = { ...target, host: '127.0.0.1', port };
-    const bouncer = new PgBouncer(executable, folder, connection, options);
+    const bouncer = new PgBouncer(executable, folder, connection);
     await bouncer.restart();
     return bouncer;
   }
 
-  #child: ChildProcess | undefined;
-
   private constructor(
-    private readonly executable: string,
-    private readonly folder: string,
-    /** The connection to the database by way of it. */
-    readonly connection: ClientConfig,
-    private readonly options: PgBouncerOptions,
-  ) {}
+    executable: string,
+    folder: string,
+    connection: PgBouncerTarget,
+  ) {
+    this.#executable = executable;
+    this.#folder = folder;
+    this.connection = connection;
+  }
 
   /** Ends it at once, with all connections. */
   async crash(): Promise<void> {
@@ -89,29 +121,17 @@ ${Object.entries(options.settings ?? {})
 
   /** Starts it, on the same port as before. */
   async restart(): Promise<void> {
-    this.#child = spawn(this.executable, [join(this.folder, 'settings')], {
+    this.#child = spawn(this.#executable, [join(this.#folder, 'settings')], {
       stdio: ['ignore', 'ignore', 'pipe'],
       ...(RUNS_AS_NOBODY && { uid: NOBODY, gid: NOBODY }),
     });
     await started(this.#child);
   }
 
-  /** Leaves settings behind on every connection to PostgreSQL. */
-  async everyConnection(sql: string): Promise<void> {
-    const clients = Array.from(
-      { length: this.options.connections },
-      () => new Client(this.connection),
-    );
-    await Promise.all(clients.map(client => client.connect()));
-    // Each holds one until all have one.
-    await Promise.all(clients.map(client => client.query('begin')));
-    await Promise.all(clients.map(client => client.query(`${sql}; commit`)));
-    await Promise.all(clients.map(client => client.end()));
-  }
-
+  /** Ends it, and removes what belongs to it. */
   async stop(): Promise<void> {
     await this.crash();
-    await rm(this.folder, { recursive: true });
+    await rm(this.#folder, { recursive: true });
   }
 }
 
