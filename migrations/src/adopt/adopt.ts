@@ -8,6 +8,7 @@ import { engineTable, requireEngine } from './Engine';
 import type { Engine } from './Engine';
 import { install } from './install';
 import { PARENTS } from './names';
+import { reading, refuseMissingRights, refuseOthersTables } from './owner';
 import { fillParents } from './parents';
 import { settleEntities } from './settle';
 import { adoptedEngine } from './state';
@@ -17,13 +18,16 @@ import { adoptedEngine } from './state';
  * tenant, and follow it from then on. It can be repeated at any time, and goes on where it
  * was stopped; it then tries again what was kept aside.
  *
- * @throws {@link RefusedError} if there is no such catalog, or entities would be lost
+ * @throws {@link RefusedError} if there is no such catalog, if its tables are not the
+ *   login's, or if entities would be lost
  */
 export async function adopt(context: StepContext): Promise<Engine> {
   const { executor } = context;
   const engine = await requireEngine(context);
   await refuseAnother(context, engine);
+  await refuseOthersTables(context, engine);
   await refuseEntities(context, engine);
+  await refuseMissingRights(context, engine);
   await install(context, engine);
   await copyEntities(context, engine);
   await settleEntities(context, engine);
@@ -61,19 +65,23 @@ async function refuseEntities(
     return;
   }
   const own = await ownRows(executor, 'entities');
-  // portal_admin, as which this may act, may not read the engine's table yet.
-  const [{ any }] = await executor.read<{ any: boolean }>(
-    `select exists (select from entities e where ${own('e')}) as any`,
+  const entities = await executor.read<{ id: string }>(
+    `select e.entity_id::text as id from entities e where ${own('e')}`,
   );
-  if (!any) {
+  if (entities.length === 0) {
     return;
   }
-  const [{ others }] = await executor.read<{ others: number }>(
-    `select count(*)::int as others from entities e where ${own('e')}
-        and not exists (select from ${engineTable(
+  // In two steps: before an adoption portal_admin, as which this may act, may not read
+  // the engine's table, and the login may not read ours.
+  const [{ others }] = await reading(context, engine, () =>
+    executor.read<{ others: number }>(
+      `select count(*)::int as others from unnest($1::text[]) as ours (id)
+        where not exists (select from ${engineTable(
           engine,
           'final_entities',
-        )} f where f.entity_id = e.entity_id::text)`,
+        )} f where f.entity_id = ours.id)`,
+      [entities.map(({ id }) => id)],
+    ),
   );
   if (others > 0) {
     throw new RefusedError(

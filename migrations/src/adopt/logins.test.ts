@@ -1,6 +1,8 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { asLogin, changeRole, connectionOf } from '../__testUtils__/roles';
 import { runPhases } from '../__testUtils__/runPhases';
+import { RefusedError } from '../errors';
+import { migrateTo } from '../migrateTo';
 import { rollback } from '../rollback/rollback';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog, engineOf } from './__testUtils__/stockCatalog';
@@ -14,6 +16,7 @@ import { unadopt } from './unadopt';
 const databases = createTestDatabases();
 
 const ENGINE_LOGIN = 'catalog_engine';
+const OTHER_LOGIN = 'catalog_stranger';
 
 describe.each(databases.eachSupportedId())(
   'an engine with a login of its own on %s',
@@ -155,6 +158,60 @@ describe.each(databases.eachSupportedId())(
       expect(
         await adopt({ connection: await connectionOf(catalog, ENGINE_LOGIN) }),
       ).toMatchObject({ adopted: true, faults: 0 });
+    });
+
+    it('removes no entity of the default tenant unless told to, whoever may read which table', async () => {
+      const { client, connection } = catalog;
+      await engine.engine.ingest({ ref: 'component:default/engine' });
+      await migrateTo(5, { connection, createTables: true, force: true });
+      await client.query(
+        `insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+         values ('00000000-0000-0000-0000-000000000001', 'component:default/own', 'component', 'own', '{}', '')`,
+      );
+      await changeRole(client, `grant portal_admin to ${ENGINE_LOGIN}`);
+      const login = await connectionOf(catalog, ENGINE_LOGIN);
+      await expect(adopt({ connection: login })).rejects.toThrow(
+        'The default tenant has 1 entity that the catalog does not have',
+      );
+      expect(await refsOf(catalog)).toEqual(['component:default/own']);
+      const refusal: Error = await adopt({
+        connection: login,
+        force: true,
+      }).catch(error => error);
+      expect(refusal.message).toMatch(
+        /not this login's, and portal_admin has to read them.*\ngrant usage on schema public to portal_admin;/s,
+      );
+      for (const statement of refusal.message.match(/^grant .*;$/gm) ?? []) {
+        await client.query(statement);
+      }
+      expect(await adopt({ connection: login, force: true })).toMatchObject({
+        adopted: true,
+        faults: 0,
+      });
+      expect(await refsOf(catalog)).toEqual(['component:default/engine']);
+    });
+
+    it('is not adopted by a login that owns nothing of it, which is told so before anything is done', async () => {
+      const { client, connection } = catalog;
+      await changeRole(client, `create role ${OTHER_LOGIN} login`);
+      await client.query(
+        `grant create on database "${connection.database}" to ${OTHER_LOGIN}`,
+      );
+      await expect(
+        adopt({ connection: await connectionOf(catalog, OTHER_LOGIN) }),
+      ).rejects.toThrow(
+        new RefusedError(
+          'The table final_entities of the catalog in the schema "public" belongs to ' +
+            `"${ENGINE_LOGIN}", and the login "${OTHER_LOGIN}" may not create triggers ` +
+            `on it. Connect as "${ENGINE_LOGIN}", as a member of it, or as a superuser.`,
+        ),
+      );
+      expect(
+        await column(
+          catalog,
+          `select nspname from pg_namespace where nspname = 'tenancy'`,
+        ),
+      ).toEqual([]);
     });
   },
 );

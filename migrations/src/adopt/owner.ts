@@ -1,7 +1,9 @@
+import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { escapeIdentifier } from '../schema/sql';
 import { ADMIN_ROLE } from '../schema/roles';
+import { waitForOlderSnapshots } from '../session/olderTransactions';
 import { SET_OWNER_ROLE } from '../session/ownerRole';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
@@ -9,6 +11,9 @@ import { FUNCTION_SIGNATURES } from './functions';
 import { ADOPTION_STATE, ENGINE_TABLES, FAULTS } from './names';
 import type { EngineTable } from './names';
 import { adoptedEngine, putState, readState } from './state';
+import { tablesWithoutTriggers } from './triggers';
+
+const RESET_ROLE = 'reset role';
 
 /**
  * A column to be let update: locking a row for share takes the right to update some
@@ -25,11 +30,9 @@ export async function asLogin(
   { executor }: Pick<StepContext, 'executor'>,
   work: () => Promise<void>,
 ): Promise<void> {
-  const [{ acting }] = await executor.read<{ acting: boolean }>(
-    `select current_user = '${ADMIN_ROLE}' and session_user <> current_user as acting`,
-  );
+  const acting = await actsAsAdmin(executor);
   if (acting) {
-    await executor.execute('reset role');
+    await executor.execute(RESET_ROLE);
   }
   await work();
   if (acting) {
@@ -37,34 +40,76 @@ export async function asLogin(
   }
 }
 
+async function actsAsAdmin(executor: Executor): Promise<boolean> {
+  const [{ acting }] = await executor.read<{ acting: boolean }>(
+    `select current_user = '${ADMIN_ROLE}' and session_user <> current_user as acting`,
+  );
+  return acting;
+}
+
 /**
  * Reads from a table of the engine's, as the login where portal_admin may not, which
  * it is let by an adoption only.
  */
 export async function reading<T>(
-  context: Pick<StepContext, 'executor'>,
+  { executor }: Pick<StepContext, 'executor'>,
   engine: Engine,
   read: () => Promise<T>,
 ): Promise<T> {
-  const [{ may }] = await context.executor.read<{ may: boolean }>(
-    `select has_schema_privilege($1, 'usage')
-        and has_table_privilege(format('%I.final_entities', $1::text), 'select') as may`,
+  const [{ may }] = await executor.read<{ may: boolean }>(
+    `select has_schema_privilege(n.oid, 'usage') and has_table_privilege(r.oid, 'select') as may
+       from pg_class r join pg_namespace n on n.oid = r.relnamespace
+      where n.nspname = $1 and r.relname = 'final_entities'`,
     [engine.schema],
   );
-  if (may) {
+  if (may || !(await actsAsAdmin(executor))) {
     return read();
   }
-  const results: T[] = [];
-  await asLogin(context, async () => {
-    results.push(await read());
-  });
-  return results[0];
+  // Not printed by a dry run, which reads as the same role.
+  await executor.read(RESET_ROLE);
+  const result = await read();
+  await executor.read(SET_OWNER_ROLE);
+  return result;
+}
+
+/**
+ * Triggers on a table are its owner's to create.
+ *
+ * @throws {@link RefusedError} if some still have to be, on a table that is not the
+ *   login's
+ */
+export async function refuseOthersTables(
+  { executor }: StepContext,
+  engine: Engine,
+): Promise<void> {
+  const tables = await tablesWithoutTriggers(executor, engine);
+  const [other] = await executor.read<{
+    login: string;
+    table: string;
+    owner: string;
+  }>(
+    `select session_user as login, r.relname as table,
+            pg_get_userbyid(r.relowner) as owner
+       from pg_class r join pg_namespace n on n.oid = r.relnamespace
+      where n.nspname = $1 and r.relname = any ($2)
+        and not pg_has_role(session_user, r.relowner, 'USAGE')
+      order by 2 limit 1`,
+    [engine.schema, tables],
+  );
+  if (other) {
+    const { login, table, owner } = other;
+    throw new RefusedError(
+      `The table ${table} of the catalog in the schema "${engine.schema}" belongs to ` +
+        `"${owner}", and the login "${login}" may not create triggers on it. Connect ` +
+        `as "${owner}", as a member of it, or as a superuser.`,
+    );
+  }
 }
 
 /** What {@link followOwner} may be told, rather than look it up. */
 export interface OwnerOptions {
   engine?: Engine;
-  /** Whom the tables are about to belong to. */
+  /** Whom the tables have just been given to, or are about to be. */
   owner?: string;
 }
 
@@ -81,12 +126,31 @@ export async function followOwner(
   context: StepContext,
   options: OwnerOptions = {},
 ): Promise<void> {
-  const { executor } = context;
   const engine = options.engine ?? (await adoptedEngine(context));
   if (!engine) {
     return;
   }
-  const owner = options.owner ?? (await ownerOfTables(context));
+  await giveFunctions(
+    context,
+    engine,
+    options.owner ?? (await ownerOfTables(context)),
+  );
+  if (options.owner) {
+    // A trigger that runs goes on as the owner that it began as. Were the tables to
+    // change hands meanwhile, it could carry nothing, nor keep that aside.
+    await waitForOlderSnapshots(
+      context,
+      "the engine's writes among them may carry changes as the former owner",
+    );
+  }
+}
+
+async function giveFunctions(
+  context: StepContext,
+  engine: Engine,
+  owner: string,
+): Promise<void> {
+  const { executor } = context;
   const others = await ownedByOthers(context, owner);
   const missing = await missingGrants(context, engine, owner);
   if (others.length === 0 && missing.length === 0) {
@@ -115,6 +179,22 @@ export async function followOwner(
   );
 }
 
+/**
+ * Before anything is done, the same refusal as that of {@link followOwner}.
+ *
+ * @throws {@link RefusedError} if the login may not let our tables' owner read the engine's
+ */
+export async function refuseMissingRights(
+  context: StepContext,
+  engine: Engine,
+): Promise<void> {
+  const owner = await ownerOfTables(context);
+  const missing = await missingGrants(context, engine, owner);
+  if (missing.length > 0) {
+    await refuseWithoutRight(context, engine, missing, escapeIdentifier(owner));
+  }
+}
+
 async function refuseWithoutRight(
   { executor }: StepContext,
   engine: Engine,
@@ -122,19 +202,29 @@ async function refuseWithoutRight(
   role: string,
 ): Promise<void> {
   const [{ may }] = await executor.read<{ may: boolean }>(
-    `select pg_has_role(session_user, relowner, 'USAGE') as may
-       from pg_class where oid = to_regclass($1)`,
-    [engineTable(engine, 'final_entities')],
+    `select pg_has_role(session_user, r.relowner, 'USAGE')
+        and ($3 or has_schema_privilege(session_user, n.oid, 'USAGE WITH GRANT OPTION')) as may
+       from pg_class r join pg_namespace n on n.oid = r.relnamespace
+      where n.nspname = $1 and r.relname = $2`,
+    [
+      engine.schema,
+      'final_entities',
+      !missing.includes(schemaUsage(engine.schema)),
+    ],
   );
   if (!may) {
     throw new RefusedError(
-      `The tables of the catalog in the schema "${engine.schema}" are not this ` +
-        "login's, and " +
-        `${role} has to read them. Let their owner, or a superuser, run\n${missing
+      `The tables of the catalog in the schema "${engine.schema}", or the schema, are ` +
+        `not this login's, and ${role} has to read them. Let their owner, or a ` +
+        `superuser, run\n${missing
           .map(each => `grant ${each} to ${role}`)
           .join(';\n')};`,
     );
   }
+}
+
+function schemaUsage(schema: string): string {
+  return `usage on schema ${escapeIdentifier(schema)}`;
 }
 
 async function ownerOfTables({ executor }: StepContext): Promise<string> {
@@ -168,24 +258,27 @@ async function missingGrants(
   engine: Engine,
   owner: string,
 ): Promise<string[]> {
-  const schema = escapeIdentifier(engine.schema);
+  // By its oid: a name is not looked up for whom the schema is closed to.
+  const oidOf = (table: EngineTable) =>
+    `(select r.oid from pg_class r join pg_namespace n on n.oid = r.relnamespace
+       where n.nspname = $2 and r.relname = '${table}')`;
   const wanted = [
     {
       held: `has_schema_privilege($1, $2, 'usage')`,
-      privilege: `usage on schema ${schema}`,
+      privilege: schemaUsage(engine.schema),
     },
     ...ENGINE_TABLES.flatMap(table => {
       const name = engineTable(engine, table);
       const column = LOCKING[table];
       return [
         {
-          held: `has_table_privilege($1, format('%I.${table}', $2::text), 'select')`,
+          held: `has_table_privilege($1, ${oidOf(table)}, 'select')`,
           privilege: `select on table ${name}`,
         },
         ...(column
           ? [
               {
-                held: `has_any_column_privilege($1, format('%I.${table}', $2::text), 'update')`,
+                held: `has_any_column_privilege($1, ${oidOf(table)}, 'update')`,
                 privilege: `update (${column}) on table ${name}`,
               },
             ]
