@@ -1,5 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { runPhases } from '../__testUtils__/runPhases';
+import { migrateTo } from '../migrateTo';
 import { rollback } from '../rollback/rollback';
 import { column } from './__testUtils__/inspect';
 import {
@@ -81,6 +82,31 @@ describe.each(databases.eachSupportedId())('ending an adoption on %s', id => {
     await adopt({ connection: catalog.connection });
     await end();
     expect(await objects()).toEqual(before);
+  });
+
+  it('leaves the tables that were there, without what it has put into them', async () => {
+    const { connection, client } = catalog;
+    await migrateTo(1, { connection, createTables: true, force: true });
+    await catalog.migrate(migration => rollback(migration, 0));
+    await client.query(
+      'drop table tenancy_migrations, tenancy_migrations_lock, tenancy_migration_state',
+    );
+    await client.query('create table notes (note text)');
+    const before = await objects();
+    await adopt({ connection });
+    expect(await column(catalog, 'select entity_ref from entities')).toEqual([
+      'component:default/a',
+    ]);
+    await end();
+    expect(await objects()).toEqual(before);
+    expect(
+      await column(
+        catalog,
+        `select count(*)::int from entities union all
+         select count(*)::int from relations union all
+         select count(*)::int from refresh_state`,
+      ),
+    ).toEqual([0, 0, 0]);
   });
 
   it('keeps what was carried where it is told to', async () => {

@@ -1,6 +1,8 @@
 import { bookkeepingTables, readCompletedSteps } from '../engine/bookkeeping';
+import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
+import { relationExists } from '../schema/lookups';
 import { escapeIdentifier } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';
 import { engineTable } from './Engine';
@@ -16,7 +18,7 @@ export interface UnadoptOptions {
 }
 
 /**
- * Ends an adoption, and leaves nothing of it.
+ * Ends an adoption, and leaves nothing of it. Tables that were there before stay, empty.
  *
  * @returns whether there was anything to undo
  * @throws {@link RefusedError} while steps of phases are done, unless the tables are kept
@@ -44,6 +46,9 @@ export async function unadopt(
       }),
     );
   }
+  const ourTables = keepTables
+    ? []
+    : await takeBackTables(executor, created?.tables === true);
   await asLogin(context, () =>
     executor.transaction({
       title: 'Drop what has carried changes',
@@ -52,7 +57,7 @@ export async function unadopt(
         ...dropFunctions,
         ...[...grants].reverse(),
         `drop table if exists ${FAULTS}, ${ADOPTION_STATE}`,
-        ...(keepTables ? [] : dropTables()),
+        ...ourTables,
         ...(created?.schema && !keepTables
           ? [dropSchema(settings.schema)]
           : []),
@@ -62,10 +67,25 @@ export async function unadopt(
   return true;
 }
 
-// No step is done: the tables of the migration itself have nothing to tell.
-function dropTables(): string[] {
+/**
+ * What was there before the adoption stays, and loses what was carried to it. That is
+ * all of its rows: before phase 1 there is no tenant but the catalog's. No step is done,
+ * so that the tables of the migration itself have nothing to tell.
+ */
+async function takeBackTables(
+  executor: Executor,
+  created: boolean,
+): Promise<string[]> {
+  const statements: string[] = [];
+  for (const table of [...TENANT_TABLES].reverse()) {
+    if (created) {
+      statements.push(`drop table if exists ${table}`);
+    } else if (await relationExists(executor, table)) {
+      statements.push(`delete from ${table}`);
+    }
+  }
   return [
-    `drop table if exists ${[...TENANT_TABLES].reverse().join(', ')}`,
+    ...statements,
     `drop table if exists ${bookkeepingTables.join(', ')}`,
   ];
 }
