@@ -10,7 +10,7 @@
 
 export { migrateTo, status } from './migrateTo';
 export type { MigrateOptions, MigrateResult } from './migrateTo';
-export { adopt, readAdoption } from './adopt/library';
+export { adopt, readAdoption, retryFaults } from './adopt/library';
 export type { AdoptOptions, AdoptResult } from './adopt/library';
 export type { AdoptionFault, AdoptionStatus } from './adopt/readAdoption';
 export { connectionOfKnex } from './cli/connection/fromKnex';

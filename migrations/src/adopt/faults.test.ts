@@ -1,8 +1,9 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { runPhases } from '../__testUtils__/runPhases';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
-import { adopt } from './library';
+import { adopt, retryFaults } from './library';
 
 const databases = createTestDatabases();
 
@@ -117,6 +118,58 @@ describe.each(databases.eachSupportedId())(
       await client.query('alter table entities drop constraint no');
       expect(await adopt({ connection })).toMatchObject({ faults: 0 });
       expect(await refsOf(catalog)).toEqual([entity.ref]);
+    });
+
+    it('is tried again without anything else', async () => {
+      const { engine, connection, client } = catalog;
+      expect(await retryFaults({ connection })).toMatchObject({ begun: false });
+      const entity = { ref: 'component:default/a' };
+      await adopt({ connection });
+      await client.query(
+        `alter table entities add constraint no check (entity_name <> 'a')`,
+      );
+      await engine.ingest(entity);
+      await engine.ingest({ ref: 'component:default/nul', json: WITH_NUL });
+      await engine.ingest({ ref: 'component:default/b' });
+      await client.query(
+        `alter table entities drop constraint no;
+         update entities set hash = 'somebody''s' where entity_name = 'b'`,
+      );
+      expect(await retryFaults({ connection })).toMatchObject({ faults: 1 });
+      expect(await refsOf(catalog)).toEqual([
+        entity.ref,
+        'component:default/b',
+      ]);
+      expect(await faultsOf(catalog)).toMatchObject([{ attempts: 2 }]);
+      expect(
+        await column(
+          catalog,
+          `select hash from entities where entity_name = 'b'`,
+        ),
+      ).toEqual([`somebody's`]);
+    });
+
+    it('is looked for among all where it is not known what it is', async () => {
+      const { engine, connection, client } = catalog;
+      await adopt({ connection });
+      await runPhases(catalog, 5);
+      await engine.ingest({ ref: 'location:default/l' });
+      await engine.ingest({
+        ref: 'component:default/a',
+        parent: 'location:default/l',
+      });
+      await client.query(
+        `insert into adoption_faults (source, key, reason, sqlstate)
+         values ('relations', '* of process 1', '', ''),
+                ('refresh_state_references', '* of process 1', '', '');
+         delete from entities; delete from entity_parents`,
+      );
+      expect(await retryFaults({ connection })).toMatchObject({ faults: 0 });
+      expect(await differences(catalog)).toEqual([]);
+      expect(await refsOf(catalog)).toEqual([
+        'component:default/a',
+        'location:default/l',
+      ]);
     });
 
     it('is forgotten with its entity', async () => {

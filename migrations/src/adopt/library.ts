@@ -4,6 +4,8 @@ import { TenancyMigration } from '../engine/TenancyMigration';
 import { adopt as adoptCatalog } from './adopt';
 import { readAdoptionStatus } from './readAdoption';
 import type { AdoptionStatus } from './readAdoption';
+import { settleFaults } from './settle';
+import { adoptedEngine } from './state';
 
 /**
  * What an adoption is told. Only the connection has no default.
@@ -54,6 +56,27 @@ export type AdoptResult = AdoptionStatus;
 export async function adopt(options: AdoptOptions): Promise<AdoptResult> {
   return withContext(options, 'change', async ({ context }) => {
     await adoptCatalog(context);
+    return readAdoptionStatus(context);
+  });
+}
+
+/**
+ * Tries once more what could not be carried. It looks at nothing else, unless something
+ * is kept aside of which it is not known what it belongs to, and does nothing where
+ * no catalog is adopted.
+ *
+ * @throws {@link RefusedError} if the login may not write to the tables
+ * @throws {@link OtherOperatorError} while another process works on the schema
+ * @public
+ */
+export async function retryFaults(
+  options: Omit<AdoptOptions, 'force'>,
+): Promise<AdoptionStatus> {
+  return withContext(options, 'change', async ({ context }) => {
+    const engine = await adoptedEngine(context);
+    if (engine) {
+      await settleFaults(context, engine);
+    }
     return readAdoptionStatus(context);
   });
 }

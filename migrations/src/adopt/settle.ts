@@ -2,13 +2,18 @@ import type { StepContext } from '../engine/Step';
 import { VerificationError } from '../errors';
 import { withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
+import { relationExists } from '../schema/lookups';
 import { escapeLiteral } from '../schema/sql';
 import { enumerate, formatThings } from '../text';
 import { patienceMs } from '../phases/phase2_backfill/tableSize';
 import type { Engine } from './Engine';
 import { differingEntities, differingParents } from './differences';
 import { FORGET_PARENT_FAULTS } from './functions';
-import { FAULTS, UNKNOWN_KEY } from './names';
+import type { EngineTable } from './names';
+import { FAULTS, PARENTS, UNKNOWN_KEY } from './names';
+
+/** Whose faults are of edges, and not of entities. */
+const EDGES: EngineTable = 'refresh_state_references';
 
 // What is under way while one round looks is found by the next.
 const ROUNDS = 20;
@@ -36,12 +41,7 @@ export async function settleEntities(
           const rows = await session.query<{ key: string }>(query);
           return rows.map(({ key }) => key);
         },
-        put: key =>
-          putOne(
-            context,
-            session,
-            `select adoption_put(${escapeLiteral(key)})`,
-          ),
+        put: key => putOne(context, session, putStatement(key)),
         // They have been tried, and told why.
         given: async () => {
           const rows = await session.query<{ key: string }>(
@@ -51,10 +51,49 @@ export async function settleEntities(
         },
       });
       await session.query(
-        `delete from ${FAULTS} where starts_with(key, '${UNKNOWN_KEY}') and source <> 'refresh_state_references'`,
+        `delete from ${FAULTS} where starts_with(key, '${UNKNOWN_KEY}') and source <> '${EDGES}'`,
       );
     },
   });
+}
+
+/**
+ * Tries once more what was kept aside, and only that: a statement for each entity. What
+ * is of no certain entity is looked for, by comparing all.
+ *
+ * @throws {@link VerificationError} if that does not come to an end
+ */
+export async function settleFaults(
+  context: StepContext,
+  engine: Engine,
+): Promise<void> {
+  const { executor } = context;
+  const faults = await executor.read<{ source: string; key: string }>(
+    `select source, key from ${FAULTS} order by 1, 2`,
+  );
+  const edges = faults.filter(({ source }) => source === EDGES);
+  const unknown = faults.filter(
+    fault => !edges.includes(fault) && fault.key.startsWith(UNKNOWN_KEY),
+  );
+  if (unknown.length > 0) {
+    await settleEntities(context, engine);
+  } else {
+    const keys = new Set(
+      faults.filter(fault => !edges.includes(fault)).map(({ key }) => key),
+    );
+    await executor.work({
+      title: 'Carry what was kept aside, one by one',
+      script: [],
+      async run(session) {
+        for (const key of keys) {
+          await putOne(context, session, putStatement(key));
+        }
+      },
+    });
+  }
+  if (edges.length > 0 && (await relationExists(executor, PARENTS))) {
+    await settleParents(context, engine);
+  }
 }
 
 /** The same for the edges between entities. */
@@ -129,6 +168,10 @@ async function settle(
     const faults = new Set(await given());
     differing = (await find()).filter(key => !faults.has(key));
   }
+}
+
+function putStatement(key: string): string {
+  return `select adoption_put(${escapeLiteral(key)})`;
 }
 
 async function putOne(

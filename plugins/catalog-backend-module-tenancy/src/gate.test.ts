@@ -51,7 +51,11 @@ const tenancy = createServiceFactory({
     return {
       config,
       pool: TenancyPool.create({ connection: {}, schema, pool, logger }),
-      adoption: { isComplete: true, complete: async () => {} },
+      adoption: {
+        isComplete: true,
+        complete: async () => {},
+        retryFaults: async () => {},
+      },
     };
   },
 });

@@ -12,6 +12,7 @@ import {
   tenantDirectoryServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { adoptCatalog } from './adoption/adoptCatalog';
+import { scheduleRetries } from './adoption/scheduleRetries';
 import { untilAdopted } from './adoption/untilAdopted';
 import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
 import { catalogEntranceServiceRef } from './entrance';
@@ -24,7 +25,7 @@ import { refuseOtherTenants } from './routes/refuseOtherTenants';
 /**
  * Resolves each request to its tenant, and with the flag on answers what is asked of
  * any tenant's entities, lets only the default tenant through to the stock catalog,
- * and purges deleted entities.
+ * adopts that, and purges deleted entities.
  */
 export const catalogModuleTenancy = createBackendModule({
   pluginId: 'catalog',
@@ -99,6 +100,7 @@ export const catalogModuleTenancy = createBackendModule({
         router.use(retryAfter());
         entrance.open();
         adoptCatalog({ adoption, lifecycle, rootLifecycle, logger });
+        await scheduleRetries({ adoption, scheduler });
         await schedulePurge({ admin, config, logger, scheduler });
       },
     });

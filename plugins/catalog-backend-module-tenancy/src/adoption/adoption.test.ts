@@ -1,6 +1,8 @@
 import {
   coreServices,
+  createBackendModule,
   createServiceFactory,
+  type SchedulerService,
 } from '@backstage/backend-plugin-api';
 import {
   mockServices,
@@ -27,6 +29,7 @@ import {
 } from '../__testUtils__/startCatalogBackend';
 import { entityProvider, settled } from '../__testUtils__/stockEngine';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import { RETRY_TASK } from './scheduleRetries';
 
 const databases = createTestDatabases();
 
@@ -38,6 +41,7 @@ async function start(
   options: { enabled?: boolean; entities?: Entity[] } = {},
 ) {
   const { enabled = true, entities = SAMPLES } = options;
+  let scheduler: SchedulerService | undefined;
   const logger = mockServices.rootLogger.mock();
   logger.child.mockReturnValue(logger);
   const backend = await startCatalogBackend({
@@ -52,6 +56,9 @@ async function start(
     },
     features: [
       ...(entities.length > 0 ? [entityProvider(entities)] : []),
+      schedulerOf(found => {
+        scheduler = found;
+      }),
       createServiceFactory({
         service: coreServices.rootLogger,
         deps: {},
@@ -61,7 +68,24 @@ async function start(
   });
   const logged = (level: 'info' | 'warn' | 'error') =>
     logger[level].mock.calls.map(([message]) => message).join('\n');
-  return { backend, logged };
+  const runTask = (id: string) => scheduler?.triggerTask(id);
+  return { backend, logged, runTask };
+}
+
+/** Hands over the scheduler of the catalog plugin. */
+function schedulerOf(hand: (scheduler: SchedulerService) => void) {
+  return createBackendModule({
+    pluginId: 'catalog',
+    moduleId: 'scheduler-for-the-test',
+    register(env) {
+      env.registerInit({
+        deps: { scheduler: coreServices.scheduler },
+        async init({ scheduler }) {
+          hand(scheduler);
+        },
+      });
+    },
+  });
 }
 
 async function listed(backend: CatalogBackend, slug = 'default') {
@@ -156,6 +180,36 @@ describe.each(databases.eachSupportedId())('on an empty database on %s', id => {
     expect(logged('warn')).toMatch(/^1 row of .* "yarn migrate:status"/m);
     expect(await listed(backend)).toHaveLength(SAMPLES.length - 2);
     await backend.stop();
+  });
+
+  it('tries again what is kept aside, while it serves', async () => {
+    const run = (statement: string) =>
+      withDatabase(connection, client => client.query(statement));
+    const { backend, logged, runTask } = await start(connection, {
+      entities: [],
+    });
+    // Whatever it is that is in the way for a while.
+    await run(
+      `alter table tenancy.entities add constraint no check (entity_name <> 'service-04') not valid`,
+    );
+    await run(
+      `update final_entities set hash = 'new' where entity_ref = 'component:default/service-04'`,
+    );
+    const before = await listed(backend);
+    await run('alter table tenancy.entities drop constraint no');
+    await runTask(RETRY_TASK);
+    while ((await listed(backend)).length === before.length) {
+      await delay(50);
+    }
+    const after = (await listed(backend)).map(stringifyEntityRef);
+    expect(before.map(stringifyEntityRef)).not.toContain(
+      'component:default/service-04',
+    );
+    expect(after).toContain('component:default/service-04');
+    // The other one still is what it was.
+    expect(await readAdoption({ connection })).toMatchObject({ faults: 1 });
+    await backend.stop();
+    expect(logged('info')).toMatch(/^1 of 2 rows .* are there now$/m);
   });
 });
 

@@ -8,6 +8,7 @@ import {
 import { setTimeout as delay } from 'node:timers/promises';
 import type { CatalogDatabase } from './CatalogDatabase';
 import { forgetIntent } from './intent';
+import { retryKeptAside } from './retryKeptAside';
 import { warnOfFaults } from './warnOfFaults';
 
 // Another process of the backend, or an operator, is at work.
@@ -35,13 +36,40 @@ export interface CatalogAdoption {
    * attempt goes on where this one has ended
    */
   complete(signal?: AbortSignal): Promise<void>;
+
+  /**
+   * Tries again to carry over what could not be, if there is anything. It does nothing
+   * while the adoption is not complete, or another process works on the tables.
+   *
+   * @throws `MigrationError` of one kind or another, which says what to do
+   */
+  retryFaults(): Promise<void>;
 }
 
-/** Nothing is to be adopted: it has been, or there is no engine to adopt from. */
+/** Nothing is to be adopted: there is no engine to adopt from. */
 export const COMPLETE_ADOPTION: CatalogAdoption = {
   isComplete: true,
   complete: async () => {},
+  retryFaults: async () => {},
 };
+
+/** An adoption that was complete when this backend started. */
+export class FormerAdoption implements CatalogAdoption {
+  readonly isComplete = true;
+  readonly #database: CatalogDatabase;
+  readonly #logger: LoggerService;
+
+  constructor(options: { database: CatalogDatabase; logger: LoggerService }) {
+    this.#database = options.database;
+    this.#logger = options.logger;
+  }
+
+  async complete(): Promise<void> {}
+
+  async retryFaults(): Promise<void> {
+    await retryKeptAside(this.#database, this.#logger);
+  }
+}
 
 /** An adoption that this backend is to make. */
 export class PendingAdoption implements CatalogAdoption {
@@ -73,6 +101,12 @@ export class PendingAdoption implements CatalogAdoption {
         }
         await delay(POLL_MS, undefined, { signal });
       }
+    }
+  }
+
+  async retryFaults(): Promise<void> {
+    if (this.#isComplete) {
+      await retryKeptAside(this.#database, this.#logger);
     }
   }
 

@@ -5,6 +5,7 @@ import { DEFAULT_TENANT_ID } from '../../tenants';
 import {
   type CatalogAdoption,
   COMPLETE_ADOPTION,
+  FormerAdoption,
   PendingAdoption,
 } from './CatalogAdoption';
 import type { CatalogDatabase } from './CatalogDatabase';
@@ -31,7 +32,7 @@ export async function decideAdoption(options: {
   const { engineEntities } = status;
   if (status.adopted) {
     warnOfFaults(status, logger);
-    return COMPLETE_ADOPTION;
+    return new FormerAdoption({ database, logger });
   }
   if (isIntended) {
     return new PendingAdoption({ database, logger });

@@ -12,8 +12,9 @@ export function warnOfFaults(
         faults === 1 ? 'row' : 'rows'
       } of the catalog's engine could not ` +
         'be carried over to the default tenant, and the entities of those are not ' +
-        'shown there. "yarn migrate:status" lists them with the reasons, and "yarn ' +
-        'migrate:adopt" tries them again, as does each change of them.',
+        'shown there. "yarn migrate:status" lists them with the reasons. They are ' +
+        'tried again with each change of them, every few minutes by the backend, and ' +
+        'by "yarn migrate:adopt".',
     );
   }
 }
