@@ -1,10 +1,10 @@
 import { engineTable } from '../Engine';
 import { FAULTS } from '../names';
 import {
+  attempted,
   byTenant,
   CHECK_SNAPSHOT,
   functionSettings,
-  TRANSIENT,
   UUID_PATTERN,
 } from './parts';
 import type { Target } from './parts';
@@ -155,9 +155,11 @@ returns trigger language plpgsql security definer ${functionSettings(
     target,
   )} as $$
 begin
-  for attempt in 1 .. 3 loop
-    begin
-      if tg_op = 'TRUNCATE' then
+  ${attempted({
+    table: 'final_entities',
+    key: `case when tg_op <> 'TRUNCATE'
+            then to_jsonb(case when tg_op = 'DELETE' then old else new end) ->> 'entity_id' end`,
+    statements: `if tg_op = 'TRUNCATE' then
         ${TABLES.map(table =>
           byTenant(
             table,
@@ -177,22 +179,8 @@ begin
       else
         perform adoption_put_entity(new.entity_id, new.entity_ref, new.final_entity,
           new.hash, new.last_updated_at);
-      end if;
-      return null;
-    exception when others then
-      if attempt = 3 or not ${TRANSIENT} then
-        begin
-          perform adoption_note('final_entities',
-            case when tg_op = 'TRUNCATE' then '*'
-                 else to_jsonb(case when tg_op = 'DELETE' then old else new end) ->> 'entity_id' end,
-            sqlerrm, sqlstate);
-        exception when others then
-          raise warning 'catalog-tenancy: a change of final_entities is not carried: %', sqlerrm;
-        end;
-        return null;
-      end if;
-    end;
-  end loop;
+      end if;`,
+  })}
   return null;
 end $$`;
 }

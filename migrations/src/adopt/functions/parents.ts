@@ -1,7 +1,7 @@
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import { engineTable } from '../Engine';
 import { FAULTS, PARENTS } from '../names';
-import { functionSettings, TRANSIENT } from './parts';
+import { attempted, functionSettings } from './parts';
 import type { Target } from './parts';
 
 const TENANT = `'${DEFAULT_TENANT_ID}'::uuid`;
@@ -35,12 +35,13 @@ returns trigger language plpgsql security definer ${functionSettings(
 declare
   v_edge record;
 begin
-  for attempt in 1 .. 3 loop
-    -- Each time: an undo of phase 5 may have dropped it while the attempt waited for it.
-    if to_regclass('${PARENTS}') is null then
-      return null;
-    end if;
-    begin
+  ${attempted({
+    table: 'refresh_state_references',
+    key: 'null',
+    statements: `-- Each time: an undo of phase 5 may have dropped it while the attempt waited for it.
+      if to_regclass('${PARENTS}') is null then
+        return null;
+      end if;
       if current_setting('transaction_isolation') <> 'read committed' then
         perform adoption_check_snapshot();
       end if;
@@ -63,18 +64,8 @@ begin
                         from new_rows where source_entity_ref is not null loop
           perform adoption_put_parent(v_edge.source_entity_ref, v_edge.target_entity_ref);
         end loop;
-      end if;
-      return null;
-    exception when others then
-      if attempt = 3 or not ${TRANSIENT} then
-        perform adoption_note('refresh_state_references', '*', sqlerrm, sqlstate);
-        return null;
-      end if;
-    end;
-  end loop;
-  return null;
-exception when others then
-  raise warning 'catalog-tenancy: a change of refresh_state_references is not carried: %', sqlerrm;
+      end if;`,
+  })}
   return null;
 end $$`;
 }

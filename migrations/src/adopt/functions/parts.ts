@@ -2,6 +2,7 @@ import { escapeIdentifier } from '../../schema/sql';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import type { Engine } from '../Engine';
+import type { EngineTable } from '../names';
 
 /** What the functions are made for. */
 export interface Target {
@@ -74,7 +75,38 @@ end if;`;
 export const UUID_PATTERN = `'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`;
 
 /** An error code of which another attempt may not know any more. */
-export const TRANSIENT = `sqlstate ~ '^(40|42|55)'`;
+const TRANSIENT = `sqlstate ~ '^(40|42|55)'`;
+
+/** What a trigger does for a change of one of the engine's tables. */
+export interface Carrying {
+  table: EngineTable;
+  /** Of the entity that the change is of; null where that is not known. */
+  key: string;
+  statements: string;
+}
+
+/**
+ * Statements that are tried again where that may help. What fails for good is kept
+ * aside, or where not even that is possible, is in the server's log: the engine's write
+ * must not fail.
+ */
+export function attempted({ table, key, statements }: Carrying): string {
+  return `for attempt in 1 .. 3 loop
+    begin
+      ${statements}
+      exit;
+    exception when others then
+      if attempt = 3 or not ${TRANSIENT} then
+        begin
+          perform adoption_note('${table}', ${key}, sqlerrm, sqlstate);
+        exception when others then
+          raise warning 'catalog-tenancy: a change of ${table} is not carried: %', sqlerrm;
+        end;
+        exit;
+      end if;
+    end;
+  end loop;`;
+}
 
 /** In front of what relies on seeing what others have committed. */
 export const CHECK_SNAPSHOT = `if current_setting('transaction_isolation') <> 'read committed' then

@@ -1,9 +1,9 @@
 import { FAULTS } from '../names';
 import {
+  attempted,
   byTenant,
   CHECK_SNAPSHOT,
   functionSettings,
-  TRANSIENT,
   UUID_PATTERN,
 } from './parts';
 import type { Target } from './parts';
@@ -71,24 +71,14 @@ returns trigger language plpgsql security definer ${functionSettings(
     target,
   )} as $$
 begin
-  for attempt in 1 .. 3 loop
-    begin
-      if old.location_key is distinct from new.location_key
+  ${attempted({
+    table: 'refresh_state',
+    key: `to_jsonb(new) ->> 'entity_id'`,
+    statements: `if old.location_key is distinct from new.location_key
          or old.errors is distinct from new.errors then
         perform adoption_put_state(new.entity_id, new.location_key, new.errors);
-      end if;
-      return null;
-    exception when others then
-      if attempt = 3 or not ${TRANSIENT} then
-        begin
-          perform adoption_note('refresh_state', to_jsonb(new) ->> 'entity_id', sqlerrm, sqlstate);
-        exception when others then
-          raise warning 'catalog-tenancy: a change of refresh_state is not carried: %', sqlerrm;
-        end;
-        return null;
-      end if;
-    end;
-  end loop;
+      end if;`,
+  })}
   return null;
 end $$`;
 }

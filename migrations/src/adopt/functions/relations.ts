@@ -1,10 +1,10 @@
 import { engineTable } from '../Engine';
 import { FAULTS } from '../names';
 import {
+  attempted,
   byTenant,
   CHECK_SNAPSHOT,
   functionSettings,
-  TRANSIENT,
   UUID_PATTERN,
 } from './parts';
 import type { Target } from './parts';
@@ -95,17 +95,11 @@ begin
                     union select originating_entity_id from old_rows);
   end if;
   foreach v_id in array v_ids loop
-    for attempt in 1 .. 3 loop
-      begin
-        perform adoption_put_relations(v_id);
-        exit;
-      exception when others then
-        if attempt = 3 or not ${TRANSIENT} then
-          perform adoption_note('relations', v_id, sqlerrm, sqlstate);
-          exit;
-        end if;
-      end;
-    end loop;
+    ${attempted({
+      table: 'relations',
+      key: 'v_id',
+      statements: 'perform adoption_put_relations(v_id);',
+    })}
   end loop;
   return null;
 exception when others then
