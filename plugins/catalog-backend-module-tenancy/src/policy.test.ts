@@ -2,7 +2,6 @@ import { authServiceFactory } from '@backstage/backend-defaults/auth';
 import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
 import { permissionsServiceFactory } from '@backstage/backend-defaults/permissions';
 import { userInfoServiceFactory } from '@backstage/backend-defaults/userInfo';
-import { createBackendModule } from '@backstage/backend-plugin-api';
 import type { Entity } from '@backstage/catalog-model';
 import authBackend from '@backstage/plugin-auth-backend';
 import guestProvider from '@backstage/plugin-auth-backend-module-guest-provider';
@@ -14,13 +13,12 @@ import { catalogEntityReadPermission } from '@backstage/plugin-catalog-common/al
 import permissionBackend from '@backstage/plugin-permission-backend';
 import {
   AuthorizeResult,
-  isPermission,
   type PolicyDecision,
 } from '@backstage/plugin-permission-common';
-import { policyExtensionPoint } from '@backstage/plugin-permission-node/alpha';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import request from 'supertest';
 import { component } from './__testUtils__/entities';
+import { readPolicy } from './__testUtils__/readPolicy';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -48,23 +46,7 @@ describe.each(databases.eachSupportedId())(
     let token: string;
     let decide: (claims: string[]) => PolicyDecision;
 
-    const policy = createBackendModule({
-      pluginId: 'permission',
-      moduleId: 'test-policy',
-      register(env) {
-        env.registerInit({
-          deps: { policies: policyExtensionPoint },
-          async init({ policies }) {
-            policies.setPolicy({
-              handle: async ({ permission }, user) =>
-                isPermission(permission, catalogEntityReadPermission)
-                  ? decide(user?.info.ownershipEntityRefs ?? [])
-                  : { result: AuthorizeResult.ALLOW },
-            });
-          },
-        });
-      },
-    });
+    const policy = readPolicy(claims => decide(claims));
 
     beforeAll(async () => {
       const connection = await createTenancyDatabase(databases, id);

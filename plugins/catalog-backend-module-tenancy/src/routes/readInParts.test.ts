@@ -49,29 +49,6 @@ describe('readInParts', () => {
     expect(read).toEqual(many);
     expect(store.readEntities).toHaveBeenCalledTimes(2);
   });
-
-  it('loses and repeats nothing that others write around meanwhile', async () => {
-    const live = [...entities];
-    const store = memoryStore(live);
-    const read = [];
-    for await (const part of readInParts(store, 'acme', {})) {
-      if (read.length === 0) {
-        live.shift();
-        live.unshift(component('000000-a'), component('000000-b'));
-      }
-      read.push(...part.map(json => JSON.parse(json)));
-    }
-    expect(read).toEqual(entities);
-  });
-
-  it('reads no part that nobody asks for', async () => {
-    const store = memoryStore(entities);
-    for await (const part of readInParts(store, 'acme', {})) {
-      expect(part).toHaveLength(PART_SIZE);
-      break;
-    }
-    expect(store.readEntities).toHaveBeenCalledTimes(1);
-  });
 });
 
 describe('readAll', () => {
@@ -88,27 +65,31 @@ describe('readAll', () => {
       expect(read).toEqual(entities);
     },
   );
+});
 
+describe.each([
+  { read: readInParts, reads: 'readEntities' as const },
+  { read: readAll, reads: 'readPage' as const },
+])('$read.name', ({ read, reads }) => {
   it('loses and repeats nothing that others write around meanwhile', async () => {
     const live = [...entities];
-    const store = memoryStore(live);
-    const read = [];
-    for await (const part of readAll(store, 'acme', {})) {
-      if (read.length === 0) {
+    const found = [];
+    for await (const part of read(memoryStore(live), 'acme', {})) {
+      if (found.length === 0) {
         live.shift();
         live.unshift(component('000000-a'), component('000000-b'));
       }
-      read.push(...part.map(json => JSON.parse(json)));
+      found.push(...part.map(json => JSON.parse(json)));
     }
-    expect(read).toEqual(entities);
+    expect(found).toEqual(entities);
   });
 
   it('reads no part that nobody asks for', async () => {
     const store = memoryStore(entities);
-    for await (const part of readAll(store, 'acme', {})) {
+    for await (const part of read(store, 'acme', {})) {
       expect(part).toHaveLength(PART_SIZE);
       break;
     }
-    expect(store.readPage).toHaveBeenCalledTimes(1);
+    expect(store[reads]).toHaveBeenCalledTimes(1);
   });
 });

@@ -1,4 +1,3 @@
-import { createBackendModule } from '@backstage/backend-plugin-api';
 import {
   catalogConditions,
   createCatalogConditionalDecision,
@@ -6,10 +5,9 @@ import {
 import { catalogEntityReadPermission } from '@backstage/plugin-catalog-common/alpha';
 import {
   AuthorizeResult,
-  isPermission,
   type PolicyDecision,
 } from '@backstage/plugin-permission-common';
-import { policyExtensionPoint } from '@backstage/plugin-permission-node/alpha';
+import { readPolicy } from '../../__testUtils__/readPolicy';
 
 const { hasAnnotation, hasLabel, hasMetadata, hasSpec, isEntityKind } =
   catalogConditions;
@@ -60,22 +58,6 @@ export const DECISIONS: Record<string, PolicyDecision> = {
 /** A policy that decides as it is told. */
 export function changeablePolicy() {
   const state = { decision: DECISIONS.allow };
-  const feature = createBackendModule({
-    pluginId: 'permission',
-    moduleId: 'changeable-policy',
-    register(env) {
-      env.registerInit({
-        deps: { policies: policyExtensionPoint },
-        async init({ policies }) {
-          policies.setPolicy({
-            handle: async ({ permission }) =>
-              isPermission(permission, catalogEntityReadPermission)
-                ? state.decision
-                : { result: AuthorizeResult.ALLOW },
-          });
-        },
-      });
-    },
-  });
+  const feature = readPolicy(() => state.decision);
   return { state, feature };
 }
