@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { runPhases } from '../__testUtils__/runPhases';
 import { stopBefore } from '../__testUtils__/stopBefore';
 import { silentReporter } from '../engine/Reporter';
+import { rollback } from '../rollback/rollback';
 import { entitySearch } from '../phases/phase5_partitions/90_entity_search';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
@@ -182,6 +183,47 @@ describe.each(databases.eachSupportedId())(
       expect(
         await column(catalog, 'select entity_ref from entity_parents'),
       ).toEqual(['component:default/child']);
+    });
+
+    it('carries what is under way when the tables are handed back', async () => {
+      const { engine, connection, client } = catalog;
+      await adopt({ connection });
+      await runPhases(catalog, 4);
+      await engine.ingest(ENTITY);
+      // Holds a write of the engine up before it has touched any table of ours.
+      const [drop] = await column<string>(
+        catalog,
+        `select pg_get_functiondef('adoption_drop_entity(text)'::regprocedure)`,
+      );
+      await client.query(
+        drop.replace(
+          'begin',
+          'begin perform pg_advisory_xact_lock_shared(42);',
+        ),
+      );
+      await client.query('select pg_advisory_lock(42)');
+      const removing = engine.remove(ENTITY.ref);
+      await untilWaiting();
+      let isWaiting: () => void = () => undefined;
+      const waiting = new Promise<void>(resolve => {
+        isWaiting = resolve;
+      });
+      const undone = catalog.migrate(migration => rollback(migration, 3), {
+        reporter: {
+          ...silentReporter,
+          info: message => {
+            if (message.startsWith('Waiting for the transactions')) {
+              isWaiting();
+            }
+          },
+        },
+      });
+      await Promise.race([waiting, undone]);
+      await client.query('select pg_advisory_unlock(42)');
+      await removing;
+      await undone;
+      expect(await refsOf(catalog)).toEqual([]);
+      await expectEqual();
     });
 
     it('never lets transactions of the engine wait for each other because of faults', async () => {

@@ -1,6 +1,10 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
+import {
+  revokeAllOnFunctionStatement,
+  revokeAllStatement,
+} from '../phases/phase5_partitions/seclude';
 import { escapeIdentifier } from '../schema/sql';
 import { ADMIN_ROLE } from '../schema/roles';
 import { waitForOlderSnapshots } from '../session/olderTransactions';
@@ -133,16 +137,32 @@ export async function followOwner(
   await giveFunctions(
     context,
     engine,
-    options.owner ?? (await ownerOfTables(context)),
+    options.owner ?? (await ownerOf(context, 'entities')),
   );
   if (options.owner) {
-    // A trigger that runs goes on as the owner that it began as. Were the tables to
-    // change hands meanwhile, it could carry nothing, nor keep that aside.
-    await waitForOlderSnapshots(
-      context,
-      "the engine's writes among them may carry changes as the former owner",
-    );
+    await waitForFormerOwner(context);
   }
+}
+
+/**
+ * A trigger that runs goes on as the owner that its function had when it began. Were
+ * the tables to change hands meanwhile, it could carry nothing, nor keep that aside.
+ */
+async function waitForFormerOwner(context: StepContext): Promise<void> {
+  await waitForOlderSnapshots(
+    context,
+    "the engine's writes among them may carry changes as the former owner",
+  );
+  await asLogin(context, () =>
+    context.executor.transaction({
+      title: 'Take what carries changes from its former owner',
+      locks: 'None that anybody waits for.',
+      statements: [
+        revokeAllStatement(FAULTS),
+        ...FUNCTION_SIGNATURES.map(revokeAllOnFunctionStatement),
+      ],
+    }),
+  );
 }
 
 async function giveFunctions(
@@ -161,6 +181,7 @@ async function giveFunctions(
   if (missing.length > 0) {
     await refuseWithoutRight(context, engine, missing, role);
   }
+  const formerOwner = escapeIdentifier(await ownerOf(context, FAULTS));
   await asLogin(context, () =>
     executor.transaction({
       title: `Let the functions of the adoption belong to ${owner}`,
@@ -174,6 +195,12 @@ async function giveFunctions(
           ...missing.map(each => `revoke ${each} from ${role}`),
         ]),
         ...others.map(each => `alter ${each} owner to ${role}`),
+        // For triggers that run: see waitForFormerOwner.
+        `grant select, insert, update, delete on ${FAULTS} to ${formerOwner}`,
+        ...FUNCTION_SIGNATURES.map(
+          signature =>
+            `grant execute on function ${signature} to ${formerOwner}`,
+        ),
       ],
     }),
   );
@@ -188,7 +215,7 @@ export async function refuseMissingRights(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
-  const owner = await ownerOfTables(context);
+  const owner = await ownerOf(context, 'entities');
   const missing = await missingGrants(context, engine, owner);
   if (missing.length > 0) {
     await refuseWithoutRight(context, engine, missing, escapeIdentifier(owner));
@@ -227,10 +254,15 @@ function schemaUsage(schema: string): string {
   return `usage on schema ${escapeIdentifier(schema)}`;
 }
 
-async function ownerOfTables({ executor }: StepContext): Promise<string> {
+/** Whose a table of ours is; of one that is still to be created, the current user's. */
+async function ownerOf(
+  { executor }: StepContext,
+  table: string,
+): Promise<string> {
   const [row] = await executor.read<{ owner: string }>(
     `select coalesce((select pg_get_userbyid(relowner) from pg_class
-                       where oid = to_regclass('entities')), current_user) as owner`,
+                       where oid = to_regclass($1)), current_user) as owner`,
+    [table],
   );
   return row.owner;
 }
