@@ -39,19 +39,6 @@ export interface TransactionSettings {
 }
 
 /**
- * As whom a single query works, and on what condition.
- *
- * @public
- */
-export interface QuerySettings extends TransactionSettings {
-  /**
-   * Runs first, in the same transaction and round trip. Where it fails, the query is
-   * not run, and fails as it does.
-   */
-  fence?: BuildStatement;
-}
-
-/**
  * Builds a statement. It has no connection: the pool runs what it returns.
  *
  * @public
@@ -165,9 +152,8 @@ export class TenancyPool {
    */
   async query<TRow extends object>(
     build: BuildStatement,
-    settings: QuerySettings = {},
+    settings: TransactionSettings = {},
   ): Promise<TRow[]> {
-    const { fence } = settings;
     const context = createContext(
       this.schema,
       settings,
@@ -175,7 +161,6 @@ export class TenancyPool {
     );
     const statements = [
       enter(context),
-      ...(fence ? [compileStatement(fence(this.#knex))] : []),
       compileStatement(build(this.#knex)),
       leave(context),
     ];
@@ -184,10 +169,9 @@ export class TenancyPool {
     const outcome = await lease.run(statements);
     if (!isFailed(outcome)) {
       lease.release({ inDoubt: false });
-      return outcome.results[statements.length - 2].rows;
+      return outcome.results[1].rows;
     }
-    const left = outcome.failedAt === statements.length - 1;
-    const contextChanged = left && isContextChange(outcome);
+    const contextChanged = outcome.failedAt === 2 && isContextChange(outcome);
     lease.release({ inDoubt: isUnusable(outcome) || contextChanged });
     throw contextChanged
       ? new Error(CONTEXT_CHANGED)

@@ -12,7 +12,6 @@ export {
   TenancyPool,
   type BuildStatement,
   type PoolTransaction,
-  type QuerySettings,
   type TenancyPoolOptions,
   type TransactionSettings,
 } from './TenancyPool';
