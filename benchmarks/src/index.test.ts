@@ -23,7 +23,7 @@ it('runs the smallest benchmarks to their end', async () => {
   expectCatalog(results.catalog);
   expectMigration(results.migration);
   expectAdoption(results.adoption);
-}, 180_000);
+}, 600_000);
 
 function expectMockup({ comparisons, notes }: BenchmarkResult) {
   expect(

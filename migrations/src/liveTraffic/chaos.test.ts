@@ -27,6 +27,17 @@ const restarts = numberFromEnvironment('RESTARTS', 1);
 const LONGEST_RUN_MS = 2000;
 const POLL_MS = 10;
 
+/** All versions where a size is asked for; by default one of them, for the time it takes. */
+function versionsFor(
+  size: 'KILLS' | 'RESTARTS',
+  byDefault: (versions: PostgresVersion[]) => PostgresVersion | undefined,
+): PostgresVersion[] {
+  const versions = availableVersions();
+  const asked = process.env[`LIVE_TRAFFIC_${size}`] !== undefined;
+  const one = byDefault(versions);
+  return asked || !one ? versions : [one];
+}
+
 /** Resolves once the command is connected, or has ended. */
 async function atWork(
   server: CatalogServer,
@@ -95,7 +106,7 @@ async function problemsAfter(
   }
 }
 
-describe.each(availableVersions())(
+describe.each(versionsFor('KILLS', ([lowest]) => lowest))(
   'live traffic in chaos on PostgreSQL %s',
   version => {
     it(`survives ${kills} kills of the command`, async () => {
@@ -108,7 +119,12 @@ describe.each(availableVersions())(
       });
       expect(problems).toEqual([]);
     });
+  },
+);
 
+describe.each(versionsFor('RESTARTS', versions => versions.at(-1)))(
+  'live traffic in chaos on PostgreSQL %s',
+  version => {
     it(`survives ${restarts} restarts of the server`, async () => {
       let crash = false;
       const problems = await problemsAfter(version, restarts, async options => {
