@@ -1,4 +1,3 @@
-import { databaseServiceFactory } from '@backstage/backend-defaults/database';
 import {
   type BackendFeature,
   createBackendPlugin,
@@ -21,6 +20,7 @@ import { merge } from 'lodash';
 import type { ClientConfig } from 'pg';
 import request, { type Test } from 'supertest';
 import tenancyModule from '..';
+import { closingDatabaseFactory } from './closingDatabase';
 import { APPLICATION } from './tenancyDatabase';
 
 export interface CatalogBackendOptions {
@@ -51,7 +51,7 @@ export async function startCatalogBackend(options: CatalogBackendOptions) {
   const { server } = await startTestBackend({
     features: [
       catalogPlugin,
-      databaseServiceFactory,
+      closingDatabaseFactory,
       mockServices.rootConfig.factory({
         data: merge(baseConfig(options), options.config),
       }),
