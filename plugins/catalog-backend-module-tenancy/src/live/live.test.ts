@@ -49,6 +49,9 @@ describe('a catalog whose engine never stops', () => {
       await run('unpartition', 'other');
       expect((await others()).body).toEqual(body);
 
+      await run('phase6', '--base-url', journey.catalog.baseUrl);
+      expect(await journey.run('status')).toContain('phase 6 is complete');
+
       for (let round = 0; round < sizes.rounds; round += 1) {
         await journey.deploy(false);
         await run('rollback', '--to', '0', '--force');

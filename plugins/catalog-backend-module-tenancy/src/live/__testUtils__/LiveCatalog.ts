@@ -3,6 +3,9 @@ import os from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Entity } from '@backstage/catalog-model';
+// The plugin itself, which the operator's smoke tests call.
+// eslint-disable-next-line @backstage/no-mixed-plugin-imports
+import tenantsPlugin from 'backstage-plugin-tenants-backend';
 import {
   type Caller,
   type CatalogBackend,
@@ -16,6 +19,7 @@ const POLL_MS = 50;
 const PATIENCE_MS = 300_000;
 
 const CONFIG = {
+  tenancy: { admins: ['user:default/mock'] },
   catalog: {
     processingInterval: { seconds: 3 },
     stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
@@ -68,7 +72,11 @@ export class LiveCatalog {
       connection: this.database.engine,
       ...(enabled && { enabled }),
       config: CONFIG,
-      features: [engine.feature, ...this.log.features],
+      features: [
+        engine.feature,
+        ...(enabled ? [tenantsPlugin] : []),
+        ...this.log.features,
+      ],
     });
     await handOver(() => {
       this.current = { backend, engine, enabled };
@@ -89,6 +97,11 @@ export class LiveCatalog {
   /** Whether it is the catalogs of tenants that answer. */
   get enabled(): boolean {
     return this.deployment.enabled;
+  }
+
+  /** Where the backend answers. */
+  get baseUrl(): string {
+    return `http://localhost:${this.deployment.backend.server.port()}`;
   }
 
   /** The API, as the default tenant's users call it. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Entity } from '@backstage/catalog-model';
 import { FileSource } from './FileSource';
+import { ImportSource } from './ImportSource';
 import type { LiveCatalog } from './LiveCatalog';
 import { Random } from './migrations';
 import { ProviderSource } from './ProviderSource';
@@ -25,6 +26,7 @@ export class World {
       new ProviderSource(catalog, random(), 'whole', sizes.provided),
       new ProviderSource(catalog, random(), 'parts', sizes.provided),
       new FileSource(catalog, random(), catalog.folder, sizes.files),
+      new ImportSource(catalog, random()),
     ];
   }
 

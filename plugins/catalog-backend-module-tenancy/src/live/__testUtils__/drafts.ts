@@ -54,6 +54,11 @@ export function spoil(random: Random, { entity, ref }: Draft): Draft {
   };
 }
 
+/** An entity that cannot be carried over whatever is in it. */
+export function foreign(random: Random, name: string): Draft {
+  return { ...draft(random, name), convertible: false };
+}
+
 function versionOf(random: Random, kind: string, name: string): Draft {
   versions += 1;
   const version = versions;
