@@ -36,7 +36,7 @@ const DEEPEST = 128;
 // choose them. Their forms differ: JavaScript has no exponent from 1e-6 to 1e21, and no
 // zero before the one digit of an exponent. What PostgreSQL refuses to make a double of
 // are Infinity and 0 in JavaScript.
-const NUMBER = `case
+export const NUMBER = `case
          when abs(n) >= 1.797693134862315808e308 then case when n < 0 then '-Infinity' else 'Infinity' end
          when abs(n) <= 2.4703282292062328e-324 then '0'
          when abs(n) >= 9007199254740992 and abs(n) < 1e40 then (${largeNumber(
