@@ -122,7 +122,7 @@ class EntityMaker {
     const lifecycle = random.pick(LIFECYCLES);
     const system = this.#ref('System', 0.04);
     const extra: JsonObject = random.chance(0.3)
-      ? { nested: this.#json(6), size: random.below(100) / 4 }
+      ? { nested: this.#json(6), size: someSize(random) }
       : {};
     switch (kind) {
       case 'Group':
@@ -232,6 +232,23 @@ class EntityMaker {
       random.some(keys, 3).map(key => [key, this.#json(depth - 1)]),
     );
   }
+}
+
+// Whole numbers are not exact beyond 2^53, and have an exponent from 1e21 on.
+const LARGE_NUMBERS = [
+  2 ** 53,
+  2 ** 53 + 2,
+  -(2 ** 53) - 4,
+  123456789012345680000,
+  1e21,
+  1.2345678901234568e25,
+];
+
+/** What entities have as `spec.size`. */
+export function someSize(random: Random): number {
+  return random.chance(0.3)
+    ? random.pick(LARGE_NUMBERS)
+    : random.below(100) / 4;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '@backstage/types';
+import { someSize } from './generatedEntities';
 import type { Random } from './Random';
 import type { Vocabulary } from './Vocabulary';
 
@@ -93,7 +94,9 @@ function field(random: Random, words: Vocabulary): [string, JsonValue] {
         ? [words.key(random), nonsense(random)]
         : [key, original ?? ''];
     case 10:
-      return ['spec.size', random.below(100) / 4];
+      return random.chance(0.5)
+        ? ['spec.size', someSize(random)]
+        : ['spec.size', { $in: [someSize(random), someSize(random)] }];
     default:
       return [key.toUpperCase(), value ?? ''];
   }
