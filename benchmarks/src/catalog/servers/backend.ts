@@ -1,12 +1,7 @@
 // A Backstage backend with a catalog, as it runs in production: tokens are verified, and
 // a policy is asked what users may read.
 
-import { createBackend } from '@backstage/backend-defaults';
-import {
-  coreServices,
-  createServiceFactory,
-} from '@backstage/backend-plugin-api';
-import { ConfigReader } from '@backstage/config';
+import { configuredBackend } from '../../harness/backend';
 import { findFreePort, HOST } from '../../harness/port';
 import { serve } from '../../harness/serve';
 import {
@@ -24,7 +19,7 @@ serve<ServerSettings>(async ({ connection, withTenants }) => {
   const port = await findFreePort();
   const url = `http://${HOST}:${port}`;
   const { database } = connection;
-  const config = new ConfigReader({
+  const backend = configuredBackend({
     app: { baseUrl: url },
     backend: {
       baseUrl: url,
@@ -70,14 +65,6 @@ serve<ServerSettings>(async ({ connection, withTenants }) => {
     },
   });
 
-  const backend = createBackend();
-  backend.add(
-    createServiceFactory({
-      service: coreServices.rootConfig,
-      deps: {},
-      factory: () => config,
-    }),
-  );
   backend.add(import('@backstage/plugin-auth-backend'));
   backend.add(import('@backstage/plugin-auth-backend-module-guest-provider'));
   backend.add(import('@backstage/plugin-catalog-backend'));

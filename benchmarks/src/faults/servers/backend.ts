@@ -1,11 +1,6 @@
 // A Backstage backend with a catalog of tenants, and with the registry of tenants.
 
-import { createBackend } from '@backstage/backend-defaults';
-import {
-  coreServices,
-  createServiceFactory,
-} from '@backstage/backend-plugin-api';
-import { ConfigReader } from '@backstage/config';
+import { configuredBackend } from '../../harness/backend';
 import { findFreePort, HOST } from '../../harness/port';
 import { serve } from '../../harness/serve';
 import {
@@ -25,7 +20,7 @@ serve<ServerSettings>(async ({ connection, tenants }) => {
   const port = await findFreePort();
   const url = `http://${HOST}:${port}`;
   const { database } = connection;
-  const config = new ConfigReader({
+  const backend = configuredBackend({
     app: { baseUrl: url },
     backend: {
       baseUrl: url,
@@ -67,14 +62,6 @@ serve<ServerSettings>(async ({ connection, tenants }) => {
     },
   });
 
-  const backend = createBackend();
-  backend.add(
-    createServiceFactory({
-      service: coreServices.rootConfig,
-      deps: {},
-      factory: () => config,
-    }),
-  );
   backend.add(import('@backstage/plugin-catalog-backend'));
   backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
   backend.add(import('backstage-plugin-tenants-backend'));

@@ -2,12 +2,7 @@
 // puts around a plugin, from helmet, CORS and compression to the log of every
 // request and the verification of the caller's signed token.
 
-import { createBackend } from '@backstage/backend-defaults';
-import {
-  coreServices,
-  createServiceFactory,
-} from '@backstage/backend-plugin-api';
-import { ConfigReader } from '@backstage/config';
+import { configuredBackend } from '../../harness/backend';
 import { findFreePort, HOST } from '../../harness/port';
 import { serve } from '../../harness/serve';
 import { POOL_SIZE, USER } from '../constants';
@@ -16,7 +11,7 @@ import type { ServerSettings } from './settings';
 serve<ServerSettings>(async ({ connection }) => {
   const port = await findFreePort();
   const url = `http://${HOST}:${port}`;
-  const config = new ConfigReader({
+  const backend = configuredBackend({
     app: { baseUrl: url },
     backend: {
       baseUrl: url,
@@ -40,14 +35,6 @@ serve<ServerSettings>(async ({ connection }) => {
     permission: { enabled: false },
   });
 
-  const backend = createBackend();
-  backend.add(
-    createServiceFactory({
-      service: coreServices.rootConfig,
-      deps: {},
-      factory: () => config,
-    }),
-  );
   backend.add(import('@backstage/plugin-auth-backend'));
   backend.add(import('@backstage/plugin-auth-backend-module-guest-provider'));
   backend.add(import('backstage-plugin-mockup-backend'));
