@@ -140,28 +140,32 @@ describe.each(availableVersions())(
          create trigger do_nothing before update on entities
            for each row execute function do_nothing()`,
         /0 rows instead of 1$/,
+        30,
       ],
       [
         'rights that are taken away',
         'revoke insert on entities from catalog_application',
         /: 42501 /,
+        30,
       ],
       [
         'a unique key that lapses',
         'alter table entities drop constraint entities_entity_ref_key',
         /: 42P10 /,
+        30,
       ],
       [
         'an update of shared rows that is lost',
         `update entities set stitch_ticket = '-100' where entity_kind = 'shared'`,
         /an update was lost$/,
+        // Enough for a writer to come back to these rows, which few transactions are of.
+        250,
       ],
-    ])('notices %s', async (_, change, failure) => {
+    ])('notices %s', async (_, change, failure, transactions) => {
       const traffic = await startTraffic(server);
       await traffic.committed(5);
       await server.query(client => client.query(change));
-      // Enough of them for every writer to come back to the shared rows.
-      await traffic.committed(60);
+      await traffic.committed(transactions);
       const { contradictions } = await traffic.stop();
       expect([...traffic.failureSummary(), ...contradictions]).toContainEqual(
         expect.stringMatching(failure),
