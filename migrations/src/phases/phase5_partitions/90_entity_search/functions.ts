@@ -101,7 +101,8 @@ begin
        group by 1, 2, 3, 4 having count(*) = 1
     ) difference;
   if gone is not null then
-    delete from entity_search where ctid = any (gone);
+    -- The tenant too: an address means something else in each shard of a table.
+    delete from entity_search where tenant_id = of_tenant and ctid = any (gone);
   end if;
   if new_ids is not null then
     insert into entity_search (tenant_id, entity_id, key, value, original_value)
