@@ -1,4 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { Knex } from 'knex';
 import { setTimeout as pause } from 'node:timers/promises';
 import { runPhases } from '../__testUtils__/runPhases';
 import { stopBefore } from '../__testUtils__/stopBefore';
@@ -8,7 +9,7 @@ import { entitySearch } from '../phases/phase5_partitions/90_entity_search';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { EngineEntity, StockCatalog } from './__testUtils__/stockCatalog';
-import { adopt } from './library';
+import { adopt, retryFaults } from './library';
 
 const databases = createTestDatabases();
 
@@ -36,11 +37,11 @@ describe.each(databases.eachSupportedId())(
     afterEach(() => catalog.close());
 
     /** Until so many sessions of the engine wait for a lock. */
-    async function untilWaiting(): Promise<void> {
+    async function untilWaiting(sessions = 1): Promise<void> {
       const waiting = `select pid from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'
           and application_name = 'backstage'`;
-      while ((await column(catalog, waiting)).length === 0) {
+      while ((await column(catalog, waiting)).length < sessions) {
         await pause(5);
       }
     }
@@ -224,6 +225,102 @@ describe.each(databases.eachSupportedId())(
       await undone;
       expect(await refsOf(catalog)).toEqual([]);
       await expectEqual();
+    });
+
+    describe.each([
+      {
+        rows: 'relations',
+        table: 'relations',
+        row: (entityId: string) => ({
+          originating_entity_id: entityId,
+          source_entity_ref: ENTITY.ref,
+          type: 'ownedBy',
+          target_entity_ref: 'group:default/before',
+        }),
+        ours: 'relations',
+      },
+      {
+        rows: 'edges',
+        table: 'refresh_state_references',
+        row: () => ({
+          source_entity_ref: ENTITY.ref,
+          target_entity_ref: ENTITY.ref,
+        }),
+        ours: 'entity_parents',
+      },
+    ])(
+      'carries $rows that are there more than once',
+      ({ table, row, ours }) => {
+        beforeEach(async () => {
+          const { engine, knex, connection } = catalog;
+          await adopt({ connection });
+          await runPhases(catalog, 5);
+          const entityId = await engine.ingest({ ref: ENTITY.ref });
+          for (let times = 0; times < 3; times += 1) {
+            await knex(table).insert(row(entityId));
+          }
+        });
+
+        /** One of the rows, as long as there are any, each in another transaction. */
+        const deleteOne = (transaction: Knex.Transaction, index: number) =>
+          transaction(table)
+            .whereIn(
+              'ctid' as never,
+              transaction(table)
+                .select(transaction.raw('ctid'))
+                .whereNotNull('source_entity_ref')
+                .orderBy(transaction.raw('ctid') as never)
+                .offset(index)
+                .limit(1),
+            )
+            .delete();
+
+        it.each([2, 3])('and of which %s go at the same time', async times => {
+          const transactions = await Promise.all(
+            Array.from({ length: times }, () => catalog.knex.transaction()),
+          );
+          await deleteOne(transactions[0], 0);
+          const deleting = transactions
+            .slice(1)
+            .map((transaction, index) =>
+              deleteOne(transaction, index + 1).then(() =>
+                transaction.commit(),
+              ),
+            );
+          await untilWaiting(times - 1);
+          await transactions[0].commit();
+          await Promise.all(deleting);
+          await expectEqual();
+          expect(await column(catalog, `select 1 from ${ours}`)).toHaveLength(
+            3 - times,
+          );
+        });
+      },
+    );
+
+    it('does not put back an edge that is being deleted', async () => {
+      const { engine, knex, connection, client } = catalog;
+      await adopt({ connection });
+      await runPhases(catalog, 5);
+      await engine.ingest({ ...ENTITY, parent: ENTITY.ref });
+      await client.query(`delete from entity_parents;
+        insert into adoption_faults (source, key, reason, sqlstate)
+        values ('refresh_state_references', '*', '', '')`);
+      const deleting = await knex.transaction();
+      await deleting('refresh_state_references').delete();
+      let waited: () => void = () => undefined;
+      const waiting = new Promise<void>(resolve => {
+        waited = resolve;
+      });
+      const retrying = retryFaults({
+        connection,
+        reporter: { ...silentReporter, waiting: () => waited() },
+      });
+      await Promise.race([waiting, retrying]);
+      await deleting.commit();
+      await retrying;
+      await expectEqual();
+      expect(await column(catalog, 'select 1 from entity_parents')).toEqual([]);
     });
 
     it('never lets transactions of the engine wait for each other because of faults', async () => {

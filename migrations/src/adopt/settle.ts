@@ -6,6 +6,7 @@ import { relationExists } from '../schema/lookups';
 import { escapeLiteral } from '../schema/sql';
 import { enumerate, formatThings } from '../text';
 import { patienceMs } from '../phases/phase2_backfill/tableSize';
+import { engineTable } from './Engine';
 import type { Engine } from './Engine';
 import { differingEntities, differingParents } from './differences';
 import { FORGET_PARENT_FAULTS } from './functions';
@@ -102,8 +103,9 @@ export async function settleParents(
   engine: Engine,
 ): Promise<void> {
   const query = differingParents(engine);
+  const edges = engineTable(engine, 'refresh_state_references');
   await context.executor.work({
-    title: 'Carry the edges between entities that differ, one by one',
+    title: `Carry the edges between entities that differ, one by one. FOR KEY SHARE on the rows of an edge in ${edges}, for a moment`,
     script: [
       `select adoption_put_parent(parent, ref) from (${query}) differing`,
       FORGET_PARENT_FAULTS,
@@ -119,12 +121,15 @@ export async function settleParents(
         },
         put: key => {
           const [parent, ref] = JSON.parse(key) as [string, string];
+          const from = escapeLiteral(parent);
+          const to = escapeLiteral(ref);
           return putOne(
             context,
             session,
-            `select adoption_put_parent(${escapeLiteral(
-              parent,
-            )}, ${escapeLiteral(ref)})`,
+            // Who is about to delete one of them is waited for, or waits and then finds ours.
+            `select from ${edges} where source_entity_ref = ${from}
+                and target_entity_ref = ${to} for key share;
+             select adoption_put_parent(${from}, ${to})`,
           );
         },
         given: async () => [],

@@ -9,13 +9,20 @@ const TENANT = `'${DEFAULT_TENANT_ID}'::uuid`;
 /**
  * The function that makes our rows of one edge, from an entity to one that it has
  * emitted, equal to the engine's.
+ *
+ * The engine may have the same edge more than once. Another transaction that was waited for
+ * may have put rows back, for those of the engine's that are gone by now: only the next
+ * statement sees them.
  */
 export function createPutParent(target: Target): string {
+  const ours = `tenant_id = ${TENANT} and parent_entity_ref = p_parent and entity_ref = p_ref`;
   return `create or replace function adoption_put_parent(p_parent text, p_ref text)
 returns void language plpgsql ${functionSettings(target)} as $$
 begin
-  delete from ${PARENTS} where tenant_id = ${TENANT}
-    and parent_entity_ref = p_parent and entity_ref = p_ref;
+  loop
+    delete from ${PARENTS} where ${ours};
+    exit when not exists (select from ${PARENTS} where ${ours});
+  end loop;
   insert into ${PARENTS} (tenant_id, entity_ref, parent_entity_ref)
   select ${TENANT}, target_entity_ref, source_entity_ref
     from ${engineTable(target.engine, 'refresh_state_references')}

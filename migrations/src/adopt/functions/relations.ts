@@ -18,6 +18,9 @@ const COLUMNS = 'source_entity_ref, type, target_entity_ref';
  * Relations have no key, and one may be there more than once. So those of which
  * there are too many go altogether, and then what is missing comes: what is left to do
  * is nothing where they are equal, and each row of ours stands for one of the engine's.
+ *
+ * Another transaction that was waited for may have put some of them back, for those of the
+ * engine's that are gone by now: only the next statement sees them.
  */
 export function createPutRelations(target: Target): string {
   const theirs = `select ${COLUMNS} from ${engineTable(
@@ -39,12 +42,15 @@ begin
   end if;
   ${byTenant('relations', ({ column, value, where }) => {
     const ours = `select ${COLUMNS} from relations where ${where()}originating_entity_id = v_id`;
-    return `delete from relations r
-   where ${where('r')}r.originating_entity_id = v_id
-     and (r.source_entity_ref, r.type, r.target_entity_ref) in (
-       select ${COLUMNS} from (${ours} except all ${theirs}) s);
-  insert into relations (${column}originating_entity_id, ${COLUMNS})
-  select ${value}v_id, ${COLUMNS} from (${theirs} except all ${ours}) s`;
+    return `loop
+    delete from relations r
+     where ${where('r')}r.originating_entity_id = v_id
+       and (r.source_entity_ref, r.type, r.target_entity_ref) in (
+         select ${COLUMNS} from (${ours} except all ${theirs}) s);
+    insert into relations (${column}originating_entity_id, ${COLUMNS})
+    select ${value}v_id, ${COLUMNS} from (${theirs} except all ${ours}) s;
+    exit when not exists (${ours} except all ${theirs});
+  end loop`;
   })}
   delete from ${FAULTS} where source = 'relations' and key = p_id;
 end $$`;
