@@ -14,24 +14,29 @@ const REPORT = /^\d+ rows? of the catalog's engine could not be carried over/;
 const USUAL = [
   REPORT,
   /detected conflicting entityRef/i,
-  /^Failed to stitch .* violates foreign key constraint/s,
+  /^Failed to stitch .* (violates foreign key constraint|deadlock detected)/s,
   /^Processing of .* failed ConflictError: Conflicting write of processing result/,
 ];
 
 /**
  * Unique and foreign keys of the stock catalog's own, by which it finds that out. And
- * deadlocks over rows of its own queue, which it locks in no order and then tries again:
- * nothing of ours is at work there.
+ * deadlocks over rows of its own queue or of its terms, which it locks in no order and
+ * then tries again: nothing of ours is at work there. Its statement for the terms, a
+ * transaction of its own, comes to no other tables than `search` and `final_entities`.
  */
-function isOfItsOwn({
-  code = '',
-  schema,
-  where = '',
-}: FailedStatement): boolean {
+function isOfItsOwn(
+  { code = '', schema, where = '' }: FailedStatement,
+  sql: string,
+): boolean {
   return (
     (['23503', '23505'].includes(code) && schema === 'public') ||
     (code === '40P01' &&
-      /^while \w+ tuple .* in relation "refresh_state"$/.test(where))
+      (/^while \w+ tuple \S+ in relation "refresh_state"$/.test(where) ||
+        // By the cascade of a deletion.
+        /^while \w+ tuple \S+ in relation "search"\nSQL statement "DELETE FROM ONLY "public"."search" /.test(
+          where,
+        ) ||
+        /^\s*WITH desired AS .* DELETE FROM "search" /s.test(sql)))
   );
 }
 
@@ -85,7 +90,7 @@ export class EngineLog {
             knex.on(
               'query-error',
               (error: FailedStatement, { sql }: { sql: string }) => {
-                if (!isOfItsOwn(error)) {
+                if (!isOfItsOwn(error, sql)) {
                   problems.push(`${error.code} ${error.message}: ${sql}`);
                 }
               },

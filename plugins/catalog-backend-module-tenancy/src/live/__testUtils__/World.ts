@@ -82,6 +82,11 @@ export class World {
     const expected = JSON.stringify(sorted(this.expected()));
     await this.catalog.until('the engine to catch up', async () => {
       await engine.deleteOrphans();
+      // What the engine could not stitch, it tries again after a minute.
+      await database.query(
+        `update public.stitch_queue set next_stitch_at = now()
+          where next_stitch_at between now() and now() + interval '58 seconds'`,
+      );
       const [{ shown, busy }] = await database.query<{
         shown: Record<string, number>;
         busy: boolean;
