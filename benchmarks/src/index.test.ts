@@ -23,6 +23,7 @@ it('runs the smallest benchmarks to their end', async () => {
   expectCatalog(results.catalog);
   expectMigration(results.migration);
   expectAdoption(results.adoption);
+  expectLoad(results.load);
 }, 600_000);
 
 function expectMockup({ comparisons, notes }: BenchmarkResult) {
@@ -121,5 +122,20 @@ function expectAdoption({ comparisons, notes, failures }: BenchmarkResult) {
   }
   // Of each kind of work: bytes, time in the server, and waits.
   expect(notes).toHaveLength(9);
+  expect(failures).toEqual([]);
+}
+
+// That every answer was right has been checked, or it would have failed.
+function expectLoad({ comparisons, figures = [], failures }: BenchmarkResult) {
+  expect(comparisons.map(({ what }) => what)).toEqual([
+    'reads of 3 quiet tenants',
+  ]);
+  expect(figures.map(({ title }) => title)).toEqual([
+    '8 clients',
+    'Memory of the backend, after a garbage collection',
+    'Quiet tenants, alone',
+    'Quiet tenants, beside a noisy one',
+    'The noisy one, warm-up included',
+  ]);
   expect(failures).toEqual([]);
 }

@@ -18,7 +18,10 @@ const BESIDE = 'beside a noisy one';
 export interface NoisyResult {
   comparison: Comparison;
   figures: FigureTable[];
+  /** What was wrong with the answers to the quiet ones. */
   failures: string[];
+  /** What became of the noise, where it was not answered: that is no failure. */
+  notes: string[];
 }
 
 /**
@@ -54,7 +57,6 @@ export async function compareWithNoise(options: {
     seconds: settings.seconds * size.seconds,
   });
 
-  const diaries = [beside.diary, alone.diary, noise];
   return {
     comparison: compare({
       what: `reads of ${quiet.length} quiet tenants`,
@@ -69,7 +71,8 @@ export async function compareWithNoise(options: {
       tableOf(`Quiet tenants, ${BESIDE}`, beside.diary),
       tableOf(`The noisy one, warm-up included`, noise),
     ],
-    failures: diaries.flatMap(({ failures }) => failures),
+    failures: [...beside.diary.failures, ...alone.diary.failures],
+    notes: noise.failures,
   };
 }
 

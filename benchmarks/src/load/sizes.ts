@@ -25,7 +25,7 @@ export const FULL: Size = {
   clients: 200,
   warmUp: 10,
   load: 60,
-  noisy: { entities: 10_000, clients: 100, quiet: 10, seconds: 4 },
+  noisy: { entities: 10_000, clients: 40, quiet: 10, seconds: 4 },
 };
 
 export const SHORT: Size = {

@@ -1,3 +1,4 @@
+import { finished } from 'node:stream/promises';
 import type { Pool } from 'undici';
 import { assertTellsOnlyOf } from '../checks';
 import { BASE_DOMAIN } from '../constants';
@@ -66,7 +67,7 @@ export class Client {
     }
   }
 
-  async #send({ method, path, tenant, body }: Exchange) {
+  async #send({ method, path, tenant, body, unread }: Exchange) {
     const { pool, token, naming } = this.#options;
     const response = await pool.request({
       method,
@@ -80,6 +81,11 @@ export class Client {
       },
       body: body && JSON.stringify(body),
     });
-    return { status: response.statusCode, text: await response.body.text() };
+    const status = response.statusCode;
+    if (unread && status < 300) {
+      await finished(response.body.resume());
+      return { status, text: '' };
+    }
+    return { status, text: await response.body.text() };
   }
 }
