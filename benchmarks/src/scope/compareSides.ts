@@ -16,7 +16,7 @@ import {
 } from './contestants';
 import { LAYOUT_NAMES, LAYOUTS } from './layouts';
 import { createQuestions, type Operation, OPERATIONS } from './questions';
-import type { Size } from './sizes';
+import { countOf, type Size } from './sizes';
 
 /** Growth from 10 to 1,000 tenants: at most 1.3 times the time (design). */
 const GROWTH_TARGET = 0.77;
@@ -86,8 +86,7 @@ async function measure(
       name: side.name,
       measure: seconds => askers[index].forSeconds(seconds),
     })),
-    // There is a lot to measure: what is to show that it works is to be over soon.
-    settings.short ? { ...settings, seconds: settings.seconds / 10 } : settings,
+    { ...settings, seconds: size.secondsOf(settings.seconds) },
   );
   return new Map(
     contestants.map((contestant, index) => [contestant, measurements[index]]),
@@ -126,8 +125,8 @@ function toComparisons(
         ? [
             compare({
               what: `${operation}, growth, ${LAYOUT_NAMES[layout]}`,
-              ours: sideOf(ours, ofTenants(ours.tenants)),
-              alternative: sideOf(before, ofTenants(before.tenants)),
+              ours: sideOf(ours, `of ${countOf(ours.tenants)}`),
+              alternative: sideOf(before, `of ${countOf(before.tenants)}`),
               target: GROWTH_TARGET,
             }),
           ]
@@ -141,11 +140,5 @@ function describe(
   { tenants, connections, suffix = '' }: Situation,
 ): string {
   const many = connections > 1 ? `, ${connections} connections` : '';
-  return `${operation}, ${tenants.toLocaleString(
-    'en',
-  )} tenants${many}${suffix}`;
-}
-
-function ofTenants(tenants: number): string {
-  return `of ${tenants.toLocaleString('en')} tenants`;
+  return `${operation}, ${countOf(tenants)}${many}${suffix}`;
 }

@@ -6,8 +6,6 @@ import { MARK, markOf, tenantIdOf, UID } from './entities';
 import type { Databases } from './layouts';
 import { createPartitions, givePartitions, partitionOf } from './partitions';
 
-// What is inserted into an index on JSON or for trigrams waits in a list, which is too
-// small to be of use here. VACUUM puts all of it into the index.
 const SETTINGS = `
   set gin_pending_list_limit = '1GB';
   set maintenance_work_mem = '512MB';
@@ -36,38 +34,75 @@ export async function addTenants(
   tenants: number[],
 ): Promise<void> {
   await Promise.all([
-    forEachTenant(single, tenants, addToSingle),
-    forEachTenant(shared, tenants, async (client, tenant) => {
-      const id = await createTenant(client, tenant);
-      await (tenant === FIRST
-        ? insertFirst(client, id)
-        : insertInto(client, catchAllPartition('entities'), tenant, id));
+    withClient(single, client =>
+      forEachTenant(client, tenants, tenant => addToSingle(client, tenant)),
+    ),
+    withClient(shared, async client => {
+      const partition = catchAllPartition('entities');
+      await withPendingLists(client, partition, () =>
+        forEachTenant(client, tenants, async tenant => {
+          const id = await createTenant(client, tenant);
+          await (tenant === FIRST
+            ? insertFirst(client, id)
+            : insertInto(client, partition, tenant, id));
+        }),
+      );
     }),
-    forEachTenant(partitions, tenants, async (client, tenant) => {
-      const id = await createTenant(client, tenant);
-      const slug = markOf(tenant);
-      if (tenant === FIRST) {
-        await insertFirst(client, id);
-        await givePartitions(partitions, slug);
-      } else {
-        await createPartitions(client, { id, slug, like: markOf(FIRST) });
-        await insertInto(client, partitionOf('entities', slug), tenant, id);
-      }
-    }),
+    withClient(partitions, client =>
+      forEachTenant(client, tenants, async tenant => {
+        const id = await createTenant(client, tenant);
+        const slug = markOf(tenant);
+        if (tenant === FIRST) {
+          await insertFirst(client, id);
+          await givePartitions(partitions, slug);
+        } else {
+          await createPartitions(client, { id, slug, like: markOf(FIRST) });
+          const partition = partitionOf('entities', slug);
+          await withPendingLists(client, partition, () =>
+            insertInto(client, partition, tenant, id),
+          );
+        }
+      }),
+    ),
   ]);
 }
 
 async function forEachTenant(
-  database: Database,
+  client: Client,
   tenants: number[],
-  add: (client: Client, tenant: number) => Promise<void>,
+  add: (tenant: number) => Promise<void>,
 ): Promise<void> {
-  await withClient(database, async client => {
-    await client.query(SETTINGS);
-    for (const tenant of tenants) {
-      await add(client, tenant);
-    }
-  });
+  await client.query(SETTINGS);
+  for (const tenant of tenants) {
+    await add(tenant);
+  }
+}
+
+/**
+ * Puts what is inserted meanwhile into the indexes on JSON and for trigrams of a
+ * partition all at once: row by row, that takes most of the time. They are left as they
+ * were, with nothing in the lists of what waits.
+ */
+async function withPendingLists(
+  client: Client,
+  partition: string,
+  insert: () => Promise<void>,
+): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select indexrelid::regclass::text as name
+       from pg_index join pg_class c on c.oid = indexrelid join pg_am a on a.oid = relam
+      where indrelid = $1::regclass and amname = 'gin'
+        and reloptions @> array['fastupdate=off']`,
+    [`${SCHEMA}.${partition}`],
+  );
+  for (const { name } of rows) {
+    await client.query(`alter index ${name} set (fastupdate = on)`);
+  }
+  await insert();
+  for (const { name } of rows) {
+    await client.query(`alter index ${name} set (fastupdate = off)`);
+    await client.query('select gin_clean_pending_list($1::regclass)', [name]);
+  }
 }
 
 async function addToSingle(client: Client, tenant: number): Promise<void> {

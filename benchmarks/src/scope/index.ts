@@ -14,7 +14,7 @@ import { createDatabases } from './databases';
 import { addTenants, assertTerms } from './fill';
 import { type Databases, LAYOUTS } from './layouts';
 import { describeLocks } from './locks';
-import { FULL, SHORT, type Size } from './sizes';
+import { countOf, FULL, SHORT, type Size } from './sizes';
 
 /** How far away the database is where it is not at hand, in milliseconds. */
 const RTT_MS = 1;
@@ -27,7 +27,9 @@ export const scopeBenchmark: Benchmark = {
     // What runs now and then would hit one side only.
     autovacuum: 'off',
     checkpoint_timeout: '1h',
-    max_wal_size: '16GB',
+    // Far less than is filled, which takes enough of the disk. Nothing is written while
+    // anything is measured.
+    max_wal_size: '2GB',
     // What is read stays in memory.
     shared_buffers: short ? '256MB' : '6GB',
     // Each of the sides has its connections.
@@ -46,7 +48,7 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   const notes: string[] = [];
   let before: Arena['before'];
   for (const [index, tenants] of size.tenants.entries()) {
-    progress(`filling ${tenants} tenants`);
+    progress(`filling ${countOf(tenants)}`);
     await grow(databases, size.tenants[index - 1] ?? 0, tenants);
     comparisons.push(
       ...(await measureStep(context, size, databases, { tenants, before })),
@@ -144,7 +146,7 @@ async function keepCopies(databases: Databases): Promise<Databases> {
 
 async function describe(
   { postgres, settings }: BenchmarkContext,
-  { entitiesPerTenant }: Size,
+  { entitiesPerTenant, secondsOf }: Size,
   { shared }: Databases,
 ): Promise<string> {
   const { rows } = await withKnex(postgres, shared.name, knex =>
@@ -158,7 +160,9 @@ async function describe(
   );
   const [{ entities, bytes, terms, size }] = rows;
   return (
-    `${settings.rounds} rounds of ${settings.seconds} s. Tenants with ${entitiesPerTenant} ` +
+    `${settings.rounds} rounds of ${secondsOf(
+      settings.seconds,
+    )} s. Tenants with ${entitiesPerTenant} ` +
     `entities each, in the end ${entities} of ${bytes} characters of JSON and ${terms} ` +
     `terms on average: ${size} with indexes in the default partition`
   );

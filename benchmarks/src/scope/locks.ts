@@ -2,6 +2,7 @@ import type { BenchmarkContext } from '../harness/Benchmark';
 import { tenantIdOf } from './entities';
 import { type Databases, LAYOUT_NAMES, LAYOUTS } from './layouts';
 import { openTenancyPool } from './sides';
+import { countOf } from './sizes';
 
 /** How many locks a look-up of one entity holds, with the predicate and without. */
 export async function describeLocks(
@@ -41,5 +42,5 @@ export async function describeLocks(
       await pool.close();
     }
   }
-  return `Locks of a look-up, ${tenants} tenants: ${counts.join('; ')}`;
+  return `Locks of a look-up, ${countOf(tenants)}: ${counts.join('; ')}`;
 }

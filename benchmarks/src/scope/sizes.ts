@@ -11,6 +11,8 @@ export interface Size {
   growsFrom: number;
   /** Beside one. */
   connections: number[];
+  /** How long one measurement takes. */
+  secondsOf(seconds: number): number;
 }
 
 export const FULL: Size = {
@@ -20,6 +22,7 @@ export const FULL: Size = {
   judged: 500,
   growsFrom: 10,
   connections: [10, 50],
+  secondsOf: seconds => seconds,
 };
 
 export const SHORT: Size = {
@@ -29,4 +32,11 @@ export const SHORT: Size = {
   judged: 5,
   growsFrom: 2,
   connections: [2],
+  // There is a lot to measure: what is to show that it works is to be over soon.
+  secondsOf: seconds => seconds / 10,
 };
+
+/** How a number of tenants is told. */
+export function countOf(tenants: number): string {
+  return `${tenants.toLocaleString('en')} tenant${tenants === 1 ? '' : 's'}`;
+}
