@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { findPgBouncer } from '@internal/postgres';
 import type { BenchmarkResult } from './harness/Benchmark';
 import type { Report } from './harness/report';
 
@@ -23,7 +24,9 @@ it('runs the smallest benchmarks to their end', async () => {
   expectCatalog(results.catalog);
   expectMigration(results.migration);
   expectAdoption(results.adoption);
+  expectScope(results.scope);
   expectLoad(results.load);
+  expectFaults(results.faults);
 }, 600_000);
 
 function expectMockup({ comparisons, notes }: BenchmarkResult) {
@@ -64,10 +67,9 @@ function expectCatalog({ comparisons }: BenchmarkResult) {
     'full text, in the order of names',
     'page in the middle, by a cursor',
   ];
-  expect(comparisons.map(({ what }) => what)).toEqual([
-    ...whats.map(what => `500: ${what}`),
-    ...whats.map(what => `500, 1 of 10 tenants: ${what}`),
-  ]);
+  expect(comparisons.map(({ what }) => what)).toEqual(
+    whats.map(what => `500, 1 of 10 tenants: ${what}`),
+  );
   for (const { ours, alternative } of comparisons) {
     expect(ours.rounds).toHaveLength(1);
     expect(alternative.rounds).toHaveLength(1);
@@ -125,6 +127,50 @@ function expectAdoption({ comparisons, notes, failures }: BenchmarkResult) {
   expect(failures).toEqual([]);
 }
 
+// That all sides read the same has been checked, or it would have failed.
+function expectScope({
+  circumstances,
+  comparisons,
+  notes,
+  failures,
+}: BenchmarkResult) {
+  expect(circumstances).toContain('1 rounds of 0.005 s.');
+  const situations = [
+    '2 tenants',
+    '5 tenants',
+    '5 tenants, 2 connections',
+    '5 tenants, 1 ms away',
+  ];
+  const growth = (of: string) => `${of}: of 5 tenants / of 2 tenants`;
+  const places = ['partitions of their own', 'the default partition'];
+  expect(
+    comparisons.map(c => `${c.what}: ${c.ours.name} / ${c.alternative.name}`),
+  ).toEqual(
+    situations.flatMap(situation =>
+      ['getEntity', 'listEntities'].flatMap(operation =>
+        places.flatMap(place => [
+          ...['bare query', 'knex.transaction', 'policy alone'].map(
+            alternative =>
+              `${operation}, ${situation}, ${place}: ours / ${alternative}`,
+          ),
+          ...(situation === '5 tenants'
+            ? [growth(`${operation}, growth, ${place}`)]
+            : []),
+        ]),
+      ),
+    ),
+  );
+  expect(comparisons.flatMap(({ target }) => target ?? [])).toEqual([
+    ...[2, 0.77, 0.77, 0.8, 0.8],
+  ]);
+  // How many locks a look-up holds, with few tenants and with all.
+  expect(notes).toEqual([
+    expect.stringMatching(/^Locks of a look-up, 2 tenants: /),
+    expect.stringMatching(/^Locks of a look-up, 5 tenants: /),
+  ]);
+  expect(failures ?? []).toEqual([]);
+}
+
 // That every answer was right has been checked, or it would have failed.
 function expectLoad({ comparisons, figures = [], failures }: BenchmarkResult) {
   expect(comparisons.map(({ what }) => what)).toEqual([
@@ -137,5 +183,27 @@ function expectLoad({ comparisons, figures = [], failures }: BenchmarkResult) {
     'Quiet tenants, beside a noisy one',
     'The noisy one, warm-up included',
   ]);
+  expect(failures).toEqual([]);
+}
+
+// That nothing was wrong, lost or left behind has been checked, or it would have failed.
+function expectFaults({ figures = [], failures }: BenchmarkResult) {
+  expect(figures.map(({ title }) => title)).toEqual([
+    'What clients felt',
+    'What it left behind: connections to the tables of tenants, and memory',
+  ]);
+  const faults = [
+    'nothing',
+    'PostgreSQL crashes, and starts again',
+    'all connections are terminated, 4 times a second',
+    'a lock holds all connections of the pool',
+    'PostgreSQL accepts no connection, and ends those that there are',
+    ...(findPgBouncer()
+      ? ['PgBouncer: PgBouncer crashes, and starts again']
+      : []),
+  ];
+  for (const { rows } of figures) {
+    expect(rows.map(([what]) => what)).toEqual(faults);
+  }
   expect(failures).toEqual([]);
 }

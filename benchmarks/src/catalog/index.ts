@@ -6,6 +6,7 @@ import type {
 import { type Comparison, compare } from '../harness/comparison';
 import { withKnex } from '../harness/database';
 import { measureInTurn } from '../harness/rounds';
+import { startTogether } from '../harness/startTogether';
 import type { Database } from '../migration/database';
 import { runStatements } from '../migration/database';
 import { CatalogServer } from './CatalogServer';
@@ -114,21 +115,20 @@ async function compareSize(
   const { progress, settings } = context;
   const description = describeSize(size);
   const ours = await createOurCatalog(context, stock, size);
-  const servers: CatalogServer[] = [];
+  const servers = await startTogether([
+    CatalogServer.start({
+      name: 'stock catalog',
+      database: stock.name,
+      context,
+    }),
+    CatalogServer.start({
+      name: 'ours',
+      database: ours.name,
+      context,
+      tenant: size.tenants ? LARGE_TENANT : 'default',
+    }),
+  ]);
   try {
-    servers.push(
-      await CatalogServer.start({
-        name: 'stock catalog',
-        database: stock.name,
-        context,
-      }),
-      await CatalogServer.start({
-        name: 'ours',
-        database: ours.name,
-        context,
-        tenant: size.tenants ? LARGE_TENANT : 'default',
-      }),
-    );
     const scenarios = await createScenarios(
       servers[0],
       size.entities,

@@ -14,10 +14,9 @@ export const FULL: Size[] = [
   { entities: 50_000, tenants: 500 },
 ];
 
-export const SHORT: Size[] = [
-  { entities: 500 },
-  { entities: 500, tenants: 10 },
-];
+// Each takes two backends. That the default tenant's answers are the stock catalog's,
+// the tests of the module show.
+export const SHORT: Size[] = [{ entities: 500, tenants: 10 }];
 
 /** How a size is called in the report. */
 export function describeSize({ entities, tenants }: Size): string {

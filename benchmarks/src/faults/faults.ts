@@ -76,7 +76,8 @@ const refusal: Fault = {
     }),
 };
 
-const bouncerCrash: Fault = {
+/** Of a server that is there only with PgBouncer in between. */
+export const bouncerCrash: Fault = {
   what: 'PgBouncer crashes, and starts again',
   felt: true,
   async inflict({ bouncer }, seconds) {

@@ -5,7 +5,7 @@ import type {
   BenchmarkResult,
 } from '../harness/Benchmark';
 import { DATABASE } from './constants';
-import { type Fault, FAULTS, FAULTS_BEHIND_BOUNCER } from './faults';
+import type { Fault } from './faults';
 import { type FaultFigures, measureFault } from './measureFault';
 import { clientTable, remainsTable } from './report';
 import { FULL, SHORT, type Size } from './sizes';
@@ -57,9 +57,9 @@ async function inflictAll(
       await world.stop();
     }
   };
-  await inflict(FAULTS, false);
+  await inflict(size.faults, false);
   if (findPgBouncer()) {
-    await inflict(FAULTS_BEHIND_BOUNCER, true);
+    await inflict(size.faultsBehindBouncer, true);
   }
   return figures;
 }

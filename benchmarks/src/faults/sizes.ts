@@ -1,3 +1,10 @@
+import {
+  bouncerCrash,
+  type Fault,
+  FAULTS,
+  FAULTS_BEHIND_BOUNCER,
+} from './faults';
+
 /** How much is asked, of how many, and for how long a fault lasts. */
 export interface Size {
   tenants: number;
@@ -13,6 +20,9 @@ export interface Size {
   lasting: number;
   /** Seconds of ordinary load once all clients are answered again. */
   after: number;
+  faults: Fault[];
+  /** With PgBouncer in between. */
+  faultsBehindBouncer: Fault[];
 }
 
 export const FULL: Size = {
@@ -23,6 +33,8 @@ export const FULL: Size = {
   before: 3,
   lasting: 5,
   after: 3,
+  faults: FAULTS,
+  faultsBehindBouncer: FAULTS_BEHIND_BOUNCER,
 };
 
 export const SHORT: Size = {
@@ -33,4 +45,6 @@ export const SHORT: Size = {
   before: 0.1,
   lasting: 0.5,
   after: 0.1,
+  faults: FAULTS,
+  faultsBehindBouncer: [bouncerCrash],
 };

@@ -55,9 +55,14 @@ export class LoadTenant {
     ];
   }
 
-  /** The next change. Somebody else's must have been acknowledged. */
+  /** Whether nobody knows, by now or at all, what became of the last change. */
+  get isChanging(): boolean {
+    return this.#sent !== this.#acknowledged;
+  }
+
+  /** The next change. The one before must have been acknowledged. */
   beginChange(): { revision: number; added: Entity[]; removed: string } {
-    if (this.#sent !== this.#acknowledged) {
+    if (this.isChanging) {
       throw new Error(`A change of ${this.slug} is under way already`);
     }
     this.#sent += 1;

@@ -2,6 +2,7 @@ import type { Entity } from '@backstage/catalog-model';
 import {
   assertEntitiesOf,
   assertOneRevision,
+  assertPiecesTellOnlyOf,
   assertRefs,
   assertTellsOnlyOf,
 } from './checks';
@@ -16,13 +17,32 @@ const foreign = () => changingEntities(theirs.slug, 0);
 
 describe('what must not be told to a tenant', () => {
   it('is the mark of another one, wherever it stands', () => {
-    expect(() =>
-      assertTellsOnlyOf(ours, JSON.stringify(own())),
-    ).not.toThrow();
+    expect(() => assertTellsOnlyOf(ours, JSON.stringify(own()))).not.toThrow();
     expect(() =>
       assertTellsOnlyOf(ours, `{"facets":["${theirs.mark}"]}`),
     ).toThrow('ours was told of theirs');
   });
+
+  it.each([1, 2, 7, 1_000])(
+    'is the mark of another one in an answer in pieces of %i',
+    async length => {
+      const inPieces = async function* pieces(text: string) {
+        for (let first = 0; first < text.length; first += length) {
+          yield text.slice(first, first + length);
+        }
+      };
+      const text = JSON.stringify(own());
+      await assertPiecesTellOnlyOf(ours, inPieces(text));
+      for (const mixed of [
+        JSON.stringify([...own(), foreign()[0], ...own()]),
+        `${text}${theirs.mark}`,
+      ]) {
+        await expect(
+          assertPiecesTellOnlyOf(ours, inPieces(mixed)),
+        ).rejects.toThrow('ours was told of');
+      }
+    },
+  );
 
   it('is the mark of one whose slug begins alike', () => {
     expect(() => assertTellsOnlyOf(ours, `"${ours.mark}-2"`)).toThrow(
@@ -74,9 +94,11 @@ describe('a change', () => {
   it('is made by one client at a time', () => {
     const tenant = new LoadTenant('changed', 0);
     const { revision } = tenant.beginChange();
+    expect(tenant.isChanging).toBe(true);
     expect(() => tenant.beginChange()).toThrow('under way');
     expect(tenant.visible().oldest).toBe(0);
     tenant.acknowledge(revision);
+    expect(tenant.isChanging).toBe(false);
     expect(tenant.visible().oldest).toBe(1);
     expect(tenant.beginChange().removed).toBe(movingRef(1));
   });

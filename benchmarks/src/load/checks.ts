@@ -16,6 +16,26 @@ export function assertTellsOnlyOf({ slug }: LoadTenant, text: string): void {
 }
 
 /**
+ * The same of a text that comes in pieces, so that others have their turn in between.
+ *
+ * @throws Error that names the other tenant
+ */
+export async function assertPiecesTellOnlyOf(
+  tenant: LoadTenant,
+  pieces: AsyncIterable<string>,
+): Promise<void> {
+  let rest = '';
+  for await (const piece of pieces) {
+    const text = rest + piece;
+    // No mark has one in it: up to there, all are complete.
+    const end = text.lastIndexOf('"') + 1;
+    assertTellsOnlyOf(tenant, text.slice(0, end));
+    rest = text.slice(end);
+  }
+  assertTellsOnlyOf(tenant, rest);
+}
+
+/**
  * Makes sure that entities are those of a tenant, and as many as there must be.
  *
  * @throws Error that says what is wrong

@@ -117,7 +117,6 @@ function report(
       `Last changes: ${count} of ${size.tenants} tenants show theirs, and all of it`,
       `This process itself was late by at most ${latenessMs.toFixed(0)} ms: ` +
         'a request can seem to take that much longer than it did',
-      ...noise.notes,
     ],
     failures: [
       ...diary.failures,

@@ -16,10 +16,10 @@ export const FULL: Size = {
 };
 
 export const SHORT: Size = {
-  entities: 2_000,
+  entities: 1_000,
   relationsPerEntity: 3,
   baselineSeconds: 0.5,
-  swaps: 2,
+  swaps: 1,
 };
 
 /** All rows of the three tables: each entity has one of refresh_state. */

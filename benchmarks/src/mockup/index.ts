@@ -6,6 +6,7 @@ import type {
 import { type Comparison, compare } from '../harness/comparison';
 import type { LoadRequest } from '../harness/load';
 import { measureInTurn } from '../harness/rounds';
+import { startTogether } from '../harness/startTogether';
 import { assertSameAnswers } from './check';
 import { createDatabase, type Seeded, type Size } from './database';
 import { MockupServer, SERVERS } from './MockupServer';
@@ -44,12 +45,13 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   );
   const seeded = await createDatabase(postgres, template, size);
 
-  const servers: MockupServer[] = [];
+  progress(`starting ${Object.values(SERVERS).join('; ')}`);
+  const servers = await startTogether(
+    (['backend', 'routes', 'plain'] as const).map(kind =>
+      MockupServer.start(kind, context, template),
+    ),
+  );
   try {
-    for (const kind of ['backend', 'routes', 'plain'] as const) {
-      progress(`starting ${SERVERS[kind]}`);
-      servers.push(await MockupServer.start(kind, context, template));
-    }
     return await measure(context, servers, seeded);
   } finally {
     await Promise.all(servers.map(server => server.stop()));

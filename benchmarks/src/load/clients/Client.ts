@@ -1,6 +1,5 @@
-import { finished } from 'node:stream/promises';
 import type { Pool } from 'undici';
-import { assertTellsOnlyOf } from '../checks';
+import { assertPiecesTellOnlyOf, assertTellsOnlyOf } from '../checks';
 import { BASE_DOMAIN } from '../constants';
 import type { LoadTenant } from '../LoadTenant';
 import type { Diary } from './Diary';
@@ -67,7 +66,7 @@ export class Client {
     }
   }
 
-  async #send({ method, path, tenant, body, unread }: Exchange) {
+  async #send({ method, path, tenant, body, long }: Exchange) {
     const { pool, token, naming } = this.#options;
     const response = await pool.request({
       method,
@@ -82,8 +81,8 @@ export class Client {
       body: body && JSON.stringify(body),
     });
     const status = response.statusCode;
-    if (unread && status < 300) {
-      await finished(response.body.resume());
+    if (long && status < 300) {
+      await assertPiecesTellOnlyOf(tenant, response.body.setEncoding('utf8'));
       return { status, text: '' };
     }
     return { status, text: await response.body.text() };

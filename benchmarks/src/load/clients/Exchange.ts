@@ -9,8 +9,8 @@ export interface Exchange {
   method: 'GET' | 'POST';
   path: string;
   body?: object;
-  /** The answer is long, and only read to its end: nobody looks at it. */
-  unread?: boolean;
+  /** The answer is long, and looked at in pieces, for other tenants alone. */
+  long?: boolean;
   /** The status of the right answer; 200 where nothing is said. */
   status?: number;
   /**

@@ -10,10 +10,13 @@ import { type Page, whatChanges } from './reads';
 
 const SOURCE = 'load';
 
-/** What an entity provider of a tenant does. One client of a tenant may have it. */
+/**
+ * What an entity provider of a tenant does. One client of a tenant may have it. After a
+ * change that was refused, or answered wrongly, it does nothing any more.
+ */
 export const MUTATION: Task = {
   weight: 16,
-  start: tenant => [() => mutation(tenant)],
+  start: tenant => (tenant.isChanging ? [] : [() => mutation(tenant)]),
 };
 
 /** Signs a tenant up, and has a first look at it, which others do with theirs. */
