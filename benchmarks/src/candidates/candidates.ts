@@ -1,23 +1,16 @@
-import { APP_LOGIN, PASSWORD, SCHEMA } from '../catalog/constants';
+import { APP_LOGIN, PASSWORD } from '../catalog/constants';
 import type { Database } from '../migration/database';
 import { TENANT_ID } from './database';
 import { jsonStatement } from './json';
 import {
   PooledTenantDatabase,
   PostgresCatalogStore,
-  TenancyPool,
+  type TenancyPool,
 } from './library';
 import type { Question } from './questions';
+import { openTenancyPool } from './tenancyPool';
 
 const LIMIT = 20;
-
-const SILENT = {
-  error() {},
-  warn() {},
-  info() {},
-  debug() {},
-  child: () => SILENT,
-};
 
 /** A way to answer questions about a tenant. */
 export interface Candidate {
@@ -32,12 +25,7 @@ export async function withCandidates<T>(
   use: (candidates: Candidate[]) => Promise<T>,
 ): Promise<T> {
   const open = (login: { user: string; password: string }) =>
-    TenancyPool.create({
-      connection: { ...postgres.connection, database, ...login },
-      schema: SCHEMA,
-      pool: { max: 1, idleTimeoutMs: 60_000, connectionTimeoutMs: 10_000 },
-      logger: SILENT,
-    });
+    openTenancyPool({ ...postgres.connection, database, ...login }, 1);
   const app = open({ user: APP_LOGIN, password: PASSWORD });
   // No policy binds a superuser.
   const unbound = open(postgres.connection);

@@ -1,7 +1,7 @@
 import type { Postgres } from '@internal/postgres';
-import { migrateTo } from 'backstage-catalog-tenancy-migrations';
-import { APP_LOGIN, PASSWORD, SCHEMA } from '../catalog/constants';
+import { SCHEMA } from '../catalog/constants';
 import { createEntity } from '../catalog/entities';
+import { createTenantDatabase } from '../catalog/tenantTables';
 import {
   type Database,
   runStatements,
@@ -19,19 +19,8 @@ export async function createDatabase(
   postgres: Postgres,
   { entities }: Size,
 ): Promise<Database> {
-  const database = { postgres, name: 'candidates' };
-  await runStatements({ postgres, name: 'postgres' }, [
-    `create database ${database.name}`,
-  ]);
-  await migrateTo(5, {
-    connection: postgres.connectionString(database.name),
-    schema: SCHEMA,
-    createTables: true,
-    keepOldTables: false,
-    force: true,
-  });
+  const database = await createTenantDatabase({ postgres, name: 'candidates' });
   await runStatements(database, [
-    `alter role ${APP_LOGIN} password '${PASSWORD}'`,
     `insert into ${SCHEMA}.tenants (tenant_id, tenant_slug, tenant_name)
      values ('${TENANT_ID}', 'measured', 'Measured')`,
   ]);

@@ -2,6 +2,7 @@ import type { BenchmarkContext } from '../harness/Benchmark';
 import { LoadGenerator, type LoadRequest } from '../harness/load';
 import type { Contestant } from '../harness/rounds';
 import { ServerProcess } from '../harness/ServerProcess';
+import { tokenOfGuest } from '../harness/token';
 import { SERVICE_TOKEN } from './constants';
 import type { ServerSettings } from './servers/settings';
 
@@ -121,10 +122,4 @@ export class CatalogServer {
       },
     };
   }
-}
-
-async function tokenOfGuest(url: string): Promise<string> {
-  const response = await fetch(`${url}/api/auth/guest/refresh`);
-  const { backstageIdentity } = await response.json();
-  return backstageIdentity.token;
 }

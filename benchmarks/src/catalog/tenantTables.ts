@@ -1,7 +1,7 @@
 import { adopt, migrateTo } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import { withKnex } from '../harness/database';
-import type { Database } from '../migration/database';
+import { type Database, runStatements } from '../migration/database';
 import { givePartition } from '../migration/engine';
 import { operate } from '../migration/operator';
 import { APP_LOGIN, LARGE_TENANT, PASSWORD, SCHEMA } from './constants';
@@ -26,9 +26,30 @@ export async function adoptCatalog(database: Database): Promise<void> {
   await adopt(options);
   // Without the tables of before, whose upkeep would cost our side.
   await migrateTo(5, { ...options, keepOldTables: false, force: true });
-  await withKnex(postgres, name, knex =>
-    knex.raw(`alter role ?? password '${PASSWORD}'`, [APP_LOGIN]),
-  );
+  await runStatements(database, [
+    `alter role ${APP_LOGIN} password '${PASSWORD}'`,
+  ]);
+}
+
+/** Creates a database with the tables of tenants alone, and no catalog before them. */
+export async function createTenantDatabase(
+  database: Database,
+): Promise<Database> {
+  const { postgres, name } = database;
+  await runStatements({ postgres, name: 'postgres' }, [
+    `create database ${name}`,
+  ]);
+  await migrateTo(5, {
+    connection: postgres.connectionString(name),
+    schema: SCHEMA,
+    createTables: true,
+    keepOldTables: false,
+    force: true,
+  });
+  await runStatements(database, [
+    `alter role ${APP_LOGIN} password '${PASSWORD}'`,
+  ]);
+  return database;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { Pool } from 'undici';
 import type { BenchmarkContext } from '../harness/Benchmark';
 import { ServerProcess } from '../harness/ServerProcess';
+import { tokenOfGuest } from '../harness/token';
 import { Client, type ClientOptions } from './clients/Client';
 import { BENCHMARK_PATH, SERVICE_TOKEN } from './constants';
 import type { Memory, ServerSettings } from './servers/settings';
@@ -76,10 +77,4 @@ export class LoadServer {
     await Promise.all(this.#pools.map(pool => pool.close()));
     await this.#process.stop();
   }
-}
-
-async function tokenOfGuest(url: string): Promise<string> {
-  const response = await fetch(`${url}/api/auth/guest/refresh`);
-  const { backstageIdentity } = await response.json();
-  return backstageIdentity.token;
 }

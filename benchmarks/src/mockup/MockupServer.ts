@@ -2,6 +2,7 @@ import type { BenchmarkContext } from '../harness/Benchmark';
 import { LoadGenerator, type LoadRequest } from '../harness/load';
 import type { Contestant } from '../harness/rounds';
 import { ServerProcess } from '../harness/ServerProcess';
+import { tokenOfGuest } from '../harness/token';
 import { copyDatabase } from './database';
 import type { ServerSettings } from './servers/settings';
 
@@ -87,9 +88,7 @@ export class MockupServer {
 
 /** Addresses requests to the plugin within a backend, signed in as its guest. */
 async function asGuest(url: string) {
-  const response = await fetch(`${url}/api/auth/guest/refresh`);
-  const { backstageIdentity } = await response.json();
-  const authorization = `Bearer ${backstageIdentity.token}`;
+  const authorization = `Bearer ${await tokenOfGuest(url)}`;
 
   return ({ path, headers, ...rest }: LoadRequest): LoadRequest => ({
     ...rest,

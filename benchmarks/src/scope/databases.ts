@@ -1,6 +1,6 @@
 import type { Postgres } from '@internal/postgres';
-import { migrateTo } from 'backstage-catalog-tenancy-migrations';
-import { APP_LOGIN, PASSWORD, SCHEMA } from '../catalog/constants';
+import { SCHEMA } from '../catalog/constants';
+import { createTenantDatabase } from '../catalog/tenantTables';
 import {
   type Database,
   runStatements,
@@ -18,8 +18,14 @@ export async function createDatabases(
   size: Size,
 ): Promise<Databases> {
   const databases: Databases = {
-    partitions: await createTenantDatabase(postgres, 'scope_partitions'),
-    shared: await createTenantDatabase(postgres, 'scope_shared'),
+    partitions: await createTenantDatabase({
+      postgres,
+      name: 'scope_partitions',
+    }),
+    shared: await createTenantDatabase({
+      postgres,
+      name: 'scope_shared',
+    }),
     single: await createSingleDatabase(postgres, 'scope_single'),
   };
   for (const database of Object.values(databases)) {
@@ -28,40 +34,15 @@ export async function createDatabases(
   return databases;
 }
 
-async function createDatabase(
-  postgres: Postgres,
-  name: string,
-): Promise<Database> {
-  await runStatements({ postgres, name: 'postgres' }, [
-    `create database ${name}`,
-  ]);
-  return { postgres, name };
-}
-
-async function createTenantDatabase(
-  postgres: Postgres,
-  name: string,
-): Promise<Database> {
-  const database = await createDatabase(postgres, name);
-  await migrateTo(5, {
-    connection: postgres.connectionString(name),
-    schema: SCHEMA,
-    createTables: true,
-    keepOldTables: false,
-    force: true,
-  });
-  await runStatements(database, [
-    `alter role ${APP_LOGIN} password '${PASSWORD}'`,
-  ]);
-  return database;
-}
-
 /** A catalog as it is before phase 1, with the index that its list needs. */
 async function createSingleDatabase(
   postgres: Postgres,
   name: string,
 ): Promise<Database> {
-  const database = await createDatabase(postgres, name);
+  const database = { postgres, name };
+  await runStatements({ postgres, name: 'postgres' }, [
+    `create database ${name}`,
+  ]);
   await operate(database, migration => createCatalogTables(migration.context));
   await runStatements(database, [
     `create index on ${SCHEMA}.entities (entity_kind, created_at desc)

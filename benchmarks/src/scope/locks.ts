@@ -1,7 +1,7 @@
 import type { BenchmarkContext } from '../harness/Benchmark';
 import { tenantIdOf } from './entities';
 import { type Databases, LAYOUT_NAMES, LAYOUTS } from './layouts';
-import { openTenancyPool } from './sides';
+import { openPool } from './sides';
 import { countOf } from './sizes';
 
 /** How many locks a look-up of one entity holds, with the predicate and without. */
@@ -12,7 +12,7 @@ export async function describeLocks(
 ): Promise<string> {
   const counts: string[] = [];
   for (const layout of LAYOUTS) {
-    const pool = openTenancyPool({
+    const pool = openPool({
       ...{ connection, connections: 1, database: databases[layout] },
     });
     const tenantId = tenantIdOf(tenants);

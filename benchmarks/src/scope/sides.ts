@@ -1,11 +1,12 @@
 import createKnex from 'knex';
 import { Pool } from 'pg';
 import { APP_LOGIN, PASSWORD, SCHEMA } from '../catalog/constants';
+import { openTenancyPool } from '../candidates/tenancyPool';
 import { KIND } from './entities';
 import {
   PooledTenantDatabase,
   PostgresCatalogStore,
-  TenancyPool,
+  type TenancyPool,
   type TenantDatabase,
   type TenantScope,
 } from './library';
@@ -14,23 +15,15 @@ import type { Access, ListedRow, Side } from './Side';
 // Each side waits while the others are measured.
 const IDLE_TIMEOUT_MS = 3_600_000;
 
-const SILENT = {
-  error() {},
-  warn() {},
-  info() {},
-  debug() {},
-  child: () => SILENT,
-};
-
 /** What callers of this library use. */
 export function openOurs(access: Access): Side {
-  const pool = openTenancyPool(access);
+  const pool = openPool(access);
   return storeOn('ours', pool, new PooledTenantDatabase(pool));
 }
 
 /** The same, with the same statements, but for their predicate on the tenant. */
 export function openPolicyAlone(access: Access): Side {
-  const pool = openTenancyPool(access);
+  const pool = openPool(access);
   return storeOn('policy alone', pool, {
     query: (tenantId, build) =>
       pool.query(
@@ -123,26 +116,21 @@ export function openBare({ connection, database, connections }: Access): Side {
   };
 }
 
-export function openTenancyPool({
+/** As the application logs in. */
+export function openPool({
   connection,
   database,
   connections,
 }: Access): TenancyPool {
-  return TenancyPool.create({
-    connection: {
+  return openTenancyPool(
+    {
       ...connection,
       database: database.name,
       user: APP_LOGIN,
       password: PASSWORD,
     },
-    schema: SCHEMA,
-    pool: {
-      max: connections,
-      idleTimeoutMs: IDLE_TIMEOUT_MS,
-      connectionTimeoutMs: 10_000,
-    },
-    logger: SILENT,
-  });
+    connections,
+  );
 }
 
 function storeOn(

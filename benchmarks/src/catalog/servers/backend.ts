@@ -1,8 +1,7 @@
 // A Backstage backend with a catalog, as it runs in production: tokens are verified, and
 // a policy is asked what users may read.
 
-import { configuredBackend } from '../../harness/backend';
-import { findFreePort, HOST } from '../../harness/port';
+import { startBackend } from '../../harness/backend';
 import { serve } from '../../harness/serve';
 import {
   APP_LOGIN,
@@ -15,69 +14,37 @@ import {
 import { nothing } from './nothing';
 import type { ServerSettings } from './settings';
 
-serve<ServerSettings>(async ({ connection, withTenants }) => {
-  const port = await findFreePort();
-  const url = `http://${HOST}:${port}`;
-  const { database } = connection;
-  const backend = configuredBackend({
-    app: { baseUrl: url },
-    backend: {
-      baseUrl: url,
-      listen: { host: HOST, port },
-      auth: {
-        externalAccess: [
-          {
-            type: 'static',
-            options: { token: SERVICE_TOKEN, subject: 'benchmark' },
-          },
-        ],
+serve<ServerSettings>(({ connection, withTenants }) =>
+  startBackend({
+    plugin: 'catalog',
+    connection,
+    poolSize: POOL_SIZE,
+    service: { token: SERVICE_TOKEN, subject: 'benchmark' },
+    guest: USER,
+    config: {
+      permission: { enabled: true },
+      catalog: {
+        // The entities stand in the database, and nobody changes them.
+        processingInterval: false,
+        orphanStrategy: 'keep',
+        orphanProviderStrategy: 'keep',
       },
-      database: {
-        client: 'pg',
-        connection,
-        prefix: `${database}_`,
-        knexConfig: { pool: { min: 0, max: POOL_SIZE } },
-        plugin: { catalog: { connection: { database } } },
-      },
-    },
-    auth: {
-      providers: {
-        guest: {
-          userEntityRef: USER,
-          dangerouslyAllowOutsideDevelopment: true,
+      tenancy: {
+        enabled: withTenants,
+        schema: SCHEMA,
+        database: {
+          connection: { user: APP_LOGIN, password: PASSWORD },
+          pool: { max: POOL_SIZE },
         },
       },
     },
-    permission: { enabled: true },
-    catalog: {
-      // The entities stand in the database, and nobody changes them.
-      processingInterval: false,
-      orphanStrategy: 'keep',
-      orphanProviderStrategy: 'keep',
-    },
-    tenancy: {
-      enabled: withTenants,
-      schema: SCHEMA,
-      database: {
-        connection: { user: APP_LOGIN, password: PASSWORD },
-        pool: { max: POOL_SIZE },
-      },
-    },
-  });
-
-  backend.add(import('@backstage/plugin-auth-backend'));
-  backend.add(import('@backstage/plugin-auth-backend-module-guest-provider'));
-  backend.add(import('@backstage/plugin-catalog-backend'));
-  backend.add(import('@backstage/plugin-permission-backend'));
-  backend.add(
-    import('@backstage/plugin-permission-backend-module-allow-all-policy'),
-  );
-  if (withTenants) {
-    backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
-  }
-  if (!withTenants) {
-    backend.add(nothing);
-  }
-  await backend.start();
-  return url;
-});
+    features: [
+      import('@backstage/plugin-catalog-backend'),
+      import('@backstage/plugin-permission-backend'),
+      import('@backstage/plugin-permission-backend-module-allow-all-policy'),
+      withTenants
+        ? import('backstage-plugin-catalog-backend-module-tenancy')
+        : nothing,
+    ],
+  }),
+);
