@@ -20,6 +20,9 @@ export interface ClientOptions {
 
 const UNAVAILABLE = 503;
 
+/** What undici says where a connection ends before the answer does. */
+const BROKEN_OFF = 'UND_ERR_SOCKET';
+
 /** Somebody who asks for one thing after the other, and looks at each answer. */
 export class Client {
   readonly #options: ClientOptions;
@@ -61,7 +64,12 @@ export class Client {
       diary.answer(what, ms);
       return true;
     } catch (error) {
-      diary.fail(what, error);
+      // It has a status already when its next part is refused.
+      if (exchange.long && error.code === BROKEN_OFF) {
+        diary.refuse(what);
+      } else {
+        diary.fail(what, error);
+      }
       return false;
     }
   }
