@@ -5,6 +5,7 @@ import { catchAllPartition } from '../migration/engine';
 import { MARK, markOf, tenantIdOf, UID } from './entities';
 import type { Databases } from './layouts';
 import { createPartitions, givePartitions, partitionOf } from './partitions';
+import type { Size } from './sizes';
 
 const SETTINGS = `
   set gin_pending_list_limit = '1GB';
@@ -32,7 +33,19 @@ const FIRST = 1;
 export async function addTenants(
   { single, shared, partitions }: Databases,
   tenants: number[],
+  { tenantsWithTerms }: Size,
 ): Promise<void> {
+  const insertOther = async (
+    client: Client,
+    partition: string,
+    { tenant, id }: { tenant: number; id: string },
+  ) => {
+    // It names the partition, so that no trigger of the table fires.
+    await insertEntities(client, partition, tenant, id);
+    if (tenant <= tenantsWithTerms) {
+      await insertTerms(client, tenant, id);
+    }
+  };
   await Promise.all([
     withClient(single, client =>
       forEachTenant(client, tenants, tenant => addToSingle(client, tenant)),
@@ -44,7 +57,7 @@ export async function addTenants(
           const id = await createTenant(client, tenant);
           await (tenant === FIRST
             ? insertFirst(client, id)
-            : insertInto(client, partition, tenant, id));
+            : insertOther(client, partition, { tenant, id }));
         }),
       );
     }),
@@ -59,7 +72,7 @@ export async function addTenants(
           await createPartitions(client, { id, slug, like: markOf(FIRST) });
           const partition = partitionOf('entities', slug);
           await withPendingLists(client, partition, () =>
-            insertInto(client, partition, tenant, id),
+            insertOther(client, partition, { tenant, id }),
           );
         }
       }),
@@ -138,15 +151,12 @@ async function insertFirst(client: Client, id: string): Promise<void> {
   );
 }
 
-/** Inserts the entities of another tenant, with their terms: to make these takes long. */
-async function insertInto(
+/** Inserts the terms of another tenant as they are: to make them takes long. */
+async function insertTerms(
   client: Client,
-  partition: string,
   tenant: number,
   id: string,
 ): Promise<void> {
-  // It names the partition, so that no trigger of the table fires.
-  await insertEntities(client, partition, tenant, id);
   await client.query(
     `insert into ${SCHEMA}.entity_search (tenant_id, entity_id, key, value, original_value)
      select $2, id, key,

@@ -3,6 +3,8 @@ export interface Size {
   /** How many tenants there are, one step after the other. */
   tenants: number[];
   entitiesPerTenant: number;
+  /** How many of the tenants have the terms of their entities, which nobody reads here. */
+  tenantsWithTerms: number;
   /** How many entities `listEntities` is asked for. */
   limit: number;
   /** The step that is measured from further away and with more connections, too. */
@@ -18,6 +20,7 @@ export interface Size {
 export const FULL: Size = {
   tenants: [1, 10, 100, 500, 1_000],
   entitiesPerTenant: 1_000,
+  tenantsWithTerms: 10,
   limit: 100,
   judged: 500,
   growsFrom: 10,
@@ -28,6 +31,7 @@ export const FULL: Size = {
 export const SHORT: Size = {
   tenants: [2, 5],
   entitiesPerTenant: 20,
+  tenantsWithTerms: 2,
   limit: 5,
   judged: 5,
   growsFrom: 2,
