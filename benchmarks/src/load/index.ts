@@ -17,7 +17,7 @@ import { FULL, SHORT, type Size } from './sizes';
 /** Many clients of many tenants at once, each answer looked at; and a noisy tenant. */
 export const loadBenchmark: Benchmark = {
   name: 'load',
-  rounds: { full: 6, short: 1 },
+  rounds: { full: 5, short: 1 },
   // A server as one has it in production: a commit waits for the disk, and vacuum runs
   // beside the load.
   serverSettings: ({ short }) => ({

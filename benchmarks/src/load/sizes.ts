@@ -21,7 +21,7 @@ export interface Size {
 
 export const FULL: Size = {
   tenants: 100,
-  entities: 150,
+  entities: 100,
   clients: 200,
   warmUp: 10,
   load: 60,

@@ -15,7 +15,12 @@ import {
   openContestants,
 } from './contestants';
 import { LAYOUT_NAMES, LAYOUTS } from './layouts';
-import { createQuestions, type Operation, OPERATIONS } from './questions';
+import {
+  createQuestions,
+  type Operation,
+  OPERATIONS,
+  type Question,
+} from './questions';
 import { countOf, type Size } from './sizes';
 
 /** Growth from 10 to 1,000 tenants: at most 1.3 times the time (design). */
@@ -68,8 +73,14 @@ async function measure(
   options: { contestants: Contestant[]; connections: number },
 ): Promise<Map<Contestant, Measurement[]>> {
   const { contestants, connections } = options;
+  const known = new Map<number, Question[]>();
+  const questionsOf = (tenants: number) => {
+    const questions = known.get(tenants) ?? createQuestions(tenants, size);
+    known.set(tenants, questions);
+    return questions;
+  };
   const askers = contestants.map(({ side, tenants }) => {
-    const questions = createQuestions(tenants, size);
+    const questions = questionsOf(tenants);
     return new Asker(
       number =>
         askOne(side, operation, questions[number % questions.length], size),

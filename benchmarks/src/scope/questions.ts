@@ -28,12 +28,13 @@ export function createQuestions(
   tenants: number,
   { entitiesPerTenant }: Size,
 ): Question[] {
+  const patterns = Array.from({ length: entitiesPerTenant }, (_, number) =>
+    createPattern(number),
+  );
   return Array.from({ length: COUNT }, (_, index) => {
     const tenant = 1 + ((index * STRIDE) % tenants);
     const round = Math.floor(index / tenants);
-    const pattern = createPattern(
-      ((index + round) * STRIDE) % entitiesPerTenant,
-    );
+    const pattern = patterns[((index + round) * STRIDE) % entitiesPerTenant];
     const name = nameIn(tenant, pattern);
     return {
       tenantId: tenantIdOf(tenant),

@@ -1,4 +1,4 @@
-import type { Pool } from 'undici';
+import { errors, type Pool } from 'undici';
 import { assertPiecesTellOnlyOf, assertTellsOnlyOf } from '../checks';
 import { BASE_DOMAIN } from '../constants';
 import type { LoadTenant } from '../LoadTenant';
@@ -19,9 +19,6 @@ export interface ClientOptions {
 }
 
 const UNAVAILABLE = 503;
-
-/** What undici says where a connection ends before the answer does. */
-const BROKEN_OFF = 'UND_ERR_SOCKET';
 
 /** Somebody who asks for one thing after the other, and looks at each answer. */
 export class Client {
@@ -65,7 +62,7 @@ export class Client {
       return true;
     } catch (error) {
       // It has a status already when its next part is refused.
-      if (exchange.long && error.code === BROKEN_OFF) {
+      if (exchange.long && error instanceof errors.SocketError) {
         diary.refuse(what);
       } else {
         diary.fail(what, error);
