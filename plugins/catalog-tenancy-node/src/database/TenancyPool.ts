@@ -39,6 +39,19 @@ export interface TransactionSettings {
 }
 
 /**
+ * As whom a single query works, and on what condition.
+ *
+ * @public
+ */
+export interface QuerySettings extends TransactionSettings {
+  /**
+   * Runs first, in the same transaction and round trip. Where it fails, the query is
+   * not run, and fails as it does.
+   */
+  fence?: BuildStatement;
+}
+
+/**
  * Builds a statement. It has no connection: the pool runs what it returns.
  *
  * @public
@@ -152,16 +165,17 @@ export class TenancyPool {
    */
   async query<TRow extends object>(
     build: BuildStatement,
-    settings: TransactionSettings = {},
+    settings: QuerySettings = {},
   ): Promise<TRow[]> {
     const context = createContext(
       this.schema,
       settings,
       this.#limits.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS,
     );
+    const builds = settings.fence ? [settings.fence, build] : [build];
     const statements = [
       enter(context),
-      compileStatement(build(this.#knex)),
+      ...builds.map(each => compileStatement(each(this.#knex))),
       leave(context),
     ];
     const lease = await this.#connect();
@@ -169,9 +183,10 @@ export class TenancyPool {
     const outcome = await lease.run(statements);
     if (!isFailed(outcome)) {
       lease.release({ inDoubt: false });
-      return outcome.results[1].rows;
+      return outcome.results[builds.length].rows;
     }
-    const contextChanged = outcome.failedAt === 2 && isContextChange(outcome);
+    const contextChanged =
+      outcome.failedAt === builds.length + 1 && isContextChange(outcome);
     lease.release({ inDoubt: isUnusable(outcome) || contextChanged });
     throw contextChanged
       ? new Error(CONTEXT_CHANGED)
