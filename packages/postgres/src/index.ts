@@ -10,6 +10,7 @@ export { findPgBouncer, PgBouncer } from './PgBouncer';
 export type { PgBouncerOptions, PgBouncerTarget } from './PgBouncer';
 export { Postgres } from './Postgres';
 export type { FailureCode } from './protocol';
+export { ReplicatedPostgres } from './ReplicatedPostgres';
 export type {
   PostgresConnection,
   PostgresOptions,
