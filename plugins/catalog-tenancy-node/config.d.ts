@@ -73,6 +73,37 @@ export interface Config {
          */
         statementTimeoutMs?: number | string;
       };
+
+      /**
+       * A replica of the database by streaming replication, which answers reads of
+       * catalogs.
+       */
+      replica?: {
+        /** What differs from the connection to the primary: where it is, at least. */
+        connection?: {
+          host?: string;
+          port?: number | string;
+          user?: string;
+          /**
+           * @visibility secret
+           */
+          password?: string;
+          /** The same database, where a connection pooler has another name for it. */
+          database?: string;
+          /**
+           * Whether the connection is encrypted, or how: the options of
+           * `tls.connect` of Node.js.
+           *
+           * @deepVisibility secret
+           */
+          ssl?: boolean | { [option: string]: unknown };
+        };
+        /**
+         * How old, in milliseconds, an answer may be; 5000 by default. A replica that
+         * is further behind is not used.
+         */
+        maxStalenessMs?: number | string;
+      };
     };
   };
 }

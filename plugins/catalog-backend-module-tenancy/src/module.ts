@@ -15,10 +15,12 @@ import { adoptCatalog } from './adoption/adoptCatalog';
 import { scheduleRetries } from './adoption/scheduleRetries';
 import { untilAdopted } from './adoption/untilAdopted';
 import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
+import { countReads } from './countReads';
 import { catalogEntranceServiceRef } from './entrance';
 import { schedulePurge } from './purge/schedulePurge';
 import { createTenantMiddleware } from './resolution';
 import { createRouter } from './routes/createRouter';
+import { markWrites } from './routes/markWrites';
 import { createOperations } from './routes/operations';
 import { refuseOtherTenants } from './routes/refuseOtherTenants';
 
@@ -97,6 +99,10 @@ export const catalogModuleTenancy = createBackendModule({
         const { adoption } = tenancy;
         router.use(createRouter(untilAdopted(operations, adoption)));
         router.use(refuseOtherTenants());
+        if (tenancy.replica) {
+          router.use(markWrites(tenancy.replica));
+          countReads(metrics, tenancy.replica);
+        }
         router.use(retryAfter());
         entrance.open();
         adoptCatalog({ adoption, lifecycle, rootLifecycle, logger });

@@ -31,6 +31,18 @@ export interface TenancyPoolLimits {
 }
 
 /**
+ * A replica of the database, for reads.
+ *
+ * @public
+ */
+export interface ReplicaConfig {
+  /** Laid over the connection to the primary. */
+  connection: TenancyConnection;
+  /** How old an answer may be, in milliseconds; 5,000 by default. */
+  maxStalenessMs: number;
+}
+
+/**
  * The configuration under `tenancy`, read and checked.
  *
  * @public
@@ -50,4 +62,6 @@ export interface TenancyConfig {
   connection: TenancyConnection;
   /** The limits of the one pool that all operations of a process share. */
   pool: TenancyPoolLimits;
+  /** Without one, all reads go to the primary. */
+  replica?: ReplicaConfig;
 }

@@ -1,5 +1,6 @@
 export { readTenancyConfig } from './readTenancyConfig';
 export type {
+  ReplicaConfig,
   TenancyConfig,
   TenancyConnection,
   TenancyPoolLimits,

@@ -65,6 +65,23 @@ describe('The configuration of tenancy', () => {
     });
   });
 
+  it('may have a replica, whose answers are no older than five seconds', () => {
+    const replica = (value: JsonObject) =>
+      read({ database: { replica: value } }).replica;
+    expect(
+      replica({ connection: { host: 'replica.example.com', port: '5433' } }),
+    ).toEqual({
+      connection: { host: 'replica.example.com', port: 5433 },
+      maxStalenessMs: 5_000,
+    });
+    expect(
+      replica({ connection: { port: 5433 }, maxStalenessMs: '200' }),
+    ).toMatchObject({ maxStalenessMs: 200 });
+    // Placeholders of the environment that were left empty.
+    expect(replica({ connection: {}, maxStalenessMs: 200 })).toBeUndefined();
+    expect(read().replica).toBeUndefined();
+  });
+
   it.each([
     [true, true],
     ['true', true],
@@ -128,6 +145,23 @@ describe('The configuration of tenancy', () => {
       'tenancy.database.connection.host is 5. Expected the name of a host',
     ],
     [{ database: { pool: [] } }, 'Expected keys and values'],
+    [{ database: { replica: 'there' } }, 'Expected keys and values'],
+    [
+      { database: { replica: { connection: { user: 'reader' } } } },
+      'tenancy.database.replica.connection leads to the primary. Expected at least one of host, port and database.',
+    ],
+    [
+      { database: { replica: { connection: { port: 0 } } } },
+      'tenancy.database.replica.connection.port is 0. Expected a whole number',
+    ],
+    [
+      { database: { replica: { maxStalenessMs: 5 } } },
+      'tenancy.database.replica.maxStalenessMs is 5. Expected a whole number from 100 to 3600000',
+    ],
+    [
+      { database: { replica: { maxStalenessMs: '5s' } } },
+      'tenancy.database.replica.maxStalenessMs is "5s". Expected a whole number',
+    ],
   ])('refuses %j', (tenancy, message) => {
     expect(() => read(tenancy)).toThrow(message);
     expect(() => read(tenancy)).toThrow(

@@ -1,6 +1,8 @@
 import type { Config } from '@backstage/config';
+import { InputError } from '@backstage/errors';
 import { readers } from './values';
 import type {
+  ReplicaConfig,
   TenancyConfig,
   TenancyConnection,
   TenancyPoolLimits,
@@ -27,13 +29,16 @@ export function readTenancyConfig(
       read.secret('tenancy.jwtSecret') ?? (environment.JWT_SECRET || undefined),
     requireMatchingToken: read.boolean('tenancy.requireMatchingToken') ?? false,
     baseDomains: read.domains('tenancy.baseDomains') ?? [],
-    connection: readConnection(read),
+    connection: readConnection(read, 'tenancy.database.connection'),
     pool: readLimits(read),
+    replica: readReplica(read),
   };
 }
 
-function readConnection(read: ReturnType<typeof readers>): TenancyConnection {
-  const key = 'tenancy.database.connection';
+function readConnection(
+  read: ReturnType<typeof readers>,
+  key: string,
+): TenancyConnection {
   read.object(key);
   const connection: TenancyConnection = {
     host: read.host(`${key}.host`),
@@ -60,4 +65,26 @@ function readLimits(read: ReturnType<typeof readers>): TenancyPoolLimits {
       read.integer(`${key}.connectionTimeoutMs`, ms) ?? 2_000,
     statementTimeoutMs: read.integer(`${key}.statementTimeoutMs`, ms) ?? 30_000,
   };
+}
+
+function readReplica(
+  read: ReturnType<typeof readers>,
+): ReplicaConfig | undefined {
+  const key = 'tenancy.database.replica';
+  read.object(key);
+  const connection = readConnection(read, `${key}.connection`);
+  const maxStalenessMs =
+    read.integer(`${key}.maxStalenessMs`, { min: 100, max: 3_600_000 }) ??
+    5_000;
+  if (Object.keys(connection).length === 0) {
+    return undefined;
+  }
+  const { host, port, database } = connection;
+  if (host === undefined && port === undefined && database === undefined) {
+    throw new InputError(
+      `The configuration ${key}.connection leads to the primary. Expected at least ` +
+        'one of host, port and database.',
+    );
+  }
+  return { connection, maxStalenessMs };
 }

@@ -1,5 +1,6 @@
 import type { AuditorService } from '@backstage/backend-plugin-api';
 import { toError } from '@backstage/errors';
+import type { ReadReplica } from '../replica';
 import type { AdminDatabase, AdminTransaction } from './AdminDatabase';
 import type { TenancyPool } from './TenancyPool';
 
@@ -13,10 +14,16 @@ const noop = () => undefined;
 export class AuditedAdminDatabase implements AdminDatabase {
   readonly #pool: TenancyPool;
   readonly #auditor: AuditorService;
+  readonly #replica: Pick<ReadReplica, 'writing'> | undefined;
 
-  constructor(options: { pool: TenancyPool; auditor: AuditorService }) {
+  constructor(options: {
+    pool: TenancyPool;
+    auditor: AuditorService;
+    replica?: Pick<ReadReplica, 'writing'>;
+  }) {
     this.#pool = options.pool;
     this.#auditor = options.auditor;
+    this.#replica = options.replica;
   }
 
   /** {@inheritDoc AdminDatabase.run} */
@@ -29,12 +36,16 @@ export class AuditedAdminDatabase implements AdminDatabase {
       severityLevel: 'medium',
       meta: { reason },
     });
+    // It may write to rows of any tenant.
+    const end = this.#replica?.writing();
     let result: T;
     try {
       result = await this.#pool.transaction({ asAdmin: true }, work);
     } catch (error) {
       await event.fail({ error: toError(error) }).catch(noop);
       throw error;
+    } finally {
+      end?.();
     }
     // It is done, whether or not that can be told: that it began has been.
     await event.success().catch(noop);

@@ -1,35 +1,49 @@
 import type { Knex } from 'knex';
 import { createTenantScope } from './createTenantScope';
 import { parseTenantId } from './protocol/context';
-import type { TenancyPool } from './TenancyPool';
+import type { ReadReplica } from '../replica';
+import type { BuildStatement, TenancyPool } from './TenancyPool';
 import type {
   TenantDatabase,
+  TenantQueryOptions,
   TenantScope,
   TenantTransaction,
 } from './TenantDatabase';
 
 /**
- * {@link TenantDatabase} on a {@link TenancyPool}.
+ * {@link TenantDatabase} on a {@link TenancyPool}, and on a {@link ReadReplica} for
+ * what may be stale.
  *
  * @public
  */
 export class PooledTenantDatabase implements TenantDatabase {
   readonly #pool: TenancyPool;
+  readonly #replica: Pick<ReadReplica, 'read' | 'writing'> | undefined;
 
-  constructor(pool: TenancyPool) {
+  constructor(
+    pool: TenancyPool,
+    options: { replica?: Pick<ReadReplica, 'read' | 'writing'> } = {},
+  ) {
     this.#pool = pool;
+    this.#replica = options.replica;
   }
 
   /** {@inheritDoc TenantDatabase.query} */
   async query<TRow extends object>(
     tenantId: string,
     build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
+    options: TenantQueryOptions = {},
   ): Promise<TRow[]> {
     const tenant = parseTenantId(tenantId);
-    return await this.#pool.query<TRow>(
-      knex => build(createTenantScope(tenant, knex)),
-      { tenantId: tenant },
-    );
+    const buildScoped: BuildStatement = knex =>
+      build(createTenantScope(tenant, knex));
+    const onPrimary = () =>
+      this.#pool.query<TRow>(buildScoped, { tenantId: tenant });
+    if (this.#replica && options.mayBeStale) {
+      return await this.#replica.read(tenant, buildScoped, onPrimary);
+    }
+    // It may write: which does, only PostgreSQL knows.
+    return await this.#writing(tenant, onPrimary);
   }
 
   /** {@inheritDoc TenantDatabase.transaction} */
@@ -38,11 +52,23 @@ export class PooledTenantDatabase implements TenantDatabase {
     work: (transaction: TenantTransaction) => Promise<T>,
   ): Promise<T> {
     const tenant = parseTenantId(tenantId);
-    return await this.#pool.transaction({ tenantId: tenant }, transaction =>
-      work({
-        ...createTenantScope(tenant, transaction.knex),
-        query: statement => transaction.query(statement),
-      }),
+    return await this.#writing(tenant, () =>
+      this.#pool.transaction({ tenantId: tenant }, transaction =>
+        work({
+          ...createTenantScope(tenant, transaction.knex),
+          query: statement => transaction.query(statement),
+        }),
+      ),
     );
+  }
+
+  /** The replica shows it to whoever reads after it, and not what was before. */
+  async #writing<T>(tenantId: string, write: () => Promise<T>): Promise<T> {
+    const end = this.#replica?.writing(tenantId);
+    try {
+      return await write();
+    } finally {
+      end?.();
+    }
   }
 }

@@ -70,6 +70,20 @@ export interface TenantTransaction extends TenantScope {
 }
 
 /**
+ * How a query of {@link TenantDatabase} may be answered.
+ *
+ * @public
+ */
+export interface TenantQueryOptions {
+  /**
+   * The statement writes nothing, and its answer may be a little old: a read replica
+   * may give it, where there is one. What this process has written to the tenant before
+   * is in the answer nevertheless.
+   */
+  mayBeStale?: boolean;
+}
+
+/**
  * The database, as one tenant at a time may see it (specification, "Tenant context
  * for data access").
  *
@@ -93,6 +107,7 @@ export interface TenantDatabase {
   query<TRow extends object>(
     tenantId: string,
     build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
+    options?: TenantQueryOptions,
   ): Promise<TRow[]>;
 
   /**

@@ -12,11 +12,13 @@ export {
   TenancyPool,
   type BuildStatement,
   type PoolTransaction,
+  type QuerySettings,
   type TenancyPoolOptions,
   type TransactionSettings,
 } from './TenancyPool';
 export type {
   TenantDatabase,
+  TenantQueryOptions,
   TenantScope,
   TenantSearchTable,
   TenantTable,

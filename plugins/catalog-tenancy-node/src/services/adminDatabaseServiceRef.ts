@@ -19,7 +19,7 @@ export const adminDatabaseServiceRef = createServiceRef<AdminDatabase>({
     createServiceFactory({
       service,
       deps: { tenancy: tenancyServiceRef, auditor: coreServices.auditor },
-      factory: ({ tenancy, auditor }) =>
-        new AuditedAdminDatabase({ pool: tenancy.pool, auditor }),
+      factory: ({ tenancy: { pool, replica }, auditor }) =>
+        new AuditedAdminDatabase({ pool, auditor, replica }),
     }),
 });

@@ -4,6 +4,7 @@ import {
 } from '@backstage/backend-plugin-api';
 import type { CatalogStore } from '../catalog';
 import { PostgresCatalogStore } from '../catalog/PostgresCatalogStore';
+import type { TenantDatabase } from '../database';
 import { tenancyServiceRef } from './tenancyServiceRef';
 import { tenantDatabaseServiceRef } from './tenantDatabaseServiceRef';
 
@@ -24,6 +25,18 @@ export const catalogStoreServiceRef = createServiceRef<CatalogStore>({
         database: tenantDatabaseServiceRef,
       },
       factory: ({ tenancy, database }) =>
-        new PostgresCatalogStore({ database, pool: tenancy.pool }),
+        new PostgresCatalogStore({
+          database: readingFromReplica(database),
+          pool: tenancy.pool,
+        }),
     }),
 });
+
+/** The store's queries only read: what it writes, it writes in transactions. */
+function readingFromReplica(database: TenantDatabase): TenantDatabase {
+  return {
+    query: (tenantId, build) =>
+      database.query(tenantId, build, { mayBeStale: true }),
+    transaction: (tenantId, work) => database.transaction(tenantId, work),
+  };
+}

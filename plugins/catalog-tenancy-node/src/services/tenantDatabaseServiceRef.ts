@@ -17,6 +17,7 @@ export const tenantDatabaseServiceRef = createServiceRef<TenantDatabase>({
     createServiceFactory({
       service,
       deps: { tenancy: tenancyServiceRef },
-      factory: ({ tenancy }) => new PooledTenantDatabase(tenancy.pool),
+      factory: ({ tenancy: { pool, replica } }) =>
+        new PooledTenantDatabase(pool, { replica }),
     }),
 });

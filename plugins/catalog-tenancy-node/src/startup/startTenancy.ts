@@ -7,6 +7,8 @@ import { readAdoption } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
 import { readTenancyConfig, type TenancyConfig } from '../config';
 import { TenancyPool } from '../database';
+import { ReadReplica } from '../replica';
+import { DEFAULT_TENANT_ID } from '../tenants';
 import {
   catalogConnection,
   createCatalogDatabase,
@@ -36,6 +38,8 @@ export interface Tenancy {
   pool: TenancyPool;
   /** How the default tenant comes by what the engine of the stock catalog has. */
   adoption: CatalogAdoption;
+  /** Answers reads that may be stale, if one is configured. */
+  replica?: ReadReplica;
 }
 
 /** The error that PostgreSQL answers with for a database that is not there. */
@@ -96,11 +100,57 @@ export async function startTenancy(options: {
   try {
     await checkDatabase(pool, logger);
     const adoption = await decideAdoption({ database, pool, logger });
-    return { config, pool, adoption };
+    const replica = startReplica({ primary: own, config, logger });
+    lifecycle.addShutdownHook(() => replica?.close());
+    return { config, pool, adoption: shown(adoption, replica), replica };
   } catch (error) {
     await pool.close();
     throw error;
   }
+}
+
+/** Nobody waits for it: it may be there later, or never. */
+function startReplica(options: {
+  primary: ClientConfig;
+  config: TenancyConfig;
+  logger: LoggerService;
+}): ReadReplica | undefined {
+  const { primary, logger } = options;
+  const { replica, schema, pool } = options.config;
+  return (
+    replica &&
+    ReadReplica.create({
+      primary,
+      replica: tenancyConnection(primary, replica.connection),
+      schema,
+      pool,
+      maxStalenessMs: replica.maxStalenessMs,
+      // It may be another user there, to whom other rights were given.
+      check: connections => checkDatabase(connections, logger),
+      logger,
+    })
+  );
+}
+
+/** Whoever is let in at the end of the adoption finds what it has carried over. */
+function shown(
+  adoption: CatalogAdoption,
+  replica: ReadReplica | undefined,
+): CatalogAdoption {
+  return {
+    get isComplete() {
+      return adoption.isComplete;
+    },
+    async complete(signal) {
+      const end = replica?.writing(DEFAULT_TENANT_ID);
+      try {
+        await adoption.complete(signal);
+      } finally {
+        end?.();
+      }
+    },
+    retryFaults: () => adoption.retryFaults(),
+  };
 }
 
 /** Says where in the database the stock catalog has its tables, or will have them. */

@@ -1,0 +1,225 @@
+import { createBackendModule } from '@backstage/backend-plugin-api';
+import type { Entity } from '@backstage/catalog-model';
+import { ReplicatedPostgres } from '@internal/postgres';
+import {
+  type Tenancy,
+  tenancyServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { Client, type ClientConfig } from 'pg';
+import { setTimeout as delay } from 'node:timers/promises';
+import { component } from './__testUtils__/entities';
+import { sampleEntities } from './__testUtils__/sampleEntities';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from './__testUtils__/startCatalogBackend';
+import { entityProvider } from './__testUtils__/stockEngine';
+import { APPLICATION } from './__testUtils__/tenancyDatabase';
+
+const DATABASE = 'portal';
+const REF = 'component:default/a';
+const STOCK = sampleEntities().slice(0, 1);
+
+let servers: ReplicatedPostgres;
+
+// Out here, so that backends that were started are stopped first.
+afterAll(() => servers?.stop());
+
+async function run(connection: ClientConfig, statement: string): Promise<void> {
+  const client = new Client(connection);
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+/** As another process would, of which the backend knows nothing. */
+const onPrimary = (statement: string, database = DATABASE) =>
+  run({ ...servers.primary, database }, statement);
+
+const onReplica = (statement: string) =>
+  run({ ...servers.replica, database: DATABASE }, statement);
+
+// Nothing of this depends on the version of the database.
+describe('a backend with a read replica', () => {
+  let backend: CatalogBackend;
+  let tenancy: Tenancy;
+  let acme: string;
+  let uid: string;
+
+  beforeAll(async () => {
+    servers = await ReplicatedPostgres.start(18);
+    const { user, password } = APPLICATION;
+    await onPrimary(
+      `create role ${user} login noinherit password '${password}'`,
+      'postgres',
+    );
+    await servers.stopReplica();
+    backend = await startCatalogBackend({
+      connection: { ...servers.primary, database: DATABASE },
+      enabled: true,
+      config: {
+        catalog: {
+          processingInterval: { hours: 1 },
+          orphanProviderStrategy: 'keep',
+        },
+        tenancy: {
+          database: {
+            replica: {
+              connection: { port: servers.replica.port },
+              maxStalenessMs: 600_000,
+            },
+          },
+        },
+      },
+      features: [
+        entityProvider(STOCK),
+        createBackendModule({
+          pluginId: 'catalog',
+          moduleId: 'look-at-the-replica',
+          register(env) {
+            env.registerInit({
+              deps: { found: tenancyServiceRef },
+              async init({ found }) {
+                tenancy = found;
+              },
+            });
+          },
+        }),
+      ],
+    });
+    const { tenant_id } = await backend.tenants.create({
+      tenant_slug: 'acme',
+      tenant_name: 'Acme',
+    });
+    acme = tenant_id;
+  });
+
+  async function whilePaused(work: () => Promise<void>): Promise<void> {
+    await onReplica('select pg_wal_replay_pause()');
+    try {
+      await work();
+    } finally {
+      await onReplica('select pg_wal_replay_resume()');
+    }
+  }
+
+  const give = (title: string): Promise<unknown> =>
+    backend.store.applyMutation(acme, {
+      type: 'full',
+      entities: [component('a', { metadata: { name: 'a', title } })],
+    });
+
+  const titleOf = async (path = `/entities/by-name/component/default/a`) => {
+    const { body } = await backend.as('acme').get(path);
+    return body.metadata?.title;
+  };
+
+  /** Waits until a read of the tenant is answered by the replica. */
+  async function replicaAnswers(slug: string): Promise<void> {
+    for (;;) {
+      const { replica: before } = tenancy.replica!.counts;
+      await backend.as(slug).get('/entities?limit=1');
+      if (tenancy.replica!.counts.replica > before) {
+        return;
+      }
+      await delay(20);
+    }
+  }
+
+  it('starts and answers without it', async () => {
+    await give('first');
+    await expect(titleOf()).resolves.toBe('first');
+    expect(tenancy.replica!.counts).toMatchObject({ replica: 0, failed: 0 });
+    const { body } = await backend
+      .as('acme')
+      .get('/entities/by-name/component/default/a');
+    uid = body.metadata.uid;
+  });
+
+  it('reads from it once it is there, by every route', async () => {
+    await servers.startReplica();
+    await replicaAnswers('acme');
+    await whilePaused(async () => {
+      await onPrimary(
+        `update tenancy.entities
+            set final_entity = jsonb_set(final_entity::jsonb, '{metadata,title}', '"second"')
+          where tenant_id = '${acme}'`,
+      );
+      const as = backend.as('acme');
+      const answers = await Promise.all([
+        as.get('/entities'),
+        as.get('/entities/by-query?filter=metadata.title=first'),
+        as.get(`/entities/by-uid/${uid}`),
+        as.get('/entities/by-name/component/default/a'),
+        as.get('/entities/by-name/component/default/a/ancestry'),
+        as.get('/entity-facets?facet=metadata.title'),
+        as.post('/entities/by-refs', { entityRefs: [REF] }),
+        as.post('/entities/by-query', { query: { kind: 'component' } }),
+      ]);
+      for (const { status, text } of answers) {
+        expect([status, text]).toEqual([200, expect.stringContaining('first')]);
+      }
+    });
+  });
+
+  it('answers with what it has written before, and others with what the replica has', async () => {
+    const { tenant_id } = await backend.tenants.create({
+      tenant_slug: 'globex',
+      tenant_name: 'Globex',
+    });
+    await backend.store.applyMutation(tenant_id, {
+      type: 'full',
+      entities: [component('g')],
+    });
+    await replicaAnswers('globex');
+    await replicaAnswers('acme');
+    await whilePaused(async () => {
+      await give('third');
+      await expect(titleOf()).resolves.toBe('third');
+      const { replica: before } = tenancy.replica!.counts;
+      const { body } = await backend.as('globex').get('/entities');
+      expect(body).toHaveLength(1);
+      expect(tenancy.replica!.counts.replica).toBe(before + 1);
+      await expect(titleOf()).resolves.toBe('third');
+    });
+    await replicaAnswers('acme');
+    await expect(titleOf()).resolves.toBe('third');
+  });
+
+  it('shows the default tenant what the stock catalog has done for it', async () => {
+    const as = backend.as('default');
+    const path = `/entities/by-name/group/default/${STOCK[0].metadata.name}`;
+    let entity: Entity | undefined;
+    while (!entity) {
+      await delay(50);
+      const { status, body } = await as.get(path);
+      entity = status === 200 ? body : undefined;
+    }
+    await replicaAnswers('default');
+    await whilePaused(async () => {
+      const { replica: before } = tenancy.replica!.counts;
+      await expect(as.get(path)).resolves.toMatchObject({ status: 200 });
+      expect(tenancy.replica!.counts.replica).toBe(before + 1);
+      const deleted = await as.send(
+        'DELETE',
+        `/entities/by-uid/${entity!.metadata.uid}`,
+      );
+      expect(deleted.status).toBe(204);
+      await expect(as.get(path)).resolves.toMatchObject({ status: 404 });
+    });
+  });
+
+  it('goes on when it is gone', async () => {
+    await replicaAnswers('acme');
+    await servers.stopReplica();
+    await expect(titleOf()).resolves.toBe('third');
+    await give('fourth');
+    await expect(titleOf()).resolves.toBe('fourth');
+    await servers.startReplica();
+    await replicaAnswers('acme');
+    await expect(titleOf()).resolves.toBe('fourth');
+  });
+});

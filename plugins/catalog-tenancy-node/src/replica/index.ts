@@ -1,0 +1,5 @@
+export {
+  ReadReplica,
+  type ReadReplicaOptions,
+  type ReplicaCounts,
+} from './ReadReplica';

@@ -1,0 +1,227 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import { availableVersions } from '@internal/postgres';
+import { AuditedAdminDatabase, TenancyPool } from '../database';
+import { eventually } from './__testUtils__/eventually';
+import { type Backend, openBackend } from './__testUtils__/openBackend';
+import { ReplicatedServers, SCHEMA } from './__testUtils__/ReplicatedServers';
+import { WATCH } from './createProbe';
+
+const USED = 'Catalogs are read from the read replica';
+
+describe.each(availableVersions())(
+  'A read replica on PostgreSQL %s',
+  version => {
+    let servers: ReplicatedServers;
+    let tenant: string;
+    let other: string;
+    const opened: Backend[] = [];
+
+    beforeAll(async () => {
+      servers = await ReplicatedServers.start(version);
+      tenant = await servers.createTenant();
+      other = await servers.createTenant();
+    });
+
+    afterEach(async () => {
+      await Promise.all(opened.splice(0).map(backend => backend.close()));
+    });
+
+    afterAll(() => servers?.stop());
+
+    async function open(
+      options: Parameters<typeof openBackend>[2] = {},
+    ): Promise<Backend> {
+      const backend = await openBackend(servers, tenant, options);
+      opened.push(backend);
+      return backend;
+    }
+
+    /** A backend that reads from it. */
+    async function openInUse(
+      options: Parameters<typeof openBackend>[2] = {},
+    ): Promise<Backend> {
+      const backend = await open(options);
+      await backend.isReadFrom('replica');
+      return backend;
+    }
+
+    /** Waits until somebody has asked the primary anew how far it is. */
+    async function primaryWasAsked(): Promise<void> {
+      const asked = async (since: string) =>
+        (
+          await servers.onPrimary.query<{ now: string; asked: number }>(
+            `select clock_timestamp()::text as now,
+                    (select count(*)::int from pg_stat_activity
+                      where application_name = $1 and state = 'idle'
+                        and query_start > $2::timestamptz) as asked`,
+            [WATCH, since],
+          )
+        ).rows[0];
+      const { now } = await asked('infinity');
+      await eventually(async () =>
+        expect(await asked(now)).toMatchObject({ asked: 1 }),
+      );
+    }
+
+    describe('keeps tenants apart', () => {
+      it('where a query forgets its predicate', async () => {
+        const backend = await openInUse();
+        await backend.write('mine');
+        await backend.write('theirs', other);
+        await backend.isReadFrom('replica');
+        await backend.isReadFrom('replica', other);
+        const { replica: before } = backend.replica.counts;
+        await expect(backend.names()).resolves.toEqual(['mine']);
+        await expect(backend.names(other)).resolves.toEqual(['theirs']);
+        expect(backend.replica.counts.replica).toBe(before + 2);
+      });
+
+      it('on a single connection that they use in turn, whatever they leave there', async () => {
+        const limits = {
+          max: 1,
+          idleTimeoutMs: 30_000,
+          connectionTimeoutMs: 10_000,
+        };
+        const backend = await openInUse({ pool: limits });
+        const { replica: before } = backend.replica.counts;
+        for (let round = 0; round < 3; round += 1) {
+          await backend
+            .read(`select set_config('app.tenant_id', '${other}', false)`)
+            .catch(() => undefined);
+          await backend.read('select 1 / 0').catch(() => undefined);
+          await backend.isReadFrom('replica');
+          expect(await backend.names()).toEqual(['mine']);
+          expect(await backend.names(other)).toEqual(['theirs']);
+        }
+        expect(backend.replica.counts.replica).toBeGreaterThan(before + 6);
+      });
+
+      it('or is not used, where its connections do not', async () => {
+        const backend = await open({
+          check: () => Promise.reject(new Error('portal_app is a superuser')),
+        });
+        await eventually(() =>
+          expect(backend.told().join()).toContain('portal_app is a superuser'),
+        );
+        await expect(backend.answeredBy()).resolves.toBe('primary');
+        expect(backend.replica.counts.replica).toBe(0);
+      });
+    });
+
+    describe('shows callers what they have written', () => {
+      it('while others go on reading what it has', async () => {
+        const backend = await openInUse();
+        await backend.isReadFrom('replica', other);
+        await servers.whilePaused(async () => {
+          await backend.write('written');
+          await expect(backend.names()).resolves.toContain('written');
+          await expect(backend.answeredBy()).resolves.toBe('primary');
+          await expect(backend.answeredBy(other)).resolves.toBe('replica');
+          await primaryWasAsked();
+          await expect(backend.names()).resolves.toContain('written');
+          await expect(backend.answeredBy()).resolves.toBe('primary');
+        });
+        await backend.isReadFrom('replica');
+        await expect(backend.names()).resolves.toContain('written');
+      });
+
+      it('from the moment at which they begin to write', async () => {
+        const backend = await openInUse();
+        await backend.database.transaction(tenant, async () => {
+          // What others write meanwhile is asked for and replayed, and ends nothing.
+          await backend.write('meanwhile', other);
+          await backend.isReadFrom('replica', other);
+          await expect(backend.answeredBy()).resolves.toBe('primary');
+        });
+        await backend.isReadFrom('replica');
+      });
+
+      it.each([
+        [
+          'a query that says nothing of how old its answer may be',
+          (backend: Backend) =>
+            backend.database.query(tenant, ({ knex }) =>
+              knex.raw(`update entities set hash = hash || 'x'`),
+            ),
+        ],
+        [
+          'a transaction that has failed, for it may have been committed',
+          (backend: Backend) =>
+            backend.database
+              .transaction(tenant, () => Promise.reject(new Error('no')))
+              .catch(() => undefined),
+        ],
+      ])('after %s', async (_, write) => {
+        const backend = await openInUse();
+        await servers.whilePaused(async () => {
+          await write(backend);
+          await expect(backend.answeredBy()).resolves.toBe('primary');
+        });
+        await backend.isReadFrom('replica');
+      });
+
+      it('and what the administrator has written, to any tenant', async () => {
+        const backend = await openInUse();
+        const pool = TenancyPool.create({
+          connection: servers.primary,
+          schema: SCHEMA,
+          pool: { max: 1, idleTimeoutMs: 1_000, connectionTimeoutMs: 10_000 },
+          logger: mockServices.logger.mock(),
+        });
+        const admin = new AuditedAdminDatabase({
+          pool,
+          auditor: mockServices.auditor.mock({
+            createEvent: async () => ({
+              success: async () => {},
+              fail: async () => {},
+            }),
+          }),
+          replica: backend.replica,
+        });
+        try {
+          await servers.whilePaused(async () => {
+            await admin.run('test', ({ knex, query }) =>
+              query(knex('entities').update({ hash: 'changed' })),
+            );
+            await expect(backend.answeredBy()).resolves.toBe('primary');
+            await expect(backend.answeredBy(other)).resolves.toBe('primary');
+          });
+          await backend.isReadFrom('replica', other);
+        } finally {
+          await pool.close();
+        }
+      });
+    });
+
+    describe('is read only as far as it may be behind', () => {
+      it('and again once it is not', async () => {
+        const backend = await openInUse({ maxStalenessMs: 1_000 });
+        await servers.whilePaused(async () => {
+          await servers.onPrimary.query('create table progress ()');
+          await backend.isReadFrom('primary');
+          await eventually(() =>
+            expect(backend.told().at(-1)).toMatch(
+              'not from the read replica: it is more than 1000 ms behind',
+            ),
+          );
+        });
+        await servers.onPrimary.query('drop table progress');
+        await backend.isReadFrom('replica');
+      });
+
+      it('and rests with a primary that has nothing to write', async () => {
+        // It ends with a page of the log, and the next has a header already.
+        await servers.onPrimary.query('select pg_switch_wal()');
+        const backend = await openInUse();
+        await expect(backend.answeredBy()).resolves.toBe('replica');
+      });
+    });
+
+    it('says once that it is used', async () => {
+      const backend = await openInUse();
+      await backend.write('more');
+      await backend.isReadFrom('replica');
+      expect(backend.told()).toEqual([USED]);
+    });
+  },
+);
