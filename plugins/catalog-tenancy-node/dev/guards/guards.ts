@@ -1,4 +1,5 @@
 import type { Edit, Guard } from './Guard';
+import { replicaGuards } from './replicaGuards';
 
 const NODE = 'plugins/catalog-tenancy-node/src';
 const MODULE = 'plugins/catalog-backend-module-tenancy/src';
@@ -278,4 +279,5 @@ export const guards: Guard[] = [
     ],
     tests: [`${NODE}/tenants`, `${MODULE}/resolution/directory.test.ts`],
   },
+  ...replicaGuards,
 ];
