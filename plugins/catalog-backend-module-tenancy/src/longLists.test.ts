@@ -13,7 +13,8 @@ const databases = createTestDatabases();
 
 const COUNT = 2 * PART_SIZE + 100;
 
-describe.each(databases.eachSupportedId())('long lists on %s', id => {
+// On one version: what is tested is how answers are sent.
+describe.each(databases.eachSupportedId().slice(-1))('long lists on %s', id => {
   let backend: CatalogBackend;
 
   beforeAll(async () => {

@@ -11,7 +11,7 @@ function positive(name: string, byDefault: number): number {
 
 /** How much the differential tests do; a failed one prints the seed. */
 export const sizes = {
-  entities: positive('ENTITIES', 800),
-  requests: positive('REQUESTS', 1_000),
+  entities: positive('ENTITIES', 500),
+  requests: positive('REQUESTS', 600),
   seed: positive('SEED', 20_260),
 };
