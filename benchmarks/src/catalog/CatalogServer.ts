@@ -73,6 +73,11 @@ export class CatalogServer {
     this.#tenant = options.tenant;
   }
 
+  /** Of the process of the backend. */
+  get pid(): number {
+    return this.#server.pid;
+  }
+
   /**
    * Makes the server a contestant in answering some requests, each as often as the
    * others, and each with an answer of the same length as it has now.

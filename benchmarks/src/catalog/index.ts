@@ -11,6 +11,7 @@ import type { Database } from '../migration/database';
 import { runStatements } from '../migration/database';
 import { CatalogServer } from './CatalogServer';
 import { assertSameAnswers } from './check';
+import { CpuRecorder } from './CpuRecorder';
 import { LARGE_TENANT, NOTHING_PATH } from './constants';
 import { createScenarios, type Scenario } from './requests';
 import { describeSize, FULL, SHORT, type Size } from './sizes';
@@ -42,15 +43,17 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   // One for all sizes that have as many entities.
   const stocks = new Map<number, Database>();
   const comparisons: Comparison[] = [];
+  const cpu = new CpuRecorder({ postgres: context.postgres.pid });
   for (const size of sizes) {
     const stock =
       stocks.get(size.entities) ?? (await createStockCatalog(context, size));
     stocks.set(size.entities, stock);
-    comparisons.push(...(await compareSize(context, stock, size)));
+    comparisons.push(...(await compareSize(context, stock, size, cpu)));
   }
   return {
     circumstances: `${rounds} rounds of ${seconds} s, ${concurrency} requests at a time`,
     comparisons,
+    figures: cpu.figures,
     notes: [],
   };
 }
@@ -111,6 +114,7 @@ async function compareSize(
   context: BenchmarkContext,
   stock: Database,
   size: Size,
+  cpu: CpuRecorder,
 ): Promise<Comparison[]> {
   const { progress, settings } = context;
   const description = describeSize(size);
@@ -135,12 +139,18 @@ async function compareSize(
       settings.short ? VARIANTS.short : VARIANTS.full,
     );
     const comparisons = [
-      await compareWithNothing(context, servers[0], scenarios[0], description),
+      await compareWithNothing(
+        context,
+        servers[0],
+        scenarios[0],
+        description,
+        cpu,
+      ),
     ];
     for (const scenario of scenarios) {
       progress(`${description}: ${scenario.what}`);
       comparisons.push(
-        await compareServers(context, servers, scenario, description),
+        await compareServers(context, servers, scenario, description, cpu),
       );
     }
     return comparisons;
@@ -154,17 +164,21 @@ async function compareServers(
   servers: CatalogServer[],
   scenario: Scenario,
   description: string,
+  cpu: CpuRecorder,
 ): Promise<Comparison> {
   await assertSameAnswers(servers, scenario);
+  const what = `${description}: ${scenario.what}`;
   const [alternative, ours] = await Promise.all(
-    servers.map(server => server.answering(scenario.requests)),
+    servers.map(async server =>
+      cpu.recorded(what, await server.answering(scenario.requests), server.pid),
+    ),
   );
   const [stockRounds, ourRounds] = await measureInTurn([alternative, ours], {
     ...context.settings,
     seconds: secondsOf(context),
   });
   return compare({
-    what: `${description}: ${scenario.what}`,
+    what,
     ours: { name: ours.name, rounds: ourRounds },
     alternative: { name: alternative.name, rounds: stockRounds },
     target: scenario.target,
@@ -180,12 +194,17 @@ async function compareWithNothing(
   stock: CatalogServer,
   { what, requests }: Scenario,
   description: string,
+  cpu: CpuRecorder,
 ): Promise<Comparison> {
   context.progress(`${description}: nothing`);
   const name = 'nothing';
   const contestants = [
     await stock.answering(requests),
-    await stock.answering([{ method: 'GET', path: NOTHING_PATH }], name),
+    cpu.recorded(
+      `${description}: ${name}`,
+      await stock.answering([{ method: 'GET', path: NOTHING_PATH }], name),
+      stock.pid,
+    ),
   ];
   const [stockRounds, rounds] = await measureInTurn(contestants, {
     ...context.settings,

@@ -32,6 +32,11 @@ export class ServerProcess {
     this.#child = child;
   }
 
+  /** Of the process. */
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
   async stop(): Promise<void> {
     if (this.#child.connected) {
       const exited = once(this.#child, 'exit');
