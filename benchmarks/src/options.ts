@@ -35,6 +35,10 @@ export function parseOptions(args: string[], available: string[]): Options {
       'a simulated round-trip time to the database, in milliseconds',
       positiveNumber,
     )
+    .option(
+      '--only <text>',
+      'of the catalog: only requests whose names hold it, such as "by name"',
+    )
     .parse(args, { from: 'user' });
 
   const unknown = command.args.filter(name => !available.includes(name));

@@ -147,7 +147,7 @@ async function compareSize(
         cpu,
       ),
     ];
-    for (const scenario of scenarios) {
+    for (const scenario of wanted(scenarios, settings)) {
       progress(`${description}: ${scenario.what}`);
       comparisons.push(
         await compareServers(context, servers, scenario, description, cpu),
@@ -157,6 +157,22 @@ async function compareSize(
   } finally {
     await Promise.all(servers.map(server => server.stop()));
   }
+}
+
+/** @throws Error if there are none */
+function wanted(
+  scenarios: Scenario[],
+  { only = '' }: BenchmarkContext['settings'],
+): Scenario[] {
+  const some = scenarios.filter(({ what }) => what.includes(only));
+  if (some.length === 0) {
+    throw new Error(
+      `There are no requests "${only}". There are: ${scenarios
+        .map(({ what }) => what)
+        .join('; ')}`,
+    );
+  }
+  return some;
 }
 
 async function compareServers(

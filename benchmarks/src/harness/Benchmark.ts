@@ -14,6 +14,8 @@ export interface Settings {
   concurrency: number;
   /** How much longer each answer of the database is to be on its way; 0 is none. */
   rttMs: number;
+  /** What the names of the requests must hold that are to be measured; all by default. */
+  only?: string;
 }
 
 /** What a benchmark gets from the program that runs it. */
