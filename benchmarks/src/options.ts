@@ -37,7 +37,7 @@ export function parseOptions(args: string[], available: string[]): Options {
     )
     .option(
       '--only <text>',
-      'of the catalog: only requests whose names hold it, such as "by name"',
+      'of the catalog: only requests of this name, or with it in their names',
     )
     .parse(args, { from: 'user' });
 

@@ -164,7 +164,10 @@ function wanted(
   scenarios: Scenario[],
   { only = '' }: BenchmarkContext['settings'],
 ): Scenario[] {
-  const some = scenarios.filter(({ what }) => what.includes(only));
+  const exactly = scenarios.filter(({ what }) => what === only);
+  const some = exactly.length
+    ? exactly
+    : scenarios.filter(({ what }) => what.includes(only));
   if (some.length === 0) {
     throw new Error(
       `There are no requests "${only}". There are: ${scenarios
