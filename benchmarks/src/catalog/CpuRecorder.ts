@@ -36,7 +36,8 @@ export class CpuRecorder {
         if (isWarm && before && after) {
           row.rounds.push({
             backend: (after.backend - before.backend) / measurement.count,
-            postgres: (after.postgres - before.postgres) / measurement.count,
+            postgres:
+              growthOf(before.postgres, after.postgres) / measurement.count,
           });
         }
         isWarm = true;
@@ -66,13 +67,31 @@ export class CpuRecorder {
         ];
   }
 
-  #read(pid: number): Round | undefined {
+  #read(pid: number) {
     const backend = cpuTimeOf([pid]);
-    const postgres = cpuTimeOf(childrenOf(this.#postgres));
-    return backend === undefined || postgres === undefined
+    return backend === undefined
       ? undefined
-      : { backend, postgres };
+      : {
+          backend,
+          postgres: new Map(
+            childrenOf(this.#postgres).map(child => [
+              child,
+              cpuTimeOf([child]) ?? 0,
+            ]),
+          ),
+        };
   }
+}
+
+/** Of the processes that are still there: those that have ended tell nothing. */
+function growthOf(
+  before: Map<number, number>,
+  after: Map<number, number>,
+): number {
+  return [...after].reduce(
+    (sum, [pid, time]) => sum + time - (before.get(pid) ?? 0),
+    0,
+  );
 }
 
 function cell(values: number[]): string {
