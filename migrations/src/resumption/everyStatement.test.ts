@@ -12,7 +12,7 @@ import { Killer } from './__testUtils__/Killer';
 //
 //   KILL_AFTER_EVERY=1 CI=1 npx backstage-cli repo test migrations/src/resumption
 
-const every = Number(process.env.KILL_AFTER_EVERY ?? 53);
+const every = Number(process.env.KILL_AFTER_EVERY ?? 97);
 
 jest.setTimeout(3_600_000);
 
