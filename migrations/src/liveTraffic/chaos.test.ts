@@ -20,7 +20,7 @@ import { numberFromEnvironment, sizesFromEnvironment } from './sizes';
 jest.setTimeout(3_600_000);
 
 const sizes = sizesFromEnvironment();
-const kills = numberFromEnvironment('KILLS', 3);
+const kills = numberFromEnvironment('KILLS', 2);
 const restarts = numberFromEnvironment('RESTARTS', 1);
 
 // Killed at up to so many milliseconds after it has begun to work.
