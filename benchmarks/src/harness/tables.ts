@@ -72,7 +72,10 @@ function ratioCells({ ratio }: Comparison): string[] {
 }
 
 function targetCells({ target, met }: Comparison): string[] {
-  return [target === undefined ? '' : `≥ ${Number(target.toFixed(2))}×`, verdict(met)];
+  return [
+    target === undefined ? '' : `≥ ${Number(target.toFixed(2))}×`,
+    verdict(met),
+  ];
 }
 
 function times(spread?: Spread): string {
