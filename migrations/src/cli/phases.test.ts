@@ -11,189 +11,196 @@ const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
 const STEPS = phase1.steps.map(({ name }) => name);
 
 // On one version: `wholeWay.test.ts` runs them on all.
-describe.each(databases.eachSupportedId().slice(-1))('the commands on %s', id => {
-  let database: CatalogDatabase;
-  let env: Record<string, string>;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id);
-    env = urlEnvironment(database.connection);
-  });
-  afterEach(() => database.close());
-
-  it('print a summary with what comes next, and keep the log apart from it', async () => {
-    const { exitCode, stdout, stderr } = await runCli(
-      ['phase1', ...PREFLIGHT],
-      {
-        env,
-      },
-    );
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain(
-      `Phase 1 is complete: ${STEPS.length} steps done.`,
-    );
-    expect(stdout).toContain('Next: yarn migrate:phase2');
-    expect(stderr).toContain('Create the table tenants');
-    expect(stdout).not.toContain('Create the table tenants');
-  });
-
-  it('print one JSON document where that is asked for', async () => {
-    const first = await runCli(['phase1', '--json', ...PREFLIGHT], { env });
-    expect(JSON.parse(first.stdout)).toMatchObject({
-      command: 'phase1',
-      schema: 'tenancy',
-      phase: 1,
-      done: STEPS,
+describe.each(databases.eachSupportedId().slice(-1))(
+  'the commands on %s',
+  id => {
+    let database: CatalogDatabase;
+    let env: Record<string, string>;
+    beforeEach(async () => {
+      database = await createCatalogDatabase(databases, id);
+      env = urlEnvironment(database.connection);
     });
-    const again = await runCli(['phase1', '--json', ...PREFLIGHT], { env });
-    expect(JSON.parse(again.stdout)).toMatchObject({ phase: 1, done: [] });
-    const back = await runCli(['rollback', '--json', '--to', '0'], { env });
-    expect(JSON.parse(back.stdout)).toMatchObject({
-      phase: 0,
-      done: [],
-      undone: [...STEPS].reverse(),
-    });
-  });
+    afterEach(() => database.close());
 
-  it('begin with the preflight, which refuses a migration without a backup', async () => {
-    const args = ['--json', '--allow-missing', 'pg_cron'];
-    const [phase1Run, preflight] = await Promise.all([
-      runCli(['phase1', ...args], { env }),
-      runCli(['preflight', ...args], { env }),
-    ]);
-    for (const { exitCode, stdout, stderr } of [phase1Run, preflight]) {
-      expect(exitCode).toBe(EXIT_CODES.refused);
-      expect(stderr).toContain('backup');
-      expect(JSON.parse(stdout)).toMatchObject({
+    it('print a summary with what comes next, and keep the log apart from it', async () => {
+      const { exitCode, stdout, stderr } = await runCli(
+        ['phase1', ...PREFLIGHT],
+        {
+          env,
+        },
+      );
+      expect(exitCode).toBe(0);
+      expect(stdout).toContain(
+        `Phase 1 is complete: ${STEPS.length} steps done.`,
+      );
+      expect(stdout).toContain('Next: yarn migrate:phase2');
+      expect(stderr).toContain('Create the table tenants');
+      expect(stdout).not.toContain('Create the table tenants');
+    });
+
+    it('print one JSON document where that is asked for', async () => {
+      const first = await runCli(['phase1', '--json', ...PREFLIGHT], { env });
+      expect(JSON.parse(first.stdout)).toMatchObject({
+        command: 'phase1',
+        schema: 'tenancy',
+        phase: 1,
+        done: STEPS,
+      });
+      const again = await runCli(['phase1', '--json', ...PREFLIGHT], { env });
+      expect(JSON.parse(again.stdout)).toMatchObject({ phase: 1, done: [] });
+      const back = await runCli(['rollback', '--json', '--to', '0'], { env });
+      expect(JSON.parse(back.stdout)).toMatchObject({
         phase: 0,
         done: [],
-        findings: expect.arrayContaining([
-          expect.objectContaining({ check: 'backup', level: 'failure' }),
-        ]),
-        error: { name: 'RefusedError' },
+        undone: [...STEPS].reverse(),
       });
-    }
-  });
-
-  it('print all that the preflight finds', async () => {
-    const { exitCode, stdout } = await runCli(
-      ['preflight', '--free-disk', '100GB', ...PREFLIGHT],
-      { env },
-    );
-    expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/^ok +backup: A completed backup is confirmed\.$/m);
-    expect(stdout).toMatch(/^warning +pg_cron: /m);
-    expect(stdout).toContain('The migration can begin.');
-  });
-
-  it('refuse a phase whose predecessor is not complete', async () => {
-    const { exitCode, stdout, stderr } = await runCli(['phase2', '--json'], {
-      env,
     });
-    expect(exitCode).toBe(EXIT_CODES.refused);
-    expect(stderr).toContain('Phase 2 needs phase 1');
-    expect(stderr).not.toContain('2_10_default_tenant');
-    expect(JSON.parse(stdout)).toMatchObject({
-      command: 'phase2',
-      phase: 0,
-      done: [],
-      error: { name: 'RefusedError', exitCode: EXIT_CODES.refused },
-    });
-  });
 
-  it('print SQL in a dry run that comes to the same when it is run', async () => {
-    const dryRun = await runCli(['phase1', '--dry-run', ...PREFLIGHT], { env });
-    expect(dryRun.exitCode).toBe(0);
-    expect(dryRun.stderr).toContain('Nothing was changed.');
-    const asJson = await runCli(
-      ['phase1', '--dry-run', '--json', ...PREFLIGHT],
-      { env },
-    );
-    expect(JSON.parse(asJson.stdout)).toMatchObject({
-      phase: 0,
-      done: [],
-      dryRun: true,
-      sql: dryRun.stdout,
+    it('begin with the preflight, which refuses a migration without a backup', async () => {
+      const args = ['--json', '--allow-missing', 'pg_cron'];
+      const [phase1Run, preflight] = await Promise.all([
+        runCli(['phase1', ...args], { env }),
+        runCli(['preflight', ...args], { env }),
+      ]);
+      for (const { exitCode, stdout, stderr } of [phase1Run, preflight]) {
+        expect(exitCode).toBe(EXIT_CODES.refused);
+        expect(stderr).toContain('backup');
+        expect(JSON.parse(stdout)).toMatchObject({
+          phase: 0,
+          done: [],
+          findings: expect.arrayContaining([
+            expect.objectContaining({ check: 'backup', level: 'failure' }),
+          ]),
+          error: { name: 'RefusedError' },
+        });
+      }
     });
-    const operator = new Client(database.connection);
-    await operator.connect();
-    for (const statement of dryRun.stdout.split(';\n\n').filter(Boolean)) {
-      await operator.query(statement);
-    }
-    await operator.end();
-    const status = await runCli(['status', '--json'], { env });
-    expect(JSON.parse(status.stdout)).toMatchObject({ phase: 1 });
-  });
 
-  it('refuse a second operator by name, and tell who only looks', async () => {
-    await database.migrate(
-      async () => {
-        const [second, looking] = await Promise.all([
-          runCli(['phase1', ...PREFLIGHT], { env }),
-          runCli(['status', '--json'], { env }),
-        ]);
-        expect(second.exitCode).toBe(EXIT_CODES.otherOperator);
-        expect(second.stderr).toContain(
-          'Another operator is at work: "catalog-tenancy phase5 ',
-        );
-        expect(looking.exitCode).toBe(0);
-        expect(looking.stderr).toContain('another operator is at work');
-        expect(JSON.parse(looking.stdout).operator.name).toContain('phase5');
+    it('print all that the preflight finds', async () => {
+      const { exitCode, stdout } = await runCli(
+        ['preflight', '--free-disk', '100GB', ...PREFLIGHT],
+        { env },
+      );
+      expect(exitCode).toBe(0);
+      expect(stdout).toMatch(
+        /^ok +backup: A completed backup is confirmed\.$/m,
+      );
+      expect(stdout).toMatch(/^warning +pg_cron: /m);
+      expect(stdout).toContain('The migration can begin.');
+    });
+
+    it('refuse a phase whose predecessor is not complete', async () => {
+      const { exitCode, stdout, stderr } = await runCli(['phase2', '--json'], {
+        env,
+      });
+      expect(exitCode).toBe(EXIT_CODES.refused);
+      expect(stderr).toContain('Phase 2 needs phase 1');
+      expect(stderr).not.toContain('2_10_default_tenant');
+      expect(JSON.parse(stdout)).toMatchObject({
+        command: 'phase2',
+        phase: 0,
+        done: [],
+        error: { name: 'RefusedError', exitCode: EXIT_CODES.refused },
+      });
+    });
+
+    it('print SQL in a dry run that comes to the same when it is run', async () => {
+      const dryRun = await runCli(['phase1', '--dry-run', ...PREFLIGHT], {
+        env,
+      });
+      expect(dryRun.exitCode).toBe(0);
+      expect(dryRun.stderr).toContain('Nothing was changed.');
+      const asJson = await runCli(
+        ['phase1', '--dry-run', '--json', ...PREFLIGHT],
+        { env },
+      );
+      expect(JSON.parse(asJson.stdout)).toMatchObject({
+        phase: 0,
+        done: [],
+        dryRun: true,
+        sql: dryRun.stdout,
+      });
+      const operator = new Client(database.connection);
+      await operator.connect();
+      for (const statement of dryRun.stdout.split(';\n\n').filter(Boolean)) {
+        await operator.query(statement);
+      }
+      await operator.end();
+      const status = await runCli(['status', '--json'], { env });
+      expect(JSON.parse(status.stdout)).toMatchObject({ phase: 1 });
+    });
+
+    it('refuse a second operator by name, and tell who only looks', async () => {
+      await database.migrate(
+        async () => {
+          const [second, looking] = await Promise.all([
+            runCli(['phase1', ...PREFLIGHT], { env }),
+            runCli(['status', '--json'], { env }),
+          ]);
+          expect(second.exitCode).toBe(EXIT_CODES.otherOperator);
+          expect(second.stderr).toContain(
+            'Another operator is at work: "catalog-tenancy phase5 ',
+          );
+          expect(looking.exitCode).toBe(0);
+          expect(looking.stderr).toContain('another operator is at work');
+          expect(JSON.parse(looking.stdout).operator.name).toContain('phase5');
+        },
+        { command: 'phase5' },
+      );
+    });
+
+    it.each([
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+    ] as const)(
+      'end in the middle of a statement at %s, and go on when run again',
+      async (signal, exitCode) => {
+        // Building an index waits for every snapshot that is older than it.
+        const application = new Client(database.connection);
+        await application.connect();
+        await application.query('begin isolation level repeatable read');
+        await application.query('select 1');
+        const command = startCli(['phase1', '--json', ...PREFLIGHT], { env });
+        await buildingIndex(database.client);
+        command.signal(signal);
+        const { stdout, stderr, ...result } = await command.result;
+        expect(result.exitCode).toBe(exitCode);
+        expect(stderr).toContain(`Stopped by ${signal}.`);
+        expect(stderr).toContain('goes on from there');
+        expect(JSON.parse(stdout).error).toMatchObject({
+          name: 'InterruptedError',
+          exitCode,
+        });
+        await application.end();
+        const again = await runCli(['phase1', '--json', ...PREFLIGHT], { env });
+        expect(JSON.parse(again.stdout)).toMatchObject({
+          phase: 1,
+          done: ['1_30_temporary_indexes'],
+        });
       },
-      { command: 'phase5' },
     );
-  });
 
-  it.each([
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-  ] as const)(
-    'end in the middle of a statement at %s, and go on when run again',
-    async (signal, exitCode) => {
-      // Building an index waits for every snapshot that is older than it.
-      const application = new Client(database.connection);
-      await application.connect();
-      await application.query('begin isolation level repeatable read');
-      await application.query('select 1');
-      const command = startCli(['phase1', '--json', ...PREFLIGHT], { env });
-      await buildingIndex(database.client);
-      command.signal(signal);
-      const { stdout, stderr, ...result } = await command.result;
-      expect(result.exitCode).toBe(exitCode);
-      expect(stderr).toContain(`Stopped by ${signal}.`);
-      expect(stderr).toContain('goes on from there');
-      expect(JSON.parse(stdout).error).toMatchObject({
-        name: 'InterruptedError',
-        exitCode,
+    it('end while they wait for a lock', async () => {
+      await database.client.query('begin');
+      await database.client.query('lock table entities in row exclusive mode');
+      const command = startCli(['phase1', ...PREFLIGHT], { env });
+      await command.said('Waiting for a lock: Add the column tenant_id');
+      command.signal('SIGINT');
+      await expect(command.result).resolves.toMatchObject({
+        exitCode: 130,
+        stdout: '',
       });
-      await application.end();
-      const again = await runCli(['phase1', '--json', ...PREFLIGHT], { env });
-      expect(JSON.parse(again.stdout)).toMatchObject({
-        phase: 1,
-        done: ['1_30_temporary_indexes'],
-      });
-    },
-  );
-
-  it('end while they wait for a lock', async () => {
-    await database.client.query('begin');
-    await database.client.query('lock table entities in row exclusive mode');
-    const command = startCli(['phase1', ...PREFLIGHT], { env });
-    await command.said('Waiting for a lock: Add the column tenant_id');
-    command.signal('SIGINT');
-    await expect(command.result).resolves.toMatchObject({
-      exitCode: 130,
-      stdout: '',
+      await database.client.query('commit');
     });
-    await database.client.query('commit');
-  });
 
-  it('name what is missing in a schema that has only some of the tables', async () => {
-    await database.client.query('drop table relations cascade');
-    const { exitCode, stderr } = await runCli(['all', ...PREFLIGHT], { env });
-    expect(exitCode).toBe(EXIT_CODES.refused);
-    expect(stderr).toContain('no relations');
-  });
-});
+    it('name what is missing in a schema that has only some of the tables', async () => {
+      await database.client.query('drop table relations cascade');
+      const { exitCode, stderr } = await runCli(['all', ...PREFLIGHT], { env });
+      expect(exitCode).toBe(EXIT_CODES.refused);
+      expect(stderr).toContain('no relations');
+    });
+  },
+);
 
 /** Resolves once a command waits in the middle of building an index. */
 async function buildingIndex(client: Pick<Client, 'query'>): Promise<void> {
