@@ -71,6 +71,38 @@ describe.each(databases.eachSupportedId())(
       );
     });
 
+    it.each([
+      ['relations', 'relations'],
+      ['entity_parents', 'refresh_state_references'],
+    ])(
+      "does not hold up the engine where rows of %s can't be deleted",
+      async (ours, theirs) => {
+        const { engine, knex, connection, client } = catalog;
+        await adopt({ connection });
+        await runPhases(catalog, 5);
+        const ref = 'component:default/a';
+        await engine.ingest({
+          ...{ ref, parent: ref },
+          relations: [['ownedBy', 'group:default/g']],
+        });
+        await client.query(`
+          create function keep() returns trigger language plpgsql
+            as 'begin return null; end';
+          create trigger keep before delete on ${ours}
+            for each row execute function keep()`);
+        await knex(theirs).delete();
+        expect(await faultsOf(catalog)).toMatchObject([
+          {
+            source: theirs,
+            reason: expect.stringContaining("can't be deleted"),
+          },
+        ]);
+        await client.query(`drop trigger keep on ${ours}`);
+        expect(await retryFaults({ connection })).toMatchObject({ faults: 0 });
+        expect(await differences(catalog)).toEqual([]);
+      },
+    );
+
     it('is shown no more as it was before', async () => {
       const { engine, connection } = catalog;
       const entity = { ref: 'component:default/a' };

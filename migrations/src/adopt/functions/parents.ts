@@ -1,7 +1,7 @@
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import { engineTable } from '../Engine';
 import { FAULTS, PARENTS } from '../names';
-import { attempted, functionSettings } from './parts';
+import { attempted, functionSettings, untilNothingIsLeft } from './parts';
 import type { Target } from './parts';
 
 const TENANT = `'${DEFAULT_TENANT_ID}'::uuid`;
@@ -19,10 +19,10 @@ export function createPutParent(target: Target): string {
   return `create or replace function adoption_put_parent(p_parent text, p_ref text)
 returns void language plpgsql ${functionSettings(target)} as $$
 begin
-  loop
-    delete from ${PARENTS} where ${ours};
-    exit when not exists (select from ${PARENTS} where ${ours});
-  end loop;
+  ${untilNothingIsLeft({
+    statements: `delete from ${PARENTS} where ${ours};`,
+    left: `select from ${PARENTS} where ${ours}`,
+  })};
   insert into ${PARENTS} (tenant_id, entity_ref, parent_entity_ref)
   select ${TENANT}, target_entity_ref, source_entity_ref
     from ${engineTable(target.engine, 'refresh_state_references')}

@@ -108,6 +108,29 @@ export function attempted({ table, key, statements }: Carrying): string {
   end loop;`;
 }
 
+const PASSES = 100;
+
+/**
+ * Statements that are repeated until nothing is left over. Rows that others put back go
+ * within a pass or two; those that can't be deleted, as by somebody's own trigger, must
+ * not hold up the engine for ever.
+ */
+export function untilNothingIsLeft({
+  statements,
+  left,
+}: {
+  statements: string;
+  left: string;
+}): string {
+  return `for pass in 1 .. ${PASSES} loop
+    ${statements}
+    exit when not exists (${left});
+    if pass = ${PASSES} then
+      raise exception 'rows of the default tenant can''t be deleted';
+    end if;
+  end loop`;
+}
+
 /** In front of what relies on seeing what others have committed. */
 export const CHECK_SNAPSHOT = `if current_setting('transaction_isolation') <> 'read committed' then
   perform adoption_check_snapshot();

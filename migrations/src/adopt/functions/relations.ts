@@ -5,6 +5,7 @@ import {
   byTenant,
   CHECK_SNAPSHOT,
   functionSettings,
+  untilNothingIsLeft,
   UUID_PATTERN,
 } from './parts';
 import type { Target } from './parts';
@@ -42,15 +43,15 @@ begin
   end if;
   ${byTenant('relations', ({ column, value, where }) => {
     const ours = `select ${COLUMNS} from relations where ${where()}originating_entity_id = v_id`;
-    return `loop
-    delete from relations r
+    return untilNothingIsLeft({
+      statements: `delete from relations r
      where ${where('r')}r.originating_entity_id = v_id
        and (r.source_entity_ref, r.type, r.target_entity_ref) in (
          select ${COLUMNS} from (${ours} except all ${theirs}) s);
     insert into relations (${column}originating_entity_id, ${COLUMNS})
-    select ${value}v_id, ${COLUMNS} from (${theirs} except all ${ours}) s;
-    exit when not exists (${ours} except all ${theirs});
-  end loop`;
+    select ${value}v_id, ${COLUMNS} from (${theirs} except all ${ours}) s;`,
+      left: `${ours} except all ${theirs}`,
+    });
   })}
   delete from ${FAULTS} where source = 'relations' and key = p_id;
 end $$`;
