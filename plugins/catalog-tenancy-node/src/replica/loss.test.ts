@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { TenancyPool } from '../database';
 import { FreezableProxy } from '../tenants/__testUtils__/FreezableProxy';
 import { eventually } from './__testUtils__/eventually';
-import { type Backend, openBackend } from './__testUtils__/openBackend';
+import { type Backend, Backends } from './__testUtils__/openBackend';
 import { ReplicatedServers, SCHEMA } from './__testUtils__/ReplicatedServers';
 import {
   fence,
@@ -34,7 +34,7 @@ describe.each(availableVersions())(
   'A read replica on PostgreSQL %s that is lost',
   version => {
     let servers: ReplicatedServers;
-    const opened: Backend[] = [];
+    const backends = new Backends(() => ({ servers, tenant: TENANT }));
 
     beforeAll(async () => {
       servers = await ReplicatedServers.start(version, { migrated: false });
@@ -43,25 +43,9 @@ describe.each(availableVersions())(
       );
     });
 
-    afterEach(async () => {
-      await Promise.all(opened.splice(0).map(backend => backend.close()));
-    });
+    afterEach(() => backends.close());
 
     afterAll(() => servers?.stop());
-
-    async function open(
-      options: Parameters<typeof openBackend>[2] = {},
-    ): Promise<Backend> {
-      const backend = await openBackend(servers, TENANT, options);
-      opened.push(backend);
-      return backend;
-    }
-
-    async function openInUse(): Promise<Backend> {
-      const backend = await open();
-      await backend.isReadFrom('replica');
-      return backend;
-    }
 
     /** A read that the replica is at, and will be for a long time. */
     async function readSlowly({ read }: Backend) {
@@ -81,7 +65,7 @@ describe.each(availableVersions())(
     ];
 
     it('while it is read, and comes back: nobody sees an error, and each is told once', async () => {
-      const backend = await openInUse();
+      const backend = await backends.openInUse();
       let over = false;
       const readers = Array.from({ length: 5 }, async () => {
         while (!over) {
@@ -100,7 +84,7 @@ describe.each(availableVersions())(
 
     it('at the start is nothing to wait for, and is used once it is there', async () => {
       await servers.stopReplica();
-      const backend = await open();
+      const backend = await backends.open();
       await expect(backend.answeredBy()).resolves.toBe('primary');
       await eventually(() =>
         expect(backend.told()).toEqual([notUsed('connect')]),
@@ -111,7 +95,7 @@ describe.each(availableVersions())(
 
     it('by falling silent has its reads answered by the primary', async () => {
       const proxy = await FreezableProxy.start(servers.replica);
-      const backend = await open({ replica: proxy.connection });
+      const backend = await backends.open({ replica: proxy.connection });
       await backend.isReadFrom('replica');
       const { answer } = await readSlowly(backend);
       proxy.freeze();
@@ -125,7 +109,7 @@ describe.each(availableVersions())(
     });
 
     it('for one read, whose connection ends, is used for the next', async () => {
-      const backend = await openInUse();
+      const backend = await backends.openInUse();
       const { answer } = await readSlowly(backend);
       await endSlowReads();
       await expect(answer).resolves.toEqual(byPrimary());
@@ -137,7 +121,7 @@ describe.each(availableVersions())(
         'alter system set max_standby_streaming_delay = 0',
       );
       await servers.onReplica('select pg_reload_conf()');
-      const backend = await openInUse();
+      const backend = await backends.openInUse();
       const { answer } = await readSlowly(backend);
       const { onPrimary } = servers;
       await onPrimary.query('begin; lock table public.sample; commit');
@@ -148,7 +132,7 @@ describe.each(availableVersions())(
     });
 
     it('because it is the primary itself is not used', async () => {
-      const backend = await open({ replica: servers.primary });
+      const backend = await backends.open({ replica: servers.primary });
       await eventually(() =>
         expect(backend.told()).toEqual([notUsed('it is no replica')]),
       );
@@ -161,7 +145,7 @@ describe.each(availableVersions())(
         migrated: false,
       });
       try {
-        const backend = await open({ replica: others.replica });
+        const backend = await backends.open({ replica: others.replica });
         await eventually(() =>
           expect(backend.told().at(-1)).toMatch(
             'it is a replica of another server than the primary',
@@ -229,7 +213,7 @@ describe.each(availableVersions())(
 
     // The last one: it is no replica any more.
     it('because it was promoted is not read even once', async () => {
-      const backend = await openInUse();
+      const backend = await backends.openInUse();
       await servers.onReplica('select pg_promote()');
       await expect(backend.answeredBy()).resolves.toBe('primary');
       await eventually(() =>

@@ -2,7 +2,7 @@ import { mockServices } from '@backstage/backend-test-utils';
 import { availableVersions } from '@internal/postgres';
 import { AuditedAdminDatabase, TenancyPool } from '../database';
 import { eventually } from './__testUtils__/eventually';
-import { type Backend, openBackend } from './__testUtils__/openBackend';
+import { type Backend, Backends } from './__testUtils__/openBackend';
 import { ReplicatedServers, SCHEMA } from './__testUtils__/ReplicatedServers';
 import { WATCH } from './createProbe';
 
@@ -14,7 +14,7 @@ describe.each(availableVersions())(
     let servers: ReplicatedServers;
     let tenant: string;
     let other: string;
-    const opened: Backend[] = [];
+    const backends = new Backends(() => ({ servers, tenant }));
 
     beforeAll(async () => {
       servers = await ReplicatedServers.start(version);
@@ -22,28 +22,9 @@ describe.each(availableVersions())(
       other = await servers.createTenant();
     });
 
-    afterEach(async () => {
-      await Promise.all(opened.splice(0).map(backend => backend.close()));
-    });
+    afterEach(() => backends.close());
 
     afterAll(() => servers?.stop());
-
-    async function open(
-      options: Parameters<typeof openBackend>[2] = {},
-    ): Promise<Backend> {
-      const backend = await openBackend(servers, tenant, options);
-      opened.push(backend);
-      return backend;
-    }
-
-    /** A backend that reads from it. */
-    async function openInUse(
-      options: Parameters<typeof openBackend>[2] = {},
-    ): Promise<Backend> {
-      const backend = await open(options);
-      await backend.isReadFrom('replica');
-      return backend;
-    }
 
     /** Waits until somebody has asked the primary anew how far it is. */
     async function primaryWasAsked(): Promise<void> {
@@ -65,7 +46,7 @@ describe.each(availableVersions())(
 
     describe('keeps tenants apart', () => {
       it('where a query forgets its predicate', async () => {
-        const backend = await openInUse();
+        const backend = await backends.openInUse();
         await backend.write('mine');
         await backend.write('theirs', other);
         await backend.isReadFrom('replica');
@@ -82,7 +63,7 @@ describe.each(availableVersions())(
           idleTimeoutMs: 30_000,
           connectionTimeoutMs: 10_000,
         };
-        const backend = await openInUse({ pool: limits });
+        const backend = await backends.openInUse({ pool: limits });
         const { replica: before } = backend.replica.counts;
         for (let round = 0; round < 3; round += 1) {
           await backend
@@ -97,7 +78,7 @@ describe.each(availableVersions())(
       });
 
       it('or is not used, where its connections do not', async () => {
-        const backend = await open({
+        const backend = await backends.open({
           check: () => Promise.reject(new Error('portal_app is a superuser')),
         });
         await eventually(() =>
@@ -110,7 +91,7 @@ describe.each(availableVersions())(
 
     describe('shows callers what they have written', () => {
       it('while others go on reading what it has', async () => {
-        const backend = await openInUse();
+        const backend = await backends.openInUse();
         await backend.isReadFrom('replica', other);
         await servers.whilePaused(async () => {
           await backend.write('written');
@@ -126,7 +107,7 @@ describe.each(availableVersions())(
       });
 
       it('from the moment at which they begin to write', async () => {
-        const backend = await openInUse();
+        const backend = await backends.openInUse();
         await backend.database.transaction(tenant, async () => {
           // What others write meanwhile is asked for and replayed, and ends nothing.
           await backend.write('meanwhile', other);
@@ -152,7 +133,7 @@ describe.each(availableVersions())(
               .catch(() => undefined),
         ],
       ])('after %s', async (_, write) => {
-        const backend = await openInUse();
+        const backend = await backends.openInUse();
         await servers.whilePaused(async () => {
           await write(backend);
           await expect(backend.answeredBy()).resolves.toBe('primary');
@@ -161,7 +142,7 @@ describe.each(availableVersions())(
       });
 
       it('and what the administrator has written, to any tenant', async () => {
-        const backend = await openInUse();
+        const backend = await backends.openInUse();
         const pool = TenancyPool.create({
           connection: servers.primary,
           schema: SCHEMA,
@@ -195,7 +176,7 @@ describe.each(availableVersions())(
 
     describe('is read only as far as it may be behind', () => {
       it('and again once it is not', async () => {
-        const backend = await openInUse({ maxStalenessMs: 1_000 });
+        const backend = await backends.openInUse({ maxStalenessMs: 1_000 });
         await servers.whilePaused(async () => {
           await servers.onPrimary.query('create table progress ()');
           await backend.isReadFrom('primary');
@@ -212,13 +193,13 @@ describe.each(availableVersions())(
       it('and rests with a primary that has nothing to write', async () => {
         // It ends with a page of the log, and the next has a header already.
         await servers.onPrimary.query('select pg_switch_wal()');
-        const backend = await openInUse();
+        const backend = await backends.openInUse();
         await expect(backend.answeredBy()).resolves.toBe('replica');
       });
     });
 
     it('says once that it is used', async () => {
-      const backend = await openInUse();
+      const backend = await backends.openInUse();
       await backend.write('more');
       await backend.isReadFrom('replica');
       expect(backend.told()).toEqual([USED]);

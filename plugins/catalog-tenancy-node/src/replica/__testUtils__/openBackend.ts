@@ -101,3 +101,36 @@ export async function openBackend(
     },
   };
 }
+
+/** Backends on the same two servers, for one test at a time. */
+export class Backends {
+  readonly #on: () => { servers: ReplicatedServers; tenant: string };
+  #opened: Backend[] = [];
+
+  /** @param on - is asked each time, for servers start before the tests */
+  constructor(on: () => { servers: ReplicatedServers; tenant: string }) {
+    this.#on = on;
+  }
+
+  async open(
+    options: Parameters<typeof openBackend>[2] = {},
+  ): Promise<Backend> {
+    const { servers, tenant } = this.#on();
+    const backend = await openBackend(servers, tenant, options);
+    this.#opened.push(backend);
+    return backend;
+  }
+
+  /** One that reads from the replica. */
+  async openInUse(
+    options: Parameters<typeof openBackend>[2] = {},
+  ): Promise<Backend> {
+    const backend = await this.open(options);
+    await backend.isReadFrom('replica');
+    return backend;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#opened.splice(0).map(backend => backend.close()));
+  }
+}
