@@ -61,7 +61,7 @@ const GRANTS = `
      group by side.name, a.grantee
   loop
     commands := commands || format(
-      'revoke select, insert, update, delete, references, trigger on %I from %s',
+      'revoke select, insert, update, delete, references, trigger on %I from %s cascade',
       item.name, case item.grantee when 0 then 'public' else item.grantee::regrole::text end);
   end loop;
   for item in
@@ -79,6 +79,27 @@ const GRANTS = `
       item.of_column, item.name,
       case item.grantee when 0 then 'public' else item.grantee::regrole::text end,
       case when item.is_grantable then ' with grant option' else '' end);
+  end loop;
+`;
+
+// Only the replay writes to the side that goes out of use: what anybody else wrote
+// there would be lost, or come back with it. Once it is in use again, it gets the
+// grants of the other side, these among them. CASCADE, for what a grantee has granted.
+const WRITERS = `
+  for item in
+    select side.outgoing, a.grantee
+      from /* sides */ join pg_class c on c.oid = side.live,
+           lateral (select grantee, privilege_type from aclexplode(c.relacl)
+                     union all
+                    select a.grantee, a.privilege_type
+                      from pg_attribute t, aclexplode(t.attacl) a
+                     where t.attrelid = c.oid and not t.attisdropped) a
+     where a.grantee <> c.relowner
+       and a.privilege_type in ('INSERT', 'UPDATE', 'DELETE')
+     group by side.outgoing, a.grantee
+  loop
+    commands := commands || format('revoke insert, update, delete on %I from %s cascade',
+      item.outgoing, case item.grantee when 0 then 'public' else item.grantee::regrole::text end);
   end loop;
 `;
 
@@ -181,7 +202,8 @@ const VIEWS = `
  * trigger made a moment ago is not forgotten.
  *
  * The triggers of the side that goes out of use are disabled: when rows are
- * replayed into it, they have fired already, on the other side.
+ * replayed into it, they have fired already, on the other side. Nobody but its owner
+ * may write to it any more.
  */
 export function carryOver(sides: Sides[]): string {
   return `do $$
@@ -192,7 +214,7 @@ declare
   item record;
   acting text := current_setting('role');
 begin
-${[TRIGGERS, DEFAULTS, GRANTS, POLICIES, COMMENTS, SEQUENCES, VIEWS]
+${[TRIGGERS, DEFAULTS, GRANTS, WRITERS, POLICIES, COMMENTS, SEQUENCES, VIEWS]
   .map(part => part.split('/* sides */').join(pairs(sides)))
   .join('')}
 ${sides.map(rename).join('\n')}
@@ -209,12 +231,12 @@ end $$`;
 
 function pairs(sides: Sides[]): string {
   const rows = sides.map(
-    ({ table, incoming }) =>
+    ({ table, incoming, outgoing }) =>
       `(${escapeLiteral(table)}::regclass, ${escapeLiteral(
         table,
-      )}, ${escapeLiteral(incoming)}::regclass)`,
+      )}, ${escapeLiteral(incoming)}::regclass, ${escapeLiteral(outgoing)})`,
   );
-  return `(values ${rows.join(', ')}) side (live, name, incoming)`;
+  return `(values ${rows.join(', ')}) side (live, name, incoming, outgoing)`;
 }
 
 function rename({ table, incoming, outgoing }: Sides): string {

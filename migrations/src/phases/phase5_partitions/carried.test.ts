@@ -174,6 +174,64 @@ describe.each(databases.eachSupportedId())('phase 5 carries on %s', id => {
     ]);
   });
 
+  it('the right to write, which nobody keeps on the side that goes out of use', async () => {
+    await runPhases(database, 4);
+    await query(`
+      grant select, insert, update (weight) on relations to catalog_report with grant option;
+      set role catalog_report;
+      grant select, insert on tenancy.relations to pg_monitor;
+      reset role`);
+    const grants = async (suffix: string) =>
+      (
+        await query(`
+          select c.relname || ': ' || a.grantee::regrole || ' ' || a.privilege_type ||
+                 coalesce(' ' || a.of_column, '') as found
+            from (select oid, relname, relowner from pg_class
+                   where relname in ('entities${suffix}', 'relations${suffix}', 'refresh_state${suffix}')) c,
+                 lateral (
+                   select grantee, privilege_type, null as of_column
+                     from pg_class t, aclexplode(t.relacl) where t.oid = c.oid
+                    union all
+                   select grantee, privilege_type, attname
+                     from pg_attribute t, aclexplode(t.attacl) where t.attrelid = c.oid) a
+           where a.grantee <> c.relowner
+             and a.privilege_type in ('INSERT', 'UPDATE', 'DELETE') order by 1`)
+      ).map(({ found }) => found.replace(`${suffix}:`, ':'));
+    const before = await grants('');
+    expect(before).toEqual(
+      expect.arrayContaining([
+        'entities: portal_app DELETE',
+        'relations: catalog_report INSERT',
+        'relations: catalog_report UPDATE weight',
+        'relations: pg_monitor INSERT',
+      ]),
+    );
+    for (const [change, outOfUse] of [
+      [runPhase5, '_old'],
+      [goBack, '_partitioned_archive'],
+      [runPhase5, '_old'],
+    ] as const) {
+      await change();
+      await expect(grants('')).resolves.toEqual(before);
+      await expect(grants(outOfUse)).resolves.toEqual([]);
+    }
+    await asLogin(database, 'portal_app', async application => {
+      await application.query(
+        `select set_config('app.tenant_id', '${TENANT}', false)`,
+      );
+      for (const write of [
+        `insert into entities_old (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+         values ('${TENANT}', 'a:default/b', 'a', 'b', '{}', '')`,
+        `update relations_old set weight = 3`,
+        `delete from refresh_state_old`,
+      ]) {
+        await expect(application.query(write)).rejects.toMatchObject({
+          code: '42501',
+        });
+      }
+    });
+  });
+
   it('row triggers, which find the table by its partition as the preflight says', async () => {
     await query(`
       create table seen (name text, root text);
