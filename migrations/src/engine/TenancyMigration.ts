@@ -63,6 +63,7 @@ export class TenancyMigration {
     });
     try {
       if (mode === 'change') {
+        await session.requireWritable();
         await takeOperatorLock(session, settings.schema);
       }
       const actsAsOwner = await actAsOwner(session, settings.schema);

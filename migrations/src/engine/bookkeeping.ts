@@ -4,6 +4,7 @@ import type { Client, ClientConfig } from 'pg';
 import { RefusedError } from '../errors';
 import { ADMIN_ROLE } from '../schema/roles';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import { MigrationSession } from '../session/MigrationSession';
 import type { Executor } from './Executor';
 import { STATE_TABLE } from './MigrationState';
 import type { Step, StepContext } from './Step';
@@ -133,7 +134,12 @@ export class Bookkeeping {
           client: Client,
           done: (error: Error | undefined, client: Client) => void,
         ) => {
-          client.query(REACH_BOOKKEEPING(context.settings.schema)).then(
+          const { schema } = context.settings;
+          const begin = [
+            MigrationSession.settings(schema),
+            REACH_BOOKKEEPING(schema),
+          ];
+          client.query(begin.join(';\n')).then(
             () => done(undefined, client),
             error => done(error, client),
           );

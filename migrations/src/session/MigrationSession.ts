@@ -1,26 +1,56 @@
 import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
 import { escapeIdentifier } from '../schema/sql';
-import { ConnectionLostError } from '../errors';
+import { ConnectionLostError, RefusedError } from '../errors';
 
-// `row_security = off` makes PostgreSQL refuse what row-level security would
-// filter: under FORCE an owner copies 0 rows and validates foreign keys over
-// orphans, without a word.
-const SETTINGS = [
-  'set row_security = off',
-  'set statement_timeout = 0',
-  'set idle_in_transaction_session_timeout = 0',
-  'set lock_timeout = 0',
-  'set client_min_messages = warning',
-  "set timezone = 'UTC'",
+/**
+ * The settings that a session starts with, whatever the server, the database or the
+ * login sets: what a statement of ours means, how PostgreSQL spells values and
+ * definitions, and how long a command may last must be the same everywhere.
+ */
+const SETTINGS: [name: string, value: string][] = [
+  // Makes PostgreSQL refuse what row-level security would filter: under FORCE an
+  // owner copies 0 rows and validates foreign keys over orphans, without a word.
+  ['row_security', 'off'],
+  // Commands last as long as the tables are large, and wait for transactions.
+  ['statement_timeout', '0'],
+  ['idle_in_transaction_session_timeout', '0'],
+  ['idle_session_timeout', '0'],
+  ['lock_timeout', '0'],
+  // A REPEATABLE READ default would fail the batches of a backfill with 40001.
+  ['default_transaction_isolation', "'read committed'"],
+  ['default_transaction_deferrable', 'off'],
+  // Definitions and names are compared as PostgreSQL spells them.
+  ['quote_all_identifiers', 'off'],
+  ['bytea_output', 'hex'],
+  ['datestyle', "'ISO, MDY'"],
+  ['intervalstyle', 'postgres'],
+  ['extra_float_digits', '1'],
+  ['timezone', "'UTC'"],
+  ['standard_conforming_strings', 'on'],
+  ['transform_null_equals', 'off'],
+  ['gin_fuzzy_search_limit', '0'],
+  ['check_function_bodies', 'on'],
+  // Compiling takes longer than most of our statements run.
+  ['jit', 'off'],
+  ['client_min_messages', 'warning'],
 ];
+
+// Set only where they exist and differ: PostgreSQL has transaction_timeout since 17,
+// and only a superuser may set session_replication_role, even to what it is.
+const CONDITIONAL_SETTINGS = `select set_config(s.name, wanted.value, false)
+  from (values ('transaction_timeout', '0'), ('session_replication_role', 'origin')) as wanted (name, value)
+  join pg_catalog.pg_settings s on s.name = wanted.name and s.setting <> wanted.value`;
 
 // A server whose client was killed notices it within a second, also in the middle
 // of a statement, and so frees the operator's lock.
 const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
 
-// Class 57P: terminated, crash or shutdown of the server; class 08: connection.
-const SESSION_ENDED = /^(57P0[123]|08)/;
+// Terminated, crash, shutdown or start of the server (57P01 to 57P03), a timeout that
+// ends sessions (57P05, 25P03, 25P04), and class 08: the connection.
+const SESSION_ENDED = /^(57P0[1235]|25P0[34]|08)/;
+
+const INSUFFICIENT_PRIVILEGE = '42501';
 
 export interface SessionOptions {
   connection: ClientConfig;
@@ -45,8 +75,14 @@ export class MigrationSession {
     });
     const session = new MigrationSession(client);
     try {
-      await client.connect();
-      await session.query(MigrationSession.settings(options.schema));
+      await client.connect().catch(error => {
+        throw explainConnect(error);
+      });
+      await session
+        .query(MigrationSession.settings(options.schema))
+        .catch(error => {
+          throw explainSettings(error);
+        });
       // Not every platform of a server has it.
       await session.query(CHECK_CLIENT).catch(() => undefined);
     } catch (error) {
@@ -59,24 +95,50 @@ export class MigrationSession {
   /** The settings on which the statements of the steps rely. */
   static settings(schema: string): string {
     return [
-      ...SETTINGS,
+      ...SETTINGS.map(([name, value]) => `set ${name} = ${value}`),
       // Only our schema: beside Backstage's own catalog, a name that is not found
       // there must not fall through to a table of Backstage's in `public`.
       `set search_path = ${escapeIdentifier(schema)}`,
+      CONDITIONAL_SETTINGS,
     ].join(';\n');
   }
 
   private lost = false;
+  /** What the server said when it ended the session while no query was at work. */
+  private reason: string | undefined;
 
   private constructor(private readonly client: Client) {
     // Without a listener the process would end on the spot. The query at work
     // fails as well, and that is what is reported.
-    client.on('error', () => {
+    client.on('error', error => {
       this.lost = true;
+      if (error instanceof DatabaseError) {
+        this.reason = error.message;
+      }
     });
     client.on('end', () => {
       this.lost = true;
     });
+  }
+
+  /**
+   * Refuses where sessions are read-only by default. That is not neutralised: it is
+   * how operators, and providers whose disk is filling up, keep a database from growing.
+   *
+   * @throws {@link RefusedError} which says where to look for the setting
+   */
+  async requireWritable(): Promise<void> {
+    const [{ readOnly }] = await this.query<{ readOnly: boolean }>(
+      `select current_setting('default_transaction_read_only')::boolean as "readOnly"`,
+    );
+    if (readOnly) {
+      throw new RefusedError(
+        'default_transaction_read_only is on for this login in this database, and ' +
+          'the command would write. Find out why it is (some providers set it when the ' +
+          'disk is nearly full), and turn it off where it was set: for the server, the ' +
+          'database or the login.',
+      );
+    }
   }
 
   /**
@@ -130,15 +192,39 @@ export class MigrationSession {
   }
 
   private explain(error: unknown): unknown {
-    const ended =
-      error instanceof DatabaseError
-        ? error.code !== undefined && SESSION_ENDED.test(error.code)
-        : this.lost;
-    return ended
-      ? new ConnectionLostError(
-          'The connection to the database was lost. What was committed stays: ' +
-            'run the same command again, and it goes on from there.',
-        )
-      : error;
+    if (!(this.lost || endsSession(error))) {
+      return error;
+    }
+    const reason = endsSession(error) ? error.message : this.reason;
+    return new ConnectionLostError(
+      `The connection to the database was lost${
+        reason ? ` (${reason})` : ''
+      }. What was committed stays: run the same command again, and it goes on from there.`,
+    );
   }
+}
+
+function endsSession(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && SESSION_ENDED.test(error.code ?? '');
+}
+
+/** A server that starts, stops or recovers takes no session yet. */
+function explainConnect(error: unknown): unknown {
+  return endsSession(error)
+    ? new ConnectionLostError(
+        `The database server takes no connections now (${error.message}). Nothing ` +
+          'was done: run the same command again when it does.',
+      )
+    : error;
+}
+
+function explainSettings(error: unknown): unknown {
+  return error instanceof DatabaseError && error.code === INSUFFICIENT_PRIVILEGE
+    ? new RefusedError(
+        `The session can't be given the settings that the migration relies on: ${error.message}. ` +
+          'The server, the database or the login sets another value, and only a ' +
+          'superuser may change it: take that setting away ("alter role … reset …", ' +
+          '"alter database … reset …"), or connect as another login.',
+      )
+    : error;
 }

@@ -1,0 +1,173 @@
+import { Postgres } from '@internal/postgres';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { runPhases } from '../__testUtils__/runPhases';
+import { ConnectionLostError, EXIT_CODES } from '../errors';
+import { rollback } from '../rollback/rollback';
+import { verify } from '../verify/verify';
+import { MigrationSession } from './MigrationSession';
+
+const databases = createTestDatabases();
+
+// Each is not what our statements rely on. A session is given a second, in which it
+// takes the timeouts away.
+const HOSTILE: Record<string, string> = {
+  quote_all_identifiers: 'on',
+  search_path: 'public',
+  default_transaction_isolation: 'serializable',
+  default_transaction_deferrable: 'on',
+  statement_timeout: '1000',
+  lock_timeout: '1000',
+  idle_session_timeout: '1000',
+  idle_in_transaction_session_timeout: '1000',
+  row_security: 'on',
+  bytea_output: 'escape',
+  datestyle: 'SQL, DMY',
+  intervalstyle: 'sql_standard',
+  extra_float_digits: '-15',
+  timezone: 'Asia/Kathmandu',
+  standard_conforming_strings: 'off',
+  transform_null_equals: 'on',
+  gin_fuzzy_search_limit: '1',
+  check_function_bodies: 'off',
+  client_min_messages: 'debug5',
+  jit: 'on',
+  session_replication_role: 'replica',
+};
+
+describe.each(databases.eachSupportedId())('a session on %s', id => {
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await createCatalogDatabase(databases, id);
+  });
+  afterEach(() => database.close());
+
+  const alterDatabase = (change: string) =>
+    database.client.query(
+      `alter database "${database.connection.database}" ${change}`,
+    );
+
+  const hostile = async () => {
+    for (const [name, value] of Object.entries(HOSTILE)) {
+      await alterDatabase(`set ${name} = '${value}'`);
+    }
+    const { rows } = await database.client.query<{ exists: boolean }>(
+      `select exists (select from pg_settings where name = 'transaction_timeout')`,
+    );
+    if (rows[0].exists) {
+      await alterDatabase('set transaction_timeout = 1000');
+    }
+  };
+
+  it('has none of the settings that the database sets for its sessions', async () => {
+    const ours = () =>
+      database.migrate(
+        ({ context }) =>
+          context.executor.read<{ name: string; setting: string }>(
+            `select name, setting from pg_settings
+              where lower(name) = any ($1) or name = 'transaction_timeout' order by name`,
+            [Object.keys(HOSTILE)],
+          ),
+        { mode: 'read' },
+      );
+    const before = await ours();
+    await hostile();
+    expect(await ours()).toEqual(before);
+    expect(before.length).toBeGreaterThanOrEqual(Object.keys(HOSTILE).length);
+  });
+
+  it('goes all the way and back whatever the database sets for its sessions', async () => {
+    await hostile();
+    await runPhases(database, 5);
+    await database.migrate(
+      async migration => {
+        const { checks } = await verify(migration);
+        expect(checks.length).toBeGreaterThan(0);
+        expect(checks.flatMap(({ problems }) => problems)).toEqual([]);
+      },
+      { mode: 'read' },
+    );
+    await database.migrate(migration => rollback(migration, 0));
+    await database.migrate(
+      async migration => expect(await migration.completedSteps()).toEqual([]),
+      { mode: 'read' },
+    );
+  });
+
+  it('refuses to change a database whose sessions are read-only by default, and reads it', async () => {
+    await alterDatabase('set default_transaction_read_only = on');
+    await expect(
+      database.migrate(migration => migration.runPhase(1)),
+    ).rejects.toMatchObject({
+      exitCode: EXIT_CODES.refused,
+      message: expect.stringContaining('default_transaction_read_only is on'),
+    });
+    await database.migrate(
+      async migration => expect(await migration.completedSteps()).toEqual([]),
+      { mode: 'read' },
+    );
+  });
+
+  it('names what ended it', async () => {
+    const failure = await database
+      .migrate(
+        async ({ context: { executor } }) => {
+          const [{ pid }] = await executor.read<{ pid: number }>(
+            'select pg_backend_pid() as pid',
+          );
+          await database.client.query('select pg_terminate_backend($1)', [pid]);
+          await executor.read('select pg_sleep(60)');
+        },
+        { mode: 'read' },
+      )
+      .catch(error => error);
+    expect(failure).toBeInstanceOf(ConnectionLostError);
+    expect(failure.message).toContain(
+      'terminating connection due to administrator command',
+    );
+    expect(failure.message).toContain('run the same command again');
+  });
+});
+
+it('says that a server takes no connections now, with the exit code of a lost connection', async () => {
+  const server = await Postgres.start();
+  const held = new Client(server.connectionString());
+  const ended = new Promise(resolve => held.once('end', resolve));
+  await held.connect();
+  try {
+    // A smart shutdown waits for the session that is held, and takes no other one.
+    process.kill(server.pid, 'SIGTERM');
+    const failure = await refusalOf(server.connectionString());
+    expect(failure).toBeInstanceOf(ConnectionLostError);
+    expect(failure).toMatchObject({
+      exitCode: EXIT_CODES.connectionLost,
+      message: expect.stringMatching(
+        /takes no connections now \(the database system is .*\)/,
+      ),
+    });
+  } finally {
+    await held.end();
+    await ended;
+    await server.stop();
+  }
+});
+
+/** What opening a session ends with; until the signal has arrived, it succeeds. */
+async function refusalOf(connectionString: string): Promise<unknown> {
+  const deadline = Date.now() + 30_000;
+  while (Date.now() < deadline) {
+    try {
+      const session = await MigrationSession.open({
+        connection: { connectionString },
+        schema: 'tenancy',
+        applicationName: 'test',
+      });
+      await session.close();
+    } catch (error) {
+      return error;
+    }
+  }
+  throw new Error('The server took connections for 30 seconds.');
+}
