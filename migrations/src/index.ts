@@ -2,8 +2,8 @@
  * Takes a single-tenant catalog database to the multi-tenant layout, in the six
  * phases of the specification, while the application goes on writing to it.
  *
- * Operators use the commands, `yarn migrate:<command>`; this is what a backend
- * uses to set up a fresh database.
+ * Operators use the command line; this is what a backend uses to set up a fresh
+ * database.
  *
  * @packageDocumentation
  */
@@ -16,6 +16,8 @@ export type { AdoptionFault, AdoptionStatus } from './adopt/readAdoption';
 export { connectionOfKnex } from './cli/connection/fromKnex';
 export type { Progress, Reporter } from './engine/Reporter';
 export type { PhaseNumber } from './engine/Step';
+export { operatorCommand } from './operatorCommand';
+export type { OperatorCommandName } from './operatorCommand';
 export type { Operator } from './session/operatorLock';
 export type {
   Leftover,

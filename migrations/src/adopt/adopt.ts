@@ -12,6 +12,7 @@ import { reading, refuseMissingRights, refuseOthersTables } from './owner';
 import { fillParents } from './parents';
 import { settleEntities } from './settle';
 import { adoptedEngine } from './state';
+import { operatorCommand } from '../operatorCommand';
 
 /**
  * Adopts the catalog of the engine in this database: its entities become those of the default
@@ -46,7 +47,7 @@ async function refuseAnother(
   if (adopted && adopted.schema !== schema) {
     throw new RefusedError(
       `The catalog in the schema "${adopted.schema}" is adopted already, and not the ` +
-        `one in "${schema}". Undo that first (yarn migrate:unadopt).`,
+        `one in "${schema}". Undo that first (${operatorCommand('unadopt')}).`,
     );
   }
 }

@@ -6,6 +6,7 @@ import { ownRows } from './differences';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
 import { FAULTS, PARENTS } from './names';
+import { operatorCommand } from '../operatorCommand';
 
 /** Two queries for the same columns: of the engine's rows, and of ours. */
 interface Sides {
@@ -45,7 +46,7 @@ export async function compareAdoption(
           )} there` +
           `${
             theirs.rows === ours.rows ? ', which do not hold the same' : ''
-          }. Run yarn migrate:adopt.`,
+          }. Run ${operatorCommand('adopt')}.`,
       );
     }
   }

@@ -1,5 +1,6 @@
 import { formatThings } from '../text';
 import type { AdoptionStatus } from './readAdoption';
+import { operatorCommand } from '../operatorCommand';
 
 /** How an adoption stands, as text. */
 export function renderAdoption(status: AdoptionStatus): string {
@@ -9,16 +10,20 @@ export function renderAdoption(status: AdoptionStatus): string {
   if (!begun) {
     return (
       `There is a stock catalog${where} with ${entities}, which is not adopted ` +
-      '(yarn migrate:adopt).'
+      `(${operatorCommand('adopt')}).`
     );
   }
   return [
     adopted
       ? `The stock catalog${where} is adopted: its ${entities} are the default tenant's.`
-      : `The adoption of the stock catalog${where} is not complete (yarn migrate:adopt).`,
+      : `The adoption of the stock catalog${where} is not complete (${operatorCommand(
+          'adopt',
+        )}).`,
     ...status.tablesWithoutTriggers.map(
       table =>
-        `Changes of ${table} are not carried: its triggers are gone or disabled (yarn migrate:adopt).`,
+        `Changes of ${table} are not carried: its triggers are gone or disabled (${operatorCommand(
+          'adopt',
+        )}).`,
     ),
     ...renderFaults(status),
   ].join('\n');

@@ -70,7 +70,9 @@ describe.each(databases.eachSupportedId())('ending an adoption on %s', id => {
     const before = await objects();
     await adopt({ connection: catalog.connection });
     await runPhases(catalog, 5);
-    await expect(end()).rejects.toThrow('yarn migrate:rollback --to 0');
+    await expect(end()).rejects.toThrow(
+      'npx backstage-catalog-tenancy-migrations rollback --to 0',
+    );
     await catalog.migrate(migration => rollback(migration, 0));
     expect(await end()).toBe(true);
     expect(await objects()).toEqual(before);

@@ -11,6 +11,7 @@ import { ADOPTION_STATE, ENGINE_TABLES, FAULTS } from './names';
 import { asLogin } from './owner';
 import { readState } from './state';
 import { dropTriggers } from './triggers';
+import { operatorCommand } from '../operatorCommand';
 
 export interface UnadoptOptions {
   /** Leaves what was carried, as it is at this moment. */
@@ -107,8 +108,9 @@ async function refuseAfterPhases({ executor }: StepContext): Promise<void> {
         0,
         1,
       )} of the migration has begun, and its ` +
-        'tables are those that the catalog is carried to. Undo the phases first (yarn ' +
-        'migrate:rollback --to 0), or give --keep-tables, which only stops carrying.',
+        'tables are those that the catalog is carried to. Undo the phases first ' +
+        `(${operatorCommand('rollback', '--to 0')}), or give --keep-tables, ` +
+        'which only stops carrying.',
     );
   }
 }

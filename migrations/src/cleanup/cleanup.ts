@@ -7,6 +7,7 @@ import { RefusedError } from '../errors';
 import { relationExists } from '../schema/lookups';
 import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
+import { operatorCommand } from '../operatorCommand';
 
 /** For how long, in hours, the tables of before the swap are kept at least. */
 export const RETENTION_HOURS = 24;
@@ -91,7 +92,8 @@ export async function refuseBeforeSwap({
   if (!(await isSwapped(executor))) {
     throw new RefusedError(
       'The partitioned tables are not in use: cleaning up would drop nothing but the ' +
-        'way to them. Run it after phase 5, or "yarn migrate:rollback" to undo phases.',
+        'way to them. Run it after phase 5, or ' +
+        `"${operatorCommand('rollback')}" to undo phases.`,
     );
   }
 }

@@ -8,6 +8,7 @@ import {
   refuseBeforeSwap,
   RETENTION_HOURS,
 } from './cleanup';
+import { operatorCommand } from '../operatorCommand';
 
 const EVERY_TEN_MINUTES = '*/10 * * * *';
 
@@ -47,7 +48,9 @@ function adviseWithoutCron(cron: Cron, job: string, command: string): string {
     ? `pg_cron keeps its jobs in the database ${cron.database}. Run this there:\n` +
         `select cron.schedule_in_database(${job}, '${EVERY_TEN_MINUTES}', ${command}, ` +
         `${escapeLiteral(cron.current)})`
-    : 'pg_cron is not installed in this database: run "yarn migrate:cleanup" without ' +
+    : `pg_cron is not installed in this database: run "${operatorCommand(
+        'cleanup',
+      )}" without ` +
         `--schedule when the swap is ${RETENTION_HOURS} hours old.`;
 }
 

@@ -2,6 +2,7 @@ import type { Option } from 'commander';
 import type { ClientConfig } from 'pg';
 import type { MigrationSettings } from '../engine/Step';
 import type { Reporter } from '../engine/Reporter';
+import type { OperatorCommandName } from '../operatorCommand';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import type { CommandOptions } from './options/CommandOptions';
 import type { StepTracker } from './StepTracker';
@@ -25,8 +26,7 @@ export interface Invocation {
 
 /** A command of the operator. */
 export interface CommandDefinition {
-  /** Its name, which follows `yarn migrate:`. */
-  name: string;
+  name: OperatorCommandName;
   /** As commander has them: `<slug>`. */
   arguments?: string;
   description: string;

@@ -23,7 +23,9 @@ describe('help', () => {
   it.each(commands.map(({ name }) => name))('tells about %s', async name => {
     const { exitCode, stdout, stderr } = await runCli([name, '--help']);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toContain(`Usage: yarn migrate:${name} `);
+    expect(stdout).toContain(
+      `Usage: npx backstage-catalog-tenancy-migrations ${name} `,
+    );
     for (const option of [
       '--dry-run',
       '--schema <name>',
@@ -36,6 +38,17 @@ describe('help', () => {
       expect(stdout).toContain(option);
     }
     expect(stdout).toContain('Exit codes:');
+  });
+
+  it('names the commands as the running one was invoked', async () => {
+    const { stdout } = await runCli(['unadopt', '--help'], {
+      env: {
+        npm_lifecycle_event: 'migrate:unadopt',
+        npm_config_user_agent: 'yarn/4.18.1 npm/? node/v22.20.0 linux x64',
+      },
+    });
+    expect(stdout).toContain('Usage: yarn migrate:unadopt [options]');
+    expect(stdout).toContain('(yarn migrate:rollback --to 0)');
   });
 
   it('is there for every command that package.json has a script for', () => {

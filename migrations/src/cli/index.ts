@@ -1,4 +1,4 @@
-// What `yarn migrate:<command>` runs.
+// The command line of the operator.
 
 import { main } from './program';
 

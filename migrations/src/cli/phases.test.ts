@@ -33,7 +33,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(stdout).toContain(
         `Phase 1 is complete: ${STEPS.length} steps done.`,
       );
-      expect(stdout).toContain('Next: yarn migrate:phase2');
+      expect(stdout).toContain(
+        'Next: npx backstage-catalog-tenancy-migrations phase2',
+      );
       expect(stderr).toContain('Create the table tenants');
       expect(stdout).not.toContain('Create the table tenants');
     });

@@ -7,6 +7,8 @@ import { commonOptions } from './options/common';
 import type { Streams } from './output/Output';
 import { redact } from './output/redact';
 import { runCommand } from './runCommand';
+import { operatorCommand, usageOfCommands } from '../operatorCommand';
+import type { OperatorCommandName } from '../operatorCommand';
 
 const EXIT_CODES_HELP = `
 Exit codes:
@@ -57,8 +59,11 @@ function buildProgram(streams: Streams, act: Act): Command {
     .configureHelp({
       commandUsage: command =>
         command.parent
-          ? `yarn migrate:${command.name()} ${command.usage()}`
-          : 'yarn migrate:<command> [options]',
+          ? operatorCommand(
+              command.name() as OperatorCommandName,
+              command.usage(),
+            )
+          : usageOfCommands(),
       subcommandTerm: command => command.name(),
     })
     .helpCommand(false)

@@ -29,6 +29,7 @@ import type {
   Step,
   StepContext,
 } from './Step';
+import { operatorCommand } from '../operatorCommand';
 
 export interface OpenOptions {
   connection: ClientConfig;
@@ -140,7 +141,9 @@ export class TenancyMigration {
         `Phase ${number} needs phase ${
           number - 1
         }, and phase ${completed} is the ` +
-          `last that is complete. Run "yarn migrate:phase${completed + 1}".`,
+          `last that is complete. Run "${operatorCommand(
+            `phase${completed + 1}`,
+          )}".`,
       );
     }
     const phase = phaseOf(number);

@@ -4,6 +4,7 @@ import { RefusedError } from '../errors';
 import { isSwapped } from '../schema/partitions';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
+import { operatorCommand } from '../operatorCommand';
 
 /** A tenant, as far as its partitions are concerned. */
 export interface Tenant {
@@ -54,7 +55,9 @@ async function refuseOutsidePhase5(executor: Executor): Promise<void> {
   if (!(await isSwapped(executor))) {
     throw new RefusedError(
       'The partitioned tables are not in use: tenants have partitions from the end of ' +
-        'phase 5 on, until it is rolled back. Run "yarn migrate:phase5" first.',
+        `phase 5 on, until it is rolled back. Run "${operatorCommand(
+          'phase5',
+        )}" first.`,
     );
   }
 }

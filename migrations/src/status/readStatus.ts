@@ -18,6 +18,7 @@ import type {
   WorkStatus,
 } from './StatusReport';
 import { readChangeLog, readTables } from './tables';
+import { operatorCommand } from '../operatorCommand';
 
 const HOUR_MS = 3_600_000;
 
@@ -76,18 +77,18 @@ function nextOf(
   if (next && next.number < 6) {
     return {
       what: `Phase ${next.number}: ${next.title}`,
-      command: `yarn migrate:phase${next.number}`,
+      command: operatorCommand(`phase${next.number}`),
     };
   }
   if (oldTables.length === 0) {
     return { what: 'Nothing: the migration is finished', command: null };
   }
   if (phase === 6 || (cleanupFrom && cleanupFrom <= new Date())) {
-    return { what: 'Drop the old tables', command: 'yarn migrate:cleanup' };
+    return { what: 'Drop the old tables', command: operatorCommand('cleanup') };
   }
   return {
     what: 'Phase 6: set MULTI_TENANCY_ENABLED=true, restart the application, and check it',
-    command: 'yarn migrate:phase6 --base-url <url>',
+    command: operatorCommand('phase6', '--base-url <url>'),
   };
 }
 

@@ -25,7 +25,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       schema: 'tenancy',
       phase: 0,
       phaseBegun: null,
-      next: { command: 'yarn migrate:phase1' },
+      next: { command: 'npx backstage-catalog-tenancy-migrations phase1' },
       operator: null,
       work: [],
       swap: { swapped: false, swappedAt: null, oldTables: [] },
@@ -57,7 +57,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     expect(status).toMatchObject({
       phase: 1,
       phaseBegun: null,
-      next: { command: 'yarn migrate:phase2' },
+      next: { command: 'npx backstage-catalog-tenancy-migrations phase2' },
     });
     expect(status.steps).toContainEqual({
       name: '1_10_tenants_table',

@@ -37,7 +37,7 @@ describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
           name: 'ServiceUnavailableError',
           message:
             'A table is missing from the schema "tenancy" of the database. ' +
-            '`yarn migrate:status` tells whether the tables of tenants are there.',
+            '"npx backstage-catalog-tenancy-migrations status" tells whether the tables of tenants are there.',
         },
       ]);
     }

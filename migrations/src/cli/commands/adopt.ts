@@ -3,6 +3,7 @@ import { readAdoptionStatus } from '../../adopt/readAdoption';
 import { renderAdoption } from '../../adopt/renderAdoption';
 import type { CommandDefinition } from '../CommandDefinition';
 import { catalogSchemaOption, forceOption } from '../options/specific';
+import { operatorCommand } from '../../operatorCommand';
 
 /** Makes the entities of the stock catalog those of the default tenant. */
 export const adopt: CommandDefinition = {
@@ -32,8 +33,8 @@ export const adopt: CommandDefinition = {
     return [
       renderAdoption(adoption),
       phase < 5
-        ? `Next: yarn migrate:phase${phase + 1} with the same options.`
-        : 'To compare both sides by checksums: yarn migrate:verify.',
+        ? `Next: ${operatorCommand(`phase${phase + 1}`)} with the same options.`
+        : `To compare both sides by checksums: ${operatorCommand('verify')}.`,
     ].join('\n');
   },
 };

@@ -1,4 +1,5 @@
 import type { PhaseNumber } from '../../engine/Step';
+import { operatorCommand } from '../../operatorCommand';
 
 /** What the operator is told of a phase, after the specification's table. */
 export interface Guidance {
@@ -17,15 +18,18 @@ export const guidance: Record<PhaseNumber, Guidance> = {
     expectation: 'about 5-10 min, no downtime',
     next:
       'The application goes on as it is; rows that it writes from now on get the default tenant. ' +
-      'Next: yarn migrate:phase2 --tenant-name "<name of your organisation>".',
+      `Next: ${operatorCommand(
+        'phase2',
+        '--tenant-name "<name of your organisation>"',
+      )}.`,
   },
   2: {
     description:
       'Phase 2: create the default tenant and give it all rows; then tenant_id is NOT NULL and references tenants.',
     expectation: 'about 10-30 min, no downtime',
     next:
-      'The application goes on as it is. Next: yarn migrate:phase3, which prepares what the new ' +
-      'application needs, and then deploy that.',
+      `The application goes on as it is. Next: ${operatorCommand('phase3')}, ` +
+      'which prepares what the new application needs, and then deploy that.',
   },
   3: {
     description:
@@ -34,7 +38,9 @@ export const guidance: Record<PhaseNumber, Guidance> = {
     next:
       'Give portal_app a password (\\password portal_app in psql), and deploy the new application: it ' +
       'connects as portal_app and sets the tenant of each request; keep MULTI_TENANCY_ENABLED unset. ' +
-      'When no old application is connected any more: yarn migrate:phase4.',
+      `When no old application is connected any more: ${operatorCommand(
+        'phase4',
+      )}.`,
   },
   4: {
     description:
@@ -42,7 +48,8 @@ export const guidance: Record<PhaseNumber, Guidance> = {
     expectation: 'about 5 min, no downtime',
     next:
       'Watch the application for "permission denied for table", which means a query without a tenant. ' +
-      'Next: yarn migrate:phase5, which copies while the application writes, and then swaps the tables.',
+      `Next: ${operatorCommand('phase5')}, which copies while the ` +
+      'application writes, and then swaps the tables.',
   },
   5: {
     description:
@@ -50,9 +57,11 @@ export const guidance: Record<PhaseNumber, Guidance> = {
     expectation:
       'about 30-60 min; the swap is one short transaction for which writers wait',
     next:
-      'The old tables are kept and up to date: yarn migrate:rollback goes back without losing a ' +
-      'write of the default tenant. Next: set MULTI_TENANCY_ENABLED=true, restart the application, and ' +
-      'run yarn migrate:phase6 --base-url <url>. After 24 hours at the earliest: yarn migrate:cleanup.',
+      'The old tables are kept and up to date: ' +
+      `${operatorCommand('rollback')} goes back without losing a write of ` +
+      'the default tenant. Next: set MULTI_TENANCY_ENABLED=true, restart the application, and run ' +
+      `${operatorCommand('phase6', '--base-url <url>')}. ` +
+      `After 24 hours at the earliest: ${operatorCommand('cleanup')}.`,
   },
   6: {
     description:
@@ -60,6 +69,6 @@ export const guidance: Record<PhaseNumber, Guidance> = {
     expectation: 'about 1 hour with the rollout, no downtime',
     next:
       'Watch the application through the gradual rollout. When the old tables are not needed any more, ' +
-      '24 to 48 hours after the swap: yarn migrate:cleanup.',
+      `24 to 48 hours after the swap: ${operatorCommand('cleanup')}.`,
   },
 };

@@ -5,6 +5,7 @@ import type { CommandDefinition } from '../CommandDefinition';
 import { preflightForceOption, preflightOptions } from '../options/specific';
 import { formatThings } from '../../text';
 import { preflightOptionsOf } from './checkFirst';
+import { operatorCommand } from '../../operatorCommand';
 
 /** Looks at everything that a migration depends on. */
 export const preflight: CommandDefinition = {
@@ -33,7 +34,9 @@ export const preflight: CommandDefinition = {
           `${[...new Set(failures.map(({ check }) => check))].join(', ')}.`,
       );
     }
-    return 'The migration can begin. Next: yarn migrate:phase1 with the same options.';
+    return `The migration can begin. Next: ${operatorCommand(
+      'phase1',
+    )} with the same options.`;
   },
 };
 

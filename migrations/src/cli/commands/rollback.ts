@@ -6,6 +6,7 @@ import type { CommandDefinition, Invocation } from '../CommandDefinition';
 import { forceOption, rollbackToOption } from '../options/specific';
 import { formatThings } from '../../text';
 import { UsageError } from '../usageError';
+import { operatorCommand } from '../../operatorCommand';
 
 /** Goes back to an earlier phase, the last step first. */
 export const rollback: CommandDefinition = {
@@ -50,7 +51,7 @@ async function runRollback(invocation: Invocation): Promise<string> {
     ...undone.map(name => `  ${name}`),
     ...archived.filter(({ rows }) => rows > 0).map(describeArchive),
     'Set MULTI_TENANCY_ENABLED to false and restart the application, if it is not so. ' +
-      `To go forward again: yarn migrate:phase${phase + 1}.`,
+      `To go forward again: ${operatorCommand(`phase${phase + 1}`)}.`,
   ].join('\n');
 }
 

@@ -3,6 +3,7 @@ import { cutoverChecklist } from '../../phases/phase6_cutover';
 import type { Invocation } from '../CommandDefinition';
 import { formatThings } from '../../text';
 import { guidance } from './guidance';
+import { operatorCommand } from '../../operatorCommand';
 
 /** Runs one phase and tells the operator what it was and what comes next. */
 export async function runPhase(
@@ -46,5 +47,7 @@ function announce({ reporter }: Invocation, phase: Phase): void {
 /** What comes after the last phase that is complete. */
 export async function nextOf({ migration }: Invocation): Promise<string> {
   const phase = await migration.completedPhase();
-  return phase === 0 ? 'Next: yarn migrate:phase1.' : guidance[phase].next;
+  return phase === 0
+    ? `Next: ${operatorCommand('phase1')}.`
+    : guidance[phase].next;
 }

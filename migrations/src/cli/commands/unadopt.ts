@@ -1,6 +1,7 @@
 import { unadopt as endAdoption } from '../../adopt/unadopt';
 import type { CommandDefinition } from '../CommandDefinition';
 import { keepTablesOption } from '../options/specific';
+import { operatorCommand } from '../../operatorCommand';
 
 /** Ends an adoption. */
 export const unadopt: CommandDefinition = {
@@ -8,7 +9,8 @@ export const unadopt: CommandDefinition = {
   description:
     'End the adoption of the stock catalog, and drop all that was made for it.',
   details:
-    'It refuses to while a phase has begun: undo the phases first (yarn migrate:rollback --to 0).\n' +
+    'It refuses to while a phase has begun: undo the phases first\n' +
+    `(${operatorCommand('rollback', '--to 0')}).\n` +
     'The stock catalog keeps all that it has.',
   access: 'change',
   options: [keepTablesOption],

@@ -24,6 +24,7 @@ import type { TenantTable } from '../../schema/tables';
 import { formatThings } from '../../text';
 import { dropOldKeys } from './oldKeys';
 import { revokeAllStatement, secludeStatements } from './seclude';
+import { operatorCommand } from '../../operatorCommand';
 
 /**
  * The partitioned tables, with no rows and no indexes yet, in the order of columns
@@ -151,8 +152,9 @@ export async function refuseRowsToDrop({
           tenants,
           'other tenant',
         )}, ` +
-          'for which the table of before has no room. Undo the swap alone ("yarn migrate:rollback"), which ' +
-          'keeps them, or give --force to drop them.',
+          'for which the table of before has no room. Undo the swap alone ' +
+          `("${operatorCommand('rollback')}"), which keeps them, or give ` +
+          '--force to drop them.',
       );
     }
   }

@@ -1,6 +1,7 @@
 import { escapeIdentifier } from '../../schema/sql';
 import { checklistItems } from './checklistItems';
 import type { ChecklistItem } from './checklistItems';
+import { operatorCommand } from '../../operatorCommand';
 
 // What Markdown has below "1. ".
 const TEXT_INDENT = ' '.repeat(3);
@@ -17,20 +18,19 @@ pg_stat_activity shows the sessions of others only to members of pg_monitor.
 Begin with:
 `;
 
-const GOING_BACK = `Going back
-----------
-
-- Multi-tenancy alone: set MULTI_TENANCY_ENABLED to false and restart the
-  application. Every request gets the default tenant; the tables and the data of
-  other tenants stay as they are. When it is on again, run "yarn migrate:rollback
-  --to 5", which only forgets the smoke tests, and "yarn migrate:phase6".
-- The tables too, until the cleanup: yarn migrate:rollback, then set
-  MULTI_TENANCY_ENABLED to false and restart the application. No write of the
-  default tenant is lost. Rows of other tenants stay in the archive, and the
-  command says how many. (With "--to 4" it would drop the archive, and refuses
-  to while that holds such rows.)
-- After the cleanup: only from a backup.
-`;
+const GOING_BACK = [
+  'Multi-tenancy alone: set MULTI_TENANCY_ENABLED to false and restart the ' +
+    'application. Every request gets the default tenant; the tables and the data of ' +
+    'other tenants stay as they are. When it is on again, run ' +
+    `"${operatorCommand('rollback', '--to 5')}", which only forgets the ` +
+    `smoke tests, and "${operatorCommand('phase6')}".`,
+  `The tables too, until the cleanup: "${operatorCommand('rollback')}", then ` +
+    'set MULTI_TENANCY_ENABLED to false and restart the application. No write of the ' +
+    'default tenant is lost. Rows of other tenants stay in the archive, and the ' +
+    'command says how many. (With "--to 4" it would drop the archive, and refuses ' +
+    'to while that holds such rows.)',
+  'After the cleanup: only from a backup.',
+];
 
 /**
  * What to watch after the cutover, for how long, and how to go back: readable in a
@@ -45,7 +45,9 @@ export function cutoverChecklist({ schema }: { schema: string }): string {
     TITLE,
     `${settings.map(setting => `    ${setting};`).join('\n')}\n`,
     ...checklistItems.map(renderItem),
-    GOING_BACK,
+    'Going back\n----------\n',
+    ...GOING_BACK.map(renderBullet),
+    '',
   ].join('\n');
 }
 
@@ -64,9 +66,16 @@ function renderItem(item: ChecklistItem, index: number): string {
   ].join('\n');
 }
 
+function renderBullet(text: string): string {
+  return `- ${wrap(text).join('\n  ')}`;
+}
+
+// What is quoted may be a command, to be copied from one line.
+const WORDS = /\S*"[^"]*"\S*|\S+/g;
+
 function wrap(text: string): string[] {
   const lines: string[] = [''];
-  for (const word of text.split(' ')) {
+  for (const word of text.match(WORDS) ?? []) {
     const line = `${lines[lines.length - 1]} ${word}`.trim();
     if (TEXT_INDENT.length + line.length > LINE_LENGTH) {
       lines.push(word);

@@ -2,6 +2,7 @@ import { CHANGE_LOG } from '../../copy/changeLog';
 import { oldName } from '../../schema/partitions';
 import { TENANT_TABLES } from '../../schema/tables';
 import { explainLookup } from './entityLookup';
+import { operatorCommand } from '../../operatorCommand';
 
 /** Something to watch after the cutover. */
 export interface ChecklistItem {
@@ -102,7 +103,7 @@ export const checklistItems: ChecklistItem[] = [
     when: 'daily until the cleanup',
     text: [
       'Expected: entities_catch_all and its siblings stay small. A tenant that has grown large there gets ' +
-        'partitions of its own: yarn migrate:partition <slug>.',
+        `partitions of its own: "${operatorCommand('partition', '<slug>')}".`,
     ],
     sql: `select c.relname as partition, pg_size_pretty(pg_total_relation_size(c.oid)) as size,
        greatest(c.reltuples, 0)::bigint as about_rows
@@ -130,8 +131,11 @@ export const checklistItems: ChecklistItem[] = [
     title: 'Cleanup',
     when: 'once, 24 to 48 hours after the swap',
     text: [
-      'When all of the above is as expected: yarn migrate:cleanup. It ends the possibility to go back ' +
-        'with a rollback. No row: the tables are not swapped, or cleaned up.',
+      `When all of the above is as expected: "${operatorCommand(
+        'cleanup',
+      )}". ` +
+        'It ends the possibility to go back with a rollback. No row: the tables are not swapped, or ' +
+        'cleaned up.',
     ],
     sql: `select at as swapped, at + interval '24 hours' as not_before,
        at + interval '48 hours' as not_after

@@ -184,8 +184,8 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
       140,
     );
     for (const topic of [
-      'yarn migrate:cleanup',
-      'yarn migrate:rollback, then',
+      'npx backstage-catalog-tenancy-migrations cleanup',
+      'npx backstage-catalog-tenancy-migrations rollback", then',
       'permission denied for table',
       '24 to 48 hours',
     ]) {

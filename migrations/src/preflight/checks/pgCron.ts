@@ -4,12 +4,13 @@ import { escapeIdentifier } from '../../schema/sql';
 import { failure, ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
+import { operatorCommand } from '../../operatorCommand';
 
 const NAME = 'pg_cron';
 
 const ELSEWHERE =
   'The jobs run elsewhere then: the application purges deleted entities, and ' +
-  'somebody has to run "yarn migrate:cleanup" when its time has come.';
+  `somebody has to run "${operatorCommand('cleanup')}" when its time has come.`;
 
 /** Settings of the server that a login may not be allowed to see. */
 interface CronSettings {

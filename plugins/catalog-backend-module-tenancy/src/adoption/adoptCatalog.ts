@@ -3,6 +3,7 @@ import type {
   LoggerService,
   RootLifecycleService,
 } from '@backstage/backend-plugin-api';
+import { operatorCommand } from 'backstage-catalog-tenancy-migrations';
 import type { CatalogAdoption } from 'backstage-plugin-catalog-tenancy-node';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -87,9 +88,9 @@ function explain(error: unknown, pause: number): string {
   return (
     'The catalog could not be adopted, so that the default tenant is answered with ' +
     `503; other tenants are served. ${reason.replace(/\.$/, '')}. ` +
-    `The next attempt is in ${
-      pause / 1000
-    } s. "yarn migrate:adopt" does the same ` +
+    `The next attempt is in ${pause / 1000} s. "${operatorCommand(
+      'adopt',
+    )}" does the same ` +
     'by hand, with more about the reason.'
   );
 }

@@ -177,7 +177,9 @@ describe.each(databases.eachSupportedId())('on an empty database on %s', id => {
       ),
     );
     const { backend, logged } = await start(connection, { entities: [] });
-    expect(logged('warn')).toMatch(/^1 row of .* "yarn migrate:status"/m);
+    expect(logged('warn')).toMatch(
+      /^1 row of .* "npx backstage-catalog-tenancy-migrations status"/m,
+    );
     expect(await listed(backend)).toHaveLength(SAMPLES.length - 2);
     await backend.stop();
   });
@@ -315,7 +317,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         await delay(50);
       }
       expect(first.logged('error')).toMatch(
-        /could not be adopted, .*503; .*nobody creates triggers.*next attempt is in 1 s\. "yarn migrate:adopt"/,
+        /could not be adopted, .*503; .*nobody creates triggers.*next attempt is in 1 s\. "npx backstage-catalog-tenancy-migrations adopt"/,
       );
       await answered(first.backend, '/entities', 503);
       await first.backend.stop();
@@ -361,14 +363,14 @@ describe.each(databases.eachSupportedId().slice(-1))(
           connection,
           new RegExp(
             `The catalog has ${SAMPLES.length} entities and is not adopted.*` +
-              'yarn migrate:adopt, then yarn migrate:phase1, .*then yarn migrate:phase5,',
+              'npx backstage-catalog-tenancy-migrations adopt, then npx backstage-catalog-tenancy-migrations phase1, .*then npx backstage-catalog-tenancy-migrations phase5,',
           ),
         ),
       ).toBe(0);
 
       await adopt({ connection });
       await expect(start(connection, { entities: [] })).rejects.toThrow(
-        /not migrated: no phase is complete.*yarn migrate:phase1/,
+        /not migrated: no phase is complete.*npx backstage-catalog-tenancy-migrations phase1/,
       );
 
       await migrateTo(5, { connection });
@@ -381,7 +383,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const connection = await stockCatalog(id);
       await migrateTo(5, { connection, createTables: true, force: true });
       await expect(start(connection, { entities: [] })).rejects.toThrow(
-        /is not adopted.*Run yarn migrate:adopt, while/,
+        /is not adopted.*Run npx backstage-catalog-tenancy-migrations adopt, while/,
       );
       await expect(readAdoption({ connection })).resolves.toMatchObject({
         adopted: false,

@@ -312,7 +312,7 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     const elsewhere = database.createPool({ schema: 'elsewhere' });
     await expect(elsewhere.query(knex => knex('tenants'))).rejects.toThrow(
       'A table is missing from the schema "elsewhere" of the database. ' +
-        '`yarn migrate:status` tells whether the tables of tenants are there.',
+        '"npx backstage-catalog-tenancy-migrations status" tells whether the tables of tenants are there.',
     );
   });
 });

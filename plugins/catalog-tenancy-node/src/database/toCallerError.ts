@@ -1,4 +1,5 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
+import { operatorCommand } from 'backstage-catalog-tenancy-migrations';
 import { DatabaseError } from 'pg';
 import {
   DatabaseStatementError,
@@ -84,7 +85,8 @@ function messageOf(
     case '42P01':
       return (
         `A table is missing from the schema "${schema}" of the database. ` +
-        '`yarn migrate:status` tells whether the tables of tenants are there.'
+        `"${operatorCommand('status')}" tells whether the tables of tenants ` +
+        'are there.'
       );
     case '23505':
       return 'The database refused a statement: a key is taken (SQLSTATE 23505)';

@@ -1,9 +1,9 @@
-import { status } from 'backstage-catalog-tenancy-migrations';
+import { operatorCommand, status } from 'backstage-catalog-tenancy-migrations';
 import type { CatalogDatabase } from './adoption';
 
 const UNREADABLE =
   'the database user of the catalog may not read which phases are complete. ' +
-  'Next: yarn migrate:status.';
+  `Next: ${operatorCommand('status')}.`;
 
 /** Where the migration stands, for a person; never fails. */
 export async function describePhase(

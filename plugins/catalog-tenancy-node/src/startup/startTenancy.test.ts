@@ -171,7 +171,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       };
       const before = await layout();
       await expect(start(connection)).rejects.toThrow(
-        /not migrated: phase 3 is complete.*yarn migrate:phase4.*MULTI_TENANCY_ENABLED=false/,
+        /not migrated: phase 3 is complete.*npx backstage-catalog-tenancy-migrations phase4.*MULTI_TENANCY_ENABLED=false/,
       );
       await expect(layout()).resolves.toEqual(before);
     });
@@ -179,7 +179,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     it('names them with the flag off as well, and does not mind', async () => {
       const { services } = await start(connection, { enabled: false });
       expect(logged(services)).toMatch(
-        /Multi-tenancy is off.*phase 3 is complete.*yarn migrate:phase4/,
+        /Multi-tenancy is off.*phase 3 is complete.*npx backstage-catalog-tenancy-migrations phase4/,
       );
     });
 
@@ -190,7 +190,9 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       );
       await expect(
         start({ ...connection, user, password: PASSWORD }),
-      ).rejects.toThrow(/not migrated: .*Next: yarn migrate:status/);
+      ).rejects.toThrow(
+        /not migrated: .*Next: npx backstage-catalog-tenancy-migrations status/,
+      );
     });
   });
 

@@ -1,5 +1,8 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
-import { readAdoption } from 'backstage-catalog-tenancy-migrations';
+import {
+  operatorCommand,
+  readAdoption,
+} from 'backstage-catalog-tenancy-migrations';
 import type { TenancyPool } from '../../database';
 import { DEFAULT_TENANT_ID } from '../../tenants';
 import {
@@ -47,13 +50,13 @@ export async function decideAdoption(options: {
           `catalog, whose ${count(
             engineEntities,
           )} no tenant shows, because it is ` +
-          'not adopted (yarn migrate:adopt)',
+          `not adopted (${operatorCommand('adopt')})`,
       );
     }
     return COMPLETE_ADOPTION;
   }
   if (engineEntities > 0) {
-    throw refuseToAdopt(engineEntities, ['yarn migrate:adopt']);
+    throw refuseToAdopt(engineEntities, [operatorCommand('adopt')]);
   }
   await noteIntent(database);
   return new PendingAdoption({ database, logger });

@@ -1,13 +1,15 @@
-import type { AdoptionStatus } from 'backstage-catalog-tenancy-migrations';
+import {
+  type AdoptionStatus,
+  operatorCommand,
+} from 'backstage-catalog-tenancy-migrations';
 import { LAST_PHASE } from '../tables';
 import { TenancyStartupError } from '../TenancyStartupError';
 
 /** All that takes a live catalog to where its tenants can be served, in order. */
 export const WHOLE_WAY = [
-  'yarn migrate:adopt',
-  ...Array.from(
-    { length: LAST_PHASE },
-    (_, index) => `yarn migrate:phase${index + 1}`,
+  operatorCommand('adopt'),
+  ...Array.from({ length: LAST_PHASE }, (_, index) =>
+    operatorCommand(`phase${index + 1}`),
   ),
 ];
 
@@ -37,7 +39,8 @@ export function refuseHalfAdopted({
       ? `of which changes of ${tables.join(', ')} are not carried over`
       : 'and that has not come to its end';
   return new TenancyStartupError(
-    `The adoption of the catalog was begun, ${what}. Run yarn migrate:adopt again; ` +
-      'until then, set MULTI_TENANCY_ENABLED=false.',
+    `The adoption of the catalog was begun, ${what}. Run ` +
+      `${operatorCommand('adopt')} again; until then, set ` +
+      'MULTI_TENANCY_ENABLED=false.',
   );
 }

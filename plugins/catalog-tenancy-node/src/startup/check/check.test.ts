@@ -230,8 +230,8 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     );
     expect(await findings(user)).toEqual([
       '- There is no entity_search, entity_parents in schema "tenancy": run ' +
-        '"yarn migrate:phase5", also where it was run before: it does what is ' +
-        'left to do.',
+        '"npx backstage-catalog-tenancy-migrations phase5", also where it was run before: ' +
+        'it does what is left to do.',
     ]);
   });
 

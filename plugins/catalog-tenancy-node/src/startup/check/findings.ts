@@ -1,3 +1,4 @@
+import { operatorCommand } from 'backstage-catalog-tenancy-migrations';
 import { ADMIN_ROLE, APP_ROLE, TENANT_POLICY } from '../tables';
 import type { DatabaseFacts, PolicyFacts, TableFacts } from './facts';
 
@@ -20,8 +21,8 @@ export function findingsOf(facts: DatabaseFacts): Finding[] {
         facts.schema
       }"`,
       remedy:
-        'run "yarn migrate:phase5", also where it was run before: it does what is ' +
-        'left to do',
+        `run "${operatorCommand('phase5')}", also where it was run before: ` +
+        'it does what is left to do',
     }),
     ...facts.tables.flatMap(findingsOfTable),
   ];
@@ -100,8 +101,8 @@ function findingsOfTable(table: TableFacts): Finding[] {
     policy => policy.permissive && policy.name !== TENANT_POLICY,
   );
   const restore =
-    'restore it as phase 4 of the migration makes it ("yarn migrate:verify" ' +
-    'says what else differs)';
+    'restore it as phase 4 of the migration makes it ' +
+    `("${operatorCommand('verify')}" says what else differs)`;
   return [
     ...findingIf(!enabled, {
       problem: `Row-level security is not enabled on ${name}`,

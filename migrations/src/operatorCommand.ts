@@ -1,0 +1,75 @@
+import { basename } from 'node:path';
+
+/** The name of the package, and of the command line that it brings. */
+const PACKAGE = 'backstage-catalog-tenancy-migrations';
+
+/** Of the scripts in the `package.json` of a repository: `migrate:phase1`. */
+const SCRIPT_PREFIX = 'migrate:';
+
+/**
+ * The commands of the operator.
+ *
+ * @public
+ */
+export type OperatorCommandName =
+  | 'preflight'
+  | `phase${number}`
+  | 'all'
+  | 'status'
+  | 'verify'
+  | 'rollback'
+  | 'cleanup'
+  | 'partition'
+  | 'unpartition'
+  | 'adopt'
+  | 'unadopt';
+
+/**
+ * A command of the operator as it is typed: every message that advises one names it
+ * with this.
+ *
+ * A message of the command line names it the way that the running command was
+ * invoked: through a script (`yarn migrate:phase1`, `npm run -s migrate:phase1 --`)
+ * or by the package's own name. A backend can't know which scripts its repository
+ * has, and names the package with `npx`, which works in all of them.
+ *
+ * @param options - what follows the name, such as `--to 0`
+ * @param invocation - of the running process
+ * @public
+ */
+export function operatorCommand(
+  name: OperatorCommandName,
+  options: string = '',
+  invocation: Pick<NodeJS.Process, 'argv' | 'env'> = process,
+): string {
+  return render(name, options, invocation);
+}
+
+/** What the help of the whole command line begins with. */
+export function usageOfCommands(
+  invocation: Pick<NodeJS.Process, 'argv' | 'env'> = process,
+): string {
+  return render('<command>', '[options]', invocation);
+}
+
+function render(
+  name: string,
+  options: string,
+  { argv, env }: Pick<NodeJS.Process, 'argv' | 'env'>,
+): string {
+  const isYarn = env.npm_config_user_agent?.startsWith('yarn/') ?? false;
+  const isScript = env.npm_lifecycle_event?.startsWith(SCRIPT_PREFIX) ?? false;
+  if (isScript) {
+    const script = `${SCRIPT_PREFIX}${name}`;
+    return isYarn
+      ? join('yarn', script, options)
+      : join('npm run -s', script, options && `-- ${options}`);
+  }
+  // Yarn says that it runs a backend, too.
+  const isYarnBin = isYarn && basename(argv[1] ?? '') === PACKAGE;
+  return join(isYarnBin ? 'yarn' : 'npx', PACKAGE, name, options);
+}
+
+function join(...words: string[]): string {
+  return words.filter(Boolean).join(' ');
+}
