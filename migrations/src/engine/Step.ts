@@ -62,6 +62,11 @@ export interface Phase {
   title: string;
   /** Refuses the phase where a condition of it does not hold. */
   check?(context: StepContext): Promise<void>;
+  /**
+   * It changes nothing of the database and only checks: a phase that is complete is
+   * run again whenever it is asked for. Its record stays whatever comes out.
+   */
+  repeats?: boolean;
   /** Refuses to undo the phase as a whole where something would be lost. */
   checkUndo?(context: StepContext): Promise<void>;
   steps: Step[];

@@ -121,7 +121,7 @@ export class TenancyMigration {
   }
 
   /**
-   * Runs what is left of one phase.
+   * Runs what is left of one phase, or all of one that repeats.
    *
    * @param onBegin - is called once nothing refuses the phase
    * @returns whether there was anything to do
@@ -133,7 +133,8 @@ export class TenancyMigration {
   ): Promise<boolean> {
     const completed = await this.completedPhase();
     await this.giveUpUndo();
-    if (completed >= number) {
+    const phase = phaseOf(number);
+    if (completed >= number && !phase.repeats) {
       return false;
     }
     if (completed < number - 1) {
@@ -146,9 +147,14 @@ export class TenancyMigration {
           )}".`,
       );
     }
-    const phase = phaseOf(number);
     await phase.check?.(this.context);
     onBegin?.(phase);
+    if (completed >= number) {
+      for (const step of phase.steps) {
+        await step.up(this.context);
+      }
+      return true;
+    }
     // A later phase is done already where a step was added to this one since.
     const done = await this.completedSteps();
     const steps = phases.flatMap(each =>

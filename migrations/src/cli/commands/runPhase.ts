@@ -11,6 +11,7 @@ export async function runPhase(
   number: PhaseNumber,
 ): Promise<string> {
   const { migration, options, steps } = invocation;
+  const before = await migration.completedPhase();
   const begun = await migration.runPhase(number, phase =>
     announce(invocation, phase),
   );
@@ -21,16 +22,26 @@ export async function runPhase(
   }
   const done = await steps.done();
   return [
-    begun
-      ? `Phase ${number} is complete: ${formatThings(
-          done.length,
-          'step',
-        )} done.`
-      : `Phase ${number} was complete already.`,
+    summary({ number, begun, repeated: before >= number, done }),
     ...done.map(step => `  ${step}`),
     await nextOf(invocation),
     ...(number === 6 ? ['', cutoverChecklist(invocation.settings)] : []),
   ].join('\n');
+}
+
+function summary(run: {
+  number: PhaseNumber;
+  begun: boolean;
+  repeated: boolean;
+  done: string[];
+}): string {
+  const { number, begun, repeated, done } = run;
+  if (!begun) {
+    return `Phase ${number} was complete already.`;
+  }
+  return repeated
+    ? `Phase ${number} was complete already, and has succeeded again.`
+    : `Phase ${number} is complete: ${formatThings(done.length, 'step')} done.`;
 }
 
 function announce({ reporter }: Invocation, phase: Phase): void {

@@ -7,6 +7,7 @@ export { cutoverChecklist } from './checklist';
 export const phase6: Phase = {
   number: 6,
   title: 'Cutover',
+  repeats: true,
   async check({ settings }) {
     addressOf(settings);
   },

@@ -1,5 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { MigrationSession } from '../../session/MigrationSession';
 import { cutoverChecklist } from '.';
 import { smokeTests } from './10_smoke_tests';
 import {
@@ -108,6 +109,31 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     await expect(readState(database)).resolves.toEqual({});
   });
 
+  it('tests the application each time it is asked for, and keeps its record whatever comes out', async () => {
+    const settings = { cutover: { baseUrl } };
+    const run = () =>
+      database.migrate(migration => migration.runPhase(6), { settings });
+    await expect(run()).resolves.toBe(true);
+    const first = await readState(database);
+    const requests = application.received.length;
+    await expect(run()).resolves.toBe(true);
+    expect(application.received).toHaveLength(2 * requests);
+    application.flag = false;
+    await expect(run()).rejects.toThrow(/MULTI_TENANCY_ENABLED/);
+    await database.migrate(async migration => {
+      expect(await migration.completedPhase()).toBe(6);
+      expect(await readState(database)).toEqual({
+        smoke_tests: {
+          ...first.smoke_tests,
+          at: expect.any(String),
+          results: expect.any(Array),
+          lookupMilliseconds: expect.any(Number),
+        },
+      });
+      await migration.undoFrom(smokeTests);
+    });
+  });
+
   it('waits for an application that is starting', async () => {
     await application.stop();
     const port = Number(new URL(baseUrl).port);
@@ -146,9 +172,10 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
         },
       },
     );
-    const lines = script.trim().split('\n');
-    const statements = lines.filter(line => line && !line.startsWith('-- '));
-    expect(statements.filter(line => !/^set .*;$/.test(line))).toEqual([]);
+    const preamble = `${MigrationSession.settings('tenancy')};`;
+    expect(script.startsWith(preamble)).toBe(true);
+    const lines = script.slice(preamble.length).trim().split('\n');
+    expect(lines.filter(line => line && !line.startsWith('-- '))).toEqual([]);
     expect(lines.filter(line => line.startsWith('-- curl '))).toEqual([
       expect.stringMatching(
         /--header 'X-Tenant-Slug: default' 'http.*\/api\/catalog\/entities\?/,
