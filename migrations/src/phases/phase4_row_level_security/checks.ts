@@ -20,6 +20,8 @@ interface OldSession {
   login: string;
   application: string;
   address: string | null;
+  /** Whether the policy does not apply to its login: a superuser, or BYPASSRLS. */
+  bypasses: boolean;
 }
 
 /**
@@ -109,16 +111,20 @@ export async function checkViews({
 }
 
 /**
- * Refuses while sessions are connected that can write and are not the new
- * application's: from this phase on, whoever sets no tenant is refused.
+ * Refuses while sessions are connected that can write, are not the new
+ * application's, and will be refused by the policy because they set no tenant.
+ *
+ * Those that bypass row-level security, such as monitoring as a superuser, only are
+ * warned of: the policy does not apply to them, but the column loses its default.
  */
 export async function checkSessions(context: StepContext): Promise<void> {
   const { executor, settings, reporter } = context;
   const engine = await adoptedEngine(context);
   const sessions = await executor.read<OldSession>(
     `select a.pid, a.usename as login, a.application_name as application,
-            host(a.client_addr) as address
+            host(a.client_addr) as address, r.rolsuper or r.rolbypassrls as bypasses
        from pg_stat_activity a
+       join pg_roles r on r.oid = a.usesysid
       where a.datname = current_database() and a.pid <> pg_backend_pid()
         and coalesce(a.backend_type, 'client backend') = 'client backend'
         and a.usename not in ($2, $3)
@@ -127,7 +133,7 @@ export async function checkSessions(context: StepContext): Promise<void> {
                      where has_table_privilege(a.usesysid, to_regclass(t), 'insert'))
         and not coalesce(
           has_table_privilege(a.usesysid, to_regclass($5), 'insert'), false)
-      order by a.pid limit 10`,
+      order by bypasses, a.pid limit 10`,
     [
       TABLES,
       APP_ROLE,
@@ -137,10 +143,20 @@ export async function checkSessions(context: StepContext): Promise<void> {
       engine ? engineTable(engine, 'final_entities') : null,
     ],
   );
-  if (sessions.length === 0) {
+  const bypassing = sessions.filter(({ bypasses }) => bypasses);
+  if (bypassing.length > 0) {
+    reporter.warn(
+      'Sessions that bypass row-level security can write to the tables, and go on ' +
+        `after this phase:\n${bypassing.map(describe).join('\n')}\n` +
+        'If one of them is an application that knows no tenants, stop it: from this ' +
+        'phase on, an INSERT has to name its tenant_id.',
+    );
+  }
+  const refused = sessions.filter(({ bypasses }) => !bypasses);
+  if (refused.length === 0) {
     return;
   }
-  const list = sessions.map(describe).join('\n');
+  const list = refused.map(describe).join('\n');
   const finding =
     `Sessions that do not connect as ${APP_ROLE} can write to the tables:\n${list}\n` +
     `From this phase on, a session that does not set ${TENANT_SETTING} is refused`;

@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
-import { asLogin } from '../../__testUtils__/roles';
+import { asLogin, changeRole, connectionOf } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { silentReporter } from '../../engine/Reporter';
 import type { MigrationSettings } from '../../engine/Step';
@@ -44,21 +44,59 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
     ).rows[0].reloptions;
 
   it('names the old application that is still connected, unless forced', async () => {
+    await changeRole(database.client, 'create role tenancy_old_app login');
+    await q(`grant usage on schema tenancy to tenancy_old_app;
+             grant select, insert on entities to tenancy_old_app`);
     const old = new Client({
-      ...database.connection,
+      ...(await connectionOf(database, 'tenancy_old_app')),
       application_name: 'backstage catalog',
     });
     await old.connect();
     try {
       await expect(phase4()).rejects.toMatchObject(
-        refused(`"backstage catalog", login ${database.connection.user}`),
+        refused('"backstage catalog", login tenancy_old_app'),
       );
       await expect(
         database.migrate(migration => migration.completedPhase()),
       ).resolves.toBe(3);
       await expect(phase4({ force: true })).resolves.toBe(true);
+      await expect(
+        old.query('select from tenancy.entities'),
+      ).rejects.toMatchObject({
+        message: 'permission denied for table entities',
+      });
     } finally {
       await old.end();
+    }
+  });
+
+  it('goes on beside the sessions of superusers, which no policy refuses, and names them', async () => {
+    const monitoring = new Client({
+      ...database.connection,
+      application_name: 'monitoring',
+    });
+    await monitoring.connect();
+    const warnings: string[] = [];
+    try {
+      await expect(
+        database.migrate(migration => migration.runPhase(4), {
+          reporter: {
+            ...silentReporter,
+            warn: message => warnings.push(message),
+          },
+        }),
+      ).resolves.toBe(true);
+      expect(warnings).toEqual([
+        expect.stringMatching(
+          /^Sessions that bypass row-level security .* go on[^]*"monitoring", login [^]*has to name its tenant_id/,
+        ),
+      ]);
+      const { rows } = await monitoring.query(
+        'select count(*)::int as entities from tenancy.entities',
+      );
+      expect(rows[0].entities).toBeGreaterThan(0);
+    } finally {
+      await monitoring.end();
     }
   });
 
