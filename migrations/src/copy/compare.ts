@@ -45,9 +45,12 @@ export async function compareCopy(
   copy: TableCopy,
   log = MIGRATION_LOG,
 ): Promise<Comparison> {
+  // A key that is null stands for all entities: the table was truncated.
   const settled =
     `${copy.key} not in (select key from ${log.table} ` +
-    `where table_name = '${copy.table}' and key is not null)`;
+    `where table_name = '${copy.table}' and key is not null) ` +
+    `and not exists (select from ${log.table} ` +
+    `where table_name = '${copy.table}' and key is null)`;
   const [sums] = await read<{ source: string; target: string }>(
     `select (${checksum(copy, copy.source, settled)}) as source,
             (${checksum(copy, copy.target, settled)}) as target`,

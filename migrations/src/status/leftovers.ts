@@ -8,22 +8,22 @@ const LEFTOVERS = `
   select 'temporary index' as kind, i.relname as name, t.relname as "table"
     from pg_index x join pg_class i on i.oid = x.indexrelid
     join pg_class t on t.oid = x.indrelid
-   where t.relnamespace = current_schema()::regnamespace
+   where t.relnamespace = quote_ident(current_schema())::regnamespace
      and i.relname = any ($1) and x.indisvalid
   union all
   select 'invalid index', i.relname, t.relname
     from pg_index x join pg_class i on i.oid = x.indexrelid
     join pg_class t on t.oid = x.indrelid
-   where t.relnamespace = current_schema()::regnamespace
+   where t.relnamespace = quote_ident(current_schema())::regnamespace
      and t.relname = any ($2) and not x.indisvalid
   union all
   select 'constraint not validated', c.conname, t.relname
     from pg_constraint c join pg_class t on t.oid = c.conrelid
-   where t.relnamespace = current_schema()::regnamespace
+   where t.relnamespace = quote_ident(current_schema())::regnamespace
      and t.relname = any ($2) and not c.convalidated
   union all
   select 'table', relname, relname from pg_class
-   where relnamespace = current_schema()::regnamespace
+   where relnamespace = quote_ident(current_schema())::regnamespace
      and relkind in ('r', 'p') and relname = any ($3)
    order by 1, 3, 2`;
 

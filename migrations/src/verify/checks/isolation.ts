@@ -13,11 +13,11 @@ const RELATIONS = `
   select c.oid, c.relname, c.relkind, c.relispartition, c.relrowsecurity,
          c.relforcerowsecurity, c.relacl, c.relowner
     from pg_class c
-   where c.relnamespace = current_schema::regnamespace
+   where c.relnamespace = quote_ident(current_schema())::regnamespace
      and (c.relname = any ($1) or c.oid in (
        select t.relid from pg_class p, pg_partition_tree(p.oid) t
         where p.relname = any ($1) and p.relkind = 'p'
-          and p.relnamespace = current_schema::regnamespace))`;
+          and p.relnamespace = quote_ident(current_schema())::regnamespace))`;
 
 const COMPLAINTS = `
   with r as (${RELATIONS})

@@ -122,7 +122,7 @@ async function unfinished(executor: Executor): Promise<string[]> {
     `select i.indexrelid::regclass::text as name
        from pg_class p, pg_partition_tree(p.oid) t
        join pg_index i on i.indrelid = t.relid
-      where p.relnamespace = current_schema::regnamespace and p.relkind = 'p'
+      where p.relnamespace = quote_ident(current_schema())::regnamespace and p.relkind = 'p'
         and p.relname = any ($1) and not i.indisvalid
       order by 1`,
     [[...TENANT_TABLES]],

@@ -1,0 +1,102 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Writable } from 'node:stream';
+import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
+import type { StockCatalog } from '../adopt/__testUtils__/stockCatalog';
+import { TestApplication } from '../phases/phase6_cutover/__testUtils__/TestApplication';
+import { escapeIdentifier } from '../schema/sql';
+import { urlOf } from './__testUtils__/runCli';
+import { main } from './program';
+
+const databases = createTestDatabases();
+const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
+
+describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
+  let catalog: StockCatalog;
+  beforeEach(async () => {
+    catalog = await createStockCatalog(
+      databases,
+      databases.eachSupportedId().slice(-1)[0][0],
+    );
+    await catalog.engine.ingest({
+      ref: 'component:default/a',
+      relations: [['ownedBy', 'group:default/g']],
+    });
+  });
+  afterEach(() => catalog.close());
+
+  /** Runs a command that must succeed, after its dry run where it has one. */
+  const run = async (...args: string[]) => {
+    const texts = { stdout: '', stderr: '' };
+    const collect = (name: keyof typeof texts) =>
+      new Writable({
+        write(chunk, _encoding, done) {
+          texts[name] += chunk;
+          done();
+        },
+      });
+    const url = urlOf(catalog.connection);
+    const exitCode = await main(
+      [...args, '--schema', schema, '--url', url, '--json'],
+      { stdout: collect('stdout'), stderr: collect('stderr') },
+    );
+    expect([args[0], exitCode, exitCode ? texts.stderr : '']).toEqual([
+      args[0],
+      0,
+      '',
+    ]);
+    return JSON.parse(texts.stdout);
+  };
+  const change = async (...args: string[]) => {
+    await run(...args, '--dry-run');
+    return run(...args);
+  };
+
+  it('is served by every command, all the way and back', async () => {
+    const { client } = catalog;
+    await change('adopt');
+    await run('preflight', ...PREFLIGHT);
+    await change('phase1', ...PREFLIGHT);
+    for (const phase of ['phase2', 'phase3', 'phase4', 'phase5']) {
+      await change(phase);
+    }
+    await client.query(
+      `set search_path = ${escapeIdentifier(schema)};
+       insert into tenants (tenant_slug, tenant_name) values ('acme', 'Acme');
+       insert into entities (tenant_id, entity_ref, entity_kind, entity_namespace, entity_name, final_entity, hash)
+       select tenant_id, 'component:default/b', 'component', 'default', 'b', '{}', '' from tenants
+        where tenant_slug = 'acme'`,
+    );
+    await change('partition', 'acme');
+    expect(await run('verify')).toMatchObject({ phase: 5 });
+    await change('unpartition', 'acme');
+    const application = new TestApplication(client);
+    try {
+      const baseUrl = await application.start();
+      await change('phase6', '--base-url', baseUrl);
+    } finally {
+      await application.stop();
+    }
+    expect(await run('status')).toMatchObject({
+      phase: 6,
+      adoption: { adopted: true },
+    });
+    await run('verify');
+    await change('rollback', '--to', '0', '--force');
+    await change('unadopt');
+    const { rows } = await client.query(
+      'select 1 from pg_namespace where nspname = $1',
+      [schema],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it('is made on a fresh database, and cleaned up', async () => {
+    await catalog.client.query(
+      'drop schema public cascade; create schema public',
+    );
+    await change('all', '--allow-missing', 'pg_cron');
+    await run('verify');
+    await change('cleanup', '--force');
+    await run('verify');
+  });
+});
