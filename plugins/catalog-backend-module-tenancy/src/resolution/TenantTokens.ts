@@ -82,12 +82,18 @@ export class TenantTokens {
     if (!this.#key) {
       return undefined;
     }
-    const claims = jwt.verify(token, this.#key, {
+    const { header, payload } = jwt.verify(token, this.#key, {
       algorithms: ['HS256'],
       ignoreExpiration: options.expired,
+      complete: true,
     });
+    // RFC 7515, section 4.1.11: a token with a critical parameter that is not
+    // understood is not valid. None is here, and jsonwebtoken looks at none.
+    if ('crit' in header) {
+      return undefined;
+    }
     const tenantSlug: unknown =
-      typeof claims === 'string' ? undefined : claims.tenantSlug;
+      typeof payload === 'string' ? undefined : payload.tenantSlug;
     return typeof tenantSlug === 'string' && tenantSlug.trim() !== ''
       ? { tenantSlug, expired: options.expired }
       : undefined;

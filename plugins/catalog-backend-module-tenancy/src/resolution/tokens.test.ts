@@ -6,7 +6,13 @@ import {
   startTenantBackend,
   type TenantBackend,
 } from './__testUtils__/startTenantBackend';
-import { assemble, seconds, SECRET, sign } from './__testUtils__/tokens';
+import {
+  assemble,
+  seconds,
+  SECRET,
+  sign,
+  signWithHeader,
+} from './__testUtils__/tokens';
 import { TenantTokens } from './TenantTokens';
 
 const GLOBEX = { tenantSlug: 'globex' };
@@ -45,6 +51,10 @@ const ACCEPTED: Array<[string, string]> = [
   ['several spaces, as Backstage allows them', `Bearer   ${VALID}`],
   ['an expiry to come', `Bearer ${sign({ ...GLOBEX, exp: seconds(600) })}`],
   ['a start in the past', `Bearer ${sign({ ...GLOBEX, nbf: seconds(-600) })}`],
+  [
+    'parameters in the header that are not critical',
+    `Bearer ${signWithHeader({ kid: '1', b64: true }, GLOBEX)}`,
+  ],
   [
     'other claims beside',
     `Bearer ${sign({ ...GLOBEX, sub: 'x', aud: 'y', iss: 'z' })}`,
@@ -109,6 +119,25 @@ const IGNORED: Array<[string, string]> = [
       },
       ec.privateKey,
     )}`,
+  ],
+  // RFC 7515, section 4.1.11: of what is critical, nothing is understood here.
+  ...[
+    ['unknown'],
+    ['b64'],
+    // Neither of these may be listed: the parameter is not valid.
+    ['alg'],
+    ['exp'],
+    [],
+    'unknown',
+    null,
+    {},
+  ].map((crit): [string, string] => [
+    `crit ${JSON.stringify(crit)}`,
+    `Bearer ${signWithHeader({ unknown: 1, b64: true, crit }, GLOBEX)}`,
+  ]),
+  [
+    'crit, of an algorithm that is none',
+    `Bearer ${assemble({ alg: 'none', crit: ['unknown'] }, GLOBEX)}`,
   ],
   // Claims.
   ['no claim', `Bearer ${sign({ sub: 'globex' })}`],
@@ -221,6 +250,21 @@ describe('the secret of tokens', () => {
     expect(logger.warn.mock.calls.flat()).toEqual(warnings);
     expect(JSON.stringify(logger.warn.mock.calls)).not.toContain(secret);
   });
+});
+
+it('a critical parameter is refused in a token that has expired too', () => {
+  const tokens = TenantTokens.create({
+    secret: SECRET,
+    logger: mockServices.logger.mock(),
+  });
+  const expired = { ...GLOBEX, exp: seconds(-1) };
+  expect(tokens.verify(signWithHeader({}, expired))).toEqual({
+    ...GLOBEX,
+    expired: true,
+  });
+  expect(
+    tokens.verify(signWithHeader({ crit: ['unknown'], unknown: 1 }, expired)),
+  ).toBeUndefined();
 });
 
 describe('the time of a token', () => {

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import jwt, { type SignOptions } from 'jsonwebtoken';
 
 export const SECRET = 'a secret of the tests that has over 32 bytes';
@@ -24,4 +25,15 @@ export function assemble(
 
 export function seconds(fromNow: number): number {
   return Math.floor(Date.now() / 1000) + fromNow;
+}
+
+/** A token with parameters in its header that no library would sign, yet signed. */
+export function signWithHeader(parameters: object, claims: object): string {
+  const unsigned = assemble(
+    { alg: 'HS256', typ: 'JWT', ...parameters },
+    claims,
+  ).slice(0, -1);
+  return `${unsigned}.${createHmac('sha256', SECRET)
+    .update(unsigned)
+    .digest('base64url')}`;
 }
