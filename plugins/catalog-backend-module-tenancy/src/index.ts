@@ -4,11 +4,14 @@
  * @packageDocumentation
  */
 
-import { createBackendFeatureLoader } from '@backstage/backend-plugin-api';
+import {
+  coreServices,
+  createBackendFeatureLoader,
+} from '@backstage/backend-plugin-api';
 import { tenancyServiceFactory } from 'backstage-plugin-catalog-tenancy-node';
 import { catalogEntranceServiceFactory } from './entrance';
 import { catalogModuleTenancy } from './module';
-import { tenantTokenHandler } from './resolution';
+import { assertRestrictedAccess, tenantTokenHandler } from './resolution';
 
 /**
  * Everything that makes a catalog one of tenants: the module of the plugin `catalog`
@@ -18,10 +21,15 @@ import { tenantTokenHandler } from './resolution';
  * @public
  */
 export default createBackendFeatureLoader({
-  loader: () => [
-    tenancyServiceFactory,
-    catalogEntranceServiceFactory,
-    catalogModuleTenancy,
-    tenantTokenHandler,
-  ],
+  deps: { config: coreServices.rootConfig },
+  loader({ config }) {
+    // Before the database is touched, and with one error in place of one per plugin.
+    assertRestrictedAccess(config);
+    return [
+      tenancyServiceFactory,
+      catalogEntranceServiceFactory,
+      catalogModuleTenancy,
+      tenantTokenHandler,
+    ];
+  },
 });

@@ -1,13 +1,25 @@
 import { authServiceFactory } from '@backstage/backend-defaults/auth';
 import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
 import { permissionsServiceFactory } from '@backstage/backend-defaults/permissions';
+import {
+  type BackendFeature,
+  coreServices,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import { mockServices } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  CachingTenantDirectory,
+  DEFAULT_TENANT_ID,
+  tenancyServiceRef,
+  tenantDirectoryServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
 // The plugin itself, which a tenant's token is to be kept from.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import tenantsPlugin from 'backstage-plugin-tenants-backend';
-import type { ClientConfig } from 'pg';
+import { EventEmitter, once } from 'node:events';
+import { Client, type ClientConfig } from 'pg';
 import request from 'supertest';
 import { component } from './__testUtils__/entities';
 import { insertEntities } from './__testUtils__/insertEntities';
@@ -23,6 +35,7 @@ const databases = createTestDatabases();
 const READ = 'catalog.entity.read';
 const CREATE_LOCATION = 'catalog.location.create';
 const SHARED = '/entities/by-name/component/default/shared';
+const PATIENCE_MS = 30_000;
 
 // Nothing of this depends on the version of the database.
 describe.each(databases.eachSupportedId().slice(-1))(
@@ -38,7 +51,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     /** A backend whose entry of type `tenant` is restricted to that. */
-    const start = async (accessRestrictions?: JsonObject[]) => {
+    const start = async (
+      accessRestrictions: JsonObject[],
+      features: BackendFeature[] = [],
+    ) => {
       const backend = await startCatalogBackend({
         connection,
         enabled: true,
@@ -47,16 +63,13 @@ describe.each(databases.eachSupportedId().slice(-1))(
           httpAuthServiceFactory,
           permissionsServiceFactory,
           tenantsPlugin,
+          ...features,
         ],
         config: {
           backend: {
             auth: {
               externalAccess: [
-                {
-                  type: 'tenant',
-                  options: {},
-                  ...(accessRestrictions && { accessRestrictions }),
-                },
+                { type: 'tenant', options: {}, accessRestrictions },
               ],
             },
           },
@@ -131,15 +144,15 @@ describe.each(databases.eachSupportedId().slice(-1))(
       await registers.stop();
     });
 
-    it.each<[string, JsonObject[] | undefined, string]>([
+    it.each<[string, JsonObject[], string]>([
       [
         'restricted to the catalog',
         [{ plugin: 'catalog' }],
         "restricted to plugin(s) 'catalog'",
       ],
       [
-        'without accessRestrictions',
-        undefined,
+        'let into the plugin of tenants',
+        [{ plugin: 'catalog' }, { plugin: 'tenants' }],
         'that is for administrators, whom tenancy.admins lists',
       ],
     ])(
@@ -171,5 +184,110 @@ describe.each(databases.eachSupportedId().slice(-1))(
         await backend.stop();
       },
     );
+
+    /** A directory that forgets by notifications alone, and says when it hears them. */
+    const createDirectory = () => {
+      const events = new EventEmitter();
+      const directory = createServiceFactory({
+        service: tenantDirectoryServiceRef,
+        deps: {
+          tenancy: tenancyServiceRef,
+          lifecycle: coreServices.rootLifecycle,
+        },
+        factory({ tenancy, lifecycle }) {
+          const caching = CachingTenantDirectory.create({
+            pool: tenancy.pool,
+            logger: mockServices.logger.mock({
+              debug: () => events.emit('hears'),
+            }),
+            timing: { ttlMs: 3_600_000 },
+          });
+          lifecycle.addShutdownHook(() => caching.close());
+          return caching;
+        },
+      });
+      return { directory, events };
+    };
+
+    const EVERYWHERE = [{ plugin: 'catalog' }, { plugin: 'tenants' }];
+
+    /** What a plugin of tenants and one that knows none say to a token. */
+    const statuses = async (backend: CatalogBackend, slug: string) => [
+      (await call(backend, slug, 'get', `/catalog${SHARED}`)).status,
+      (await call(backend, slug, 'get', `/tenants/${slug}`)).status,
+    ];
+
+    const untilStatuses = async (
+      backend: CatalogBackend,
+      slug: string,
+      expected: number[],
+    ) => {
+      const seen = new Set<number>();
+      const deadline = Date.now() + PATIENCE_MS;
+      for (;;) {
+        const now = await statuses(backend, slug);
+        now.forEach(status => seen.add(status));
+        if (now.join() === expected.join() || Date.now() > deadline) {
+          expect(now).toEqual(expected);
+          return seen;
+        }
+      }
+    };
+
+    it('counts in no plugin for a tenant that never was or is deleted: 401, at once in the process that deletes it', async () => {
+      const backend = await start(EVERYWHERE);
+      await expect(statuses(backend, 'nobody')).resolves.toEqual([401, 401]);
+      await expect(statuses(backend, 'acme')).resolves.toEqual([200, 403]);
+      await backend.tenants.delete('acme');
+      await expect(statuses(backend, 'acme')).resolves.toEqual([401, 401]);
+      await backend.tenants.restore('acme');
+      await expect(statuses(backend, 'acme')).resolves.toEqual([200, 403]);
+      await backend.stop();
+    });
+
+    it('stops to count where another process has deleted its tenant, which this one is notified of', async () => {
+      const { directory, events } = createDirectory();
+      const hears = once(events, 'hears', {
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      });
+      const backend = await start(EVERYWHERE, [directory]);
+      const other = await start(EVERYWHERE);
+      await expect(statuses(backend, 'acme')).resolves.toEqual([200, 403]);
+      await hears;
+      // From now on answers are remembered.
+      await expect(statuses(backend, 'acme')).resolves.toEqual([200, 403]);
+      await other.tenants.delete('acme');
+      await untilStatuses(backend, 'acme', [401, 401]);
+      await other.tenants.restore('acme');
+      await untilStatuses(backend, 'acme', [200, 403]);
+      await other.stop();
+      await backend.stop();
+    });
+
+    it('is neither good nor bad while the database cannot be asked: 503', async () => {
+      const superuser = new Client(connection);
+      await superuser.connect();
+      const backend = await start(EVERYWHERE);
+      await expect(statuses(backend, 'acme')).resolves.toEqual([200, 403]);
+      try {
+        await superuser.query(
+          `revoke connect on database "${connection.database}" from public`,
+        );
+        await superuser.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity
+            where usename = 'portal_app' and datname = current_database()`,
+        );
+        const seen = await untilStatuses(backend, 'acme', [503, 503]);
+        expect([...seen]).not.toContain(401);
+        await expect(statuses(backend, 'nobody')).resolves.toEqual([503, 503]);
+      } finally {
+        await superuser.query(
+          `grant connect on database "${connection.database}" to public`,
+        );
+        await superuser.end();
+      }
+      await untilStatuses(backend, 'acme', [200, 403]);
+      await backend.stop();
+    });
   },
 );

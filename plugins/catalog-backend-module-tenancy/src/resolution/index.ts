@@ -3,4 +3,7 @@ export {
   type TenantMiddlewareOptions,
 } from './createTenantMiddleware';
 export { requestTenant } from './requestTenant';
-export { tenantTokenHandler } from './tenantTokenHandler';
+export {
+  assertRestrictedAccess,
+  tenantTokenHandler,
+} from './tenantTokenHandler';

@@ -1,14 +1,28 @@
-import { mockServices } from '@backstage/backend-test-utils';
+import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  DatabaseStatementError,
+  DatabaseUnavailableError,
+} from 'backstage-plugin-catalog-tenancy-node';
 import type { Knex } from 'knex';
 import { generateKeyPairSync } from 'node:crypto';
-import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
+import tenancyFeatures from '../index';
+import { outcomeOf } from './__testUtils__/outcomeOf';
 import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
 import type { Answer } from './__testUtils__/send';
 import { startAuthenticatedBackend } from './__testUtils__/startAuthenticatedBackend';
-import type { TenantBackend } from './__testUtils__/startTenantBackend';
-import { assemble, seconds, SECRET, sign } from './__testUtils__/tokens';
+import {
+  configData,
+  type TenantBackend,
+} from './__testUtils__/startTenantBackend';
+import {
+  assemble,
+  seconds,
+  SECRET,
+  sign,
+  signWithHeader,
+} from './__testUtils__/tokens';
 import { userToken } from './__testUtils__/userTokens';
 
 const databases = createTestDatabases();
@@ -39,6 +53,7 @@ describe('a tenant token as credentials', () => {
 
   beforeEach(() => {
     directory.lookups = [];
+    directory.failure = undefined;
     logger.warn.mockClear();
   });
 
@@ -97,6 +112,10 @@ describe('a tenant token as credentials', () => {
       ['without a claim', sign({ sub: 'acme' })],
       ['with a claim that is no slug', sign({ tenantSlug: 'Not A Slug' })],
       [
+        'with a critical parameter that is not understood',
+        signWithHeader({ crit: ['unknown'], unknown: 1 }, ACME),
+      ],
+      [
         'that pretends to be of a user of Backstage',
         sign(
           { ...ACME, sub: 'user:default/guest', aud: 'backstage' },
@@ -108,11 +127,38 @@ describe('a tenant token as credentials', () => {
       expect(directory.lookups).toEqual([]);
     });
 
-    it('gets 403 for a tenant that there is not', async () => {
-      expect(outcomeOf(await withToken(sign({ tenantSlug: 'unknown' })))).toBe(
-        REFUSED,
-      );
-    });
+    it.each(['unknown', '-', '0'])(
+      'is refused by Backstage for a tenant that is not active: %s',
+      async tenantSlug => {
+        const token = sign({ tenantSlug });
+        for (const host of [HOST, 'globex.portal.example']) {
+          expect(outcomeOf(await withToken(token, { host }))).toMatch(
+            UNAUTHENTICATED,
+          );
+        }
+        expect(directory.lookups).toEqual([tenantSlug, tenantSlug]);
+      },
+    );
+
+    it.each<[string, Error]>([
+      ['no connection', new DatabaseUnavailableError('None in time')],
+      ['no right', new DatabaseStatementError('permission denied', '42501')],
+      ['anything else', new TypeError('Something is wrong here')],
+    ])(
+      'gets 503, neither 401 nor an answer, where the tenant cannot be looked up: %s',
+      async (_title, failure) => {
+        directory.failure = failure;
+        for (const tenantSlug of ['acme', 'default', 'unknown']) {
+          const answer = await withToken(sign({ tenantSlug }));
+          expect(answer.status).toBe(503);
+          expect(answer.text).not.toMatch(/tenantId|TypeError|stack/);
+        }
+        // A token that does not verify is none, whatever the database says.
+        expect(outcomeOf(await withToken(sign(ACME, {}, 'other')))).toMatch(
+          UNAUTHENTICATED,
+        );
+      },
+    );
 
     it('of another tenant than that of the hostname does not choose, while tenancy.requireMatchingToken is off', async () => {
       const answer = await withToken(sign(ACME), {
@@ -156,7 +202,6 @@ describe('a tenant token as credentials', () => {
     });
     expect(answer.status).toBe(403);
     expect(answer.text).toContain("restricted to plugin(s) 'search'");
-    expect(directory.lookups).toEqual([]);
   });
 
   it('takes the prefix of its subject from the entry', async () => {
@@ -244,17 +289,62 @@ describe('a tenant token as credentials', () => {
     ).toBe('acme');
   });
 
-  it('is warned of where it is good for every plugin', async () => {
-    const warnings = () =>
-      logger.warn.mock.calls
-        .flat()
-        .filter(text => String(text).includes('accessRestrictions'));
-    await start([ENTRY]);
-    expect(warnings()).toEqual([]);
-    await start([{ type: 'tenant', options: {} }]);
-    expect(warnings()).toEqual([
-      expect.stringContaining('Tokens of tenants are good for every plugin'),
+  it.each<[string, JsonObject[]]>([
+    ['none', [{ type: 'tenant', options: {} }]],
+    [
+      'an empty list, which Backstage takes for none',
+      [{ type: 'tenant', options: {}, accessRestrictions: [] }],
+    ],
+    ['none in the second entry', [ENTRY, { type: 'tenant', options: {} }]],
+  ])(
+    'keeps the backend from starting without accessRestrictions, flag on or off, and shows what to write: %s',
+    async (_title, externalAccess) => {
+      for (const enabled of ['true', 'false']) {
+        const error = await startTestBackend({
+          features: [
+            tenancyFeatures,
+            mockServices.rootConfig.factory({
+              data: configData({
+                backend: { auth: { externalAccess } },
+                tenancy: { enabled },
+              }),
+            }),
+          ],
+        }).then(
+          () => undefined,
+          reason => reason,
+        );
+        expect(String(error)).toContain(
+          `backend.auth.externalAccess[${
+            externalAccess.length - 1
+          }] of type 'tenant' has no accessRestrictions`,
+        );
+        expect(String(error)).toContain(
+          [
+            'backend:',
+            '  auth:',
+            '    externalAccess:',
+            '      - type: tenant',
+            '        options: {}',
+            '        accessRestrictions:',
+            '          - plugin: catalog',
+            '            permission: [catalog.entity.read]',
+          ].join('\n'),
+        );
+      }
+    },
+  );
+
+  it('leaves entries of other types as they are', async () => {
+    const token = 'a-static-token-of-the-tests';
+    const backend = await start([
+      { type: 'static', options: { token, subject: 'ci' } },
     ]);
+    const answer = await backend.get({
+      host: HOST,
+      authorization: `Bearer ${token}`,
+    });
+    expect(callerOf(answer)).toMatchObject({ subject: 'ci' });
   });
 
   it('is warned of once where its secret is short, however many plugins there are', async () => {

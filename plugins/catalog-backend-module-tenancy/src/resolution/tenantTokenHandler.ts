@@ -9,12 +9,14 @@ import {
   type LoggerService,
 } from '@backstage/backend-plugin-api';
 import type { Config } from '@backstage/config';
-import { InputError } from '@backstage/errors';
+import { InputError, ServiceUnavailableError } from '@backstage/errors';
 import {
   DEFAULT_TENANT_SLUG,
   isTenantSlug,
   readTenancyConfig,
   type TenancyConfig,
+  type TenantDirectory,
+  tenantDirectoryServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { once } from 'lodash';
 import { TenantTokens } from './TenantTokens';
@@ -24,28 +26,39 @@ const EXTERNAL_ACCESS = 'backend.auth.externalAccess';
 // What Backstage puts in front of the services that it knows itself.
 const PREFIXES_OF_OTHERS = ['external', 'plugin'];
 
+const RESTRICTED_ENTRY = `backend:
+  auth:
+    externalAccess:
+      - type: ${TYPE}
+        options: {}
+        accessRestrictions:
+          - plugin: catalog
+            permission: [catalog.entity.read]`;
+
 interface TenantTokenContext {
   tokens: TenantTokens;
   subjectPrefix: string;
 }
 
 /**
- * Lets a tenant's signed token count as the credentials of a service, whose subject
- * is `tenant:<slug>`, once `backend.auth.externalAccess` has an entry of type
- * `tenant`. Its options are `subjectPrefix`, in place of `tenant`, and `secret`,
+ * Lets the signed token of an active tenant count as the credentials of a service,
+ * whose subject is `tenant:<slug>`, once `backend.auth.externalAccess` has an entry of
+ * type `tenant`, with `accessRestrictions`. Its options are `subjectPrefix`, in place of `tenant`, and `secret`,
  * which may be left out and otherwise has to be that of `tenancy.jwtSecret`.
  */
 export const tenantTokenHandler = createServiceFactory({
   service: externalTokenHandlersServiceRef,
   deps: {
     config: coreServices.rootConfig,
+    // It connects at the first look-up, which there is none of without an entry.
+    directory: tenantDirectoryServiceRef,
     logger: coreServices.rootLogger,
   },
   // Once for the backend, where the factory runs for every plugin.
-  createRootContext({ config, logger }) {
-    warnOfUnrestrictedAccess(config, logger);
+  createRootContext({ config, directory, logger }) {
     return createTenantTokenHandler({
       tenancy: readTenancyConfig(config),
+      directory,
       logger,
     });
   },
@@ -54,9 +67,10 @@ export const tenantTokenHandler = createServiceFactory({
 
 function createTenantTokenHandler(options: {
   tenancy: TenancyConfig;
+  directory: TenantDirectory;
   logger: LoggerService;
 }): ExternalTokenHandler<unknown> {
-  const { tenancy, logger } = options;
+  const { tenancy, directory, logger } = options;
   // Every plugin initializes the handler, and one warning is enough.
   const createTokens = once(() =>
     TenantTokens.create({ secret: tenancy.jwtSecret, logger }),
@@ -77,14 +91,43 @@ function createTenantTokenHandler(options: {
       if (!verified || verified.expired || !isTenantSlug(verified.tenantSlug)) {
         return undefined;
       }
+      const { tenantSlug } = verified;
       // Without the flag all requests belong to the default tenant, and no other's
-      // token may open it: not even after a rollback, which turns the flag off.
-      if (!tenancy.enabled && verified.tenantSlug !== DEFAULT_TENANT_SLUG) {
-        return undefined;
-      }
-      return { subject: `${subjectPrefix}:${verified.tenantSlug}` };
+      // token may open it: not even after a rollback, which turns the flag off. There
+      // may be no table to look it up in then.
+      const isActive = tenancy.enabled
+        ? await isActiveTenant(tenantSlug, { directory, logger })
+        : tenantSlug === DEFAULT_TENANT_SLUG;
+      return isActive
+        ? { subject: `${subjectPrefix}:${tenantSlug}` }
+        : undefined;
     },
   });
+}
+
+/**
+ * The directory remembers answers, and forgets them when any process deletes the
+ * tenant.
+ *
+ * @throws `ServiceUnavailableError` where it can't be found out. Nothing else may come
+ * of it: by a 401 clients would take their token for one that is no good.
+ */
+async function isActiveTenant(
+  tenantSlug: string,
+  options: { directory: TenantDirectory; logger: LoggerService },
+): Promise<boolean> {
+  const { directory, logger } = options;
+  try {
+    return (await directory.findActive(tenantSlug)) !== undefined;
+  } catch (error) {
+    if (error instanceof ServiceUnavailableError) {
+      throw error;
+    }
+    logger.warn(`The tenant of a token can't be looked up: ${error}`);
+    throw new ServiceUnavailableError(
+      "The tenant of the token can't be looked up at the moment",
+    );
+  }
 }
 
 /**
@@ -123,17 +166,21 @@ function readSubjectPrefix(entry: Config): string {
   return prefix;
 }
 
-function warnOfUnrestrictedAccess(config: Config, logger: LoggerService): void {
-  const unrestricted = config
-    .getOptionalConfigArray(EXTERNAL_ACCESS)
-    ?.some(
-      entry =>
-        entry.getOptionalString('type') === TYPE &&
-        !entry.has('accessRestrictions'),
-    );
-  if (unrestricted) {
-    logger.warn(
-      `Tokens of tenants are good for every plugin, also for those that know no tenants: give ${EXTERNAL_ACCESS} of type '${TYPE}' accessRestrictions to the plugin 'catalog'`,
-    );
-  }
+/**
+ * Is for the start, once: the handler itself is made for every plugin, and sees nothing
+ * of its entry but the options.
+ *
+ * @throws `InputError` for an entry that would let tokens of tenants into every plugin
+ */
+export function assertRestrictedAccess(config: Config): void {
+  const entries = config.getOptionalConfigArray(EXTERNAL_ACCESS) ?? [];
+  entries.forEach((entry, index) => {
+    const restrictions = entry.getOptionalConfigArray('accessRestrictions');
+    // Backstage takes an empty list for none.
+    if (entry.getOptionalString('type') === TYPE && !restrictions?.length) {
+      throw new InputError(
+        `The entry ${EXTERNAL_ACCESS}[${index}] of type '${TYPE}' has no accessRestrictions: tokens of tenants would open every plugin, and most know no tenants. Expected the plugins that they are for, such as\n\n${RESTRICTED_ENTRY}\n`,
+      );
+    }
+  });
 }

@@ -6,7 +6,10 @@ import {
 } from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
-import type { TenantDirectory } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  type TenantDirectory,
+  tenantDirectoryServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
 import type { Knex } from 'knex';
 import { tenantTokenHandler } from '..';
 import { startTenantBackend, type TenantBackend } from './startTenantBackend';
@@ -43,6 +46,11 @@ export function startAuthenticatedBackend(options: {
         service: coreServices.rootLogger,
         deps: {},
         factory: () => Object.assign(logger, { child: () => logger }),
+      }),
+      createServiceFactory({
+        service: tenantDirectoryServiceRef,
+        deps: {},
+        factory: () => directory,
       }),
       keyPublisher,
       tenantTokenHandler,
