@@ -8,7 +8,7 @@ export interface Edit {
 }
 
 /** Something that keeps tenants apart, and how to take it away. */
-export interface Guard {
+export interface MutationCheck {
   /** What is removed, in a few words. */
   name: string;
   edits: Edit[];

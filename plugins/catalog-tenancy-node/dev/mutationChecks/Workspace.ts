@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'fs';
 import { tmpdir } from 'os';
 import { join } from 'path';
-import type { Edit, Guard } from './Guard';
+import type { Edit, MutationCheck } from './MutationCheck';
 
 const REPOSITORY = join(__dirname, '..', '..', '..', '..');
 const YARN = '@yarnpkg/cli-dist@4.18.1';
@@ -26,12 +26,12 @@ interface JestReport {
   }>;
 }
 
-/** A clone of the last commit, in which guards can be removed without harm. */
+/** A clone of the last commit, in which code can be broken without harm. */
 export class Workspace {
   readonly #folder: string;
 
   static create(): Workspace {
-    const folder = mkdtempSync(join(tmpdir(), 'guards-'));
+    const folder = mkdtempSync(join(tmpdir(), 'mutation-checks-'));
     execFileSync('git', ['clone', '--quiet', REPOSITORY, folder]);
     execFileSync('npx', ['--yes', YARN, 'install', '--immutable'], {
       cwd: folder,
@@ -45,11 +45,11 @@ export class Workspace {
   }
 
   /**
-   * Runs a guard's tests without the guard.
+   * Runs the tests of a check with its guarantee removed.
    *
-   * @throws if the guard is not where it should be
+   * @throws if the code to break is not where it should be
    */
-  testWithout({ edits, tests }: Guard): TestRun {
+  testWithout({ edits, tests }: MutationCheck): TestRun {
     const originals = edits.map(edit => this.#apply(edit));
     try {
       return this.#test(tests);
@@ -75,7 +75,7 @@ export class Workspace {
   }
 
   #test(tests: string[]): TestRun {
-    const report = join(this.#folder, 'guards-report.json');
+    const report = join(this.#folder, 'mutation-checks-report.json');
     rmSync(report, { force: true });
     const { stderr } = spawnSync(
       'npx',

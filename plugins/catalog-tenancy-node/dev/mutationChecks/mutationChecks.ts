@@ -1,5 +1,5 @@
-import type { Edit, Guard } from './Guard';
-import { replicaGuards } from './replicaGuards';
+import type { Edit, MutationCheck } from './MutationCheck';
+import { replicaChecks } from './replicaChecks';
 
 const NODE = 'plugins/catalog-tenancy-node/src';
 const MODULE = 'plugins/catalog-backend-module-tenancy/src';
@@ -21,7 +21,7 @@ const unverified: Edit[] = [
 ];
 
 /** What keeps tenants apart. The tests of each must fail without it. */
-export const guards: Guard[] = [
+export const mutationChecks: MutationCheck[] = [
   {
     name: 'the predicate on tenant_id',
     edits: [
@@ -279,5 +279,5 @@ export const guards: Guard[] = [
     ],
     tests: [`${NODE}/tenants`, `${MODULE}/resolution/directory.test.ts`],
   },
-  ...replicaGuards,
+  ...replicaChecks,
 ];

@@ -1,10 +1,10 @@
-import type { Guard } from './Guard';
+import type { MutationCheck } from './MutationCheck';
 
 const NODE = 'plugins/catalog-tenancy-node/src';
 const MODULE = 'plugins/catalog-backend-module-tenancy/src';
 
 /** What keeps answers of a read replica those of the tenant, and young enough. */
-export const replicaGuards: Guard[] = [
+export const replicaChecks: MutationCheck[] = [
   {
     name: 'the check of the connections to a replica',
     edits: [
