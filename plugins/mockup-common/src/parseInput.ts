@@ -3,6 +3,7 @@ import type { z } from 'zod';
 
 const MOST_PROBLEMS = 5;
 const LONGEST_VALUE = 60;
+const LONGEST_PATH = 240;
 
 /**
  * Parses what a caller sent against one of the schemas of this package.
@@ -56,13 +57,19 @@ function valueAt(parent: unknown, key: PropertyKey): unknown {
     : undefined;
 }
 
+/** The keys of `props` are a caller's own: of any length, and any characters. */
 function formatPath(path: PropertyKey[]): string {
-  return path.reduce<string>((text, key) => {
+  const text = path.reduce<string>((parent, key) => {
     if (typeof key === 'number') {
-      return `${text}[${key}]`;
+      return `${parent}[${key}]`;
     }
-    return text ? `${text}.${String(key)}` : String(key);
+    const name = String(key);
+    if (!/^[\w$-]{1,60}$/.test(name)) {
+      return `${parent}[${formatValue(name)}]`;
+    }
+    return parent ? `${parent}.${name}` : name;
   }, '');
+  return text.length > LONGEST_PATH ? `${text.slice(0, LONGEST_PATH)}…` : text;
 }
 
 // Objects and lists are not shown: what a caller nested in them may be of any

@@ -4,7 +4,9 @@ import type { Entity } from '@backstage/catalog-model';
  * A change to the entities of a tenant.
  *
  * The entities are final: as they are read again, with their `relations`. The store
- * gives them their `metadata.uid` and `metadata.etag`.
+ * gives them their `metadata.uid` and `metadata.etag`. They consist of what JSON has:
+ * a number that is not finite, such as the Infinity that `1e400` is read as, a Date or
+ * a Map is refused by its path. A property that is undefined is left out.
  *
  * @public
  */

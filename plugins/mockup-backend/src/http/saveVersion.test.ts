@@ -176,10 +176,22 @@ describe.each(databases.eachSupportedId())(
       [{ props: undefined }, 'props is missing'],
       [{ props: [] }, 'props must be an object of component properties'],
       [{ props: null }, 'props must be an object of component properties'],
-      [{ props: { a: ['\0'] } }, 'without NUL characters'],
-      [{ props: { '\0': 1 } }, 'without NUL characters'],
-      [{ props: { a: '\ud800' } }, 'lone surrogates'],
-      [{ props: nested(101) }, 'nested at most 100 deep'],
+      [
+        { props: { a: ['b', '\0'] } },
+        'layoutData[0].props.a[1] must be a string without NUL characters',
+      ],
+      [
+        { props: { a: { '\0': 1 } } },
+        'layoutData[0].props.a must be an object without NUL characters',
+      ],
+      [
+        { props: { a: '\ud800' } },
+        'layoutData[0].props.a must be a string without NUL characters and lone surrogates',
+      ],
+      [
+        { props: nested(101) },
+        'props must be an object of component properties nested at most 100 deep',
+      ],
       [{ minW: -1 }, 'minW must be an integer >= 0, got -1'],
       [{ static: 'yes' }, 'static must be true or false, got "yes"'],
       [{ resizeHandles: ['up'] }, 'resizeHandles[0] must be one of s, w'],
@@ -211,18 +223,62 @@ describe.each(databases.eachSupportedId())(
       );
     });
 
-    it('refuses a number that no float can hold', async () => {
+    it.each([
+      ['"n":1e400', 'layoutData[1].props.n', 'Infinity'],
+      ['"n":-1e400', 'layoutData[1].props.n', '-Infinity'],
+      [
+        '"a":{"b.c":[0,{"d":1e309}]}',
+        'layoutData[1].props.a["b.c"][1].d',
+        'Infinity',
+      ],
+      [
+        '"__proto__":{"n":1e400}',
+        'layoutData[1].props.__proto__.n',
+        'Infinity',
+      ],
+    ])(
+      'refuses a number that no float can hold, by its path: {%s}',
+      async (props, path_, got) => {
+        const body = JSON.stringify({
+          layoutData: [item(), item({ i: 'b', props: { here: 1 } })],
+        });
+        const response = await backend.alice
+          .post(path)
+          .set('Content-Type', 'application/json')
+          .send(body.replace('"here":1', props));
+        expect(response.status).toBe(400);
+        expect(response.body.error.message).toBe(
+          `Invalid request body: ${path_} must be a number that a 64-bit float can hold, got ${got}`,
+        );
+        await expect(knex('mockup_versions')).resolves.toEqual([]);
+      },
+    );
+
+    it('gives back the numbers at the ends of what a float can hold', async () => {
+      const numbers =
+        '[1.7976931348623157e+308,-1.7976931348623157e+308,5e-324,0.1]';
+      const body = JSON.stringify({
+        layoutData: [item({ props: { n: 'N' } })],
+      });
       const response = await backend.alice
         .post(path)
         .set('Content-Type', 'application/json')
-        .send(
-          JSON.stringify({ layoutData: [item({ props: { n: 'N' } })] }).replace(
-            '"N"',
-            '1e400',
-          ),
-        );
+        .send(body.replace('"N"', numbers));
+      expect(response.status).toBe(201);
+      const { body: read } = await backend.alice.get(
+        `${path}/${response.body.id}`,
+      );
+      expect(read.layoutData[0].props.n).toEqual(JSON.parse(numbers));
+    });
+
+    it('keeps an error short, however long the keys are', async () => {
+      const long = 'k'.repeat(5000);
+      const props = { [long]: { [long]: { [long]: { [long]: '\ud800' } } } };
+      const response = await backend.alice.post(path, {
+        layoutData: [item({ props })],
+      });
       expect(response.status).toBe(400);
-      expect(response.body.error.message).toContain('64-bit float');
+      expect(response.body.error.message.length).toBeLessThan(500);
     });
 
     it('answers 404 where there is no such mockup', async () => {

@@ -2,45 +2,84 @@ import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
 import { isStorableText } from './text';
 
+const EXPECTED = 'an object of component properties';
+
+/** A value that is still to be looked at, and where it stands. */
 interface PendingValue {
   value: unknown;
   depth: number;
+  key?: PropertyKey;
+  parent?: PendingValue;
+}
+
+interface Unstorable {
+  path: PropertyKey[];
+  /** What was expected there. */
+  expected: string;
 }
 
 /**
- * Says why a value cannot be kept as JSONB exactly as it is, or nothing where
- * it can.
+ * Finds what cannot be kept as JSONB exactly as it is.
  *
  * It walks with a list of its own instead of recursing: the nesting of a value
  * that a caller sent must not decide how deep our stack gets.
  */
-function findUnstorable(root: unknown): string | undefined {
+function findUnstorable(root: unknown): Unstorable | undefined {
   const pending: PendingValue[] = [{ value: root, depth: 1 }];
 
   for (let next = pending.pop(); next; next = pending.pop()) {
     const { value, depth } = next;
     if (typeof value === 'string' && !isStorableText(value)) {
-      return 'without NUL characters and lone surrogates';
+      return {
+        path: pathOf(next),
+        expected: 'a string without NUL characters and lone surrogates',
+      };
     }
+    // A number with a larger exponent, such as 1e400, is read as Infinity.
     if (typeof value === 'number' && !Number.isFinite(value)) {
-      return 'with numbers that a 64-bit float can hold';
+      return {
+        path: pathOf(next),
+        expected: 'a number that a 64-bit float can hold',
+      };
     }
     if (typeof value === 'object' && value !== null) {
       if (depth > MOCKUP_LIMITS.propsDepth) {
-        return `nested at most ${MOCKUP_LIMITS.propsDepth} deep`;
+        return {
+          path: [],
+          expected: `${EXPECTED} nested at most ${MOCKUP_LIMITS.propsDepth} deep`,
+        };
       }
       for (const [key, child] of Object.entries(value)) {
         if (!isStorableText(key)) {
-          return 'without NUL characters and lone surrogates in its keys';
+          return {
+            path: pathOf(next),
+            expected:
+              'an object without NUL characters and lone surrogates in its keys',
+          };
         }
-        pending.push({ value: child, depth: depth + 1 });
+        pending.push({
+          value: child,
+          depth: depth + 1,
+          key: Array.isArray(value) ? Number(key) : key,
+          parent: next,
+        });
       }
     }
   }
   return undefined;
 }
 
-const EXPECTED = 'an object of component properties';
+function pathOf(found: PendingValue): PropertyKey[] {
+  const path: PropertyKey[] = [];
+  for (
+    let at: PendingValue | undefined = found;
+    at?.key !== undefined;
+    at = at.parent
+  ) {
+    path.unshift(at.key);
+  }
+  return path;
+}
 
 /**
  * The properties of a component: any JSON object.
@@ -55,9 +94,10 @@ export const propsSchema = z
     { error: EXPECTED, abort: true },
   )
   .superRefine((value, context) => {
-    const problem = findUnstorable(value);
-    if (problem) {
-      context.addIssue({ code: 'custom', message: `${EXPECTED} ${problem}` });
+    const unstorable = findUnstorable(value);
+    if (unstorable) {
+      const { path, expected } = unstorable;
+      context.addIssue({ code: 'custom', path, message: expected });
     }
   })
   .meta({ type: 'object', additionalProperties: true });

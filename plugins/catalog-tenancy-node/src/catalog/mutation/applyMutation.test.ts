@@ -276,6 +276,36 @@ describe('applyMutation', () => {
       await expect(live()).resolves.toEqual(['kept']);
     });
 
+    it('refuses 1e400 by its path, where JSON.stringify would write null', async () => {
+      await full([component('kept', { spec: { ratio: 1.5 } })]);
+      const spec = JSON.parse('{"limits":[{"ratio":1e400}]}');
+      await expect(full([component('kept', { spec })])).rejects.toMatchObject({
+        name: 'InputError',
+        message: expect.stringContaining(
+          'Invalid entity "component:default/kept": spec.limits[0].ratio: Infinity',
+        ),
+      });
+      await expect(
+        catalog.store.getEntity(tenantId, 'component:default/kept'),
+      ).resolves.toMatchObject({ spec: { ratio: 1.5 } });
+    });
+
+    it('stores the numbers that JSON has, and reads the same ones', async () => {
+      const numbers = [1.5, -0, 5e-324, 1.7976931348623157e308, 2 ** 53 - 1];
+      await full([component('a', { spec: { numbers } })]);
+      const entity = await catalog.store.getEntity(
+        tenantId,
+        'component:default/a',
+      );
+      expect(entity?.spec?.numbers).toEqual([
+        1.5,
+        0,
+        5e-324,
+        1.7976931348623157e308,
+        2 ** 53 - 1,
+      ]);
+    });
+
     it('writes nothing of a mutation that fails in the middle', async () => {
       await full([owned('kept', 'x')]);
       await catalog.client.query(

@@ -4,7 +4,7 @@ import {
   stringifyEntityRef,
 } from '@backstage/catalog-model';
 import { InputError } from '@backstage/errors';
-import type { JsonObject, JsonValue } from '@backstage/types';
+import type { JsonObject } from '@backstage/types';
 import { z } from 'zod';
 import { duplicateKeys } from './duplicateKeys';
 import { stableHash, toJson } from './entityJson';
@@ -114,16 +114,14 @@ function describe(entity: unknown, position: number): string {
 }
 
 function readJson(entity: unknown, where: string): JsonObject {
-  let json: JsonValue | undefined;
+  if (typeof entity !== 'object' || entity === null || Array.isArray(entity)) {
+    throw new InputError(`Invalid ${where}: expected an object`);
+  }
   try {
-    json = toJson(entity);
+    return toJson(entity);
   } catch (error) {
     throw new InputError(`Invalid ${where}: ${(error as Error).message}`);
   }
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw new InputError(`Invalid ${where}: expected an object`);
-  }
-  return json as JsonObject;
 }
 
 /** A ref that is read back must be the same one. */

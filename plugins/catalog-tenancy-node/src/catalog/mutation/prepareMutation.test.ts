@@ -60,12 +60,7 @@ describe('prepareMutation', () => {
     [
       'a cycle',
       component('a', { spec: cyclic as Entity['spec'] }),
-      'it is not JSON',
-    ],
-    [
-      'a big integer',
-      component('a', { spec: { a: BigInt(1) } as unknown as Entity['spec'] }),
-      'it is not JSON',
+      'spec.self: it holds itself',
     ],
     [
       'great depth',
@@ -126,6 +121,98 @@ describe('prepareMutation', () => {
         message: expect.stringContaining(message),
       }),
     );
+  });
+
+  describe('refuses what JSON.stringify would drop or change, by its path', () => {
+    class Labels {
+      a = 1;
+    }
+    const withSymbol = { [Symbol('secret')]: 1 };
+    const withItems = Object.assign(['a'], { index: 0 });
+
+    it.each<[string, unknown, string]>([
+      ['1e400', JSON.parse('1e400'), 'Infinity, expected a finite number'],
+      ['-1e400', JSON.parse('-1e400'), '-Infinity, expected a finite number'],
+      ['NaN', NaN, 'NaN, expected a finite number'],
+      ['a big integer', BigInt(1), 'a bigint'],
+      ['a function', () => 1, 'a function'],
+      ['a symbol', Symbol('a'), 'a symbol'],
+      ['a Date', new Date(0), 'a Date'],
+      ['a Map', new Map([['a', 1]]), 'a Map'],
+      ['a Set', new Set([1]), 'a Set'],
+      ['a RegExp', /a/, 'a RegExp'],
+      ['a Buffer', Buffer.from('a'), 'a Buffer'],
+      ['an Error', new Error('a'), 'an Error'],
+      ['a boxed number', Object(Infinity), 'a Number'],
+      ['an object of a class', new Labels(), 'a Labels'],
+      ['a symbol as a key', withSymbol, 'a symbol as a key'],
+      ['a list with more than items', withItems, 'a list with more than items'],
+    ])('%s', (_, value, message) => {
+      const prefix = 'Invalid entity "component:default/a": ';
+      const spec = { rates: [{ 'a.b': 0 }, { 'a.b': value }] };
+      expect(() =>
+        prepare(component('a', { spec } as unknown as Entity)),
+      ).toThrow(`${prefix}spec.rates[1]["a.b"]: ${message}`);
+      expect(() => prepare({ ...component('a'), extra: value })).toThrow(
+        `${prefix}extra: ${message}`,
+      );
+    });
+
+    it('toJSON, which would put something else in the place of an object', () => {
+      const spec = { moved: { a: 1, toJSON: () => 'b' } };
+      expect(() =>
+        prepare(component('a', { spec } as unknown as Entity)),
+      ).toThrow('spec.moved.toJSON: a function');
+    });
+
+    it('nothing as an item of a list, which would become null', () => {
+      for (const list of [[1, undefined], Array(2)]) {
+        expect(() =>
+          prepare(component('a', { spec: { list } } as unknown as Entity)),
+        ).toThrow(/: spec\.list\[[01]\]: undefined/);
+      }
+    });
+
+    it('characters that PostgreSQL can not store', () => {
+      expect(() =>
+        prepare(component('a', { spec: { a: ['b', 'c\0'] } })),
+      ).toThrow('spec.a[1]: it holds a NUL character');
+      expect(() => prepare(component('a', { spec: { '\ud800': 1 } }))).toThrow(
+        'spec["\\ud800"]: it holds a NUL character, or half of a surrogate pair',
+      );
+    });
+
+    it('with a path that stays short', () => {
+      const spec = { ['x'.repeat(100_000)]: { ['y'.repeat(100_000)]: NaN } };
+      expect(() => prepare(component('a', { spec }))).toThrow(/^.{100,400}$/);
+    });
+  });
+
+  it('refuses an entity that refers to the same object without end', () => {
+    let shared: unknown = 'x'.repeat(1024);
+    for (let level = 0; level < 60; level += 1) {
+      shared = { a: shared, b: shared };
+    }
+    expect(() =>
+      prepare(component('a', { spec: { shared } as Entity['spec'] })),
+    ).toThrow('larger than 16777216 bytes');
+  });
+
+  it('leaves out a property without a value, and takes -0 for 0', () => {
+    const hashOf = (spec: object) =>
+      prepare(component('a', { spec: spec as Entity['spec'] })).entities[0];
+    const given = hashOf({ none: undefined, zero: -0 });
+    expect(JSON.parse(given.toFinalEntity('id')).spec).toEqual({ zero: 0 });
+    expect(given.hash).toBe(hashOf({ zero: 0 }).hash);
+  });
+
+  it('does not change with the object that it was given', () => {
+    const entity = component('a', { spec: { list: [1] } });
+    const [prepared] = prepare(entity).entities;
+    (entity.spec!.list as number[]).push(2);
+    expect(JSON.parse(prepared.toFinalEntity('id')).spec).toEqual({
+      list: [1],
+    });
   });
 
   it('names the entity that it refuses', () => {
