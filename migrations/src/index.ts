@@ -13,7 +13,7 @@ export type { MigrateOptions, MigrateResult } from './migrateTo';
 export { adopt, readAdoption, retryFaults } from './adopt/library';
 export type { AdoptOptions, AdoptResult } from './adopt/library';
 export type { AdoptionFault, AdoptionStatus } from './adopt/readAdoption';
-export { connectionOfKnex } from './cli/connection/fromKnex';
+export { connectionOfKnex } from './session/connectionOfKnex';
 export type { Progress, Reporter } from './engine/Reporter';
 export type { PhaseNumber } from './engine/Step';
 export { operatorCommand } from './operatorCommand';

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
@@ -127,6 +130,39 @@ describe.each(databases.eachSupportedId().slice(-1))('connecting to %s', id => {
     for (const result of results) {
       expect(result).toMatchObject({ exitCode: 0, stderr: '' });
       expect(result.stdout).toContain('no phase is complete');
+    }
+  });
+
+  it("takes it from the configuration of the repository it runs in, and from that repository's environment", async () => {
+    const { host, port, user, password, database: name } = database.connection;
+    const app = await mkdtemp(join(tmpdir(), 'repository-'));
+    try {
+      await writeFile(join(app, 'package.json'), '{"name":"root"}');
+      const settings = (connection: object) =>
+        JSON.stringify({
+          backend: {
+            database: {
+              client: 'pg',
+              connection: { host, port, user, ...connection },
+              plugin: { catalog: { connection: { database: name } } },
+            },
+          },
+        });
+      await writeFile(
+        join(app, 'app-config.yaml'),
+        settings({ password: '${PORTAL_PASSWORD}' }),
+      );
+      await writeFile(join(app, 'other.yaml'), settings({ password, port: 1 }));
+      const env = { PORTAL_PASSWORD: String(password) };
+      const [found, named] = await Promise.all([
+        runCli(['status'], { cwd: app, env }),
+        runCli(['status', '--config', 'other.yaml'], { cwd: app, env }),
+      ]);
+      expect(found).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(found.stdout).toContain('no phase is complete');
+      expect(named.stderr).toContain(":1 can't be reached");
+    } finally {
+      await rm(app, { recursive: true });
     }
   });
 

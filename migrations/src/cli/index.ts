@@ -1,4 +1,8 @@
-// The command line of the operator.
+/**
+ * The command line of the operator, which runs as soon as this is loaded.
+ *
+ * @packageDocumentation
+ */
 
 import { main } from './program';
 

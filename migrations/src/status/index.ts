@@ -1,5 +1,4 @@
 export { readStatus } from './readStatus';
-export { renderStatus } from './renderStatus';
 export type {
   Leftover,
   StatusReport,

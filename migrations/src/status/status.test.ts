@@ -3,7 +3,8 @@ import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { cleanup } from '../cleanup/cleanup';
 import { backfill } from '../phases/phase2_backfill/20_backfill';
-import { readStatus, renderStatus } from './index';
+import { readStatus } from './readStatus';
+import { renderStatus } from './renderStatus';
 import type { StatusReport } from './index';
 
 const databases = createTestDatabases();

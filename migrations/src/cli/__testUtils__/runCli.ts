@@ -3,6 +3,10 @@ import { resolve } from 'node:path';
 import type { ClientConfig } from 'pg';
 
 const ROOT = resolve(__dirname, '../../../..');
+const BIN = resolve(
+  ROOT,
+  'migrations/bin/backstage-catalog-tenancy-migrations',
+);
 
 /** What a run of the command line left behind. */
 export interface CliResult {
@@ -19,26 +23,25 @@ export interface CliProcess {
   result: Promise<CliResult>;
 }
 
-/** Starts the command line as `yarn migrate:<command>` does. */
+/** Starts the command line by its bin. */
 export function startCli(
   args: string[],
   options: { env?: Record<string, string>; cwd?: string } = {},
 ): CliProcess {
-  const { NODE_ENV, MIGRATION_DATABASE_URL, DEBUG, ...env } = process.env;
-  const child = spawn(
-    process.execPath,
-    [
-      '--require',
-      require.resolve('@backstage/cli/config/nodeTransform.cjs'),
-      resolve(ROOT, 'migrations/src/cli/index.ts'),
-      ...args,
-    ],
-    {
-      cwd: options.cwd ?? ROOT,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...env, ...options.env },
-    },
-  );
+  const {
+    NODE_ENV,
+    MIGRATION_DATABASE_URL,
+    DEBUG,
+    // Messages name commands by how the tests were started otherwise.
+    npm_config_user_agent,
+    npm_lifecycle_event,
+    ...env
+  } = process.env;
+  const child = spawn(process.execPath, [BIN, ...args], {
+    cwd: options.cwd ?? ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...env, ...options.env },
+  });
   const texts = { stdout: '', stderr: '' };
   child.stdout.on('data', chunk => {
     texts.stdout += chunk;

@@ -1,4 +1,5 @@
-import { readStatus, renderStatus } from '../../status';
+import { readStatus } from '../../status';
+import { renderStatus } from '../../status/renderStatus';
 import type { CommandDefinition } from '../CommandDefinition';
 
 /** Tells where the migration stands. */

@@ -4,7 +4,7 @@ import { ConfigSources, StaticConfigSource } from '@backstage/config-loader';
 import type { Config } from '@backstage/config';
 import type { Knex } from 'knex';
 import { UsageError } from '../usageError';
-import { connectionOfKnex } from './fromKnex';
+import { connectionOfKnex } from '../../session/connectionOfKnex';
 import type { Connection } from './Connection';
 
 type Dependencies = Parameters<DatabaseManager['forPlugin']>[1];

@@ -1,9 +1,9 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import createKnex from 'knex';
 import type { Knex } from 'knex';
-import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import { migrateTo } from '../../migrateTo';
-import { connectionOfKnex } from './fromKnex';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { migrateTo } from '../migrateTo';
+import { connectionOfKnex } from './connectionOfKnex';
 
 const databases = createTestDatabases();
 
