@@ -4,7 +4,7 @@ import type { Reporter } from './engine/Reporter';
 import { TenancyMigration } from './engine/TenancyMigration';
 import { phases } from './phases';
 import { createCatalogTables, isFreshDatabase } from './phases/freshDatabase';
-import { readStatus } from './status';
+import { readStatus, refuseWithoutTables } from './status';
 import type { StatusReport } from './status';
 import type { MigrationSettings } from './engine/Step';
 
@@ -75,7 +75,9 @@ export async function migrateTo(
   }
   return withMigration(options, 'change', async migration => {
     const before = await migration.completedSteps();
-    if (options.createTables && (await isFreshDatabase(migration.context))) {
+    if (!options.createTables) {
+      await refuseWithoutTables(migration);
+    } else if (await isFreshDatabase(migration.context)) {
       await createCatalogTables(migration.context);
     }
     for (const { number } of phases) {

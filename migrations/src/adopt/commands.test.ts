@@ -1,7 +1,5 @@
-import { Writable } from 'node:stream';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { urlOf } from '../cli/__testUtils__/runCli';
-import { main } from '../cli/program';
+import { runInProcess } from '../cli/__testUtils__/runCli';
 import { EXIT_CODES } from '../errors';
 import { adopt } from './adopt';
 import { differences, refsOf } from './__testUtils__/inspect';
@@ -73,22 +71,7 @@ describe('the commands', () => {
     const { connection, engine, client } = catalog;
     await engine.ingest({ ref: 'component:default/a' });
     await engine.ingest({ ref: 'no ref' });
-    /** In this process: starting one for each command takes longer than all of them. */
-    const runHere = async (...args: string[]) => {
-      const texts = { stdout: '', stderr: '' };
-      const collect = (name: keyof typeof texts) =>
-        new Writable({
-          write(chunk, _encoding, done) {
-            texts[name] += chunk;
-            done();
-          },
-        });
-      const exitCode = await main([...args, '--url', urlOf(connection)], {
-        stdout: collect('stdout'),
-        stderr: collect('stderr'),
-      });
-      return { exitCode, ...texts };
-    };
+    const runHere = (...args: string[]) => runInProcess(connection, ...args);
     const run = async (...args: string[]) => {
       const { exitCode, stdout, stderr } = await runHere(...args, '--json');
       return { exitCode, stderr, ...JSON.parse(stdout) };

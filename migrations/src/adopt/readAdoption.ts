@@ -43,7 +43,7 @@ export interface AdoptionStatus {
   catalogSchema?: string;
   /** Whether the tables of a stock catalog are there. */
   engineTables: boolean;
-  /** How many entities the engine has stitched. */
+  /** How many entities the engine has stitched; an estimate where the login may not read them. */
   engineEntities: number;
   /** How many rows are kept aside because they could not be carried. */
   faults: number;
@@ -71,15 +71,7 @@ export async function readAdoptionStatus({
     begun: adopted !== undefined,
     catalogSchema: engine?.schema,
     engineTables: found.length > 0,
-    engineEntities: engine
-      ? await reading({ executor }, engine, () =>
-          count(
-            executor,
-            engineTable(engine, 'final_entities'),
-            'final_entity is not null',
-          ),
-        )
-      : 0,
+    engineEntities: engine ? await countEntities(executor, engine) : 0,
     faults: (await relationExists(executor, FAULTS))
       ? await count(executor, FAULTS)
       : 0,
@@ -96,6 +88,32 @@ async function readFaults(executor: Executor): Promise<AdoptionFault[]> {
     `select source, key, reason, first_seen_at as "firstSeenAt", attempts
        from ${FAULTS} order by last_seen_at desc, source, key limit 10`,
   );
+}
+
+/** As PostgreSQL estimates it, where the login may not read the table. */
+async function countEntities(
+  executor: Executor,
+  engine: Engine,
+): Promise<number> {
+  const table = engineTable(engine, 'final_entities');
+  const [{ may, estimate }] = await executor.read<{
+    may: boolean;
+    estimate: number;
+  }>(
+    `select has_schema_privilege(login, n.oid, 'usage')
+              and has_table_privilege(login, r.oid, 'select') as may,
+            greatest(r.reltuples, 0)::int as estimate
+       from pg_class r join pg_namespace n on n.oid = r.relnamespace,
+            (values (session_user), (current_user)) roles (login)
+      where n.nspname = $1 and r.relname = 'final_entities'
+      order by 1 desc limit 1`,
+    [engine.schema],
+  );
+  return may
+    ? reading({ executor }, engine, () =>
+        count(executor, table, 'final_entity is not null'),
+      )
+    : estimate;
 }
 
 function onlyOne(found: Engine[], wanted?: string): Engine | undefined {

@@ -14,6 +14,21 @@ export const ENTITY_KEY: Record<TenantTable, string> = {
   refresh_state: 'entity_id',
 };
 
+/** The columns of entities before phase 1, and their types (specification, B.2). */
+export const ENTITY_COLUMNS: Record<string, string> = {
+  entity_id: 'uuid',
+  entity_ref: 'text',
+  entity_kind: 'text',
+  entity_namespace: 'text',
+  entity_name: 'text',
+  final_entity: 'jsonb',
+  hash: 'text',
+  stitch_ticket: 'text',
+  created_at: 'timestamp with time zone',
+  updated_at: 'timestamp with time zone',
+  deleted_at: 'timestamp with time zone',
+};
+
 /**
  * The defaults of entities that the specification names (B.2), whatever the table
  * before has.

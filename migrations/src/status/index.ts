@@ -1,3 +1,4 @@
+export { readNext, refuseWithoutTables } from './next';
 export { readStatus } from './readStatus';
 export type {
   Leftover,

@@ -1,9 +1,19 @@
+import { RETENTION_HOURS } from '../cleanup/cleanup';
 import type { Executor } from '../engine/Executor';
+import type { StepContext } from '../engine/Step';
 import { CHANGE_LOG } from '../copy/changeLog';
-import { archiveName, oldName, partitionedName } from '../schema/partitions';
+import { relationExists } from '../schema/lookups';
+import {
+  archiveName,
+  isSwapped,
+  oldName,
+  partitionedName,
+} from '../schema/partitions';
 import { SEARCH_TABLES } from '../schema/searchTables';
 import { TENANT_TABLES } from '../schema/tables';
-import type { StatusReport, TableStatus } from './StatusReport';
+import type { StatusReport, SwapStatus, TableStatus } from './StatusReport';
+
+const HOUR_MS = 3_600_000;
 
 // A partitioned table has no rows of its own, and neither has it a size. What was
 // never analysed has -1 rows; the cumulative statistics know about those.
@@ -48,4 +58,29 @@ export async function readChangeLog(
        from pg_class where oid = to_regclass('${CHANGE_LOG}')`,
   );
   return log ?? null;
+}
+
+/** How things stand with the swap of phase 5. */
+export async function readSwap({
+  executor,
+  state,
+}: Pick<StepContext, 'executor' | 'state'>): Promise<SwapStatus> {
+  const swapped = await isSwapped(executor);
+  const remembered = await state.get<{ at: string }>('swap');
+  const swappedAt = swapped && remembered ? new Date(remembered.at) : null;
+  const oldTables: string[] = [];
+  for (const table of TENANT_TABLES.map(oldName)) {
+    if (await relationExists(executor, table)) {
+      oldTables.push(table);
+    }
+  }
+  return {
+    swapped,
+    swappedAt,
+    oldTables,
+    cleanupFrom:
+      swappedAt && oldTables.length > 0
+        ? new Date(swappedAt.getTime() + RETENTION_HOURS * HOUR_MS)
+        : null,
+  };
 }

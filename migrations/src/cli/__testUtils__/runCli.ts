@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
+import { Writable } from 'node:stream';
 import type { ClientConfig } from 'pg';
+import { main } from '../program';
 
 const ROOT = resolve(__dirname, '../../../..');
 const BIN = resolve(
@@ -76,6 +78,29 @@ export async function runCli(
   options: { env?: Record<string, string>; cwd?: string } = {},
 ): Promise<CliResult> {
   return startCli(args, options).result;
+}
+
+/**
+ * Runs a command in this process, without its configuration and environment: a process
+ * for each command takes longer than all of them.
+ */
+export async function runInProcess(
+  connection: ClientConfig,
+  ...args: string[]
+): Promise<CliResult> {
+  const texts = { stdout: '', stderr: '' };
+  const collect = (name: keyof typeof texts) =>
+    new Writable({
+      write(chunk, _encoding, done) {
+        texts[name] += chunk;
+        done();
+      },
+    });
+  const exitCode = await main([...args, '--url', urlOf(connection)], {
+    stdout: collect('stdout'),
+    stderr: collect('stderr'),
+  });
+  return { exitCode, ...texts };
 }
 
 /** A connection as the environment of the command line. */

@@ -1,6 +1,7 @@
 import type { Option } from 'commander';
 import type { PhaseNumber } from '../../engine/Step';
 import { phases } from '../../phases';
+import { refuseWithoutTables } from '../../status';
 import type { CommandDefinition } from '../CommandDefinition';
 import {
   baseUrlOption,
@@ -40,6 +41,7 @@ export const phaseCommands: CommandDefinition[] = phases.map(
       const { migration } = invocation;
       if (number === 1 && (await migration.completedPhase()) === 0) {
         await checkFirst(invocation);
+        await refuseWithoutTables(migration);
       }
       return runPhase(invocation, number);
     },

@@ -1,6 +1,7 @@
 import { RefusedError } from '../../errors';
 import { runPreflight } from '../../preflight';
 import type { Finding } from '../../preflight';
+import { readNext } from '../../status';
 import type { CommandDefinition } from '../CommandDefinition';
 import { preflightForceOption, preflightOptions } from '../options/specific';
 import { formatThings } from '../../text';
@@ -25,6 +26,8 @@ export const preflight: CommandDefinition = {
     report({ findings });
     print(findings.map(renderFinding).join('\n'));
     const failures = findings.filter(({ level }) => level === 'failure');
+    const { what, command } = await readNext(migration);
+    report({ next: { what, command } });
     if (failures.length > 0) {
       throw new RefusedError(
         `The preflight has found ${formatThings(
@@ -34,9 +37,12 @@ export const preflight: CommandDefinition = {
           `${[...new Set(failures.map(({ check }) => check))].join(', ')}.`,
       );
     }
-    return `The migration can begin. Next: ${operatorCommand(
-      'phase1',
-    )} with the same options.`;
+    const phase = await migration.completedPhase();
+    return phase === 0
+      ? `The migration can begin. Next: ${command ?? what}${
+          command === operatorCommand('phase1') ? ' with the same options' : ''
+        }.`
+      : `Nothing stands in the way of the migration. Next: ${command ?? what}.`;
   },
 };
 

@@ -1,24 +1,9 @@
-import { ENTITY_KEY } from '../../schema/tables';
+import { ENTITY_COLUMNS, ENTITY_KEY } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { failure, ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
 import { enumerate, script } from '../../text';
-
-/** The columns of entities before phase 1, and their types (specification, B.2). */
-export const ENTITY_COLUMNS: Record<string, string> = {
-  entity_id: 'uuid',
-  entity_ref: 'text',
-  entity_kind: 'text',
-  entity_namespace: 'text',
-  entity_name: 'text',
-  final_entity: 'jsonb',
-  hash: 'text',
-  stitch_ticket: 'text',
-  created_at: 'timestamp with time zone',
-  updated_at: 'timestamp with time zone',
-  deleted_at: 'timestamp with time zone',
-};
 
 interface Column {
   table: TenantTable;

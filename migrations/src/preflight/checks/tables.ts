@@ -1,6 +1,12 @@
+import { readAdoptionStatus } from '../../adopt/readAdoption';
 import { TENANT_TABLES } from '../../schema/tables';
 import { escapeIdentifier } from '../../schema/sql';
-import { ENTITY_COLUMNS } from './columns';
+import {
+  decideAdoption,
+  describeCatalog,
+  readCatalogTables,
+} from '../../status/next';
+import type { CatalogTables } from '../../status/next';
 import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
@@ -44,18 +50,20 @@ export const tables: PreflightCheck = {
             ),
           ];
     }
-    const elsewhere = missing.includes('entities')
-      ? await findInPublic(context)
-      : [];
-    if (elsewhere.length > 0) {
-      return elsewhere;
+    const { force, schema } = settings;
+    const catalogTables = await readCatalogTables(context, 0);
+    if (catalogTables.fitInPublic) {
+      return [
+        {
+          level: force ? 'warning' : 'failure',
+          message: `The schema ${schema} has no table entities, but the schema public has one that fits.`,
+          advice:
+            'Give --schema public. Or --force, if that is not the catalog to migrate.',
+        },
+      ];
     }
     return found.length === 0
-      ? [
-          ok(
-            `The schema ${settings.schema} has none of the three tables: a fresh database.`,
-          ),
-        ]
+      ? [await judgeStockCatalog(context, catalogTables)]
       : [
           failure(
             `The schema ${settings.schema} has ${enumerate(found)}, but no ` +
@@ -131,34 +139,26 @@ function judgeStorage(table: Storage): Outcome[] {
   return outcomes;
 }
 
-/** The tables of the specification's default schema, which nobody has named. */
-async function findInPublic({
-  executor,
-  settings,
-}: PreflightContext): Promise<Outcome[]> {
-  if (settings.schema === 'public') {
-    return [];
+/** Without the three tables, the catalog to migrate is that of Backstage, or none. */
+async function judgeStockCatalog(
+  context: PreflightContext,
+  found: CatalogTables,
+): Promise<Outcome> {
+  const { schema, force } = context.settings;
+  const none = `The schema ${schema} has none of the three tables`;
+  const adoption = await readAdoptionStatus(context);
+  const step = decideAdoption(found, adoption);
+  if (!step) {
+    return ok(`${none}: a fresh database.`);
   }
-  const rows = await executor.read<{ name: string; type: string }>(
-    `select a.attname as name, format_type(a.atttypid, a.atttypmod) as type
-       from pg_attribute a
-       join pg_class c on c.oid = a.attrelid
-       join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = 'public' and c.relname = 'entities' and c.relkind = 'r'
-        and a.attnum > 0 and not a.attisdropped`,
-  );
-  const types = Object.fromEntries(rows.map(({ name, type }) => [name, type]));
-  const fits = Object.entries(ENTITY_COLUMNS).every(
-    ([name, type]) => types[name] === type,
-  );
-  return fits
-    ? [
-        {
-          level: settings.force ? 'warning' : 'failure',
-          message: `The schema ${settings.schema} has no table entities, but the schema public has one that fits.`,
-          advice:
-            'Give --schema public. Or --force, if that is not the catalog to migrate.',
-        },
-      ]
-    : [];
+  const catalog = describeCatalog(adoption);
+  const isEmpty =
+    adoption.catalogSchema !== undefined && adoption.engineEntities === 0;
+  return isEmpty
+    ? ok(`${none}, and ${catalog}, has nothing to adopt yet: a fresh database.`)
+    : {
+        level: force ? 'warning' : 'failure',
+        message: `${none}, and ${catalog}, is not adopted.`,
+        advice: `Next: ${step.command}, while the application goes on.`,
+      };
 }

@@ -1,0 +1,230 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { createCatalogTables } from '../__testUtils__/seed';
+import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
+import type { StockCatalog } from '../adopt/__testUtils__/stockCatalog';
+import { runInProcess } from '../cli/__testUtils__/runCli';
+import { EXIT_CODES } from '../errors';
+import { migrateTo } from '../migrateTo';
+import { operatorCommand } from '../operatorCommand';
+
+const databases = createTestDatabases();
+
+const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
+const ADOPT = operatorCommand('adopt');
+
+describe.each(databases.eachSupportedId())(
+  'beside a stock catalog that is not adopted, on %s',
+  id => {
+    let catalog: StockCatalog;
+    beforeEach(async () => {
+      catalog = await createStockCatalog(databases, id);
+      await catalog.engine.ingest({ ref: 'component:default/a' });
+      await catalog.engine.ingest({ ref: 'component:default/b' });
+    });
+    afterEach(() => catalog.close());
+
+    const run = async (...args: string[]) => {
+      const result = await runInProcess(catalog.connection, ...args);
+      return { ...result, text: result.stdout + result.stderr };
+    };
+    const nextOf = async () =>
+      JSON.parse((await run('status', '--json')).stdout).next;
+    const schemaExists = async () => {
+      const { rows } = await catalog.client.query(
+        `select to_regnamespace('tenancy') is not null as found`,
+      );
+      return rows[0].found;
+    };
+
+    it('the status names its adoption', async () => {
+      await expect(nextOf()).resolves.toEqual({
+        what: 'Adopt the stock catalog in the schema "public", with 2 entities',
+        command: ADOPT,
+      });
+    });
+
+    it('the preflight refuses, and names its adoption', async () => {
+      const { exitCode, text } = await run('preflight', ...PREFLIGHT);
+      expect(exitCode).toBe(EXIT_CODES.refused);
+      expect(text).toMatch(
+        /failure +tables: .* the stock catalog in the schema "public", with 2 entities, is not adopted\.\n +Next: .* adopt, while/,
+      );
+      expect(text).not.toMatch(/fresh database|Next: .*phase1/);
+    });
+
+    it.each([
+      ['phase1', PREFLIGHT],
+      ['phase1', [...PREFLIGHT, '--force']],
+      ['phase1', [...PREFLIGHT, '--dry-run']],
+      ['all', PREFLIGHT],
+    ])('%s %j refuses before it does anything', async (command, options) => {
+      const { exitCode, stdout, stderr } = await run(command, ...options);
+      expect(exitCode).toBe(EXIT_CODES.refused);
+      expect(stderr).toContain(ADOPT);
+      expect(stderr).not.toContain('42P01');
+      expect(stdout).toBe('');
+      await expect(schemaExists()).resolves.toBe(false);
+    });
+
+    it('the library refuses before it does anything', async () => {
+      await expect(
+        migrateTo(1, { connection: catalog.connection }),
+      ).rejects.toMatchObject({
+        name: 'RefusedError',
+        message: expect.stringContaining(ADOPT),
+      });
+      await expect(schemaExists()).resolves.toBe(false);
+    });
+
+    it('phase 1 follows the adoption, also where it was begun before', async () => {
+      // What an earlier version left: steps that are done, and no tables.
+      await catalog.client.query(
+        `create schema tenancy;
+         create table tenancy.tenancy_migrations (id serial primary key,
+           name varchar(255), batch integer, migration_time timestamptz);
+         insert into tenancy.tenancy_migrations (name, batch, migration_time)
+         values ('1_05_extensions', 1, now())`,
+      );
+      const early = await run('phase1', ...PREFLIGHT);
+      expect(early.exitCode).toBe(EXIT_CODES.refused);
+      expect(early.stderr).toContain(ADOPT);
+      await run('adopt');
+      await expect(nextOf()).resolves.toMatchObject({
+        command: operatorCommand('phase1'),
+      });
+      const preflight = await run('preflight', ...PREFLIGHT);
+      expect(preflight.stdout).toContain(
+        `The migration can begin. Next: ${operatorCommand(
+          'phase1',
+        )} with the same options.`,
+      );
+      const { exitCode } = await run('phase1', ...PREFLIGHT);
+      expect(exitCode).toBe(EXIT_CODES.done);
+      await expect(nextOf()).resolves.toMatchObject({
+        command: operatorCommand('phase2'),
+      });
+    });
+
+    it('an adoption that is not complete is brought to its end first', async () => {
+      await run('adopt');
+      await catalog.client.query(
+        'alter table public.relations disable trigger tenancy_adoption_insert',
+      );
+      await expect(nextOf()).resolves.toEqual({
+        what: 'Bring the adoption of the stock catalog in the schema "public", with 2 entities, to its end',
+        command: ADOPT,
+      });
+    });
+
+    it('the adoption is what is next also where the tables are there, and empty', async () => {
+      await createCatalogTables(catalog.client);
+      await expect(nextOf()).resolves.toMatchObject({ command: ADOPT });
+      await catalog.client.query(
+        `insert into entities (entity_ref, entity_kind, entity_name, final_entity, hash)
+         values ('api:default/own', 'api', 'own', '{}', '')`,
+      );
+      await expect(nextOf()).resolves.toMatchObject({
+        command: operatorCommand('phase1'),
+      });
+    });
+
+    it('its schema has to be named where there are two', async () => {
+      await catalog.client.query(
+        `create schema other;
+         create table other.final_entities (like public.final_entities);
+         create table other.relations (like public.relations);
+         create table other.refresh_state (like public.refresh_state);
+         create table other.refresh_state_references (like public.refresh_state_references)`,
+      );
+      await expect(nextOf()).resolves.toMatchObject({
+        command: `${ADOPT} --catalog-schema <name>`,
+      });
+      const { exitCode, stdout } = await run('preflight', ...PREFLIGHT);
+      expect(exitCode).toBe(EXIT_CODES.refused);
+      expect(stdout).toContain('--catalog-schema <name>');
+    });
+
+    it('one without entities does not keep a fresh database from being set up', async () => {
+      await catalog.engine.remove('component:default/a', 'component:default/b');
+      await expect(nextOf()).resolves.toMatchObject({ command: ADOPT });
+      const preflight = await run('preflight', ...PREFLIGHT);
+      expect(preflight).toMatchObject({
+        exitCode: EXIT_CODES.done,
+        stdout: expect.stringMatching(/^ok +tables: .* a fresh database\.$/m),
+      });
+      // The engine is connected, which phase 4 takes for an old application.
+      const all = await run('all', ...PREFLIGHT, '--force');
+      expect(all.exitCode).toBe(EXIT_CODES.done);
+    });
+
+    it('a login that may not read it is told the same', async () => {
+      const login = `next_reader_${process.pid}_${id.toLowerCase()}`;
+      await catalog.client.query(
+        `analyze public.final_entities;
+         create role ${login} login password 'for-tests-only'`,
+      );
+      const { stdout } = await runInProcess(
+        { ...catalog.connection, user: login, password: 'for-tests-only' },
+        'status',
+        '--json',
+      );
+      await catalog.client.query(`drop role ${login}`);
+      expect(JSON.parse(stdout).next).toEqual({
+        what: 'Adopt the stock catalog in the schema "public", with 2 entities',
+        command: ADOPT,
+      });
+    });
+  },
+);
+
+describe.each(databases.eachSupportedId())(
+  'without a stock catalog, on %s',
+  id => {
+    let database: CatalogDatabase;
+    beforeEach(async () => {
+      database = await createCatalogDatabase(databases, id, { seed: false });
+    });
+    afterEach(() => database.close());
+
+    const run = (...args: string[]) =>
+      runInProcess(database.connection, ...args);
+    const expectNext = async (command: string) => {
+      const status = await run('status', '--json');
+      expect(JSON.parse(status.stdout).next).toMatchObject({ command });
+      const { exitCode, stderr } = await run('phase1', ...PREFLIGHT);
+      expect(exitCode).toBe(EXIT_CODES.refused);
+      expect(stderr).not.toContain('42P01');
+      const { rows } = await database.client.query(
+        `select to_regclass('tenancy.tenants') is null as untouched`,
+      );
+      expect(rows).toEqual([{ untouched: true }]);
+      return stderr;
+    };
+
+    it('a database without tables gets them by "all", and phase 1 refuses it', async () => {
+      await expect(expectNext(operatorCommand('all'))).resolves.toContain(
+        'The schema "tenancy" has no entities, relations, refresh_state',
+      );
+      const preflight = await run('preflight', ...PREFLIGHT);
+      expect(preflight.stdout).toContain(`Next: ${operatorCommand('all')}`);
+    });
+
+    it('the schema is to be named where another one has the catalog', async () => {
+      await database.client.query('set search_path = public');
+      await createCatalogTables(database.client, 'public');
+      await expect(
+        expectNext(operatorCommand('status', '--schema public')),
+      ).resolves.toContain('Give --schema public');
+    });
+
+    it('the schema is to be named where it has only some of the tables', async () => {
+      await createCatalogTables(database.client);
+      await database.client.query('drop table refresh_state');
+      await expect(
+        expectNext(operatorCommand('status', '--schema <name>')),
+      ).resolves.toContain('no refresh_state');
+    });
+  },
+);

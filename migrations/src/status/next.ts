@@ -1,0 +1,234 @@
+import { readAdoptionStatus } from '../adopt/readAdoption';
+import type { AdoptionStatus } from '../adopt/readAdoption';
+import type { PhaseNumber, StepContext } from '../engine/Step';
+import type { TenancyMigration } from '../engine/TenancyMigration';
+import { RefusedError } from '../errors';
+import { operatorCommand } from '../operatorCommand';
+import { phases } from '../phases';
+import {
+  DEFAULT_TENANT_ID,
+  ENTITY_COLUMNS,
+  TENANT_TABLES,
+} from '../schema/tables';
+import { enumerate, formatThings } from '../text';
+import type { SwapStatus } from './StatusReport';
+import { readSwap } from './tables';
+
+/** What an operator does next, and the command for it. */
+export interface NextStep {
+  what: string;
+  command: string | null;
+}
+
+/** Where a migration stands, as far as what comes next depends on it. */
+export interface Position {
+  /** The schema that was looked at. */
+  schema: string;
+  /** The last phase that is complete, 0 before the first. */
+  phase: PhaseNumber | 0;
+  tables: CatalogTables;
+  adoption: AdoptionStatus;
+  swap: SwapStatus;
+}
+
+/** The three tables of the catalog to migrate. */
+export interface CatalogTables {
+  /** Those of them that are not there. */
+  missing: string[];
+  /** Whether the default tenant has entities; true where the login may not look. */
+  hasEntities: boolean;
+  /** Whether the schema `public` has a table entities that could be migrated. */
+  fitInPublic: boolean;
+}
+
+/**
+ * Tells what comes next: the one answer of `status`, the preflight, phase 1 and the
+ * backend.
+ */
+export function decideNext(position: Position): NextStep {
+  const { schema, phase, tables, adoption, swap } = position;
+  const adopt = decideAdoption(tables, adoption);
+  if (adopt) {
+    return adopt;
+  }
+  if (tables.missing.length > 0) {
+    return tablesStep(schema, tables);
+  }
+  const next = phases.find(({ number }) => number > phase);
+  if (next && next.number < 6) {
+    return {
+      what: `Phase ${next.number}: ${next.title}`,
+      command: operatorCommand(`phase${next.number}`),
+    };
+  }
+  const { oldTables, cleanupFrom } = swap;
+  if (oldTables.length === 0) {
+    return { what: 'Nothing: the migration is finished', command: null };
+  }
+  if (phase === 6 || (cleanupFrom && cleanupFrom <= new Date())) {
+    return { what: 'Drop the old tables', command: operatorCommand('cleanup') };
+  }
+  return {
+    what: 'Phase 6: set MULTI_TENANCY_ENABLED=true, restart the application, and check it',
+    command: operatorCommand('phase6', '--base-url <url>'),
+  };
+}
+
+/**
+ * The step that a stock catalog needs before anything else, if it needs one: its
+ * adoption was begun and is not complete, or it is the only catalog that there is.
+ */
+export function decideAdoption(
+  { missing, hasEntities }: CatalogTables,
+  adoption: AdoptionStatus,
+): NextStep | undefined {
+  const { adopted, begun, engineTables, engineEntities } = adoption;
+  if (adopted || !engineTables) {
+    return undefined;
+  }
+  const isOnlyCatalog =
+    missing.length === TENANT_TABLES.length ||
+    (missing.length === 0 && !hasEntities && engineEntities > 0);
+  if (!begun && !isOnlyCatalog) {
+    return undefined;
+  }
+  const catalog = describeCatalog(adoption);
+  return {
+    what: begun
+      ? `Bring the adoption of ${catalog}, to its end`
+      : `Adopt ${catalog}`,
+    command:
+      adoption.catalogSchema === undefined
+        ? operatorCommand('adopt', '--catalog-schema <name>')
+        : operatorCommand('adopt'),
+  };
+}
+
+/** The stock catalog in words: `the stock catalog in the schema "public", with 402 entities`. */
+export function describeCatalog({
+  catalogSchema,
+  engineEntities,
+}: AdoptionStatus): string {
+  return catalogSchema === undefined
+    ? 'the stock catalog, of which several schemas have the tables'
+    : `the stock catalog in the schema "${catalogSchema}", with ` +
+        `${formatThings(engineEntities, 'entity', 'entities')}`;
+}
+
+function tablesStep(
+  schema: string,
+  { missing, fitInPublic }: CatalogTables,
+): NextStep {
+  if (missing.length < TENANT_TABLES.length) {
+    return {
+      what:
+        `Name the schema of the catalog: "${schema}" has no ` +
+        `${missing.join(' and no ')}`,
+      command: operatorCommand('status', '--schema <name>'),
+    };
+  }
+  if (fitInPublic) {
+    return {
+      what: 'Name the schema of the catalog: "public" has a table entities that fits',
+      command: operatorCommand('status', '--schema public'),
+    };
+  }
+  return {
+    what: 'Create the tables, and run the phases on them: the database has no catalog yet',
+    command: operatorCommand('all'),
+  };
+}
+
+/** Reads where a migration stands, and tells what comes next. Nothing is locked. */
+export async function readNext(
+  migration: Pick<TenancyMigration, 'context' | 'completedPhase'>,
+): Promise<NextStep> {
+  const { context } = migration;
+  const phase = await migration.completedPhase();
+  return decideNext({
+    schema: context.settings.schema,
+    phase,
+    tables: await readCatalogTables(context, phase),
+    adoption: await readAdoptionStatus(context),
+    swap: await readSwap(context),
+  });
+}
+
+/**
+ * Phase 1 changes tables, and creates none.
+ *
+ * @throws {@link RefusedError} where not all of them are there, before anything is
+ *   changed
+ */
+export async function refuseWithoutTables(
+  migration: Pick<TenancyMigration, 'context' | 'completedPhase'>,
+): Promise<void> {
+  const { context } = migration;
+  const { missing } = await readCatalogTables(context, 0);
+  if (missing.length > 0) {
+    const { what, command } = await readNext(migration);
+    throw new RefusedError(
+      `The schema "${context.settings.schema}" has no ${enumerate(missing)}, ` +
+        `which phase 1 gives a column. Nothing was changed. Next: ${what} (${command}).`,
+    );
+  }
+}
+
+/** Reads which of the tables there are; `phase` is the last one that is complete. */
+export async function readCatalogTables(
+  { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
+  phase: PhaseNumber | 0,
+): Promise<CatalogTables> {
+  // By the name of the schema, not by the search path: that leaves out a schema which
+  // the login may not use, and its tables would seem to be missing.
+  const tables = await executor.read<{ name: string; readable: boolean }>(
+    `select c.relname as name,
+            has_schema_privilege(n.oid, 'usage')
+              and has_table_privilege(c.oid, 'select')
+              and not row_security_active(c.oid) as readable
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relname = any ($2)
+        and c.relkind in ('r', 'p', 'v', 'm', 'f')`,
+    [settings.schema, [...TENANT_TABLES]],
+  );
+  const missing = TENANT_TABLES.filter(
+    table => !tables.some(({ name }) => name === table),
+  );
+  const entities = tables.find(({ name }) => name === 'entities');
+  let hasEntities = entities !== undefined;
+  if (entities?.readable) {
+    // Before the swap the tables hold rows of the default tenant only.
+    const [row] = await executor.read<{ found: boolean }>(
+      `select exists (select from entities ${
+        phase >= 5 ? `where tenant_id = '${DEFAULT_TENANT_ID}'` : ''
+      }) as found`,
+    );
+    hasEntities = row.found;
+  }
+  return {
+    missing,
+    hasEntities,
+    fitInPublic:
+      missing.includes('entities') &&
+      settings.schema !== 'public' &&
+      (await fitsInPublic({ executor })),
+  };
+}
+
+/** Whether the specification's default schema has a catalog that was not named. */
+async function fitsInPublic({
+  executor,
+}: Pick<StepContext, 'executor'>): Promise<boolean> {
+  const columns = await executor.read<{ name: string; type: string }>(
+    `select a.attname as name, format_type(a.atttypid, a.atttypmod) as type
+       from pg_attribute a
+       join pg_class c on c.oid = a.attrelid
+       join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = 'public' and c.relname = 'entities' and c.relkind = 'r'
+        and a.attnum > 0 and not a.attisdropped`,
+  );
+  const types = new Map(columns.map(({ name, type }) => [name, type]));
+  return Object.entries(ENTITY_COLUMNS).every(
+    ([name, type]) => types.get(name) === type,
+  );
+}
