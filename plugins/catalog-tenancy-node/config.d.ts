@@ -28,8 +28,9 @@ export interface Config {
 
     /**
      * The host names below which each tenant has its own, such as
-     * `portal.example.com` for `<tenant>.portal.example.com`. Without them, the
-     * first label of any host name is taken for a tenant's.
+     * `portal.example.com` for `<tenant>.portal.example.com`. Requests to other
+     * hosts are refused, but for those of base URLs, addresses and single labels.
+     * Without them, the first label of any host name is taken for a tenant's.
      */
     baseDomains?: string[];
 

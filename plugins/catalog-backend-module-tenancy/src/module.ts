@@ -1,6 +1,8 @@
 import {
   coreServices,
   createBackendModule,
+  type DiscoveryService,
+  type LoggerService,
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { catalogEntityPermissionResourceRef } from '@backstage/plugin-catalog-node/alpha';
@@ -39,6 +41,7 @@ export const catalogModuleTenancy = createBackendModule({
         auditor: coreServices.auditor,
         config: coreServices.rootConfig,
         directory: tenantDirectoryServiceRef,
+        discovery: coreServices.discovery,
         entrance: catalogEntranceServiceRef,
         httpAuth: coreServices.httpAuth,
         lifecycle: coreServices.lifecycle,
@@ -56,6 +59,7 @@ export const catalogModuleTenancy = createBackendModule({
         auditor,
         config,
         directory,
+        discovery,
         entrance,
         httpAuth,
         lifecycle,
@@ -72,6 +76,9 @@ export const catalogModuleTenancy = createBackendModule({
         router.use(
           createTenantMiddleware({
             config,
+            baseUrls: tenancy.config.enabled
+              ? await findCatalogUrls(discovery, logger)
+              : [],
             directory,
             logger,
             metrics,
@@ -112,3 +119,27 @@ export const catalogModuleTenancy = createBackendModule({
     });
   },
 });
+
+/**
+ * The URLs at which other plugins, and frontends, find the catalog: their hosts name no
+ * tenant, whatever they are called.
+ */
+async function findCatalogUrls(
+  discovery: DiscoveryService,
+  logger: LoggerService,
+): Promise<string[]> {
+  const found = await Promise.allSettled([
+    discovery.getBaseUrl('catalog'),
+    discovery.getExternalBaseUrl('catalog'),
+  ]);
+  return found.flatMap(result => {
+    if (result.status === 'fulfilled') {
+      return [result.value];
+    }
+    // Such as one that DNS has to resolve first.
+    logger.warn(
+      `A URL of the catalog can't be resolved, and its host counts as any other: ${result.reason}`,
+    );
+    return [];
+  });
+}

@@ -54,10 +54,10 @@ export async function explainInvalidTenant(
   if (label) {
     return (
       `${answer} The hostname comes before that header, and the application takes ` +
-      `its first label, "${label}", for the slug of a tenant. Set app.baseUrl (or ` +
-      'backend.baseUrl) of the application to this address, or list the domains ' +
-      'below which the tenants have their names in tenancy.baseDomains; then ' +
-      'restart it. Or give a --base-url whose hostname names no tenant.'
+      `its first label, "${label}", for the slug of a tenant, or does not know ` +
+      'the host at all. Set app.baseUrl (or backend.baseUrl) of the application to ' +
+      'this address, or add this hostname to tenancy.baseDomains; then restart it. ' +
+      'Or give a --base-url whose hostname names no tenant.'
     );
   }
   const claim = tokenTenant(token);

@@ -1,74 +1,91 @@
 import type { Config } from '@backstage/config';
 import { InputError } from '@backstage/errors';
+import { isIPv4 } from 'node:net';
 
 const HOSTNAME = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
-// Whose last label is a number, that is how browsers tell too: `127.1` is one.
-const IPV4 = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
+// Browsers take a host for an address by its last label: `127.1` is one too, and
+// `acme.1` neither address nor name.
+const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
 
-/** Reads the slug of a tenant off the hostname of a request. */
+/** What a host says about the tenant of a request. */
+export type HostVerdict =
+  /** It is that of a tenant, if there is a tenant with this slug. */
+  | { kind: 'tenant'; slug: string }
+  /** It names no tenant, and the next source decides. */
+  | { kind: 'shared' }
+  /** It is none of this portal's, or none at all. */
+  | { kind: 'foreign' };
+
+const SHARED: HostVerdict = { kind: 'shared' };
+const FOREIGN: HostVerdict = { kind: 'foreign' };
+
+/** Reads the slug of a tenant off the host of a request. */
 export class HostnameTenants {
-  readonly #tenantless: ReadonlySet<string>;
+  readonly #shared: ReadonlySet<string>;
   readonly #baseDomains: ReadonlySet<string>;
 
   /**
-   * @throws `InputError` for an `app.baseUrl` or `backend.baseUrl` that is no URL
+   * @param options - `baseUrls` are those at which others find the backend, in
+   * addition to `app.baseUrl` and `backend.baseUrl`
+   * @throws `InputError` for one of them that is no URL
    */
   static create(options: {
     config: Config;
     baseDomains: readonly string[];
+    baseUrls?: readonly string[];
   }): HostnameTenants {
+    const { config, baseUrls = [] } = options;
     const baseDomains = options.baseDomains.map(normalize);
-    const ownHosts = ['app.baseUrl', 'backend.baseUrl'].flatMap(key =>
-      readHost(options.config, key),
+    const configured = ['app.baseUrl', 'backend.baseUrl'].flatMap(key => {
+      const url = config.getOptionalString(key);
+      return url === undefined ? [] : [hostOf(url, `at '${key}'`)];
+    });
+    const others = baseUrls.map(url => hostOf(url, 'of the discovery service'));
+    return new HostnameTenants(
+      [...configured, ...others, ...baseDomains],
+      baseDomains,
     );
-    return new HostnameTenants([...ownHosts, ...baseDomains], baseDomains);
   }
 
   private constructor(
-    tenantless: readonly string[],
+    shared: readonly string[],
     baseDomains: readonly string[],
   ) {
-    this.#tenantless = new Set(tenantless);
+    this.#shared = new Set(shared);
     this.#baseDomains = new Set(baseDomains);
   }
 
   /**
-   * The slug that a hostname names, if it names one: its first label in lower case.
+   * The slug is the first label of the host (specification, "Tenant resolution").
    *
-   * @param hostname - as `req.hostname` has it: without a port, and forwarded only
-   * by a proxy that is trusted
+   * @param host - as `requestHost` returns it
    */
-  slugOf(hostname: string | undefined): string | undefined {
-    const host = normalize(hostname ?? '');
+  read(host: string): HostVerdict {
     const dot = host.indexOf('.');
-    if (dot === -1 || this.#tenantless.has(host) || isAddress(host)) {
-      return undefined;
+    if (dot === -1 || this.#shared.has(host) || isAddress(host)) {
+      return SHARED;
     }
     const label = host.slice(0, dot);
     const domain = host.slice(dot + 1);
-    if (label === '' || label === 'www') {
-      return undefined;
-    }
     if (this.#baseDomains.size > 0 && !this.#baseDomains.has(domain)) {
-      return undefined;
+      return FOREIGN;
     }
-    // What is no hostname comes back whole, and no slug has a dot in it: it is
-    // refused then, where nothing would let another source name a tenant.
-    return HOSTNAME.test(domain) ? label : host;
+    if (label === '' || label === 'www') {
+      return SHARED;
+    }
+    return HOSTNAME.test(domain) && !ENDS_IN_NUMBER.test(domain)
+      ? { kind: 'tenant', slug: label }
+      : FOREIGN;
   }
 }
 
-function readHost(config: Config, key: string): string[] {
-  const baseUrl = config.getOptionalString(key);
-  if (baseUrl === undefined) {
-    return [];
-  }
+function hostOf(url: string, where: string): string {
   try {
-    return [normalize(new URL(baseUrl).hostname)];
+    return normalize(new URL(url).hostname);
   } catch {
     throw new InputError(
-      `Invalid configuration value '${baseUrl}' at '${key}', expected a URL`,
+      `Invalid configuration value '${url}' ${where}, expected a URL`,
     );
   }
 }
@@ -79,5 +96,13 @@ function normalize(hostname: string): string {
 }
 
 function isAddress(host: string): boolean {
-  return host.startsWith('[') || IPV4.test(host);
+  if (host.startsWith('[')) {
+    return true;
+  }
+  const url = `http://${host}`;
+  return (
+    ENDS_IN_NUMBER.test(host) &&
+    URL.canParse(url) &&
+    isIPv4(new URL(url).hostname)
+  );
 }

@@ -6,16 +6,24 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 import type { HostnameTenants } from './HostnameTenants';
+import { headerValues, type HostedRequest, requestHost } from './requestHost';
 import type { TenantToken, TenantTokens } from './TenantTokens';
 
 /** Where a slug was taken from. */
 export type SlugSource = 'hostname' | 'token' | 'header' | 'default';
+
+/** What of a request names its tenant. */
+export type TenantRequest = HostedRequest & Pick<Request, 'headers'>;
 
 /** What became of the attempt to find the tenant of a request. */
 export type Resolution =
   | { outcome: 'resolved'; source: SlugSource; tenant: ActiveTenant }
   /** There is no active tenant with this slug. */
   | { outcome: 'invalid'; source: SlugSource; slug: string }
+  /** The host is none of this portal's. */
+  | { outcome: 'foreign'; source: 'hostname'; host: string }
+  /** It names no host, or several. */
+  | { outcome: 'malformed'; source: 'hostname'; error: unknown }
   /** The token is for another tenant. */
   | { outcome: 'mismatch'; source: SlugSource; slug: string }
   /** It could not be found out. */
@@ -41,11 +49,22 @@ export class TenantResolver {
   }
 
   /** Never rejects. */
-  async resolve(
-    req: Pick<Request, 'hostname' | 'headers'>,
-  ): Promise<Resolution> {
+  async resolve(req: TenantRequest): Promise<Resolution> {
+    let host: string;
+    try {
+      host = requestHost(req);
+    } catch (error) {
+      return { outcome: 'malformed', source: 'hostname', error };
+    }
+    const verdict = this.#hostnames.read(host);
+    if (verdict.kind === 'foreign') {
+      return { outcome: 'foreign', source: 'hostname', host };
+    }
     const token = this.#tokens.fromHeader(req.headers.authorization);
-    const { source, slug } = this.#chooseSlug(req, token);
+    const { source, slug } =
+      verdict.kind === 'tenant'
+        ? { source: 'hostname' as const, slug: verdict.slug }
+        : chooseSlug(req, token);
     // A token that has expired counts here: Backstage may have let it pass a
     // moment ago, when it had not.
     if (this.#requireMatchingToken && token && token.tenantSlug !== slug) {
@@ -63,31 +82,20 @@ export class TenantResolver {
       return { outcome: 'failed', source, error };
     }
   }
-
-  /** The first source that yields a slug decides, even if it names no tenant. */
-  #chooseSlug(
-    req: Pick<Request, 'hostname' | 'headers'>,
-    token: TenantToken | undefined,
-  ): { source: SlugSource; slug: string } {
-    const fromHostname = this.#hostnames.slugOf(req.hostname);
-    if (fromHostname !== undefined) {
-      return { source: 'hostname', slug: fromHostname };
-    }
-    if (token && !token.expired) {
-      return { source: 'token', slug: token.tenantSlug };
-    }
-    const fromHeader = readHeader(req);
-    if (fromHeader) {
-      return { source: 'header', slug: fromHeader };
-    }
-    return { source: 'default', slug: DEFAULT_TENANT_SLUG };
-  }
 }
 
-/**
- * Node.js drops blanks around the value. It joins those of a header that is
- * repeated, with a comma between them, which no slug has.
- */
-function readHeader(req: Pick<Request, 'headers'>): string | undefined {
-  return req.headers['x-tenant-slug']?.toString();
+/** The sources after the hostname. The first that yields a slug decides, even if it names no tenant. */
+function chooseSlug(
+  req: TenantRequest,
+  token: TenantToken | undefined,
+): { source: SlugSource; slug: string } {
+  if (token && !token.expired) {
+    return { source: 'token', slug: token.tenantSlug };
+  }
+  // Of a header that is repeated, no part is a slug: it has a comma between them.
+  const fromHeader = headerValues(req, 'x-tenant-slug').join(', ');
+  if (fromHeader) {
+    return { source: 'header', slug: fromHeader };
+  }
+  return { source: 'default', slug: DEFAULT_TENANT_SLUG };
 }

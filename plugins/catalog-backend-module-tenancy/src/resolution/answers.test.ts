@@ -156,6 +156,8 @@ describe('answers', () => {
     await backend.get({ host: HOST, 'x-tenant-slug': 'unknown' });
     await backend.get({ host: HOST, 'x-tenant-slug': 'Not A Slug' });
     await backend.get(MISMATCH);
+    await backend.get({ host: `acme..${HOST}` });
+    await backend.get({ host: `user@acme.${HOST}` });
     directory.failure = new DatabaseUnavailableError('No connection');
     await backend.get({ host: HOST, ...acme });
 
@@ -168,6 +170,8 @@ describe('answers', () => {
       [1, { outcome: 'invalid', source: 'header' }],
       [1, { outcome: 'invalid', source: 'header' }],
       [1, { outcome: 'mismatch', source: 'hostname' }],
+      [1, { outcome: 'foreign', source: 'hostname' }],
+      [1, { outcome: 'malformed', source: 'hostname' }],
       [1, { outcome: 'failed', source: 'header' }],
     ]);
   });
@@ -178,11 +182,18 @@ describe('answers', () => {
       outcomeOf(await backend.get({ host: HOST, 'x-tenant-slug': quotes })),
     ).toBe(REFUSED);
     expect(outcomeOf(await backend.get(MISMATCH))).toBe(REFUSED);
+    expect(outcomeOf(await backend.get({ host: `acme..${HOST}` }))).toBe(
+      REFUSED,
+    );
+    const malformed = await backend.get({ host: `user@acme.${HOST}` });
+    expect(malformed.status).toBe(400);
     expect(logger.debug.mock.calls.flat()).toEqual([
       `Refused a request for "\\"'${'x'.repeat(
         78,
       )}" (by its header), which is no active tenant`,
       'Refused a request for tenant "acme" (by its hostname), because its token is for another',
+      'Refused a request to the host "acme..portal.example": it is no base URL\'s and not one label below one of tenancy.baseDomains, or is no host name',
+      'Refused a request: InputError: Invalid host "user@acme.portal.example" in the header Host, expected a host name or an address, with a port or without',
     ]);
   });
 

@@ -10,6 +10,7 @@ import type {
 import type { RequestHandler, Response } from 'express';
 import { HostnameTenants } from './HostnameTenants';
 import { countResolutions } from './metrics';
+import { quoted } from './requestHost';
 import { DEFAULT_TENANT, setRequestTenant } from './requestTenant';
 import { type Resolution, TenantResolver } from './TenantResolver';
 import { TenantTokens } from './TenantTokens';
@@ -21,6 +22,8 @@ const TENANT_HEADERS = 'Host, X-Forwarded-Host, Authorization, X-Tenant-Slug';
 export interface TenantMiddlewareOptions {
   /** Has `app.baseUrl` and `backend.baseUrl`, whose host names name no tenant. */
   config: RootConfigService;
+  /** Other URLs of the backend, such as those at which plugins find each other. */
+  baseUrls?: readonly string[];
   /** Says whether the flag is on, and what names a tenant. */
   tenancy: TenancyConfig;
   /** Is asked for the tenant of each slug. */
@@ -36,15 +39,15 @@ export interface TenantMiddlewareOptions {
  * {@link requestTenant} returns to the handlers after it. Without the flag that is
  * the default tenant, and nothing is looked up.
  *
- * A request without an active tenant gets status 403 here. A tenant that cannot
- * be looked up goes to the error handlers.
+ * A request without an active tenant gets status 403 here. A request that names no
+ * host or several, and a tenant that cannot be looked up, go to the error handlers.
  *
  * @throws `InputError` for configuration that is not of the expected form
  */
 export function createTenantMiddleware(
   options: TenantMiddlewareOptions,
 ): RequestHandler {
-  const { config, tenancy, directory, logger, metrics } = options;
+  const { config, baseUrls, tenancy, directory, logger, metrics } = options;
   if (!tenancy.enabled) {
     return (req, _res, next) => {
       setRequestTenant(req, DEFAULT_TENANT);
@@ -55,6 +58,7 @@ export function createTenantMiddleware(
   const resolver = new TenantResolver({
     hostnames: HostnameTenants.create({
       config,
+      baseUrls,
       baseDomains: tenancy.baseDomains,
     }),
     tokens: TenantTokens.create({ secret: tenancy.jwtSecret, logger }),
@@ -72,6 +76,10 @@ export function createTenantMiddleware(
         case 'resolved':
           setRequestTenant(req, resolution.tenant);
           next();
+          break;
+        case 'malformed':
+          logger.debug(`Refused a request: ${resolution.error}`);
+          next(resolution.error);
           break;
         case 'failed':
           next(resolution.error);
@@ -95,11 +103,18 @@ function refuse(res: Response): void {
 }
 
 function explain(
-  resolution: Extract<Resolution, { outcome: 'invalid' | 'mismatch' }>,
+  resolution: Extract<
+    Resolution,
+    { outcome: 'invalid' | 'foreign' | 'mismatch' }
+  >,
 ): string {
   const { outcome, source } = resolution;
-  // It comes from the caller: nothing of it may break out of the line.
-  const slug = JSON.stringify(resolution.slug.slice(0, 80));
+  if (outcome === 'foreign') {
+    return `Refused a request to the host ${quoted(
+      resolution.host,
+    )}: it is no base URL's and not one label below one of tenancy.baseDomains, or is no host name`;
+  }
+  const slug = quoted(resolution.slug);
   return outcome === 'mismatch'
     ? `Refused a request for tenant ${slug} (by its ${source}), because its token is for another`
     : `Refused a request for ${slug} (by its ${source}), which is no active tenant`;

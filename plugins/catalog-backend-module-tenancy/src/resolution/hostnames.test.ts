@@ -1,6 +1,7 @@
+import { DEFAULT_TENANT_SLUG } from 'backstage-plugin-catalog-tenancy-node';
 import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
 import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
-import { sendRaw } from './__testUtils__/send';
+import { type Answer, sendRaw } from './__testUtils__/send';
 import {
   startTenantBackend,
   type TenantBackend,
@@ -8,6 +9,9 @@ import {
 
 /** Yields no slug, so that the header decides. */
 const NOTHING = 'initech';
+
+/** Backstage's answer to a bad request. */
+const MALFORMED = '400 InputError: Invalid host';
 
 type Row = [host: string, expected: string];
 
@@ -23,7 +27,6 @@ const INVARIABLY: Row[] = [
   ['www.portal.example', NOTHING],
   ['WWW.portal.example:80', NOTHING],
   ['.portal.example', NOTHING],
-  ['.acme.portal.example', NOTHING],
   ['.', NOTHING],
   [':7007', NOTHING],
   // A single label.
@@ -43,8 +46,40 @@ const INVARIABLY: Row[] = [
   ['[2001:DB8::1]:7007', NOTHING],
   ['[::ffff:127.0.0.1]', NOTHING],
   ['[fe80::1%25eth0]:7007', NOTHING],
-  ['::1', NOTHING],
-  ['[acme.portal.example', NOTHING],
+  // Neither an address nor a name, as browsers see it.
+  ['acme.1', REFUSED],
+  ['acme.256.0.0.1', REFUSED],
+  ['127.0.0.1.2', REFUSED],
+  ['acme.0x', REFUSED],
+  // What can be no host at all.
+  ['::1', MALFORMED],
+  ['[acme.portal.example', MALFORMED],
+  ['[acme.portal.example]', MALFORMED],
+  ['[127.0.0.1]', MALFORMED],
+  ['[::1', MALFORMED],
+  ['[::1].portal.example', MALFORMED],
+  ['ac me.portal.example', MALFORMED],
+  ['acme.portal .example', MALFORMED],
+  ['ac\tme.portal.example', MALFORMED],
+  ['user@acme.portal.example', MALFORMED],
+  ['acme@portal.example', MALFORMED],
+  ['user:password@acme.portal.example', MALFORMED],
+  ['portal.example:443@acme.portal.example', MALFORMED],
+  ['\u00e4cme.portal.example', MALFORMED],
+  ['acme%2eportal.example', MALFORMED],
+  ['acme%2eportal%2eexample', MALFORMED],
+  ["acme'.portal.example", MALFORMED],
+  ['acme.portal.example/entities', MALFORMED],
+  ['portal.example/acme.portal.example', MALFORMED],
+  ['acme.portal.example?', MALFORMED],
+  ['acme.portal.example#', MALFORMED],
+  ['acme\\.portal.example', MALFORMED],
+  ['http://acme.portal.example', MALFORMED],
+  ['acme.portal.example:port', MALFORMED],
+  ['acme.portal.example:-1', MALFORMED],
+  ['acme.portal.example:80:80', MALFORMED],
+  ['acme.portal.example, globex.portal.example', MALFORMED],
+  ['acme.portal.example,portal.example', MALFORMED],
 ];
 
 const OF_THE_PORTAL: Row[] = [
@@ -58,9 +93,7 @@ const OF_THE_PORTAL: Row[] = [
   ['unknown.portal.example', REFUSED],
   ['xn--cme-pla.portal.example', REFUSED],
   ['ac_me.portal.example', REFUSED],
-  ['ac me.portal.example', REFUSED],
-  ['user@acme.portal.example', REFUSED],
-  ['\u00e4cme.portal.example', REFUSED],
+  ['acme.portal.example:99999', 'acme'],
 ];
 
 const CONFIGURATIONS = [
@@ -76,9 +109,9 @@ const CONFIGURATIONS = [
       // No hostnames, though their first label is a slug.
       ['acme..portal.example', REFUSED],
       ['acme.portal.example..', REFUSED],
-      ['acme.portal.example, globex.portal.example', REFUSED],
-      ['acme.portal.example/entities', REFUSED],
-      ['acme.portal .example', REFUSED],
+      // By its first label, which is empty.
+      ['.acme.portal.example', NOTHING],
+      ['www.elsewhere.example', NOTHING],
     ] as Row[],
   },
   {
@@ -100,15 +133,57 @@ const CONFIGURATIONS = [
       ['TENANTS.example.:7007', NOTHING],
       ['globex.tenants.example', 'globex'],
       ['acme.localhost:7007', 'acme'],
-      ['acme.globex.portal.example', NOTHING],
-      ['acme.elsewhere.example', NOTHING],
-      ['acme.portal.example.elsewhere.example', NOTHING],
-      ['acme.xportal.example', NOTHING],
-      ['acme.example', NOTHING],
-      ['acme..portal.example', NOTHING],
+      ['www.eu.portal.example', NOTHING],
+      ['www.tenants.example:7007', NOTHING],
+      // More than one label below a base domain.
+      ['acme.globex.portal.example', REFUSED],
+      ['acme.globex.portal.example:7007', REFUSED],
+      ['ACME.Globex.Portal.Example.', REFUSED],
+      ['www.acme.portal.example', REFUSED],
+      ['acme.www.portal.example', REFUSED],
+      ['acme.default.portal.example', REFUSED],
+      ['.acme.portal.example', REFUSED],
+      ['acme..portal.example', REFUSED],
+      ['..portal.example', REFUSED],
+      ['acme.portal.example..', REFUSED],
+      // Below the host of a base URL, which is no base domain.
+      ['acme.backstage.portal.example', REFUSED],
+      ['www.backstage.portal.example', REFUSED],
+      // Below none, and none.
+      ['elsewhere.example', REFUSED],
+      ['acme.elsewhere.example', REFUSED],
+      ['ACME.elsewhere.example.:443', REFUSED],
+      ['www.elsewhere.example', REFUSED],
+      ['default.elsewhere.example', REFUSED],
+      ['acme.portal.example.elsewhere.example', REFUSED],
+      ['portal.example.elsewhere.example', REFUSED],
+      ['acme.xportal.example', REFUSED],
+      ['xportal.example', REFUSED],
+      ['acme.example', REFUSED],
+      ['acme.127.0.0.1.sslip.example', REFUSED],
+      ['acme.xn--prtal-5qa.example', REFUSED],
+      ['kubernetes.internal.svc', REFUSED],
+      ['..', REFUSED],
     ] as Row[],
   },
 ];
+
+function request(headers: string[], version = 'HTTP/1.1'): string {
+  return [
+    `GET /api/catalog/entities ${version}`,
+    ...headers,
+    `X-Tenant-Slug: ${NOTHING}`,
+    'Connection: close\r\n\r\n',
+  ].join('\r\n');
+}
+
+function hostOutcomeOf(answer: Answer): string {
+  if (answer.status !== 400) {
+    return outcomeOf(answer);
+  }
+  const { name, message } = JSON.parse(answer.text).error;
+  return `400 ${name}: ${message.slice(0, 'Invalid host'.length)}`;
+}
 
 describe.each(CONFIGURATIONS)(
   'the slug in a hostname, $title',
@@ -120,17 +195,24 @@ describe.each(CONFIGURATIONS)(
       backend = await startTenantBackend({ directory, tenancy });
     });
 
-    it.each([...INVARIABLY, ...hosts])('%s: %s', async (host, expected) => {
-      const answer = await backend.get({ host, 'x-tenant-slug': 'initech' });
-      expect(outcomeOf(answer)).toBe(expected);
+    beforeEach(() => {
+      directory.lookups = [];
     });
 
-    it('is none in a request without a hostname', async () => {
-      const answer = await sendRaw(
-        backend.port,
-        'GET /api/catalog/entities HTTP/1.0\r\n\r\n',
-      );
-      expect(answer).toContain('"tenantSlug":"default"');
+    it.each([...INVARIABLY, ...hosts])('%s: %s', async (host, expected) => {
+      const { port } = backend;
+      // As these bytes: a client would mend some of them.
+      const answer = await sendRaw(port, request([`Host: ${host}`]));
+      expect(hostOutcomeOf(answer)).toBe(expected);
+      expect(directory.lookups).not.toContain(DEFAULT_TENANT_SLUG);
+    });
+
+    it.each([
+      ['HTTP/1.0 without one', request([], 'HTTP/1.0')],
+      ['HTTP/1.0 with an empty one', request(['Host:'], 'HTTP/1.0')],
+      ['HTTP/1.1 with an empty one', request(['Host:'])],
+    ])('is none in a request without a host: %s', async (_title, bytes) => {
+      expect(outcomeOf(await sendRaw(backend.port, bytes))).toBe(NOTHING);
     });
   },
 );

@@ -100,11 +100,8 @@ describe('the sources of a slug', () => {
     },
   );
 
-  it.each([
-    'not_a_slug.portal.example',
-    'a b.portal.example',
-    "'.portal.example",
-  ])('looks nothing up for a label that can be no slug: %s', async host => {
+  it('looks nothing up for a label that can be no slug', async () => {
+    const host = 'not_a_slug.portal.example';
     expect(outcomeOf(await backend.get({ host }))).toBe(REFUSED);
     expect(directory.lookups).toEqual([]);
   });

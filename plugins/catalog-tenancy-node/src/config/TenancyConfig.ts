@@ -56,7 +56,10 @@ export interface TenancyConfig {
   jwtSecret?: string;
   /** Whether a token of one tenant is refused in a request for another. */
   requireMatchingToken: boolean;
-  /** In lower case. Where there are any, no other host name names a tenant. */
+  /**
+   * In lower case. Where there are any, requests to other host names are refused, but
+   * for those of base URLs and single labels.
+   */
   baseDomains: string[];
   /** Laid over the connection of the catalog's own database. */
   connection: TenancyConnection;

@@ -50,16 +50,33 @@ export function send(
   });
 }
 
-/** Sends these bytes on a connection of their own, and returns all that comes back. */
-export function sendRaw(port: number, bytes: string): Promise<string> {
+/** Sends these bytes, of Latin-1, on a connection of their own. */
+export function sendRaw(port: number, bytes: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    const socket = connect(port, '127.0.0.1', () =>
+      socket.write(bytes, 'latin1'),
+    );
     let answer = '';
     socket.setEncoding('utf8');
     socket.on('data', chunk => {
       answer += chunk;
     });
     socket.on('error', reject);
-    socket.on('end', () => resolve(answer));
+    socket.on('end', () => resolve(parseAnswer(answer)));
   });
+}
+
+function parseAnswer(answer: string): Answer {
+  const end = answer.indexOf('\r\n\r\n');
+  const [statusLine, ...lines] = answer.slice(0, end).split('\r\n');
+  return {
+    status: Number(statusLine.split(' ')[1]),
+    headers: Object.fromEntries(
+      lines.map(line => {
+        const colon = line.indexOf(':');
+        return [line.slice(0, colon).toLowerCase(), line.slice(colon + 2)];
+      }),
+    ),
+    text: answer.slice(end + 4),
+  };
 }

@@ -1,0 +1,233 @@
+import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
+import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
+import { sendRaw } from './__testUtils__/send';
+import {
+  startTenantBackend,
+  type TenantBackend,
+} from './__testUtils__/startTenantBackend';
+import { sign } from './__testUtils__/tokens';
+
+const PATH = '/api/catalog/entities';
+const ACME = 'acme.portal.example';
+const GLOBEX = 'globex.portal.example';
+
+/** A request of exactly these lines. */
+function request(target: string, ...lines: string[]): string {
+  return [`GET ${target} HTTP/1.1`, ...lines, 'Connection: close\r\n\r\n'].join(
+    '\r\n',
+  );
+}
+
+describe('a request that names more than one host', () => {
+  const directory = new InMemoryTenants();
+  let backend: TenantBackend;
+
+  beforeAll(async () => {
+    backend = await startTenantBackend({ directory });
+  });
+
+  beforeEach(() => {
+    directory.lookups = [];
+  });
+
+  const send = (bytes: string) => sendRaw(backend.port, bytes);
+
+  it.each([
+    ['that differ', [`Host: ${ACME}`, `Host: ${GLOBEX}`], 2],
+    ['in other letters', [`Host: ${ACME}`, `hOST: ${GLOBEX}`], 2],
+    ['that agree', [`Host: ${ACME}`, `Host: ${ACME}`], 2],
+    ['of which the first is empty', ['Host:', `Host: ${ACME}`], 2],
+    ['of which the second is empty', [`Host: ${ACME}`, 'Host:'], 2],
+    [
+      'of the portal, and a tenant',
+      ['Host: portal.example', `Host: ${ACME}`],
+      2,
+    ],
+    ['three times', [`Host: ${ACME}`, `Host: ${ACME}`, `Host: ${GLOBEX}`], 3],
+    [
+      'with others between them',
+      [`Host: ${ACME}`, 'X-Tenant-Slug: acme', `Host: ${GLOBEX}`],
+      2,
+    ],
+    [
+      // Node.js drops what comes after the first thousand.
+      'with more than a thousand between them',
+      [`Host: ${ACME}`, ...Array(1_000).fill('a:'), `Host: ${GLOBEX}`],
+      2,
+    ],
+  ])(
+    'in headers Host gets 400 before any tenant is looked for: %s',
+    async (_title, lines, count) => {
+      const { status, headers, text } = await send(request(PATH, ...lines));
+      expect(status).toBe(400);
+      expect(headers['content-type']).toMatch(/^application\/json/);
+      expect(headers.vary).toContain('Host, X-Forwarded-Host');
+      expect(JSON.parse(text)).toMatchObject({
+        error: {
+          name: 'InputError',
+          message: `The request has ${count} headers Host, expected one`,
+        },
+        response: { statusCode: 400 },
+      });
+      expect(directory.lookups).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['another tenant', `http://${GLOBEX}`, ACME],
+    ['the portal', 'http://portal.example', ACME],
+    [
+      'a tenant, in a request to the portal',
+      `http://${ACME}`,
+      'portal.example',
+    ],
+    ['another scheme', `https://${GLOBEX}`, ACME],
+    ['a scheme that there is not', `foo://${GLOBEX}`, ACME],
+    ['a scheme in upper case', `HTTP://${GLOBEX}`, ACME],
+    ['another port and host', `http://${GLOBEX}:7007`, `${ACME}:7007`],
+    ['none', 'http://', ACME],
+    ['a tenant, where Host is empty', `http://${ACME}`, ''],
+    ['a domain above', 'http://portal.example', ACME],
+  ])('by the URL and by Host gets 400: %s', async (_title, origin, host) => {
+    const { status, text } = await send(
+      request(`${origin}${PATH}`, `Host: ${host}`),
+    );
+    expect(status).toBe(400);
+    expect(JSON.parse(text).error).toMatchObject({
+      name: 'InputError',
+      message: expect.stringMatching(
+        /^The host ".*" in the URL is not that of the header Host, expected ".*"$/,
+      ),
+    });
+    expect(directory.lookups).toEqual([]);
+  });
+
+  it.each([
+    ['userinfo', `http://user@${ACME}`],
+    ['userinfo that looks like a host', `http://${ACME}:80@${GLOBEX}`],
+    ['userinfo that is empty', `http://@${ACME}`],
+    ['a port that is none', `http://${ACME}:port`],
+    ['a percent sign', `http://acme%2eportal.example`],
+    ['two hosts', `http://${ACME},${GLOBEX}`],
+    ['no address', 'http://[acme]'],
+  ])(
+    'by a URL whose host is none gets no answer: %s',
+    async (_title, origin) => {
+      const { status, text } = await send(
+        request(`${origin}${PATH}`, `Host: ${ACME}`),
+      );
+      // To Express, some of it has another path.
+      expect([400, 404]).toContain(status);
+      expect(text).not.toContain('tenantId');
+      expect(directory.lookups).toEqual([]);
+    },
+  );
+
+  it.each([
+    [`http://${ACME}`, ACME],
+    [`http://${ACME}:7007`, `${ACME}:7007`],
+    [`http://${ACME}:80`, ACME],
+    [`https://${ACME}`, `${ACME}:443`],
+    ['http://Acme.Portal.Example.', ACME],
+    [`http://${ACME}`, 'ACME.portal.example.'],
+    [`HTTP://${ACME}`, ACME],
+  ])(
+    'is none where the URL and Host agree: %s and %s',
+    async (origin, host) => {
+      expect(
+        outcomeOf(await send(request(`${origin}${PATH}`, `Host: ${host}`))),
+      ).toBe('acme');
+    },
+  );
+
+  it('is none by what only looks like a host', async () => {
+    for (const target of [
+      `${PATH}?url=http://${GLOBEX}/`,
+      `${PATH}#http://${GLOBEX}/`,
+      `${PATH}?@${GLOBEX}`,
+    ]) {
+      expect(outcomeOf(await send(request(target, `Host: ${ACME}`)))).toBe(
+        'acme',
+      );
+    }
+    // No path of the catalog.
+    const path = await send(request(`//${GLOBEX}${PATH}`, `Host: ${ACME}`));
+    expect(path.status).toBe(404);
+  });
+
+  it('is no reason to look at Forwarded, or at a host of no proxy', async () => {
+    const answer = await send(
+      request(
+        PATH,
+        `Host: ${ACME}`,
+        `X-Forwarded-Host: ${GLOBEX}`,
+        `Forwarded: host=${GLOBEX}`,
+        `X-Host: ${GLOBEX}`,
+        `X-Original-Host: ${GLOBEX}`,
+        `X-HTTP-Host-Override: ${GLOBEX}`,
+      ),
+    );
+    expect(outcomeOf(answer)).toBe('acme');
+  });
+});
+
+describe('with the flag off', () => {
+  it('nothing of this is looked at', async () => {
+    const backend = await startTenantBackend({
+      directory: new InMemoryTenants(),
+      tenancy: { enabled: false },
+    });
+    for (const bytes of [
+      request(PATH, `Host: ${ACME}`, `Host: ${GLOBEX}`),
+      request(`http://${GLOBEX}${PATH}`, `Host: ${ACME}`),
+      request(PATH, 'Host: no host'),
+    ]) {
+      expect(outcomeOf(await sendRaw(backend.port, bytes))).toBe('default');
+    }
+  });
+});
+
+describe('a header that is sent twice, where one would count', () => {
+  const directory = new InMemoryTenants();
+  const bearer = (tenantSlug: string) =>
+    `Authorization: Bearer ${sign({ tenantSlug })}`;
+  let backend: TenantBackend;
+
+  beforeAll(async () => {
+    backend = await startTenantBackend({ directory });
+  });
+
+  const outcome = async (...lines: string[]) =>
+    outcomeOf(
+      await sendRaw(
+        backend.port,
+        request(PATH, 'Host: portal.example', ...lines),
+      ),
+    );
+
+  it('names no tenant: X-Tenant-Slug', async () => {
+    for (const lines of [
+      ['X-Tenant-Slug: acme', 'X-Tenant-Slug: globex'],
+      ['X-Tenant-Slug: acme', 'x-tenant-slug: acme'],
+      ['X-Tenant-Slug: default', 'X-Tenant-Slug: acme'],
+      ['X-Tenant-Slug:', 'X-Tenant-Slug: acme'],
+      ['X-Tenant-Slug: acme', 'X-Tenant-Slug:'],
+      ['X-Tenant-Slug: acme', ...Array(1_000).fill('a:'), 'X-Tenant-Slug: x'],
+    ]) {
+      await expect(outcome(...lines)).resolves.toBe(REFUSED);
+    }
+    // Of a name that is another.
+    await expect(
+      outcome('X-Tenant-Slug: acme', 'X_Tenant_Slug: globex'),
+    ).resolves.toBe('acme');
+  });
+
+  it('is the first, as for Backstage: Authorization', async () => {
+    await expect(outcome(bearer('acme'), bearer('globex'))).resolves.toBe(
+      'acme',
+    );
+    await expect(
+      outcome('Authorization: Basic eDp5', bearer('globex')),
+    ).resolves.toBe('default');
+  });
+});

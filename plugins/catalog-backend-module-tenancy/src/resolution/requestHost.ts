@@ -1,0 +1,107 @@
+import { InputError } from '@backstage/errors';
+import type { Request } from 'express';
+import { isIPv6 } from 'node:net';
+
+/** What of a request says which host it was sent to, and to which tenant. */
+export type HostedRequest = Pick<
+  Request,
+  'app' | 'originalUrl' | 'rawHeaders' | 'socket'
+>;
+
+// A name that DNS can have, or an address of IPv6, with a port or without. RFC 9112,
+// section 3.2, allows for more characters, of which none is in a name of DNS.
+const HOST = /^(\[[^[\]]+\]|[a-z0-9._-]*)(?::\d*)?$/i;
+
+// RFC 9112, section 3.2.2. Node.js and Express take it for any scheme.
+const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
+
+/**
+ * The host that a request was sent to: in lower case, without the port and without
+ * the dot at the end that marks a complete name. Empty where the request names none,
+ * as HTTP/1.0 allows. `X-Forwarded-Host` takes the place of `Host` where it comes from
+ * a proxy that Express trusts (`backend.trustProxy`).
+ *
+ * Node.js and Express take the first of several hosts, and a proxy or a cache in front
+ * of them may take another: such a request has no host.
+ *
+ * @throws `InputError` for a request that names several hosts, or what can be no host
+ */
+export function requestHost(req: HostedRequest): string {
+  const hosts = headerValues(req, 'host');
+  if (hosts.length > 1) {
+    throw new InputError(
+      `The request has ${hosts.length} headers Host, expected one`,
+    );
+  }
+  const host = parseHost(hosts[0] ?? '', 'the header Host');
+  const target = req.originalUrl.match(ABSOLUTE_FORM)?.[1];
+  if (target !== undefined && parseHost(target, 'the URL') !== host) {
+    throw new InputError(
+      `The host ${quoted(target)} in the URL is not that of the header Host, ` +
+        `expected ${quoted(hosts[0] ?? '')}`,
+    );
+  }
+  return forwardedHost(req) || host;
+}
+
+/**
+ * The values of a header, one for each line that has it. `req.headers` drops some of
+ * them: the second of `Host`, and all lines of a request after the first thousand.
+ */
+export function headerValues(
+  req: Pick<Request, 'rawHeaders'>,
+  name: string,
+): string[] {
+  return req.rawHeaders.filter(
+    (_, i, all) => i % 2 === 1 && all[i - 1].toLowerCase() === name,
+  );
+}
+
+/** Empty where there is none, or none that counts. */
+function forwardedHost(req: HostedRequest): string {
+  // As Express decides on it for `req.hostname`.
+  const isTrusted = req.app.get('trust proxy fn') as (
+    address: string | undefined,
+    hop: number,
+  ) => boolean;
+  if (!isTrusted(req.socket.remoteAddress, 0)) {
+    return '';
+  }
+  const values = headerValues(req, 'x-forwarded-host').flatMap(value =>
+    value.split(','),
+  );
+  const hosts = new Set(
+    values.map(value => parseHost(value.trim(), 'the header X-Forwarded-Host')),
+  );
+  if (hosts.size > 1) {
+    // A proxy that adds to the header leaves the first value to the client.
+    throw new InputError(
+      `The header X-Forwarded-Host has several hosts, ${quoted(
+        values.join(','),
+      )}, expected one: have the outermost proxy set it, and the others leave it`,
+    );
+  }
+  const [host = ''] = hosts;
+  return host;
+}
+
+function parseHost(value: string, where: string): string {
+  const host = value.match(HOST)?.[1].toLowerCase();
+  if (host === undefined || (host.startsWith('[') && !isIPv6Literal(host))) {
+    throw new InputError(
+      `Invalid host ${quoted(value)} in ${where}, expected a host name or an ` +
+        'address, with a port or without',
+    );
+  }
+  return host.replace(/\.$/, '');
+}
+
+function isIPv6Literal(host: string): boolean {
+  // RFC 6874: the percent sign before a zone is escaped.
+  return isIPv6(host.slice(1, -1).replace('%25', '%'));
+}
+
+/** What comes from a caller, for a log or an answer: it can't break out of its line. */
+export function quoted(value: string): string {
+  return JSON.stringify(value.slice(0, 80));
+}
