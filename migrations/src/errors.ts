@@ -12,6 +12,7 @@ export const EXIT_CODES = {
   otherOperator: 5,
   lockNotGranted: 6,
   connectionLost: 7,
+  cancelled: 9,
 } as const;
 
 /**
@@ -85,5 +86,22 @@ export class LockNotGrantedError extends MigrationError {
 export class ConnectionLostError extends MigrationError {
   constructor(message: string) {
     super(message, EXIT_CODES.connectionLost);
+  }
+}
+
+/**
+ * Somebody has cancelled a statement of the command, as with `pg_cancel_backend`.
+ * What was committed stays; the same command goes on from there.
+ *
+ * @public
+ */
+export class CancelledError extends MigrationError {
+  constructor() {
+    super(
+      'The command was cancelled in the database (pg_cancel_backend). What was ' +
+        'committed stays, and the server has rolled back the rest: run the same ' +
+        'command again, and it goes on from there.',
+      EXIT_CODES.cancelled,
+    );
   }
 }

@@ -28,6 +28,7 @@ export type {
   WorkStatus,
 } from './status';
 export {
+  CancelledError,
   ConnectionLostError,
   EXIT_CODES,
   LockNotGrantedError,

@@ -1,5 +1,5 @@
 import type { StepContext } from '../engine/Step';
-import { withLockRetries } from '../session/lockRetries';
+import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeLiteral } from '../schema/sql';
 import { patienceMs } from '../phases/phase2_backfill/tableSize';
@@ -76,9 +76,13 @@ async function copy(
   const timeoutMs = Math.min(settings.lockTimeoutMs, await patienceMs(session));
   const batchOf = (after: string, rows: number) =>
     withLockRetries(
-      TITLE,
+      {
+        title: TITLE,
+        session,
+        reporter,
+        lockTimeoutMs: ownTimeout(settings, timeoutMs),
+      },
       () => copyBatch(session, after, rows, timeoutMs),
-      attempts => reporter.waiting(TITLE, attempts),
     );
   let rows = Math.min(FIRST_ROWS, settings.batchSize);
   let after: string | null = state.after;

@@ -1,7 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import { relationExists } from '../schema/lookups';
 import { escapeLiteral } from '../schema/sql';
-import { withLockRetries } from '../session/lockRetries';
+import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import { waitForOlderTransactions } from '../session/olderTransactions';
 import { patienceMs } from '../phases/phase2_backfill/tableSize';
 import { engineTable } from './Engine';
@@ -56,10 +56,16 @@ export async function fillParents(
         context.settings.lockTimeoutMs,
         await patienceMs(session),
       );
+      const work = {
+        title: TITLE,
+        session,
+        reporter: context.reporter,
+        lockTimeoutMs: ownTimeout(context.settings, timeoutMs),
+      };
       let after: string | null = '0';
       while (after !== null) {
         const from: string = after;
-        after = await withLockRetries(TITLE, async () => {
+        after = await withLockRetries(work, async () => {
           const rows = await session.query<{ last: string | null }>(
             [
               'set local synchronous_commit = off',

@@ -1,6 +1,6 @@
 import type { StepContext } from '../engine/Step';
 import { VerificationError } from '../errors';
-import { withLockRetries } from '../session/lockRetries';
+import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { relationExists } from '../schema/lookups';
 import { escapeLiteral } from '../schema/sql';
@@ -184,11 +184,15 @@ async function putOne(
   session: MigrationSession,
   statement: string,
 ): Promise<void> {
-  const title = 'Carry a row';
   // Well before PostgreSQL looks for deadlocks: the engine is never its victim.
   const timeoutMs = Math.min(settings.lockTimeoutMs, await patienceMs(session));
   await withLockRetries(
-    title,
+    {
+      title: 'Carry a row',
+      session,
+      reporter,
+      lockTimeoutMs: ownTimeout(settings, timeoutMs),
+    },
     async () => {
       try {
         await session.query(
@@ -203,6 +207,5 @@ async function putOne(
         throw error;
       }
     },
-    attempts => reporter.waiting(title, attempts),
   );
 }

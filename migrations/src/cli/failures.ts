@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
-import { EXIT_CODES, MigrationError } from '../errors';
+import { CancelledError, EXIT_CODES, MigrationError } from '../errors';
 import { targetOf } from './connection/Connection';
 import type { Target } from './connection/Connection';
 
@@ -48,6 +48,9 @@ const CONNECTION_FAILURES: Record<string, Explanation> = {
     `The database server at ${host}:${port} has no connection left.`,
 };
 
+// Knex, which records the steps, has a session of its own.
+const QUERY_CANCELED = '57014';
+
 // What `pg` says without a code.
 const CONNECTION_MESSAGES: [RegExp, Explanation][] = [
   [
@@ -74,6 +77,9 @@ export function explainFailure(
   if (error instanceof MigrationError) {
     const { name, message, exitCode } = error;
     return { name, message, exitCode };
+  }
+  if (error instanceof DatabaseError && error.code === QUERY_CANCELED) {
+    return explainFailure(new CancelledError());
   }
   const explanation = connection && connectionFailure(error, connection);
   return explanation

@@ -16,6 +16,7 @@ Exit codes:
   1  an unexpected failure       5  another operator is at work
   2  wrong usage                 6  a lock was not granted
   3  refused, nothing changed    7  the connection was lost
+                                 9  cancelled in the database
   130 after SIGINT, 143 after SIGTERM: run the command again to go on`;
 
 type Act = (

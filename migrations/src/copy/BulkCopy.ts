@@ -92,9 +92,10 @@ end $$`,
     cursor: Cursor,
     step: number,
   ): Promise<{ copied: number; advanced: Cursor }> {
-    const { state } = this.context;
+    const { state, reporter } = this.context;
     const advanced = { ...cursor, next: cursor.next + step };
-    return withLockRetries(`Copy ${this.copy.source}`, () =>
+    const title = `Copy ${this.copy.source}`;
+    return withLockRetries({ title, session, reporter }, () =>
       // ACCESS SHARE, which only what would rewrite the table waits for: its blocks
       // are the same ones until the batch is committed.
       session.transaction('begin', async () => {

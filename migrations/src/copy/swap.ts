@@ -8,6 +8,7 @@ import {
   LOG_TRIGGER,
 } from './changeLog';
 import { createFence, dropFenceOf } from './fence';
+import { lockTogether } from '../session/lockRetries';
 import { REPLAY } from './replay';
 
 /** The names of a table's two sides. */
@@ -50,27 +51,21 @@ export function swapStatements(
 ): string[] {
   // Those that nobody uses come last: whoever reads them, or an autovacuum of them,
   // must not be waited for while the application waits for us.
-  const tables = [
-    ...TENANT_TABLES,
-    ...sides.map(({ incoming }) => incoming),
-  ].join(', ');
+  const tables = [...TENANT_TABLES, ...sides.map(({ incoming }) => incoming)];
   return [
     // Writers do not wait for the disk: whatever is committed after the swap takes it
     // there along with itself, the record of the step at the latest.
     'set local synchronous_commit = off',
     // Autovacuum is cancelled without a writer waiting (see lockStatements).
     'set local lock_timeout = 5000',
-    `lock table ${tables} in share update exclusive mode`,
+    `lock table ${tables.join(', ')} in share update exclusive mode`,
     'set local lock_timeout = 0',
     // From here on nobody changes the catalog of the tables, and nobody waits yet.
     ...conditions,
     refuseOtherTenants(sides),
     ...sides.map(refuseMissingLog),
     ...sides.map(refuseOtherColumns),
-    // lock_timeout would hold for each table; this one for all of them together.
-    `set local statement_timeout = ${lockTimeoutMs}`,
-    `lock table ${tables} in access exclusive mode`,
-    'set local statement_timeout = 0',
+    lockTogether(tables, lockTimeoutMs),
     // What is locked below, such as a sequence from which a transaction has taken a
     // number without writing a row yet, is waited for no longer than the tables.
     `set local lock_timeout = ${lockTimeoutMs}`,

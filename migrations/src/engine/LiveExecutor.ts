@@ -32,7 +32,12 @@ export class LiveExecutor implements Executor {
       'commit',
     ].join(';\n');
     await withLockRetries(
-      title,
+      {
+        title,
+        session: this.session,
+        reporter: this.reporter,
+        lockTimeoutMs: this.lockTimeoutMs,
+      },
       async () => {
         try {
           await this.session.query(text);
@@ -41,7 +46,6 @@ export class LiveExecutor implements Executor {
           throw error;
         }
       },
-      attempts => this.reporter.waiting(title, attempts),
     );
   }
 

@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { changeRole, connectionOf } from '../__testUtils__/roles';
 import { silentReporter } from '../engine/Reporter';
-import { RefusedError } from '../errors';
+import { CancelledError, RefusedError } from '../errors';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
 import { rollback } from '../rollback/rollback';
@@ -102,6 +102,35 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
     await expect(
       countIn(database(), 'entities_tenant_my_team', TEAM),
     ).resolves.toBe(60);
+  });
+
+  it('changes nothing if somebody cancels it, and does not take that for a lack of time', async () => {
+    await give();
+    const before = await contents(database());
+    const other = new Client(database().connection);
+    await other.connect();
+    // The foreign keys of the rows that move wait for this one.
+    await other.query(
+      `begin; select from tenancy.tenants where tenant_id = '${TEAM}' for update`,
+    );
+    let over = false;
+    const moving = database()
+      .migrate(({ context }) =>
+        takeBackPartition(context, 'my-team', { maxBlockMs: 600_000 }),
+      )
+      .finally(() => {
+        over = true;
+      });
+    moving.catch(() => undefined);
+    while (!over) {
+      await query(
+        `select pg_cancel_backend(pid) from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+    }
+    await other.end();
+    await expect(moving).rejects.toThrow(CancelledError);
+    await expect(contents(database())).resolves.toEqual(before);
   });
 
   it('goes on where it was stopped, with what was written since', async () => {

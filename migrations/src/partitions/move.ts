@@ -1,10 +1,10 @@
 import { DatabaseError } from 'pg';
 import type { StepContext } from '../engine/Step';
-import { RefusedError } from '../errors';
+import { CancelledError, RefusedError } from '../errors';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import { catchAllPartition } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
-import { withLockRetries } from '../session/lockRetries';
+import { lockTogether, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { createMoveFence } from './fence';
 import { PARTITION_LOG } from './names';
@@ -19,8 +19,14 @@ export interface MoveOptions {
 /** For how long everybody may wait, unless told otherwise. */
 export const DEFAULT_MAX_BLOCK_MS = 5000;
 
-// A code of our own: a move that takes too long is not tried again.
+// Codes of our own. PostgreSQL has one (57014) for a statement that statement_timeout
+// has ended and one that somebody has cancelled, and tells them apart in a text that is
+// translated. Neither is tried again.
 const TOO_LONG = 'TP001';
+const CANCELLED = 'TP002';
+
+const BEGUN = 'tenancy.move_begun';
+const NOTE_BEGIN = `select set_config('${BEGUN}', clock_timestamp()::text, true)`;
 
 // Rows that move are the same rows: triggers of users have fired for them. Before
 // version 15, a partition's are switched through its table.
@@ -70,54 +76,85 @@ export async function runMove(
   { title, prepare, ...move }: Move,
   { maxBlockMs = DEFAULT_MAX_BLOCK_MS }: MoveOptions,
 ): Promise<void> {
-  const statements = [
-    ...lockStatements(move.partitions, settings.lockTimeoutMs),
+  const tables = tablesOf(move.partitions);
+  const quietly = [
+    'begin',
+    // Autovacuum is cancelled without a writer waiting (see Executor.ts).
+    'set local lock_timeout = 5000',
+    `lock table ${tables.join(', ')} in share update exclusive mode`,
+  ];
+  const blocking = [
+    lockTogether(tables, settings.lockTimeoutMs),
+    'set local lock_timeout = 0',
+    NOTE_BEGIN,
     `set local statement_timeout = ${maxBlockMs}`,
-    moveStatement(move),
+    moveStatement(move, maxBlockMs),
     'set local statement_timeout = 0',
+    'commit',
   ];
   await executor.work({
     title:
       `${title}. ACCESS EXCLUSIVE on the three tables, for as long as it takes to ` +
       `move the tenant's rows, and for ${maxBlockMs} ms at the most.`,
-    script: ['begin', ...statements, 'commit'],
+    script: [...quietly, ...blocking],
     run: session =>
       withLockRetries(
-        title,
+        {
+          title,
+          session,
+          reporter,
+          lockTimeoutMs: settings.lockTimeoutMs,
+        },
         async () => {
           await prepare?.(session);
           const begun = Date.now();
-          await runOnce(session, statements, maxBlockMs);
+          await runOnce(session, { quietly, blocking, maxBlockMs });
           reporter.info(
             `${title}: done. The tables were locked for at most ${
               Date.now() - begun
             } ms.`,
           );
         },
-        attempts => reporter.waiting(title, attempts),
       ),
   });
 }
 
 async function runOnce(
   session: MigrationSession,
-  statements: string[],
-  maxBlockMs: number,
+  move: { quietly: string[]; blocking: string[]; maxBlockMs: number },
 ): Promise<void> {
+  const { quietly, blocking, maxBlockMs } = move;
+  let begun: number | undefined;
   try {
+    await session.query(quietly.join(';\n'));
+    begun = performance.now();
     // In one message: the locks are not held for the time of a round trip.
-    await session.query(['begin', ...statements, 'commit'].join(';\n'));
+    await session.query(blocking.join(';\n'));
   } catch (error) {
     await session.rollback();
-    throw error instanceof DatabaseError && error.code === TOO_LONG
+    if (error instanceof DatabaseError && error.code === CANCELLED) {
+      throw new CancelledError();
+    }
+    const part = isTooLong(error)
+      ? error.message
+      : // The time was over before the handler of it was in place.
+        error instanceof CancelledError &&
+        begun !== undefined &&
+        performance.now() - begun >= maxBlockMs &&
+        'begin';
+    throw part
       ? new RefusedError(
           `Moving the rows would lock the tables for more than ${maxBlockMs} ms: by ` +
-            `then it was about to ${error.message}. Nothing was changed. Give it more ` +
+            `then it was about to ${part}. Nothing was changed. Give it more ` +
             'time with --max-block <ms>, in a quiet hour: everybody who uses the ' +
             'tables waits for it.',
         )
       : error;
   }
+}
+
+function isTooLong(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && error.code === TOO_LONG;
 }
 
 /**
@@ -127,32 +164,18 @@ async function runOnce(
  * ONLY: the other partitions are reached through the tables alone. Locking each of
  * them would take as long as there are tenants.
  */
-function lockStatements(
-  partitions: Partitions,
-  lockTimeoutMs: number,
-): string[] {
-  const tables = TENANT_TABLES.flatMap(table => [
+function tablesOf(partitions: Partitions): string[] {
+  return TENANT_TABLES.flatMap(table => [
     table,
     catchAllPartition(table),
     escapeIdentifier(partitions[table]),
-  ])
-    .map(name => `only ${name}`)
-    .join(', ');
-  return [
-    // Autovacuum is cancelled without a writer waiting (see Executor.ts).
-    'set local lock_timeout = 5000',
-    `lock table ${tables} in share update exclusive mode`,
-    'set local lock_timeout = 0',
-    // lock_timeout would hold for each table; this one for all of them together.
-    `set local statement_timeout = ${lockTimeoutMs}`,
-    `lock table ${tables} in access exclusive mode`,
-  ];
+  ]).map(name => `only ${name}`);
 }
 
-function moveStatement({
-  tenant,
-  parts,
-}: Pick<Move, 'tenant' | 'parts'>): string {
+function moveStatement(
+  { tenant, parts }: Pick<Move, 'tenant' | 'parts'>,
+  maxBlockMs: number,
+): string {
   const all = [
     ...parts,
     {
@@ -183,6 +206,10 @@ ${all
   .join('\n')}
   foreach command in array restore loop execute command; end loop;
 exception when query_canceled then
+  -- Sooner than the timeout it can only have been somebody.
+  if clock_timestamp() < current_setting('${BEGUN}')::timestamptz + interval '${maxBlockMs} milliseconds' then
+    raise exception 'cancelled' using errcode = '${CANCELLED}';
+  end if;
   raise exception '%', part using errcode = '${TOO_LONG}';
 end $$`;
 }

@@ -1,4 +1,4 @@
-import { ConnectionLostError, RefusedError } from '../errors';
+import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
 import type { StepContext } from '../engine/Step';
 import { checks } from './checks';
 import { readFacts } from './facts';
@@ -113,7 +113,10 @@ async function attempt(
     await guard('release savepoint');
     return outcomes;
   } catch (error) {
-    if (error instanceof ConnectionLostError) {
+    if (
+      error instanceof ConnectionLostError ||
+      error instanceof CancelledError
+    ) {
       throw error;
     }
     await guard('rollback to savepoint');

@@ -41,7 +41,12 @@ export async function tryOut(
     async run(session) {
       try {
         await withLockRetries(
-          title,
+          {
+            title,
+            session,
+            reporter,
+            lockTimeoutMs: settings.lockTimeoutMs,
+          },
           async () => {
             try {
               await session.query(script.join(';\n'));
@@ -49,7 +54,6 @@ export async function tryOut(
               await session.rollback();
             }
           },
-          attempts => reporter.waiting(title, attempts),
         );
       } catch (error) {
         throw error instanceof DatabaseError

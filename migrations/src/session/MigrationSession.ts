@@ -1,7 +1,7 @@
 import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
 import { escapeIdentifier } from '../schema/sql';
-import { ConnectionLostError, RefusedError } from '../errors';
+import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
 
 /**
  * The settings that a session starts with, whatever the server, the database or the
@@ -51,6 +51,7 @@ const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
 const SESSION_ENDED = /^(57P0[1235]|25P0[34]|08)/;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
+const QUERY_CANCELED = '57014';
 
 export interface SessionOptions {
   connection: ClientConfig;
@@ -155,6 +156,7 @@ export class MigrationSession {
    * last one.
    *
    * @throws {@link ConnectionLostError} if the connection has ended
+   * @throws {@link CancelledError} if somebody has cancelled the statement
    */
   async query<Row = Record<string, unknown>>(
     text: string,
@@ -182,6 +184,16 @@ export class MigrationSession {
     }
   }
 
+  /**
+   * Waits on the server: a session that waits here would be idle there, where
+   * PostgreSQL drops a request to cancel it.
+   *
+   * @throws {@link CancelledError} if somebody cancels it
+   */
+  async pause(milliseconds: number): Promise<void> {
+    await this.query('select pg_sleep($1)', [milliseconds / 1000]);
+  }
+
   /** Ends a transaction that has failed; a connection that is gone has none. */
   async rollback(): Promise<void> {
     await this.client.query('rollback').catch(() => undefined);
@@ -193,7 +205,7 @@ export class MigrationSession {
 
   private explain(error: unknown): unknown {
     if (!(this.lost || endsSession(error))) {
-      return error;
+      return isCancelled(error) ? new CancelledError() : error;
     }
     const reason = endsSession(error) ? error.message : this.reason;
     return new ConnectionLostError(
@@ -202,6 +214,11 @@ export class MigrationSession {
       }. What was committed stays: run the same command again, and it goes on from there.`,
     );
   }
+}
+
+/** A session of ours has no statement_timeout that could have ended a statement. */
+function isCancelled(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === QUERY_CANCELED;
 }
 
 function endsSession(error: unknown): error is DatabaseError {

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { StepContext } from '../engine/Step';
 import type { MigrationSession } from './MigrationSession';
 
@@ -31,7 +30,7 @@ export async function waitForOlderTransactions(
         reporter.info(waiting(processes));
       }
       while (sessions.length > 0) {
-        await pause(POLL_MS);
+        await session.pause(POLL_MS);
         sessions = await session.query(query);
       }
     },

@@ -2,7 +2,7 @@ import { DatabaseError } from 'pg';
 import { STATE_TABLE } from '../../engine/MigrationState';
 import type { Progress } from '../../engine/Reporter';
 import type { StepContext } from '../../engine/Step';
-import { withLockRetries } from '../../session/lockRetries';
+import { ownTimeout, withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
@@ -127,16 +127,19 @@ export class Backfill {
     to: number,
     end: number,
   ): Promise<Filled & { next: number }> {
-    const { batchSize, lockTimeoutMs } = this.context.settings;
+    const { settings } = this.context;
+    const { batchSize } = settings;
+    // Longer than the server takes to look for deadlocks would be too long.
+    const lockTimeoutMs = Math.min(settings.lockTimeoutMs, this.patience);
     const reached = `(last::text::point)[0] + (filled = 0)::int`;
-    return this.retried(() =>
-      this.fill<Filled & { next: number }>({
-        rows:
-          `and ctid >= '(${from},0)' and ctid < '(${to},0)' ` +
-          `limit ${batchSize} for no key update skip locked`,
-        // Longer than the server takes to look for deadlocks would be too long.
-        lockTimeoutMs: Math.min(lockTimeoutMs, this.patience),
-        outcome: `moved as (
+    return this.retried(
+      () =>
+        this.fill<Filled & { next: number }>({
+          rows:
+            `and ctid >= '(${from},0)' and ctid < '(${to},0)' ` +
+            `limit ${batchSize} for no key update skip locked`,
+          lockTimeoutMs,
+          outcome: `moved as (
           insert into ${STATE_TABLE} (key, value)
           select '${cursorKey(this.table)}', jsonb_build_object('end', ${end},
                    'next', case when locked >= ${batchSize}
@@ -145,7 +148,8 @@ export class Backfill {
           on conflict (key) do update set value = excluded.value
           returning (value ->> 'next')::float8 as next
         ) select locked, filled, next from tally, moved`,
-      }),
+        }),
+      ownTimeout(settings, lockTimeoutMs),
     );
   }
 
@@ -238,10 +242,15 @@ export class Backfill {
     return left;
   }
 
-  private retried<T>(attempt: () => Promise<T>): Promise<T> {
-    const what = `Fill ${this.table}`;
-    return withLockRetries(what, attempt, attempts =>
-      this.context.reporter.waiting(what, attempts),
+  private retried<T>(
+    attempt: () => Promise<T>,
+    lockTimeoutMs?: number,
+  ): Promise<T> {
+    const { session, table, context } = this;
+    const { reporter } = context;
+    return withLockRetries(
+      { title: `Fill ${table}`, session, reporter, lockTimeoutMs },
+      attempt,
     );
   }
 }

@@ -117,13 +117,17 @@ async function verify(
 }
 
 async function swapOnce(
-  { reporter }: StepContext,
+  { reporter, settings }: StepContext,
   session: MigrationSession,
   statements: string[],
 ): Promise<void> {
-  const title = 'Swap the tables';
   await withLockRetries(
-    title,
+    {
+      title: 'Swap the tables',
+      session,
+      reporter,
+      lockTimeoutMs: settings.lockTimeoutMs,
+    },
     async () => {
       await replayOnce(session);
       try {
@@ -134,7 +138,6 @@ async function swapOnce(
         throw explain(error);
       }
     },
-    attempts => reporter.waiting(title, attempts),
   );
 }
 

@@ -105,7 +105,12 @@ async function fillTenant(
   do {
     const from: string | null = after;
     const batch = await withLockRetries(
-      TITLE,
+      {
+        title: TITLE,
+        session,
+        reporter,
+        lockTimeoutMs: settings.lockTimeoutMs,
+      },
       async () => {
         // One message is one transaction: no row stays locked for a round trip.
         const [filled] = await session.query<Batch>(
@@ -117,7 +122,6 @@ async function fillTenant(
         );
         return filled;
       },
-      attempts => reporter.waiting(TITLE, attempts),
     );
     progress.advance(batch.filled);
     after = batch.last;
@@ -151,9 +155,13 @@ async function mend(
   session: MigrationSession,
 ): Promise<void> {
   for await (const { tenant, entity } of findDifferences(session)) {
-    const title = `Mend the terms of the entity ${entity}`;
     await withLockRetries(
-      title,
+      {
+        title: `Mend the terms of the entity ${entity}`,
+        session,
+        reporter,
+        lockTimeoutMs: settings.lockTimeoutMs,
+      },
       // One entity, so that it waits for nobody while it holds another one.
       () =>
         session.transaction('begin', async () => {
@@ -162,7 +170,6 @@ async function mend(
           );
           await session.query(`select ${REPAIR}($1, $2)`, [tenant, entity]);
         }),
-      attempts => reporter.waiting(title, attempts),
     );
   }
 }
