@@ -4,7 +4,12 @@ import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { EXIT_CODES } from '../errors';
 import { phase1 } from '../phases/phase1_tenant_column';
-import { runCli, startCli, urlEnvironment } from './__testUtils__/runCli';
+import {
+  runCli,
+  runInProcess,
+  startCli,
+  urlEnvironment,
+} from './__testUtils__/runCli';
 
 const databases = createTestDatabases();
 const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
@@ -76,6 +81,21 @@ describe.each(databases.eachSupportedId().slice(-1))(
           error: { name: 'RefusedError' },
         });
       }
+    });
+
+    it('print advised SQL as it runs, where the password is a word of it', async () => {
+      const user = `redact_login_${process.pid}`;
+      await database.client.query(
+        `create role ${user} login password 'portal'`,
+      );
+      const { stderr } = await runInProcess(
+        { ...database.connection, user, password: 'portal' },
+        'phase1',
+        ...PREFLIGHT,
+      );
+      await database.client.query(`drop role ${user}`);
+      expect(stderr).toMatch(/create role portal_(admin|app)|portal_admin to /);
+      expect(stderr).not.toContain('***');
     });
 
     it('print all that the preflight finds', async () => {
