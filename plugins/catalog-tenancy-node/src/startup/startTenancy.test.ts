@@ -240,6 +240,22 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       );
     });
 
+    it('which is one line of the log as well, with what to do', async () => {
+      const services = servicesFor(connection, {
+        enabled: true,
+        database: undefined,
+      });
+      started.push(services);
+      await expect(startTenancy(services)).rejects.toThrow();
+      expect(services.logger.error.mock.calls).toEqual([
+        [
+          expect.stringMatching(
+            /^Multi-tenancy could not start, so that the backend serves nothing: .* is a superuser: .*portal_app.*MULTI_TENANCY_ENABLED=false.*backend\.start\(\).*$/,
+          ),
+        ],
+      ]);
+    });
+
     it('where portal_app can’t log in', async () => {
       const error = await start(connection, {
         enabled: true,

@@ -50,20 +50,55 @@ const NO_SUCH_DATABASE = '3D000';
 // pool nevertheless is told that there is no connection.
 const NOWHERE: ClientConfig = { host: '/dev/null' };
 
+interface StartOptions {
+  config: RootConfigService;
+  logger: LoggerService;
+  lifecycle: RootLifecycleService;
+}
+
 /**
  * Reads the configuration and makes the pool. With the flag on, it sees to it that
  * the catalogs of tenants can be served: a database without them is set up, one
  * with a catalog that is not migrated is left alone, and any other is checked.
  *
- * @throws {@link TenancyStartupError} where they can't be, with what to do about it
+ * @throws {@link TenancyStartupError} where they can't be, with what to do about it,
+ * which is one line of the log as well
  */
-export async function startTenancy(options: {
-  config: RootConfigService;
-  logger: LoggerService;
-  lifecycle: RootLifecycleService;
-}): Promise<Tenancy> {
+export async function startTenancy(options: StartOptions): Promise<Tenancy> {
+  let isOn = false;
+  try {
+    const config = readTenancyConfig(options.config);
+    isOn = config.enabled;
+    return await start(config, options);
+  } catch (error) {
+    options.logger.error(explainFailure(error, isOn));
+    throw error;
+  }
+}
+
+/** Backstage logs the error too, with a stack, and leaves the process running. */
+function explainFailure(error: unknown, isOn: boolean): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const line = message
+    .replace(/:\n- /g, ': ')
+    .replace(/\.?\n- /g, '; ')
+    .replace(/\s*\n\s*/g, ' ')
+    .replace(/\.?$/, '.');
+  return [
+    `Multi-tenancy could not start, so that the backend serves nothing: ${line}`,
+    ...(isOn
+      ? ['MULTI_TENANCY_ENABLED=false serves without tenants meanwhile.']
+      : []),
+    'The process ends only if packages/backend/src/index.ts ends it where ' +
+      'backend.start() fails.',
+  ].join(' ');
+}
+
+async function start(
+  config: TenancyConfig,
+  options: StartOptions,
+): Promise<Tenancy> {
   const { logger, lifecycle } = options;
-  const config = readTenancyConfig(options.config);
   const { schema } = config;
   const connection = await catalogConnection(options.config, logger).catch(
     error => {

@@ -1,0 +1,234 @@
+// A backend outside of this repository: what installs it, starts it and calls it, for
+// the checks of what is built here (smokeTest.ts) and packed here (packTest.ts).
+
+import assert from 'assert';
+import { spawn, spawnSync } from 'child_process';
+import { once } from 'events';
+import { setTimeout as delay } from 'timers/promises';
+import { targetPaths } from '@backstage/cli-common';
+import { Postgres } from '@internal/postgres';
+import { answersOk } from './health';
+import { freePort } from './port';
+
+// For a machine that is busy with something else.
+const STARTUP_PATIENCE_MS = 300_000;
+const STOP_PATIENCE_MS = 15_000;
+const POLL_MS = 250;
+
+/** Runs a command to its end, and returns what it has written to standard output. */
+export function run(
+  cwd: string,
+  command: string,
+  args: string[],
+  env: Record<string, string> = {},
+): string {
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+  });
+  assert.strictEqual(
+    status,
+    0,
+    `${command} ${args.join(' ')} failed:\n${stdout}${stderr}`,
+  );
+  return stdout;
+}
+
+/** Runs the yarn of this repository, which need not be installed. */
+export function yarn(
+  cwd: string,
+  args: string[],
+  env?: Record<string, string>,
+): string {
+  const { packageManager } = require(targetPaths.resolveRoot(
+    'package.json',
+  )) as { packageManager: string };
+  const release = packageManager.replace('yarn@', '@yarnpkg/cli-dist@');
+  return run(cwd, 'npx', ['--yes', release, ...args], env);
+}
+
+/** A backend that was started. */
+export interface RunningBackend {
+  baseUrl: string;
+  /** Resolves with the exit code once it has ended. */
+  exited: Promise<number | null>;
+  isRunning(): boolean;
+  /** All that it has logged so far. */
+  log(): string;
+}
+
+/** Starts a backend, hands it to a check, and stops it again. */
+export async function withBackend<T>(
+  options: { folder: string; args: string[]; env: Record<string, string> },
+  check: (backend: RunningBackend) => Promise<T>,
+): Promise<T> {
+  const port = await freePort();
+  const baseUrl = `http://localhost:${port}`;
+  const child = spawn(process.execPath, options.args, {
+    cwd: options.folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      ...options.env,
+      NODE_ENV: 'production',
+      APP_BASE_URL: baseUrl,
+      BACKEND_BASE_URL: baseUrl,
+      APP_CONFIG_backend_listen: JSON.stringify(`localhost:${port}`),
+    },
+  });
+  let log = '';
+  const keep = (chunk: Buffer) => {
+    log += chunk;
+    process.stderr.write(chunk);
+  };
+  child.stdout.on('data', keep);
+  child.stderr.on('data', keep);
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  try {
+    return await check({
+      baseUrl,
+      exited,
+      isRunning: () => child.exitCode === null && child.signalCode === null,
+      log: () => log,
+    });
+  } finally {
+    child.kill('SIGTERM');
+    const overdue = setTimeout(() => child.kill('SIGKILL'), STOP_PATIENCE_MS);
+    await exited;
+    clearTimeout(overdue);
+  }
+}
+
+/** Waits until the backend serves. */
+export async function untilReady(backend: RunningBackend): Promise<void> {
+  await until('the backend is ready', async () => {
+    assert(backend.isRunning(), 'the backend ended by itself');
+    return answersOk(`${backend.baseUrl}/.backstage/health/v1/readiness`);
+  });
+}
+
+/** Waits until something holds, but no longer than a backend may take to start. */
+export async function until(
+  what: string,
+  holds: () => Promise<boolean>,
+): Promise<void> {
+  const deadline = Date.now() + STARTUP_PATIENCE_MS;
+  while (!(await holds())) {
+    assert(Date.now() < deadline, `it took too long until ${what}`);
+    await delay(POLL_MS);
+  }
+}
+
+/** Starts a PostgreSQL server to throw away, for as long as it is used. */
+export async function withServer(
+  use: (postgres: Postgres) => Promise<void>,
+): Promise<void> {
+  const postgres = await Postgres.start();
+  try {
+    await use(postgres);
+  } finally {
+    await postgres.stop();
+  }
+}
+
+export async function callMockups(
+  baseUrl: string,
+  token: string,
+): Promise<void> {
+  const url = `${baseUrl}/api/mockup/mockups`;
+  const headers = { Authorization: `Bearer ${token}` };
+
+  const withoutToken = await fetch(url);
+  assert.strictEqual(withoutToken.status, 401);
+
+  const list = await fetch(url, { headers });
+  assert.strictEqual(list.status, 200);
+  assert.deepStrictEqual(await list.json(), []);
+
+  const document = await fetch(`${baseUrl}/api/mockup/openapi.json`, {
+    headers,
+  });
+  assert.strictEqual((await document.json()).openapi, '3.1.0');
+}
+
+async function getEntities(
+  baseUrl: string,
+  token: string,
+  tenantSlug?: string,
+): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${baseUrl}/api/catalog/entities`, {
+    headers: {
+      Authorization: `Bearer ${token}`,
+      ...(tenantSlug ? { 'X-Tenant-Slug': tenantSlug } : {}),
+    },
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+/** What the engine of the catalog ingests, from a file. */
+export const COMPONENT = {
+  apiVersion: 'backstage.io/v1alpha1',
+  kind: 'Component',
+  metadata: { name: 'smoke' },
+  spec: { type: 'service', lifecycle: 'production', owner: 'nobody' },
+};
+
+/** Waits until the catalog has what the engine has ingested, and nothing else. */
+async function untilIngested(
+  baseUrl: string,
+  token: string,
+  tenantSlug?: string,
+): Promise<void> {
+  await until('the catalog has what the engine ingests', async () => {
+    const { status, body } = await getEntities(baseUrl, token, tenantSlug);
+    assert([200, 503].includes(status), `status ${status}`);
+    const names = status === 200 ? namesIn(body) : [];
+    if (!names.includes(COMPONENT.metadata.name)) {
+      return false;
+    }
+    // Of the file, there is a Location as well.
+    assert.strictEqual(names.length, 2);
+    return true;
+  });
+}
+
+function namesIn(entities: unknown): string[] {
+  return (entities as Array<{ metadata: { name: string } }>).map(
+    ({ metadata }) => metadata.name,
+  );
+}
+
+/** Without the flag, no header makes a difference. */
+export async function callWithoutTenants(
+  baseUrl: string,
+  token: string,
+): Promise<void> {
+  await untilIngested(baseUrl, token);
+  await untilIngested(baseUrl, token, 'none');
+}
+
+/** The smoke tests of the migration's phase 6. */
+export async function callTenants(
+  baseUrl: string,
+  token: string,
+): Promise<void> {
+  const entities = (slug: string) => getEntities(baseUrl, token, slug);
+  await untilIngested(baseUrl, token);
+  await untilIngested(baseUrl, token, 'default');
+  const invalid = { status: 403, body: { error: 'Invalid tenant' } };
+  assert.deepStrictEqual(await entities('acme'), invalid);
+
+  const create = (headers: Record<string, string>) =>
+    fetch(`${baseUrl}/api/tenants`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', ...headers },
+      body: JSON.stringify({ tenant_slug: 'acme', tenant_name: 'Acme' }),
+    });
+  assert.strictEqual((await create({})).status, 401);
+  const created = await create({ Authorization: `Bearer ${token}` });
+  assert.strictEqual(created.status, 201);
+  assert.strictEqual((await created.json()).tenant_slug, 'acme');
+
+  assert.deepStrictEqual(await entities('acme'), { status: 200, body: [] });
+}

@@ -1,0 +1,94 @@
+// What `npm run pack` runs once everything is built: makes a tarball of each public
+// package, and prints what another repository adds to its package.json to install them
+// from there, as long as no registry has them.
+
+import { mkdir, readdir, rm } from 'fs/promises';
+import { basename, join, resolve } from 'path';
+import { targetPaths } from '@backstage/cli-common';
+import { yarn } from './deployment';
+
+interface PublicPackage {
+  name: string;
+  version: string;
+  /** Whether a backend adds it, and does not get it with another. */
+  isFeature: boolean;
+  file: string;
+}
+
+function publicPackages(): PublicPackage[] {
+  const listed = yarn(targetPaths.rootDir, [
+    ...['workspaces', 'list', '--no-private', '--json'],
+  ]);
+  return listed
+    .trim()
+    .split('\n')
+    .map(line => {
+      const { location } = JSON.parse(line) as { location: string };
+      const { name, version, backstage } = require(targetPaths.resolveRoot(
+        location,
+        'package.json',
+      ));
+      return {
+        name,
+        version,
+        isFeature: backstage.role.startsWith('backend-plugin'),
+        // As yarn names it.
+        file: `${name}-${version}.tgz`,
+      };
+    });
+}
+
+async function pack(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const file of await readdir(folder)) {
+    if (file.endsWith('.tgz')) {
+      await rm(join(folder, file));
+    }
+  }
+  yarn(targetPaths.rootDir, [
+    ...['workspaces', 'foreach', '--all', '--no-private', '--parallel'],
+    ...['pack', '--out', join(folder, '%s-%v.tgz')],
+  ]);
+}
+
+/** Of `packages/backend/package.json`, and of the `package.json` at the root. */
+function snippetFor(packages: PublicPackage[], folder: string): object {
+  const entries = (of: PublicPackage[], value: (of: PublicPackage) => string) =>
+    Object.fromEntries(of.map(each => [each.name, value(each)]));
+  return {
+    dependencies: entries(
+      packages.filter(({ isFeature }) => isFeature),
+      ({ version }) => `^${version}`,
+    ),
+    resolutions: entries(
+      packages,
+      ({ file }) => `file:./${basename(folder)}/${file}`,
+    ),
+  };
+}
+
+async function main(): Promise<void> {
+  // Relative to where the command was typed.
+  const folder = resolve(
+    process.env.INIT_CWD ?? '.',
+    process.argv[2] ?? targetPaths.resolveRoot('dist-packages'),
+  );
+  const packages = publicPackages();
+  await pack(folder);
+  process.stderr.write(
+    `${packages.length} packages are in ${folder}. Copy that folder to the root of ` +
+      'your repository. With yarn, add these dependencies to ' +
+      'packages/backend/package.json, those of them that you want, and all of the ' +
+      'resolutions to the package.json at the root, and run "yarn install". With ' +
+      'npm, add nothing, and run "npm install --workspace packages/backend ' +
+      `./${basename(folder)}/*.tgz".\n`,
+  );
+  process.stdout.write(
+    `${JSON.stringify(snippetFor(packages, folder), null, 2)}\n`,
+  );
+}
+
+main().catch(error => {
+  process.stderr.write(`${error.stack}\n`);
+  process.exitCode = 1;
+});
