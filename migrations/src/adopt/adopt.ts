@@ -1,4 +1,5 @@
 import type { StepContext } from '../engine/Step';
+import { explainTaken } from '../engine/ownership';
 import { RefusedError } from '../errors';
 import { relationExists } from '../schema/lookups';
 import { formatThings } from '../text';
@@ -12,6 +13,7 @@ import { reading, refuseMissingRights, refuseOthersTables } from './owner';
 import { fillParents } from './parents';
 import { settleEntities } from './settle';
 import { adoptedEngine } from './state';
+import { takenAdoptionNames } from './takenNames';
 import { operatorCommand } from '../operatorCommand';
 
 /**
@@ -26,6 +28,7 @@ export async function adopt(context: StepContext): Promise<Engine> {
   const { executor } = context;
   const engine = await requireEngine(context);
   await refuseAnother(context, engine);
+  await refuseOthersNames(context);
   await refuseOthersTables(context, engine);
   await refuseEntities(context, engine);
   await refuseMissingRights(context, engine);
@@ -49,6 +52,13 @@ async function refuseAnother(
       `The catalog in the schema "${adopted.schema}" is adopted already, and not the ` +
         `one in "${schema}". Undo that first (${operatorCommand('unadopt')}).`,
     );
+  }
+}
+
+async function refuseOthersNames(context: StepContext): Promise<void> {
+  const taken = await takenAdoptionNames(context);
+  if (taken.length > 0) {
+    throw new RefusedError(explainTaken(taken));
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
-import { relationExists } from '../schema/lookups';
+import { columnExists } from '../schema/lookups';
 import { escapeLiteral } from '../schema/sql';
 import type { Engine } from './Engine';
 import { ADOPTION_STATE } from './names';
@@ -26,7 +26,8 @@ export const CREATE_STATE = `create table if not exists ${ADOPTION_STATE} (
 export async function readState(
   executor: Executor,
 ): Promise<Partial<AdoptionState>> {
-  if (!(await relationExists(executor, ADOPTION_STATE))) {
+  // A table of somebody else's under that name says nothing.
+  if (!(await columnExists(executor, ADOPTION_STATE, 'value'))) {
     return {};
   }
   const rows = await executor.read<{ key: string; value: unknown }>(

@@ -1,4 +1,4 @@
-import { bookkeepingTables, readCompletedSteps } from '../engine/bookkeeping';
+import { bookkeepingTables, readCompletedSteps } from '../engine/journal';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';

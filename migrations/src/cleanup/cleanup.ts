@@ -1,13 +1,22 @@
-import { CHANGE_LOG, dropChangeLog, dropLogTriggers } from '../copy/changeLog';
+import {
+  CHANGE_LOG,
+  dropChangeLog,
+  dropLogTriggers,
+  logTriggers,
+} from '../copy/changeLog';
 import { dropFence, dropFenceFunction } from '../copy/fence';
 import { REPLAY } from '../copy/replay';
 import type { BriefTransaction } from '../engine/Executor';
-import type { StepContext } from '../engine/Step';
+import { refuseForeignObjects } from '../engine/ownership';
+import type { Creation, StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
+import { phases } from '../phases';
 import { relationExists } from '../schema/lookups';
 import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
 import { operatorCommand } from '../operatorCommand';
+
+const ALL_STEPS = phases.flatMap(({ steps }) => steps);
 
 /** For how long, in hours, the tables of before the swap are kept at least. */
 export const RETENTION_HOURS = 24;
@@ -35,6 +44,15 @@ export async function cleanup(context: StepContext): Promise<boolean> {
   if (!settings.force) {
     await refuseEarly(context);
   }
+  await refuseForeignObjects(context, ALL_STEPS, {
+    title: 'Drop the tables of before the swap and the change log',
+    creates: () => [
+      ...[...TENANT_TABLES.map(oldName), CHANGE_LOG].map(
+        (name): Creation => ({ kind: 'relation', name }),
+      ),
+      ...logTriggers,
+    ],
+  });
   for (const transaction of cleanupTransactions(context)) {
     await executor.transaction(transaction);
   }

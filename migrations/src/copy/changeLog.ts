@@ -1,3 +1,4 @@
+import type { Creation } from '../engine/Step';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -122,6 +123,17 @@ export function createLogTriggers(
     `alter table ${name} enable always trigger ${log.trigger}_truncate`,
   ];
 }
+
+/** The triggers of the migration's log. */
+export const logTriggers = TENANT_TABLES.flatMap(table =>
+  ['', '_truncate'].map(
+    (suffix): Creation => ({
+      kind: 'trigger',
+      name: `${LOG_TRIGGER}${suffix}`,
+      table,
+    }),
+  ),
+);
 
 /** The statements that end it. */
 export function dropLogTriggers(name: string, log = MIGRATION_LOG): string[] {

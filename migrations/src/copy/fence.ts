@@ -3,8 +3,12 @@ import { currentTenant } from '../schema/policies';
 import { escapeLiteral } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';
 
-const POLICY = 'tenancy_swap_fence';
+/** The policy of a fence. */
+export const FENCE_POLICY = 'tenancy_swap_fence';
 const FUNCTION = 'tenancy_snapshot_after';
+/** The signature of the function that a fence calls. */
+export const FENCE_FUNCTION = `${FUNCTION}(xid8, uuid)`;
+
 const CONDITION = fenceCondition(`${FUNCTION}(%1$L, %2$s)`, '%2$s');
 
 /**
@@ -22,7 +26,7 @@ begin
     using errcode = 'serialization_failure', hint = 'Retry the transaction.';
 end $$`;
 
-export const dropFenceFunction = `drop function if exists ${FUNCTION}(xid8, uuid)`;
+export const dropFenceFunction = `drop function if exists ${FENCE_FUNCTION}`;
 
 /**
  * The condition of a fence: a call that returns the tenant, or fails where the
@@ -65,8 +69,8 @@ export function createFence(): string[] {
   return [
     `do $$ begin
 ${TENANT_TABLES.map(
-  table => `  drop policy if exists ${POLICY} on ${table};
-  execute format('create policy ${POLICY} on ${table} as restrictive using (${CONDITION})',
+  table => `  drop policy if exists ${FENCE_POLICY} on ${table};
+  execute format('create policy ${FENCE_POLICY} on ${table} as restrictive using (${CONDITION})',
                  pg_current_xact_id(), ${escapeLiteral(
                    currentTenant(table),
                  )});`,
@@ -80,7 +84,7 @@ on conflict (key) do update set value = excluded.value`,
 
 /** The statement that takes it away again from one table. */
 export function dropFenceOf(table: string): string {
-  return `drop policy if exists ${POLICY} on ${table}`;
+  return `drop policy if exists ${FENCE_POLICY} on ${table}`;
 }
 
 /** The statements that take it away again. */

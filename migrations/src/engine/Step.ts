@@ -37,6 +37,21 @@ export interface StepContext {
 }
 
 /**
+ * Something that a step creates, under a name that may be taken by somebody else.
+ *
+ * A relation is a table, an index or a sequence; a function is named by its
+ * signature. Columns, constraints, triggers and policies belong to a table, whose
+ * name is SQL.
+ */
+export type Creation =
+  | { kind: 'relation' | 'function'; name: string }
+  | {
+      kind: 'column' | 'constraint' | 'trigger' | 'policy';
+      name: string;
+      table: string;
+    };
+
+/**
  * One step of a phase. Both directions can be repeated: a command that is killed
  * in the middle of a step begins that step again.
  */
@@ -45,6 +60,11 @@ export interface Step {
   name: string;
   /** What it does, in the imperative. */
   title: string;
+  /**
+   * All that it creates, or that its undo drops: names that must be free before it
+   * begins. A step that creates nothing with a name has none.
+   */
+  creates?(context: StepContext): Creation[] | Promise<Creation[]>;
   up(context: StepContext): Promise<void>;
   down(context: StepContext): Promise<void>;
 }

@@ -9,17 +9,23 @@ import {
 import type { Operator } from '../session/operatorLock';
 import { MigrationSession } from '../session/MigrationSession';
 import { actAsOwner } from '../session/ownerRole';
+import { Bookkeeping, bookkeepingStatements } from './bookkeeping';
 import {
-  Bookkeeping,
-  bookkeepingStatements,
   forgetStatement,
   readCompletedSteps,
   recordStatement,
-} from './bookkeeping';
+} from './journal';
 import { DryRunExecutor } from './DryRunExecutor';
 import type { Executor } from './Executor';
 import { LiveExecutor } from './LiveExecutor';
 import { MigrationState } from './MigrationState';
+import {
+  refuseForeignRelations,
+  refuseTakenNames,
+  runOwned,
+  undoBegun,
+  undoOwned,
+} from './ownership';
 import { silentReporter } from './Reporter';
 import type { Reporter } from './Reporter';
 import type {
@@ -47,6 +53,8 @@ export interface OpenOptions {
 
 // Where an undo is remembered until it has come to its end.
 const UNDO = 'undo';
+
+const ALL_STEPS = phases.flatMap(({ steps }) => steps);
 
 /** The migration of one schema, on one session. */
 export class TenancyMigration {
@@ -147,6 +155,7 @@ export class TenancyMigration {
           )}".`,
       );
     }
+    await refuseTakenNames(this.context, ALL_STEPS, phase.steps);
     await phase.check?.(this.context);
     onBegin?.(phase);
     if (completed >= number) {
@@ -175,28 +184,28 @@ export class TenancyMigration {
    */
   async undoFrom(first: Step): Promise<void> {
     const completed = await this.completedSteps();
-    const all = phases.flatMap(({ steps }) => steps);
-    const later = all.slice(all.indexOf(first));
+    const later = ALL_STEPS.slice(ALL_STEPS.indexOf(first));
     const undone = later
       .filter(step => completed.includes(step.name))
       .reverse();
     const begun = later.find(step => !completed.includes(step.name));
+    await refuseForeignRelations(this.context, ALL_STEPS, undone);
     for (const { steps, checkUndo } of phases) {
       if (undone.includes(steps[0])) {
         await checkUndo?.(this.context);
       }
     }
     if (this.context.executor.dryRun) {
-      await begun?.down(this.context);
+      await this.undoBegun(begun);
       await this.printDown(undone);
       return;
     }
     await this.withBookkeeping(async bookkeeping => {
       const { executor, state } = this.context;
       await executor.execute(state.put(UNDO, first.name));
-      await begun?.down(this.context);
+      await this.undoBegun(begun);
       for (let count = 0; count < undone.length; count += 1) {
-        await bookkeeping.down(all);
+        await bookkeeping.down(ALL_STEPS);
       }
       await executor.execute(state.forget(UNDO));
     });
@@ -205,9 +214,7 @@ export class TenancyMigration {
   /** The step from which an undo was begun that has not come to its end. */
   async unfinishedUndo(): Promise<Step | undefined> {
     const name = await this.context.state.get<string>(UNDO);
-    return phases
-      .flatMap(({ steps }) => steps)
-      .find(step => step.name === name);
+    return ALL_STEPS.find(step => step.name === name);
   }
 
   /** Whoever goes forward again does not want to come to the end of it. */
@@ -226,7 +233,12 @@ export class TenancyMigration {
       await executor.execute(statement);
     }
     const { connection, name } = this.login;
-    const bookkeeping = await Bookkeeping.open(connection, name, this.context);
+    const bookkeeping = await Bookkeeping.open(
+      connection,
+      name,
+      this.context,
+      ALL_STEPS,
+    );
     try {
       await use(bookkeeping);
     } finally {
@@ -241,7 +253,7 @@ export class TenancyMigration {
       await executor.execute(statement);
     }
     for (const step of steps.filter(({ name }) => !completed.includes(name))) {
-      await step.up(this.context);
+      await runOwned(this.context, ALL_STEPS, step);
       await executor.execute(recordStatement(step));
     }
   }
@@ -249,7 +261,13 @@ export class TenancyMigration {
   private async printDown(steps: Step[]): Promise<void> {
     for (const step of steps) {
       await this.context.executor.execute(forgetStatement(step));
-      await step.down(this.context);
+      await undoOwned(this.context, step);
+    }
+  }
+
+  private async undoBegun(step: Step | undefined): Promise<void> {
+    if (step) {
+      await undoBegun(this.context, ALL_STEPS, step);
     }
   }
 }

@@ -5,17 +5,15 @@ import { RefusedError } from '../errors';
 import { ADMIN_ROLE } from '../schema/roles';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import { MigrationSession } from '../session/MigrationSession';
-import type { Executor } from './Executor';
+import {
+  forgetStatement,
+  LOCK_TABLE,
+  MIGRATIONS_TABLE,
+  recordStatement,
+} from './journal';
 import { STATE_TABLE } from './MigrationState';
+import { refuseForeignObjects, runOwned, undoOwned } from './ownership';
 import type { Step, StepContext } from './Step';
-
-// Names of our own: the default ones are Backstage's catalog's, which refuses to
-// start when it finds migrations there that it does not know.
-const MIGRATIONS_TABLE = 'tenancy_migrations';
-const LOCK_TABLE = 'tenancy_migrations_lock';
-
-/** The tables of the migration itself. */
-export const bookkeepingTables = [MIGRATIONS_TABLE, LOCK_TABLE, STATE_TABLE];
 
 // A login that did not create these tables reaches them as portal_admin, once
 // phase 4 has let that. Whoever can without stays what it is: an undo of phase 4
@@ -64,50 +62,6 @@ select 0 where not exists (select from ${LOCK_TABLE})`,
   ];
 }
 
-/** A step that is done. */
-export interface StepRecord {
-  name: string;
-  time: Date;
-}
-
-/** The steps that are done and when they were, in their order. */
-export async function readStepRecords(
-  executor: Executor,
-): Promise<StepRecord[]> {
-  const [{ exists }] = await executor.read<{ exists: boolean }>(
-    `select to_regclass('${MIGRATIONS_TABLE}') is not null as exists`,
-  );
-  if (!exists) {
-    return [];
-  }
-  return executor.read<StepRecord>(
-    `select name, migration_time as time from ${MIGRATIONS_TABLE} order by id`,
-  );
-}
-
-/** The names of the steps that are done, in their order. */
-export async function readCompletedSteps(
-  executor: Executor,
-): Promise<string[]> {
-  const records = await readStepRecords(executor);
-  return records.map(({ name }) => name);
-}
-
-/** The statements that record a step in a script that is run by hand. */
-export function recordStatement(step: Step): string {
-  return (
-    `insert into ${MIGRATIONS_TABLE} (name, batch, migration_time) values ` +
-    `(${escapeLiteral(step.name)}, 1, now())`
-  );
-}
-
-/** The counterpart of {@link recordStatement} for a step that is undone. */
-export function forgetStatement(step: Step): string {
-  return `delete from ${MIGRATIONS_TABLE} where name = ${escapeLiteral(
-    step.name,
-  )}`;
-}
-
 /**
  * Runs steps as Knex migrations and records them.
  *
@@ -115,11 +69,15 @@ export function forgetStatement(step: Step): string {
  * holds the operator's lock.
  */
 export class Bookkeeping {
-  /** @param name - how its connection is known in `pg_stat_activity` */
+  /**
+   * @param name - how its connection is known in `pg_stat_activity`
+   * @param all - every step of the migration
+   */
   static async open(
     connection: ClientConfig,
     name: string,
     context: StepContext,
+    all: Step[],
   ): Promise<Bookkeeping> {
     const knex = createKnex({
       client: 'pg',
@@ -147,7 +105,7 @@ export class Bookkeeping {
       },
       log: SILENT,
     });
-    const bookkeeping = new Bookkeeping(knex, context);
+    const bookkeeping = new Bookkeeping(knex, context, all);
     // Knex's lock is a row, which stays when a command is killed. Under the
     // operator's lock it can only be such a leftover.
     await knex.migrate
@@ -162,6 +120,7 @@ export class Bookkeeping {
   private constructor(
     private readonly knex: Knex,
     private readonly context: StepContext,
+    private readonly all: Step[],
   ) {}
 
   /** Does those of the steps that are not done. */
@@ -191,15 +150,16 @@ export class Bookkeeping {
         getMigration: async (step: Step) => ({
           up: async () => {
             context.reporter.info(step.title);
-            await step.up(context);
+            await runOwned(context, this.all, step);
           },
           down: async () => {
             context.reporter.info(`Undo: ${step.title}`);
+            await refuseForeignObjects(context, this.all, step);
             // Before the undo: one that is killed leaves a step that is half done,
             // which must not count as done for a command that goes forward again.
             await context.executor.execute(forgetStatement(step));
             try {
-              await step.down(context);
+              await undoOwned(context, step);
             } catch (error) {
               if (error instanceof RefusedError) {
                 await context.executor.execute(recordStatement(step));

@@ -1,4 +1,4 @@
-import { readCompletedSteps } from '../engine/bookkeeping';
+import { readCompletedSteps } from '../engine/journal';
 import type { StepContext } from '../engine/Step';
 import { escapeIdentifier } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';

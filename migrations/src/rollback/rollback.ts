@@ -3,7 +3,7 @@ import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
 import { phases } from '../phases';
 import { swap } from '../phases/phase5_partitions/70_swap';
-import { relationExists } from '../schema/lookups';
+import { columnExists, relationExists } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
 
@@ -102,7 +102,8 @@ export async function readArchivedRows({
 }: StepContext): Promise<ArchivedRows[]> {
   const archived: ArchivedRows[] = [];
   for (const table of TENANT_TABLES.map(archiveName)) {
-    if (await relationExists(executor, table)) {
+    // A table of somebody else's under that name has no tenants.
+    if (await columnExists(executor, table, 'tenant_id')) {
       const [counts] = await executor.read<Omit<ArchivedRows, 'table'>>(
         `select count(*)::int as rows, count(distinct tenant_id)::int as tenants
            from ${table} where tenant_id <> $1`,

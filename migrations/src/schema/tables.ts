@@ -48,3 +48,7 @@ export const DEFAULT_TENANT_SLUG = 'default';
 export function oneTenantCheck(table: TenantTable): string {
   return `${table}_one_tenant_check`;
 }
+
+/** The rule of entity references (specification, B.2), as pg_get_constraintdef has it. */
+export const ENTITY_REF_DEFINITION =
+  "CHECK ((entity_ref = ((((entity_kind || ':'::text) || entity_namespace) || '/'::text) || entity_name)))";

@@ -1,6 +1,6 @@
 import { readAdoptionStatus } from '../adopt/readAdoption';
-import { readStepRecords } from '../engine/bookkeeping';
-import type { StepRecord } from '../engine/bookkeeping';
+import { readStepRecords } from '../engine/journal';
+import type { StepRecord } from '../engine/journal';
 import type { Executor } from '../engine/Executor';
 import { STATE_TABLE } from '../engine/MigrationState';
 import type { PhaseNumber } from '../engine/Step';

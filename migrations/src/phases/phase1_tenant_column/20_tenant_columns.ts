@@ -12,6 +12,9 @@ export const tenantColumns: Step = {
   name: '1_20_tenant_columns',
   title: 'Add the column tenant_id to entities, relations and refresh_state',
 
+  creates: () =>
+    TENANT_TABLES.map(table => ({ kind: 'column', name: 'tenant_id', table })),
+
   async up({ executor }) {
     for (const table of TENANT_TABLES) {
       await executor.transaction({

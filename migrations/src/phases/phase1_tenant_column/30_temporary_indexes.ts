@@ -21,6 +21,12 @@ export const temporaryIndexes: Step = {
   name: '1_30_temporary_indexes',
   title: 'Build the temporary indexes for the backfill',
 
+  creates: () =>
+    TENANT_TABLES.map(table => ({
+      kind: 'relation',
+      name: temporaryIndex(table),
+    })),
+
   async up(context) {
     for (const table of TENANT_TABLES) {
       await createIndexConcurrently(context, {

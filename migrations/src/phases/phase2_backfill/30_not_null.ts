@@ -16,6 +16,13 @@ export const notNull: Step = {
   name: '2_30_not_null',
   title: 'Set tenant_id NOT NULL',
 
+  creates: () =>
+    TENANT_TABLES.map(table => ({
+      kind: 'constraint',
+      name: proof(table),
+      table,
+    })),
+
   async up(context) {
     // From the moment that a constraint stands, an application can no longer change
     // a row that breaks it.

@@ -8,6 +8,13 @@ export const foreignKeys: Step = {
   name: '2_40_foreign_keys',
   title: 'Add the foreign keys to tenants',
 
+  creates: () =>
+    TENANT_TABLES.map(table => ({
+      kind: 'constraint',
+      name: foreignKey(table),
+      table,
+    })),
+
   async up(context) {
     for (const table of TENANT_TABLES) {
       await addConstraint(context, {

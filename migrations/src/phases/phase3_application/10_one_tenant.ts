@@ -18,6 +18,13 @@ export const oneTenant: Step = {
   name: '3_10_one_tenant',
   title: 'Keep the tables to the default tenant until the swap',
 
+  creates: () =>
+    TENANT_TABLES.map(table => ({
+      kind: 'constraint',
+      name: oneTenantCheck(table),
+      table,
+    })),
+
   async up(context) {
     for (const table of TENANT_TABLES) {
       await addConstraint(context, {

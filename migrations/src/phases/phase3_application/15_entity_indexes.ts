@@ -15,6 +15,12 @@ export const entityIndexes: Step = {
   name: '3_15_entity_indexes',
   title: 'Build indexes on the entities of relations and refresh_state',
 
+  creates: () =>
+    REFERENCING.map(table => ({
+      kind: 'relation',
+      name: `${table}_tenant_entity_idx`,
+    })),
+
   async up(context) {
     for (const table of REFERENCING) {
       const [{ found }] = await context.executor.read<{ found: boolean }>(

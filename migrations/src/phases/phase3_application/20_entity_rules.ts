@@ -1,6 +1,8 @@
 import { addConstraint, dropConstraint } from '../../schema/changes';
-import type { Step, StepContext } from '../../engine/Step';
+import type { Creation, Step, StepContext } from '../../engine/Step';
+import type { Executor } from '../../engine/Executor';
 import { escapeIdentifier } from '../../schema/sql';
+import { ENTITY_REF_DEFINITION } from '../../schema/tables';
 import { ENTITY_REF_RULE, nullableColumns } from './rules';
 import type { NullableColumn } from './rules';
 
@@ -9,18 +11,46 @@ const ENTITY_REF_CHECK = 'entities_entity_ref_check';
 // The columns that were nullable before.
 const STATE_KEY = 'phase3.notNull';
 
+// Whether the check of entity references is ours.
+const ADDED_KEY = 'phase3.entityRefCheck';
+
 /** The rules of the new table's columns, on the tables in use. */
 export const entityRules: Step = {
   name: '3_20_entity_rules',
   title: 'Hold rows to the rules of the new tables',
 
+  creates: async ({ executor }) => [
+    // The same rule under this name stays whoever has added it.
+    ...((await hasRefCheck(executor))
+      ? []
+      : [
+          {
+            kind: 'constraint',
+            name: ENTITY_REF_CHECK,
+            table: 'entities',
+          } as const,
+        ]),
+    ...(await nullableColumns(executor)).map(
+      ({ table, column }): Creation => ({
+        kind: 'constraint',
+        name: proofOf(table, column),
+        table,
+      }),
+    ),
+  ],
+
   async up(context) {
-    await addConstraint(context, {
-      name: ENTITY_REF_CHECK,
-      table: 'entities',
-      definition: `check (${ENTITY_REF_RULE})`,
-      locks: catalogOnly('entities'),
-    });
+    const { executor, state } = context;
+    // One that is there already, such as a fresh database's, stays when this is undone.
+    if (!(await hasRefCheck(executor))) {
+      await executor.execute(state.put(ADDED_KEY, true));
+      await addConstraint(context, {
+        name: ENTITY_REF_CHECK,
+        table: 'entities',
+        definition: `check (${ENTITY_REF_RULE})`,
+        locks: catalogOnly('entities'),
+      });
+    }
     let remembered =
       (await context.state.get<NullableColumn[]>(STATE_KEY)) ?? [];
     for (const column of await nullableColumns(context.executor)) {
@@ -45,11 +75,14 @@ export const entityRules: Step = {
       });
     }
     await executor.execute(state.forget(STATE_KEY));
-    await dropConstraint(context, {
-      name: ENTITY_REF_CHECK,
-      table: 'entities',
-      locks: catalogOnly('entities'),
-    });
+    if (await state.get(ADDED_KEY)) {
+      await dropConstraint(context, {
+        name: ENTITY_REF_CHECK,
+        table: 'entities',
+        locks: catalogOnly('entities'),
+      });
+      await executor.execute(state.forget(ADDED_KEY));
+    }
   },
 };
 
@@ -61,7 +94,7 @@ async function setNotNull(
   remembered: NullableColumn[],
 ): Promise<void> {
   const { table, column } = nullable;
-  const proof = `${table}_${column}_present`;
+  const proof = proofOf(table, column);
   const name = escapeIdentifier(column);
   await addConstraint(context, {
     name: proof,
@@ -75,10 +108,26 @@ async function setNotNull(
     tables: [table],
     statements: [
       `alter table ${table} alter column ${name} set not null`,
-      `alter table ${table} drop constraint if exists ${proof}`,
+      `alter table ${table} drop constraint if exists ${escapeIdentifier(
+        proof,
+      )}`,
       context.state.put(STATE_KEY, remembered),
     ],
   });
+}
+
+async function hasRefCheck(executor: Executor): Promise<boolean> {
+  const rows = await executor.read(
+    `select from pg_constraint
+      where conrelid = to_regclass('entities') and conname = $1
+        and pg_get_constraintdef(oid) = $2`,
+    [ENTITY_REF_CHECK, ENTITY_REF_DEFINITION],
+  );
+  return rows.length > 0;
+}
+
+function proofOf(table: string, column: string): string {
+  return `${table}_${column}_present`;
 }
 
 function catalogOnly(table: string): string {

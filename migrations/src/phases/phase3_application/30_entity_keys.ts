@@ -14,6 +14,13 @@ export const entityKeys: Step = {
   name: '3_30_entity_keys',
   title: 'Let relations and refresh_state reference their entities',
 
+  creates: () =>
+    REFERENCING.map(table => ({
+      kind: 'constraint',
+      name: entityKey(table),
+      table,
+    })),
+
   async up(context) {
     for (const table of REFERENCING) {
       if (await referencesEntities(context.executor, table)) {

@@ -34,6 +34,8 @@ export const roles: Step = {
   name: '3_40_roles',
   title: `Set up the roles ${ADMIN_ROLE} and ${APP_ROLE}`,
 
+  creates: () => [{ kind: 'function', name: TENANT_REQUIRED }],
+
   async up(context) {
     const access = await readRoleAccess(context);
     for (const statement of roleStatements(access)) {

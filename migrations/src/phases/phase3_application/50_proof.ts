@@ -51,6 +51,8 @@ export const proof: Step = {
   name: '3_50_proof',
   title: `Try out the tables as ${APP_ROLE}`,
 
+  creates: () => [{ kind: 'relation', name: PROBE }],
+
   async up(context) {
     const act = await actAsAppStatements(context);
     const writes: string[] = [];

@@ -1,4 +1,4 @@
-import { bookkeepingTables } from '../../engine/bookkeeping';
+import { bookkeepingTables } from '../../engine/journal';
 import type { Step, StepContext } from '../../engine/Step';
 import {
   grantedPrivileges,

@@ -2,6 +2,7 @@ import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
 import {
   dropTenantPolicyStatements,
+  TENANT_POLICY,
   tenantPolicyStatements,
 } from '../../schema/policies';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
@@ -15,6 +16,13 @@ import { formatThings } from '../../text';
 export const policies: Step = {
   name: '4_40_policies',
   title: 'Keep the rows of tenants apart',
+
+  creates: () =>
+    TENANT_TABLES.map(table => ({
+      kind: 'policy',
+      name: TENANT_POLICY,
+      table,
+    })),
 
   async up({ executor }) {
     for (const table of TENANT_TABLES) {

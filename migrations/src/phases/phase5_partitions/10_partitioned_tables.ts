@@ -1,9 +1,10 @@
-import { dropFenceFunction } from '../../copy/fence';
-import type { Step, StepContext } from '../../engine/Step';
+import { dropFenceFunction, FENCE_FUNCTION } from '../../copy/fence';
+import type { Creation, Step, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { dropLeftovers } from '../../partitions/leftovers';
 import { relationExists } from '../../schema/lookups';
 import {
+  archiveName,
   catchAllPartition,
   defaultTenantPartition,
   isSwapped,
@@ -33,6 +34,19 @@ import { operatorCommand } from '../../operatorCommand';
 export const partitionedTables: Step = {
   name: '5_10_partitioned_tables',
   title: 'Create the partitioned tables',
+
+  creates: () => [
+    ...TENANT_TABLES.flatMap(table =>
+      [
+        partitionedName(table),
+        archiveName(table),
+        defaultTenantPartition(table),
+        catchAllPartition(table),
+      ].map((name): Creation => ({ kind: 'relation', name })),
+    ),
+    { kind: 'relation', name: `${partitionedName('entities')}_pkey` },
+    { kind: 'function', name: FENCE_FUNCTION },
+  ],
 
   async up(context) {
     for (const table of TENANT_TABLES) {

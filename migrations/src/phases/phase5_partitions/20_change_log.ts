@@ -5,10 +5,15 @@ import {
   dropLogTriggers,
   CHANGE_LOG,
   logFunction,
+  logTriggers,
 } from '../../copy/changeLog';
-import { createFenceFunction, dropFenceOf } from '../../copy/fence';
+import {
+  createFenceFunction,
+  dropFenceOf,
+  FENCE_FUNCTION,
+} from '../../copy/fence';
 import { REPLAY } from '../../copy/replay';
-import type { Step } from '../../engine/Step';
+import type { Creation, Step } from '../../engine/Step';
 import { ADMIN_ROLE } from '../../schema/roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 
@@ -16,6 +21,19 @@ import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 export const changeLog: Step = {
   name: '5_20_change_log',
   title: 'Log which entities change',
+
+  creates: () => [
+    { kind: 'relation', name: CHANGE_LOG },
+    { kind: 'function', name: FENCE_FUNCTION },
+    { kind: 'function', name: `${REPLAY}()` },
+    ...TENANT_TABLES.map(
+      (table): Creation => ({
+        kind: 'function',
+        name: `${logFunction(table)}()`,
+      }),
+    ),
+    ...logTriggers,
+  ],
 
   async up({ executor, settings }) {
     await executor.transaction({

@@ -1,6 +1,6 @@
 import { CATCH_UP_SCRIPT, catchUp } from '../../copy/catchUp';
-import { createReplay } from '../../copy/replay';
-import type { Step } from '../../engine/Step';
+import { createReplay, REPLAY } from '../../copy/replay';
+import type { Creation, Step } from '../../engine/Step';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
 import { defaultTenantPartition } from '../../schema/partitions';
 import { describeCopies } from './copies';
@@ -13,6 +13,13 @@ import { replayIndex } from './indexes';
 export const firstCatchUp: Step = {
   name: '5_40_catch_up',
   title: 'Replay what changed during the copy',
+
+  creates: () => [
+    { kind: 'function', name: `${REPLAY}()` },
+    ...TENANT_TABLES.filter(table => table !== 'entities').map(
+      (table): Creation => ({ kind: 'relation', name: replayIndex(table) }),
+    ),
+  ],
 
   async up(context) {
     const { executor } = context;

@@ -2,9 +2,10 @@ import type { Step } from '../../engine/Step';
 import {
   catchAllPartition,
   defaultTenantPartition,
+  partitionedName,
 } from '../../schema/partitions';
 import { identifyLike } from '../../schema/replicaIdentity';
-import { TENANT_TABLES } from '../../schema/tables';
+import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
 import { CATCH_UP_SCRIPT, catchUp } from '../../copy/catchUp';
 import { createReplay } from '../../copy/replay';
 import { extensionSchema } from '../../schema/lookups';
@@ -16,6 +17,22 @@ import type { PartitionedIndex } from './indexes';
 export const indexes: Step = {
   name: '5_50_indexes',
   title: 'Build the indexes of the partitioned tables',
+
+  async creates({ executor }) {
+    const names = entityIndexes(partitionedName('entities'), '').map(
+      ({ name }) => name,
+    );
+    for (const table of TENANT_TABLES) {
+      const carried = await carriedIndexes(executor, {
+        table,
+        source: table,
+        target: partitionedName(table),
+        key: ENTITY_KEY[table],
+      });
+      names.push(...carried.map(({ name }) => name));
+    }
+    return names.map(name => ({ kind: 'relation', name }));
+  },
 
   async up(context) {
     const { executor, reporter } = context;

@@ -5,15 +5,18 @@ import {
   replayOnce,
   SNAPSHOT,
 } from '../../copy/catchUp';
+import { logTriggers } from '../../copy/changeLog';
+import { FENCE_POLICY } from '../../copy/fence';
 import { createReplay } from '../../copy/replay';
 import { swapStatements } from '../../copy/swap';
 import type { Sides } from '../../copy/swap';
 import type { TableCopy } from '../../copy/TableCopy';
 import { assertEqual, examineCopies } from '../../copy/verifyCopies';
-import type { Step, StepContext } from '../../engine/Step';
+import type { Creation, Step, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { relationExists } from '../../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../../schema/partitions';
+import { TENANT_TABLES } from '../../schema/tables';
 import { withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
 import { settle } from './80_settle';
@@ -24,7 +27,7 @@ import {
 } from './additions';
 import { describeCopies } from './copies';
 import { refuseDependents, refuseGroupings } from './dependents';
-import { addOldKeys } from './oldKeys';
+import { addOldKeys, oldKeys } from './oldKeys';
 
 /**
  * The point at which the partitioned tables take the production names, and its
@@ -34,6 +37,17 @@ import { addOldKeys } from './oldKeys';
 export const swap: Step = {
   name: '5_70_swap',
   title: 'Verify the copies and swap the tables',
+
+  creates: () => [
+    ...TENANT_TABLES.flatMap((table): Creation[] => [
+      { kind: 'relation', name: oldName(table) },
+      { kind: 'relation', name: archiveName(table) },
+      { kind: 'policy', name: FENCE_POLICY, table },
+    ]),
+    // The swap gives them to the tables that it puts into use.
+    ...logTriggers,
+    ...oldKeys,
+  ],
 
   async up(context) {
     if (!(await isSwapped(context.executor))) {

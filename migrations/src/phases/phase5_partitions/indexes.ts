@@ -91,7 +91,12 @@ interface SourceIndex {
  */
 export async function carriedIndexes(
   executor: Executor,
-  { table, source, target, key }: TableCopy,
+  {
+    table,
+    source,
+    target,
+    key,
+  }: Pick<TableCopy, 'table' | 'source' | 'target' | 'key'>,
 ): Promise<CarriedIndex[]> {
   const rows = await executor.read<SourceIndex>(
     `select c.relname as name, pg_get_indexdef(i.indexrelid) as definition,

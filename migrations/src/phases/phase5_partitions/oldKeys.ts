@@ -1,4 +1,4 @@
-import type { StepContext } from '../../engine/Step';
+import type { Creation, StepContext } from '../../engine/Step';
 import { addConstraint, dropIndexConcurrently } from '../../schema/changes';
 import { oldName } from '../../schema/partitions';
 import { ENTITY_KEY } from '../../schema/tables';
@@ -30,6 +30,14 @@ export async function addOldKeys(context: StepContext): Promise<void> {
     });
   }
 }
+
+/** The keys, by the names that the tables have when they are in use again. */
+export const oldKeys: Creation[] = [
+  { kind: 'relation', name: UNIQUE_INDEX },
+  ...REFERENCING.map(
+    (table): Creation => ({ kind: 'constraint', name: keyName(table), table }),
+  ),
+];
 
 /** Takes them from the tables of before, which are in use again. */
 export async function dropOldKeys(context: StepContext): Promise<void> {

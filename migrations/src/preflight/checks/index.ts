@@ -11,6 +11,7 @@ import { freeDisk } from './freeDisk';
 import { grants } from './grants';
 import { invalidIndexes } from './invalidIndexes';
 import { lockTimeout } from './lockTimeout';
+import { names } from './names';
 import { orphans } from './orphans';
 import { pgCron } from './pgCron';
 import { privileges } from './privileges';
@@ -37,6 +38,7 @@ export const checks: PreflightCheck[] = [
   freeDisk,
   backup,
   transactions,
+  names,
   tables,
   columns,
   entityKeys,

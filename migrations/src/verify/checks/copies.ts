@@ -3,7 +3,7 @@ import { SNAPSHOT } from '../../copy/catchUp';
 import { examineCopies } from '../../copy/verifyCopies';
 import { describeCopies } from '../../phases/phase5_partitions/copies';
 import { firstCatchUp } from '../../phases/phase5_partitions/40_catch_up';
-import { readCompletedSteps } from '../../engine/bookkeeping';
+import { readCompletedSteps } from '../../engine/journal';
 import { relationExists } from '../../schema/lookups';
 import type { Check } from '../Check';
 

@@ -1,14 +1,15 @@
 import type { Executor } from '../../engine/Executor';
-import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
+import {
+  ENTITY_KEY,
+  ENTITY_REF_DEFINITION,
+  TENANT_TABLES,
+} from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import type { Check } from '../Check';
 
 // As pg_get_constraintdef and pg_get_indexdef put them.
 const TENANT_KEY =
   'FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id) ON DELETE CASCADE';
-
-const REF_RULE =
-  "CHECK ((entity_ref = ((((entity_kind || ':'::text) || entity_namespace) || '/'::text) || entity_name)))";
 
 const ENTITY_COLUMNS: [name: string, type: string, required: boolean][] = [
   ['tenant_id', 'uuid', true],
@@ -83,7 +84,7 @@ async function missingConstraints(
   const expected = [TENANT_KEY];
   if (table === 'entities') {
     expected.push('PRIMARY KEY (tenant_id, entity_id)');
-    expected.push('UNIQUE (tenant_id, entity_ref)', REF_RULE);
+    expected.push('UNIQUE (tenant_id, entity_ref)', ENTITY_REF_DEFINITION);
   } else {
     expected.push(
       `FOREIGN KEY (tenant_id, ${ENTITY_KEY[table]}) REFERENCES ` +

@@ -15,7 +15,8 @@ export const FILL = 'entity_search_fill';
 /** Makes the terms of one entity anew. */
 export const REPAIR = 'entity_search_repair';
 
-const FUNCTIONS = [
+/** The signatures of the functions. */
+export const FUNCTIONS = [
   `${FOLLOW}()`,
   `${FILL}(uuid, uuid, int)`,
   `${REPAIR}(uuid, uuid)`,

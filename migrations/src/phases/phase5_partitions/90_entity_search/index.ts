@@ -1,14 +1,34 @@
-import type { Step } from '../../../engine/Step';
-import { dropTableStatements, tableStatements } from './tables';
+import type { Creation, Step } from '../../../engine/Step';
+import {
+  dropTableStatements,
+  searchRelations,
+  tableStatements,
+} from './tables';
 import { createTerms } from './terms';
-import { dropTriggerStatements, triggerStatements } from './triggers';
-import { dropFunctionStatements, functionStatements } from './functions';
+import {
+  dropTriggerStatements,
+  SEARCH_TRIGGERS,
+  triggerStatements,
+} from './triggers';
+import {
+  dropFunctionStatements,
+  FUNCTIONS,
+  functionStatements,
+} from './functions';
 import { fillTerms, forgetFill } from './fill';
 
 /** The tables that entities are searched by, and what keeps them up to date. */
 export const entitySearch: Step = {
   name: '5_90_entity_search',
   title: 'Create the tables that entities are searched by',
+
+  creates: () => [
+    ...searchRelations.map((name): Creation => ({ kind: 'relation', name })),
+    ...FUNCTIONS.map((name): Creation => ({ kind: 'function', name })),
+    ...SEARCH_TRIGGERS.map(
+      (name): Creation => ({ kind: 'trigger', name, table: 'entities' }),
+    ),
+  ],
 
   async up({ executor, settings }) {
     await executor.transaction({

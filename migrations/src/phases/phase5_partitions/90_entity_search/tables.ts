@@ -60,6 +60,16 @@ const STATISTICS: Record<string, string> = {
   entity_search_facets_stats: '(ndistinct) on tenant_id, key, original_value',
 };
 
+/** The names that the tables and their indexes take. */
+export const searchRelations = [
+  ...SEARCH_TABLES,
+  'entity_search_entity_key_value_idx',
+  'entity_search_key_value_entity_idx',
+  'entity_search_facets_idx',
+  'entity_parents_entity_ref_idx',
+  'entity_parents_parent_entity_ref_idx',
+];
+
 /** The statements that create both tables. They can be repeated. */
 export const tableStatements = [
   ...TABLES,

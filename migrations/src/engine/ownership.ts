@@ -1,0 +1,320 @@
+import { RefusedError } from '../errors';
+import { escapeLiteral } from '../schema/sql';
+import { readCompletedSteps } from './journal';
+import type { Executor } from './Executor';
+import { STATE_TABLE } from './MigrationState';
+import type { Creation, Step, StepContext } from './Step';
+
+// Steps create with IF NOT EXISTS and OR REPLACE, so that they can be repeated, and
+// their undo drops by name. So a name has to be proven ours first: it was free when
+// the step claimed it, and what stands there now is what the step left there.
+
+const KEY = 'objects';
+
+/** What the migration knows of the objects that it has created. */
+interface Ownership {
+  /**
+   * The object id of the state table itself. It differs where the database was
+   * restored from a dump, which gives every object another id.
+   */
+  journal: string;
+  /** Steps that have begun. Their names were free then. */
+  claimed: string[];
+  /** The identities of what steps have created, under whatever name it is now. */
+  known: string[];
+}
+
+/** An object that stands under a name. */
+export interface Found {
+  kind: Creation['kind'];
+  name: string;
+  table: string | null;
+  identity: string;
+}
+
+/** The objects that stand under names, as rows with their identities. */
+function identities(creations: string): string {
+  return `select kind, name, "table", identity from (
+  select c.kind, c.name, c."table", case c.kind
+    when 'relation' then coalesce(
+      (select 'relation ' || r.oid from pg_class r
+        where r.relnamespace = n.oid and r.relname = c.name),
+      (select 'type ' || t.oid from pg_type t
+        where t.typnamespace = n.oid and t.typname = c.name))
+    when 'function' then 'function ' || to_regprocedure(c.name)::oid
+    when 'column' then (
+      select 'column ' || a.attrelid || ' ' || a.attnum from pg_attribute a
+       where a.attrelid = to_regclass(c."table") and a.attname = c.name
+         and not a.attisdropped)
+    when 'constraint' then (
+      select 'constraint ' || k.oid from pg_constraint k
+       where k.conrelid = to_regclass(c."table") and k.conname = c.name)
+    when 'trigger' then (
+      select 'trigger ' || t.oid from pg_trigger t
+       where t.tgrelid = to_regclass(c."table") and t.tgname = c.name)
+    when 'policy' then (
+      select 'policy ' || p.oid from pg_policy p
+       where p.polrelid = to_regclass(c."table") and p.polname = c.name)
+    end as identity
+    from jsonb_to_recordset(${creations}::jsonb) as c (kind text, name text, "table" text)
+    left join pg_namespace n on n.nspname = current_schema()) found
+ where identity is not null`;
+}
+
+/** What stands under the names of creations, whoever has created it. */
+export async function findCreations(
+  executor: Executor,
+  creations: Creation[],
+): Promise<Found[]> {
+  return executor.read<Found>(identities('$1'), [JSON.stringify(creations)]);
+}
+
+/** The objects of one migration, as far as it has come. */
+export class ObjectOwnership {
+  static async read(
+    context: StepContext,
+    steps: Step[],
+  ): Promise<ObjectOwnership> {
+    const { executor, state } = context;
+    const completed = await readCompletedSteps(executor);
+    const stored = await state.get<Ownership>(KEY);
+    const [{ journal }] = await executor.read<{ journal: string | null }>(
+      `select to_regclass('${STATE_TABLE}')::oid::text as journal`,
+    );
+    const restored = stored !== undefined && stored.journal !== journal;
+    const claimed = stored?.claimed ?? [];
+    const known = new Set(restored ? [] : stored?.known);
+    for (const step of steps) {
+      const begun = claimed.includes(step.name);
+      const done = completed.includes(step.name);
+      // Nothing is known yet of a step that was killed, nor of one that was done
+      // before there was this record, or in a database that was restored.
+      if (restored ? begun || done : begun !== done) {
+        const found = await findCreations(
+          executor,
+          (await step.creates?.(context)) ?? [],
+        );
+        found.forEach(({ identity }) => known.add(identity));
+      }
+    }
+    return new ObjectOwnership(
+      context,
+      known,
+      new Set([...claimed, ...completed]),
+    );
+  }
+
+  private constructor(
+    private readonly context: StepContext,
+    private readonly known: Set<string>,
+    private readonly begun: Set<string>,
+  ) {}
+
+  /** Whether a step has begun: what stands under its names can be ours. */
+  hasBegun(step: Step): boolean {
+    return this.begun.has(step.name);
+  }
+
+  /**
+   * What stands under the names of a step and is not ours, in words.
+   *
+   * @param kinds - all, or those that are to be looked at
+   */
+  async foreign(
+    { creates }: Pick<Step, 'creates'>,
+    kinds?: Creation['kind'][],
+  ): Promise<string[]> {
+    const creations = (await creates?.(this.context)) ?? [];
+    const found = await findCreations(
+      this.context.executor,
+      creations.filter(({ kind }) => kinds?.includes(kind) ?? true),
+    );
+    return found
+      .filter(({ identity }) => !this.known.has(identity))
+      .map(describeFound);
+  }
+}
+
+/**
+ * The names that are taken of all that steps would still create.
+ *
+ * @param all - every step of the migration
+ * @param steps - those that are to be looked at
+ */
+export async function takenNames(
+  context: StepContext,
+  all: Step[],
+  steps: Step[],
+): Promise<string[]> {
+  const ownership = await ObjectOwnership.read(context, all);
+  const taken: string[] = [];
+  for (const step of steps.filter(each => !ownership.hasBegun(each))) {
+    taken.push(...(await ownership.foreign(step)));
+  }
+  return [...new Set(taken)];
+}
+
+/** @throws {@link RefusedError} which names all that is taken */
+export async function refuseTakenNames(
+  context: StepContext,
+  all: Step[],
+  steps: Step[],
+): Promise<void> {
+  const taken = await takenNames(context, all, steps);
+  if (taken.length > 0) {
+    throw new RefusedError(explainTaken(taken));
+  }
+}
+
+/** What the operator does about names that are taken. */
+export function explainTaken(taken: string[]): string {
+  return `The migration did not create ${taken.join(', ')}, and needs ${
+    taken.length === 1 ? 'that name' : 'those names'
+  }. Rename what stands there, or move it to another schema.`;
+}
+
+/** The statement with which a step takes its names, which are free. */
+export function claimStatement(step: Step): string {
+  const name = escapeLiteral(step.name);
+  return `insert into ${STATE_TABLE} (key, value)
+values ('${KEY}', jsonb_build_object('journal', '${STATE_TABLE}'::regclass::oid::text,
+        'claimed', jsonb_build_array(${name}::text), 'known', '[]'::jsonb))
+on conflict (key) do update set value = case
+  when ${STATE_TABLE}.value -> 'journal' <> excluded.value -> 'journal' then excluded.value
+  else jsonb_set(${STATE_TABLE}.value, '{claimed}',
+    (${STATE_TABLE}.value -> 'claimed') - ${name}::text || jsonb_build_array(${name}::text)) end`;
+}
+
+/** The statement that remembers what a step has created, under whatever ids it has now. */
+export function rememberStatement(creations: Creation[]): string {
+  return `update ${STATE_TABLE} s
+   set value = jsonb_set(s.value, '{known}', (
+         select coalesce(jsonb_agg(distinct i), '[]') from (
+           select jsonb_array_elements_text(s.value -> 'known') as i
+            union select identity from (
+${identities(escapeLiteral(JSON.stringify(creations)))}) created) identities))
+ where key = '${KEY}'`;
+}
+
+/**
+ * The statements with which a step that is undone gives its names back. After the last
+ * one nothing of the migration is left, nor anything to know of it.
+ */
+export function releaseStatements(step: Step): string[] {
+  return [
+    `update ${STATE_TABLE}
+   set value = jsonb_set(value, '{claimed}', (value -> 'claimed') - ${escapeLiteral(
+     step.name,
+   )}::text)
+ where key = '${KEY}'`,
+    `delete from ${STATE_TABLE}
+ where key = '${KEY}' and value -> 'claimed' = '[]'`,
+  ];
+}
+
+/**
+ * Refuses to drop or change what stands under names of the migration and is not what
+ * the migration has created.
+ *
+ * @param what - a step that is undone, or a command that drops
+ * @throws {@link RefusedError} which names it
+ */
+export async function refuseForeignObjects(
+  context: StepContext,
+  all: Step[],
+  what: Pick<Step, 'title' | 'creates'>,
+): Promise<void> {
+  const ownership = await ObjectOwnership.read(context, all);
+  const foreign = await ownership.foreign(what);
+  if (foreign.length > 0) {
+    throw new RefusedError(
+      `The migration did not create ${foreign.join(', ')}, and ` +
+        `"${what.title}" would drop or change it. Rename what stands there, or move ` +
+        'it to another schema.',
+    );
+  }
+}
+
+/**
+ * Refuses an undo of steps before it begins, where tables or functions stand in the
+ * place of what they have created. The rest belongs to tables, which a swap exchanges
+ * on the way: each step looks at it when its turn has come.
+ *
+ * @throws {@link RefusedError} which names them
+ */
+export async function refuseForeignRelations(
+  context: StepContext,
+  all: Step[],
+  steps: Step[],
+): Promise<void> {
+  const ownership = await ObjectOwnership.read(context, all);
+  const foreign: string[] = [];
+  for (const step of steps) {
+    foreign.push(...(await ownership.foreign(step, ['relation', 'function'])));
+  }
+  if (foreign.length > 0) {
+    throw new RefusedError(
+      `The migration did not create ${[...new Set(foreign)].join(
+        ', ',
+      )}, and the ` +
+        'undo would drop or change what stands there. Rename it, or move it to ' +
+        'another schema.',
+    );
+  }
+}
+
+/** Runs the undo of a step, which gives its names back. */
+export async function undoOwned(
+  context: StepContext,
+  step: Step,
+): Promise<void> {
+  const creations = (await step.creates?.(context)) ?? [];
+  await step.down(context);
+  if (creations.length > 0) {
+    await context.executor.execute(rememberStatement(creations));
+    for (const statement of releaseStatements(step)) {
+      await context.executor.execute(statement);
+    }
+  }
+}
+
+/**
+ * Undoes a step that was begun and not recorded. One that has not even claimed its
+ * names has created nothing: what stands there is somebody else's.
+ */
+export async function undoBegun(
+  context: StepContext,
+  all: Step[],
+  step: Step,
+): Promise<void> {
+  const ownership = await ObjectOwnership.read(context, all);
+  if (!step.creates || ownership.hasBegun(step)) {
+    await undoOwned(context, step);
+  }
+}
+
+/** Runs a step, whose names must be free or ours. */
+export async function runOwned(
+  context: StepContext,
+  all: Step[],
+  step: Step,
+): Promise<void> {
+  const { executor } = context;
+  const creations = (await step.creates?.(context)) ?? [];
+  if (creations.length === 0) {
+    await step.up(context);
+    return;
+  }
+  await refuseTakenNames(context, all, [step]);
+  await executor.execute(claimStatement(step));
+  await step.up(context);
+  await executor.execute(rememberStatement(creations));
+}
+
+/** An object in words: `the trigger x of entities`. */
+export function describeFound({ kind, name, table, identity }: Found): string {
+  if (identity.startsWith('type ')) {
+    return `the type ${name}`;
+  }
+  return table ? `the ${kind} ${name} of ${table}` : `the ${kind} ${name}`;
+}

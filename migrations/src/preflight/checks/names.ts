@@ -1,0 +1,22 @@
+import { takenAdoptionNames } from '../../adopt/takenNames';
+import { explainTaken, takenNames } from '../../engine/ownership';
+import { phases } from '../../phases';
+import { failure, ok } from '../Finding';
+import type { PreflightCheck } from '../PreflightCheck';
+
+const STEPS = phases.flatMap(({ steps }) => steps);
+
+/** The names of all that the migration creates are free, or its own. */
+export const names: PreflightCheck = {
+  name: 'names',
+  scope: 'server',
+  async run(context) {
+    const taken = [
+      ...(await takenNames(context, STEPS, STEPS)),
+      ...(await takenAdoptionNames(context)),
+    ];
+    return taken.length === 0
+      ? [ok('Nothing stands under the names that the migration uses.')]
+      : [failure(explainTaken(taken), { details: taken })];
+  },
+};
