@@ -1,4 +1,8 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  waitUntil,
+  withDeadline,
+} from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import { setTimeout as pause } from 'node:timers/promises';
 import { runPhases } from '../__testUtils__/runPhases';
@@ -41,9 +45,10 @@ describe.each(databases.eachSupportedId())(
       const waiting = `select pid from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'
           and application_name = 'backstage'`;
-      while ((await column(catalog, waiting)).length < sessions) {
-        await pause(5);
-      }
+      await waitUntil(
+        `${sessions} sessions of the engine to wait`,
+        async () => (await column(catalog, waiting)).length >= sessions,
+      );
     }
 
     async function expectEqual(): Promise<void> {
@@ -110,7 +115,7 @@ describe.each(databases.eachSupportedId())(
         connection,
         reporter: { ...silentReporter, waiting: () => waited() },
       });
-      await waiting;
+      await withDeadline('the adoption to wait', waiting);
       await processing.commit();
       await adopting;
       await expectEqual();
@@ -177,7 +182,7 @@ describe.each(databases.eachSupportedId())(
           },
         },
       });
-      await Promise.race([waiting, phase]);
+      await withDeadline('the phase to wait', Promise.race([waiting, phase]));
       await processing.commit();
       await phase;
       await expectEqual();
@@ -219,7 +224,7 @@ describe.each(databases.eachSupportedId())(
           },
         },
       });
-      await Promise.race([waiting, undone]);
+      await withDeadline('the undo to wait', Promise.race([waiting, undone]));
       await client.query('select pg_advisory_unlock(42)');
       await removing;
       await undone;
@@ -316,7 +321,10 @@ describe.each(databases.eachSupportedId())(
         connection,
         reporter: { ...silentReporter, waiting: () => waited() },
       });
-      await Promise.race([waiting, retrying]);
+      await withDeadline(
+        'the command to wait',
+        Promise.race([waiting, retrying]),
+      );
       await deleting.commit();
       await retrying;
       await expectEqual();
@@ -425,9 +433,10 @@ describe.each(databases.eachSupportedId())(
         .then(() => undefined);
       // The phase waits for the transaction once it has swapped the tables.
       const isSwapped = `select relkind::text from pg_class where oid = 'tenancy.entities'::regclass`;
-      while ((await column(catalog, isSwapped))[0] !== 'p') {
-        await pause(5);
-      }
+      await waitUntil(
+        'the swap',
+        async () => (await column(catalog, isSwapped))[0] === 'p',
+      );
       await old('final_entities')
         .where({ entity_id: kept })
         .update({ hash: 'new' });

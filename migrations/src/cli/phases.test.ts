@@ -1,4 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
@@ -226,13 +226,12 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
 /** Resolves once a command waits in the middle of building an index. */
 async function buildingIndex(client: Pick<Client, 'query'>): Promise<void> {
-  let waiting = 0;
-  while (waiting === 0) {
+  await waitUntil('the command to wait', async () => {
     const { rowCount } = await client.query(
       `select from pg_stat_activity
         where query like 'create index concurrently%' and wait_event_type = 'Lock'
           and datname = current_database()`,
     );
-    waiting = rowCount ?? 0;
-  }
+    return rowCount;
+  });
 }

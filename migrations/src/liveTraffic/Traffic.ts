@@ -9,6 +9,9 @@ import { Waits } from './Waits';
 import { Writer } from './Writer';
 import type { Failure } from './Writer';
 
+// Longer than a slow machine takes for the transactions between two commands.
+const LONGEST_WAIT_MS = 600_000;
+
 /** What the three tables must hold. */
 export interface TrafficRecord {
   entities: RecordedEntity[];
@@ -145,9 +148,20 @@ export class Traffic {
   }
 
   private async until(condition: () => boolean): Promise<void> {
+    const overdue = AbortSignal.timeout(LONGEST_WAIT_MS);
+    // A writer that has broken down commits no more.
+    const ended = this.running.then(() => {
+      throw new Error('The writers have ended');
+    });
+    ended.catch(() => undefined);
     while (!condition()) {
-      // A writer that has broken down commits no more.
-      await Promise.race([once(this.commits, 'commit'), this.running]);
+      const committed = once(this.commits, 'commit', { signal: overdue });
+      committed.catch(() => undefined);
+      await Promise.race([committed, ended]).catch(error => {
+        throw overdue.aborted
+          ? new Error(`A writer was waited for ${LONGEST_WAIT_MS} ms in vain`)
+          : error;
+      });
     }
   }
 }

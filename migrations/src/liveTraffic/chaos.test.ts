@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { availableVersions } from '@internal/postgres';
 import type { PostgresVersion } from '@internal/postgres';
+import { waitUntil } from '@internal/postgres/testUtils';
 import { APPLICATION_PREFIX } from '../session/operatorLock';
 import { BACK_AND_FORTH, Journey, UP } from './__testUtils__/Journey';
 import type { Disturbance } from './__testUtils__/Journey';
@@ -25,7 +26,6 @@ const restarts = numberFromEnvironment('RESTARTS', 1);
 
 // Killed at up to so many milliseconds after it has begun to work.
 const LONGEST_RUN_MS = 2000;
-const POLL_MS = 10;
 
 /** All versions where a size is asked for; by default one of them, for the time it takes. */
 function versionsFor(
@@ -47,18 +47,15 @@ async function atWork(
   finished.then(() => {
     ended = true;
   });
-  while (!ended) {
+  await waitUntil('the command to connect', async () => {
     const { rows } = await server.query(client =>
       client.query(
         `select from pg_stat_activity where application_name like $1`,
         [`${APPLICATION_PREFIX}%`],
       ),
     );
-    if (rows.length > 0) {
-      return;
-    }
-    await sleep(POLL_MS);
-  }
+    return ended || rows.length > 0;
+  });
 }
 
 interface Moment {

@@ -1,4 +1,5 @@
 import { availableVersions } from '@internal/postgres';
+import { waitUntil } from '@internal/postgres/testUtils';
 import type { Client } from 'pg';
 import { CatalogServer } from './__testUtils__/CatalogServer';
 import { compare } from './compare';
@@ -177,15 +178,15 @@ describe.each(versions)('live traffic on a broken PostgreSQL %s', version => {
       server.query(client =>
         client.query(`select from entities where stitch_ticket = '-100'`),
       );
-    let lost = 0;
-    while (lost === 0) {
+    const lost = await waitUntil('rows that are shared', async () => {
       await traffic.committed(1);
-      lost = (await loseUpdates()).rowCount ?? 0;
-    }
+      return (await loseUpdates()).rowCount;
+    });
     // Few transactions write these rows.
-    while ((await lostUpdates()).rowCount === lost) {
+    await waitUntil('a write of such a row', async () => {
       await traffic.committed(1);
-    }
+      return (await lostUpdates()).rowCount !== lost;
+    });
     const { contradictions } = await traffic.stop();
     expect(contradictions).toContainEqual(
       expect.stringMatching(/an update was lost$/),

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { availableVersions } from '@internal/postgres';
+import { waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { CatalogServer } from './__testUtils__/CatalogServer';
 import { Operator } from './__testUtils__/Operator';
@@ -49,18 +49,16 @@ describe.each(availableVersions())(
         throw new Error(`The command ended before its time:\n${log}`);
       });
       ended.catch(() => undefined);
-      for (;;) {
+      const isSwapped = async () => {
         const { rows } = await server.query(client =>
           client.query(
             `select from pg_class where oid = 'entities'::regclass and relkind = $1`,
             [kind],
           ),
         );
-        if (rows.length > 0) {
-          return;
-        }
-        await Promise.race([sleep(20), ended]);
-      }
+        return rows.length > 0;
+      };
+      await Promise.race([waitUntil('the swap', isSwapped), ended]);
     }
 
     it.each([
@@ -116,9 +114,12 @@ describe.each(availableVersions())(
           throw new Error(`The command ended before its time:\n${log}`);
         });
         ended.catch(() => undefined);
-        while (!command.log.includes('see rows without a tenant')) {
-          await Promise.race([sleep(20), ended]);
-        }
+        await Promise.race([
+          waitUntil('the command to wait for snapshots', () =>
+            command.log.includes('see rows without a tenant'),
+          ),
+          ended,
+        ]);
         await stale.query(
           `insert into entities (entity_ref, entity_kind, entity_name, final_entity, hash)
            values ('component:default/late', 'component', 'late', '{}', '')`,

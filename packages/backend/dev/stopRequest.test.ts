@@ -1,3 +1,4 @@
+import { withDeadline } from '@internal/postgres/testUtils';
 import { spawn } from 'child_process';
 import { once } from 'events';
 import { text } from 'stream/consumers';
@@ -29,7 +30,7 @@ describe('stopRequest', () => {
     'follows a %s to the whole group',
     async signal => {
       const { shell, output } = run();
-      await once(shell.stderr, 'data');
+      await withDeadline('the script', once(shell.stderr, 'data'));
       process.kill(-shell.pid!, signal);
       expect(await output).toBe('stopped\n');
     },
@@ -37,7 +38,7 @@ describe('stopRequest', () => {
 
   it('follows the end of the shell', async () => {
     const { shell, output } = run();
-    await once(shell.stderr, 'data');
+    await withDeadline('the script', once(shell.stderr, 'data'));
     shell.kill('SIGKILL');
     expect(await output).toBe('stopped\n');
   });

@@ -1,4 +1,5 @@
 import { execFileSync } from 'child_process';
+import { once } from 'events';
 import { cpSync, readFileSync, statSync } from 'fs';
 import { dirname, join } from 'path';
 import { temporaryFolder } from './__fixtures__/temporary';
@@ -6,6 +7,7 @@ import { availableVersions, binariesOf } from './binaries';
 import { askGuard, forkGuard } from './guard';
 import { Client } from 'pg';
 import { Postgres } from './Postgres';
+import { withDeadline } from './testUtils';
 
 jest.setTimeout(60_000);
 
@@ -41,9 +43,7 @@ const isRootOnLinux = process.getuid!() === 0 && process.platform === 'linux';
       });
       expect(userOf(pid)).not.toBe(0);
       guard.disconnect();
-      await new Promise(resolve => {
-        guard.once('exit', resolve);
-      });
+      await withDeadline('the guard to exit', once(guard, 'exit'));
     },
   );
 

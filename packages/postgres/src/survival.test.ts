@@ -12,6 +12,7 @@ import {
 import { temporaryFolder } from './__fixtures__/temporary';
 import { Client } from 'pg';
 import { Postgres } from './Postgres';
+import { withDeadline } from './testUtils';
 
 jest.setTimeout(60_000);
 
@@ -37,7 +38,7 @@ describe('nothing is left', () => {
   it('when the parent ends without a stop', async () => {
     const parent = startParent({ tmpdir: tmpdir(), stay: false });
     const server = await serverOf(parent);
-    await once(parent, 'exit');
+    await withDeadline('the parent to exit', once(parent, 'exit'));
     expect(parent.exitCode).toBe(0);
     expect(await isGone(server)).toBe(true);
   });

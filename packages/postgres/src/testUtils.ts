@@ -6,8 +6,109 @@
  */
 
 import { TestDatabaseId, TestDatabases } from '@backstage/backend-test-utils';
+import { setTimeout as delay } from 'node:timers/promises';
 import { availableVersions } from './binaries';
 import { connectionStringVariable } from './testServers';
+
+// Ends before Jest ends a test after a minute, so that a failure says what was waited for.
+const DEADLINE_MS = 50_000;
+const POLL_MS = 10;
+
+/**
+ * How long a test waits for something.
+ *
+ * @public
+ */
+export interface WaitOptions {
+  /** 50 s by default: less than the minute that a test has, and enough for a busy machine. */
+  withinMs?: number;
+}
+
+/**
+ * What a promise resolves to.
+ *
+ * @param what - is waited for, for the message
+ * @throws once the deadline has passed
+ * @public
+ */
+export async function withDeadline<T>(
+  what: string,
+  promise: Promise<T>,
+  options: WaitOptions = {},
+): Promise<T> {
+  const { withinMs = DEADLINE_MS } = options;
+  // Made here, so that its stack names the test.
+  const overdue = new Error(`Waited ${withinMs} ms in vain for ${what}`);
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await Promise.race([
+      promise,
+      new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(overdue), withinMs);
+      }),
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Looks until there is something to see: a value that is not false, undefined, null, 0 or
+ * an empty text.
+ *
+ * @param what - is waited for, for the message
+ * @returns what was seen
+ * @throws once the deadline has passed
+ * @public
+ */
+export async function waitUntil<T>(
+  what: string,
+  look: () => Promise<T> | T,
+  options: WaitOptions = {},
+): Promise<Exclude<T, false | undefined | null | 0 | ''>> {
+  let isOver = false;
+  const looking = async () => {
+    let seen = await look();
+    while (!seen && !isOver) {
+      await delay(POLL_MS);
+      seen = await look();
+    }
+    return seen as Exclude<T, false | undefined | null | 0 | ''>;
+  };
+  try {
+    return await withDeadline(what, looking(), options);
+  } finally {
+    isOver = true;
+  }
+}
+
+/**
+ * Tries until an attempt does not throw.
+ *
+ * @returns what the attempt returned
+ * @throws what the last attempt threw, once the deadline has passed
+ * @public
+ */
+export async function eventually<T>(
+  attempt: () => Promise<T> | T,
+  options: WaitOptions = {},
+): Promise<T> {
+  let last: unknown;
+  const trying = async () => {
+    try {
+      return { result: await attempt() };
+    } catch (error) {
+      last = error;
+      return undefined;
+    }
+  };
+  try {
+    const done = await waitUntil('an attempt to succeed', trying, options);
+    return done.result;
+  } catch (error) {
+    throw last ?? error;
+  }
+}
 
 /**
  * `TestDatabases` on PostgreSQL 14 and 18, as started by this package's jest set-up.

@@ -1,12 +1,12 @@
 import { createBackendModule } from '@backstage/backend-plugin-api';
 import type { Entity } from '@backstage/catalog-model';
 import { ReplicatedPostgres } from '@internal/postgres';
+import { waitUntil } from '@internal/postgres/testUtils';
 import {
   type Tenancy,
   tenancyServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { Client, type ClientConfig } from 'pg';
-import { setTimeout as delay } from 'node:timers/promises';
 import { component } from './__testUtils__/entities';
 import { sampleEntities } from './__testUtils__/sampleEntities';
 import {
@@ -119,14 +119,11 @@ describe('a backend with a read replica', () => {
 
   /** Waits until a read of the tenant is answered by the replica. */
   async function replicaAnswers(slug: string): Promise<void> {
-    for (;;) {
+    await waitUntil('the replica to answer', async () => {
       const { replica: before } = tenancy.replica!.counts;
       await backend.as(slug).get('/entities?limit=1');
-      if (tenancy.replica!.counts.replica > before) {
-        return;
-      }
-      await delay(20);
-    }
+      return tenancy.replica!.counts.replica > before;
+    });
   }
 
   it('starts and answers without it', async () => {
@@ -192,12 +189,10 @@ describe('a backend with a read replica', () => {
   it('shows the default tenant what the stock catalog has done for it', async () => {
     const as = backend.as('default');
     const path = `/entities/by-name/group/default/${STOCK[0].metadata.name}`;
-    let entity: Entity | undefined;
-    while (!entity) {
-      await delay(50);
+    const entity = await waitUntil('the engine', async () => {
       const { status, body } = await as.get(path);
-      entity = status === 200 ? body : undefined;
-    }
+      return status === 200 ? (body as Entity) : undefined;
+    });
     await replicaAnswers('default');
     await whilePaused(async () => {
       const { replica: before } = tenancy.replica!.counts;

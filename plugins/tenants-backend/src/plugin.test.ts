@@ -1,7 +1,7 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { createServiceFactory } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import { startTenantsBackend } from './__testUtils__/startTenantsBackend';
 import { TenancyDatabase } from './__testUtils__/TenancyDatabase';
 
@@ -89,20 +89,23 @@ describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
     const released = new Promise<void>(resolve => {
       release = resolve;
     });
-    const taken = new Promise<void>(resolve => {
-      pool
-        .transaction({}, async () => {
+    let holding: Promise<void> | undefined;
+    const hold = () =>
+      new Promise<void>((resolve, reject) => {
+        holding = pool.transaction({}, async () => {
           resolve();
           await released;
-        })
-        .catch(() => {});
-    });
-    await taken;
+        });
+        holding.catch(reject);
+      });
+    // To connect may take longer than the pool waits for it.
+    await eventually(hold);
     const answers = [
       await backend.admin.get(''),
       await backend.admin.post('', ACME),
     ];
     release();
+    await holding;
     for (const answer of answers) {
       expect(answer.status).toBe(503);
       expect(answer.get('Retry-After')).toMatch(/^[1-9]\d*$/);

@@ -43,6 +43,9 @@ export function startCli(
     cwd: options.cwd ?? ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...env, ...options.env },
+    // A test has a minute.
+    timeout: 55_000,
+    killSignal: 'SIGKILL',
   });
   const texts = { stdout: '', stderr: '' };
   child.stdout.on('data', chunk => {

@@ -1,3 +1,4 @@
+import { withDeadline } from '@internal/postgres/testUtils';
 import { once } from 'node:events';
 import { Query } from 'pg';
 import type { Client, Connection } from 'pg';
@@ -24,7 +25,10 @@ export class CopyIn {
     const query = new StreamedQuery(statement);
     const copy = new CopyIn(query);
     client.query(query);
-    await Promise.race([once(query, 'ready'), copy.ended]);
+    await withDeadline(
+      'the server to take rows',
+      Promise.race([once(query, 'ready'), copy.ended]),
+    );
     return copy;
   }
 

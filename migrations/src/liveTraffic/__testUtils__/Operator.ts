@@ -51,6 +51,9 @@ export class Operator {
     return new Command(
       spawn(process.execPath, ['--require', TRANSFORM, MAIN, ...args], {
         env: { ...process.env, MIGRATION_DATABASE_URL: this.url() },
+        // Longer than any command takes at the largest sizes.
+        timeout: 30 * 60_000,
+        killSignal: 'SIGKILL',
         stdio: ['ignore', 'pipe', 'pipe'],
       }),
     );

@@ -1,3 +1,4 @@
+import { withDeadline } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
 import { once, EventEmitter } from 'node:events';
 import { Client, DatabaseError } from 'pg';
@@ -48,7 +49,7 @@ export class TenantWriter {
   /** Resolves when so many more transactions are committed. */
   async committed(transactions: number): Promise<void> {
     for (let left = transactions; left > 0; left -= 1) {
-      await once(this.events, 'committed');
+      await withDeadline('a writer to commit', once(this.events, 'committed'));
     }
   }
 

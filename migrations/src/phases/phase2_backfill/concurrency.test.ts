@@ -1,4 +1,7 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  withDeadline,
+} from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
@@ -62,7 +65,7 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
       resolveWaiting = resolve;
     });
     const { done, reporter } = start({ onWaiting: () => resolveWaiting() });
-    await waiting;
+    await withDeadline('the backfill to wait for the row', waiting);
     await expect(rowsWithoutTenant(database, 'entities')).resolves.toBe(1);
 
     // The transaction goes on to rows that were filled, and is not in anybody's way.
@@ -111,9 +114,9 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
       }
     };
     const done = run().finally(() => operator.end());
-    await expect(warned).resolves.toBe(
-      'Rows of entities are locked, and are waited for',
-    );
+    await expect(
+      withDeadline('the warning of the script', warned),
+    ).resolves.toBe('Rows of entities are locked, and are waited for');
     await expect(rowsWithoutTenant(database, 'entities')).resolves.toBe(1);
     await holder.query('commit');
     await done;
@@ -139,7 +142,7 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
       },
       onFinish: what => what === 'Fill entities' && resolveFinished(),
     });
-    await finished;
+    await withDeadline('the backfill of entities', finished);
     expect(waits).toEqual([]);
     await expect(rowsWithoutTenant(database, 'entities')).resolves.toBe(0);
     await holder.query('commit');

@@ -1,4 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
@@ -58,17 +58,15 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     // anew after that. It names no tenant, whose rows the planner would know.
     const read = () =>
       reader.query({ name: 'read', text: 'select entity_ref from entities' });
-    const waitingFor = async (count: number) => {
-      let waiting = 0;
-      while (waiting < count) {
+    const waitingFor = (count: number) =>
+      waitUntil(`${count} sessions to wait for locks`, async () => {
         const { rows } = await database.client.query(
           `select count(distinct pid)::int as count from pg_locks
             where not granted and database = (
               select oid from pg_database where datname = current_database())`,
         );
-        waiting = rows[0].count;
-      }
-    };
+        return rows[0].count >= count;
+      });
     const before = await read();
     // The swap gets the other tables, and waits for the last one.
     await other.query('begin; lock table refresh_state in access share mode');

@@ -5,7 +5,7 @@ import {
   stringifyEntityRef,
 } from '@backstage/catalog-model';
 import { catalogProcessingExtensionPoint } from '@backstage/plugin-catalog-node';
-import { setTimeout as delay } from 'node:timers/promises';
+import { waitUntil } from '@internal/postgres/testUtils';
 
 /** Hands entities over to the engine of the stock catalog. */
 export function entityProvider(entities: Entity[]) {
@@ -38,13 +38,12 @@ export async function settled(
   list: () => Promise<Entity[]>,
   count: number,
 ): Promise<Entity[]> {
-  for (;;) {
-    const entities = await list();
-    if (entities.length === count && entities.every(isStitched(entities))) {
-      return entities;
-    }
-    await delay(100);
-  }
+  let entities: Entity[] = [];
+  await waitUntil('the engine to ingest the entities', async () => {
+    entities = await list();
+    return entities.length === count && entities.every(isStitched(entities));
+  });
+  return entities;
 }
 
 /** Relations are found by one side, and shown on both. */

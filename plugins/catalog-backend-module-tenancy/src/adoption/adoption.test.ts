@@ -9,14 +9,13 @@ import {
   type TestDatabaseId,
 } from '@backstage/backend-test-utils';
 import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
   adopt,
   migrateTo,
   readAdoption,
 } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   createEmptyDatabase,
   withDatabase,
@@ -102,9 +101,10 @@ async function answered(
   path: string,
   status: number,
 ): Promise<void> {
-  while ((await backend.as('default').get(path)).status !== status) {
-    await delay(50);
-  }
+  await waitUntil(
+    `status ${status}`,
+    async () => (await backend.as('default').get(path)).status === status,
+  );
 }
 
 async function createTenant(backend: CatalogBackend) {
@@ -158,9 +158,10 @@ describe.each(databases.eachSupportedId())('on an empty database on %s', id => {
     expect(off.logged('info')).toMatch(
       /Multi-tenancy is off.*is adopted: triggers go on carrying/,
     );
-    while ((await listed(off.backend)).length !== SAMPLES.length - 1) {
-      await delay(50);
-    }
+    await waitUntil(
+      'the engine to delete an entity',
+      async () => (await listed(off.backend)).length === SAMPLES.length - 1,
+    );
     await off.backend.stop();
 
     const { backend } = await start(connection, { entities: [] });
@@ -200,9 +201,10 @@ describe.each(databases.eachSupportedId())('on an empty database on %s', id => {
     const before = await listed(backend);
     await run('alter table tenancy.entities drop constraint no');
     await runTask(RETRY_TASK);
-    while ((await listed(backend)).length === before.length) {
-      await delay(50);
-    }
+    await waitUntil(
+      'the entity that was kept aside',
+      async () => (await listed(backend)).length !== before.length,
+    );
     const after = (await listed(backend)).map(stringifyEntityRef);
     expect(before.map(stringifyEntityRef)).not.toContain(
       'component:default/service-04',
@@ -313,9 +315,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const { length } = SAMPLES;
       const engineEntities = async () =>
         (await readAdoption({ connection })).engineEntities;
-      while ((await engineEntities()) !== length) {
-        await delay(50);
-      }
+      await waitUntil(
+        'the engine to ingest the entities',
+        async () => (await engineEntities()) === length,
+      );
       expect(first.logged('error')).toMatch(
         /could not be adopted, .*503; .*nobody creates triggers.*next attempt is in 1 s\. "npx backstage-catalog-tenancy-migrations adopt"/,
       );

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { Journey } from './__testUtils__/Journey';
 import { APPLICATION_PREFIX, Random } from './__testUtils__/migrations';
 import { sizesFromEnvironment } from './__testUtils__/sizes';
@@ -37,13 +37,14 @@ describe('an operator who is stopped while the engine works', () => {
 
   /** Resolves a random moment after a command has connected, or has ended. */
   async function anyMoment(finished: Promise<unknown>): Promise<void> {
-    const ended = finished.then(() => true);
-    for (;;) {
-      const over = await Promise.race([ended, delay(5)]);
-      if (over || (await sessions()).length > 0) {
-        break;
-      }
-    }
+    let over = false;
+    const ended = finished.then(() => {
+      over = true;
+    });
+    await waitUntil(
+      'the command to connect',
+      async () => over || (await sessions()).length > 0,
+    );
     await Promise.race([ended, delay(random.below(LONGEST_RUN_MS))]);
   }
 

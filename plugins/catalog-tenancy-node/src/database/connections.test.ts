@@ -1,7 +1,7 @@
 import { once } from 'events';
 import { createServer } from 'net';
 import { setTimeout as delay } from 'timers/promises';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
@@ -63,17 +63,15 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     functionName: 'pg_cancel_backend' | 'pg_terminate_backend',
     waitEvent: 'PgSleep' | 'ClientRead' = 'PgSleep',
   ) => {
-    for (;;) {
+    await waitUntil(`a session in ${waitEvent}`, async () => {
       const { rowCount } = await database.client.query(
         `select ${functionName}(pid) from pg_stat_activity
           where usename = 'portal_app' and datname = current_database()
             and wait_event = $1 and state <> 'idle'`,
         [waitEvent],
       );
-      if (rowCount) {
-        return;
-      }
-    }
+      return rowCount;
+    });
   };
 
   const sleep = () =>

@@ -1,9 +1,6 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import {
-  DirectoryUnderTest,
-  eventually,
-} from './__testUtils__/DirectoryUnderTest';
+import { DirectoryUnderTest } from './__testUtils__/DirectoryUnderTest';
 import { FreezableProxy } from './__testUtils__/FreezableProxy';
 import { Registry } from './__testUtils__/registry';
 
@@ -55,9 +52,12 @@ describe.each(databases.eachSupportedId())(
 
       await hears;
       await registry.store.restore('acme');
-      await eventually(() => tested.remembers('acme'));
+      await waitUntil('the directory to remember the tenant', () =>
+        tested.remembers('acme'),
+      );
       await registry.store.delete('acme');
-      await eventually(
+      await waitUntil(
+        'the directory to forget the tenant',
         async () => !(await tested.directory.findActive('acme')),
       );
     });
@@ -82,7 +82,9 @@ describe.each(databases.eachSupportedId())(
         const hears = tested.hears();
         proxy.thaw();
         await hears;
-        await eventually(() => tested.remembers('default'));
+        await waitUntil('the directory to remember the tenant', () =>
+          tested.remembers('default'),
+        );
       } finally {
         await tested.directory.close();
         await proxy.close();

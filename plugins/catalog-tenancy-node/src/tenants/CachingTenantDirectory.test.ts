@@ -1,10 +1,7 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyPool } from '../database';
-import {
-  DirectoryUnderTest,
-  eventually,
-} from './__testUtils__/DirectoryUnderTest';
+import { DirectoryUnderTest } from './__testUtils__/DirectoryUnderTest';
 import { Registry } from './__testUtils__/registry';
 import { DEFAULT_TENANT_ID } from './Tenant';
 
@@ -136,7 +133,8 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
       await tested.begin('acme');
       await tested.directory.findActive('acme');
       await deleteSilently('acme');
-      await eventually(
+      await waitUntil(
+        'the directory to forget the tenant',
         async () => !(await tested.directory.findActive('acme')),
       );
       await expect(tested.remembers('acme')).resolves.toBe(false);
@@ -167,7 +165,8 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
       await tested.directory.findActive('acme');
       await expect(tested.remembers('acme')).resolves.toBe(true);
       await registry.store.delete('acme');
-      await eventually(
+      await waitUntil(
+        'the directory to forget the tenant',
         async () => !(await tested.directory.findActive('acme')),
       );
       await registry.store.restore('acme');
@@ -208,7 +207,10 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
     await tested.directory.findActive('acme');
     await own.directory.findActive('acme');
     await registry.store.update('acme', { tenant_name: 'New' });
-    await eventually(async () => !(await own.remembers('acme')));
+    await waitUntil(
+      'the directory to forget the tenant',
+      async () => !(await own.remembers('acme')),
+    );
     await expect(tested.remembers('acme')).resolves.toBe(true);
   });
 
@@ -217,7 +219,10 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
     await tested.begin();
     await expect(listeners()).resolves.toHaveLength(1);
     await tested.directory.close();
-    await eventually(async () => (await listeners()).length === 0);
+    await waitUntil(
+      'the listener to disconnect',
+      async () => (await listeners()).length === 0,
+    );
     await tested.directory.findActive('default');
     await expect(tested.remembers('default')).resolves.toBe(false);
     await expect(listeners()).resolves.toEqual([]);

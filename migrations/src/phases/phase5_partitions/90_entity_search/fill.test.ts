@@ -1,4 +1,7 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  withDeadline,
+} from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../../__testUtils__/catalogSnapshot';
@@ -122,7 +125,7 @@ describe.each(databases.eachSupportedId())(
             },
           },
         });
-        await Promise.race([filled, phase]);
+        await withDeadline('the fill', Promise.race([filled, phase]));
         await expect(entitiesWithTerms()).resolves.toBe(LIVE - 1);
         // Their snapshots do not show what was filled.
         await deleting.query(

@@ -30,6 +30,9 @@ const CONFIG: JsonObject = {
   },
 };
 
+// How long its tables may stay the same while the engine still has something to do.
+const STANDSTILL_MS = 120_000;
+
 const IS_DONE = `
   select not exists (select from stitch_queue)
      and not exists (select from refresh_state where next_update_at <= now())
@@ -37,6 +40,11 @@ const IS_DONE = `
                        left join final_entities f on f.entity_id = r.entity_id
                                                  and f.final_entity is not null
                       where f.entity_id is null) as done,
+         jsonb_build_array(
+           (select count(*) from stitch_queue),
+           (select count(*) from refresh_state where next_update_at <= now()),
+           (select count(*) from final_entities where final_entity is not null)
+         )::text as progress,
          (select count(*)::int from refresh_state) as entities,
          (select count(*)::int from final_entities
            where final_entity like '%"backstage.io/orphan":"true"%') as orphans,
@@ -109,6 +117,8 @@ async function settled(
   expected: { entities: number; orphans: number; failed: number },
   again?: () => Promise<unknown>,
 ): Promise<void> {
+  let last = '';
+  let deadline = 0;
   for (;;) {
     const [refused] = (await query(
       `select entity_ref || ': ' || errors as reason from refresh_state
@@ -117,14 +127,26 @@ async function settled(
     if (refused) {
       throw new Error(`The engine refuses ${refused.reason}`);
     }
-    const [{ done, ...counts }] = (await query(IS_DONE)) as Array<
-      typeof expected & { done: boolean }
+    const [{ done, progress, ...counts }] = (await query(IS_DONE)) as Array<
+      typeof expected & { done: boolean; progress: string }
     >;
+    const found = JSON.stringify(counts);
     if (done) {
-      if (JSON.stringify(counts) === JSON.stringify(expected)) {
+      if (found === JSON.stringify(expected)) {
         return;
       }
       await again?.();
+    }
+    if (found + progress !== last) {
+      last = found + progress;
+      deadline = performance.now() + STANDSTILL_MS;
+    }
+    if (performance.now() > deadline) {
+      throw new Error(
+        `The engine stands still at ${found}, expected ${JSON.stringify(
+          expected,
+        )}`,
+      );
     }
     await delay(200);
   }

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Entity } from '@backstage/catalog-model';
+import { waitUntil } from '@internal/postgres/testUtils';
 // The plugin itself, which the operator's smoke tests call.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import tenantsPlugin from 'backstage-plugin-tenants-backend';
@@ -15,8 +15,8 @@ import { EngineLog } from './EngineLog';
 import type { LiveDatabase } from './LiveDatabase';
 import { LiveEngine } from './LiveEngine';
 
-const POLL_MS = 50;
-const PATIENCE_MS = 300_000;
+/** Longer than the engine takes for its work on a slow machine. */
+export const PATIENCE_MS = 300_000;
 
 const CONFIG = {
   tenancy: { admins: ['user:default/mock'] },
@@ -168,15 +168,9 @@ export class LiveCatalog {
     });
   }
 
-  /** Waits for something that has to come. Without an end, nobody would know for what. */
+  /** Waits for something that has to come. */
   async until(what: string, condition: () => Promise<boolean>): Promise<void> {
-    const end = Date.now() + PATIENCE_MS;
-    while (!(await condition())) {
-      if (Date.now() > end) {
-        throw new Error(`Waited in vain for ${what}`);
-      }
-      await delay(POLL_MS);
-    }
+    await waitUntil(what, condition, { withinMs: PATIENCE_MS });
   }
 
   private get deployment(): Deployment {

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Entity } from '@backstage/catalog-model';
+import { waitUntil } from '@internal/postgres/testUtils';
 import { FileSource } from './FileSource';
 import { ImportSource } from './ImportSource';
-import type { LiveCatalog } from './LiveCatalog';
+import { type LiveCatalog, PATIENCE_MS } from './LiveCatalog';
 import { Random } from './migrations';
 import { ProviderSource } from './ProviderSource';
 import type { LiveSizes } from './sizes';
@@ -43,9 +44,12 @@ export class World {
     const enough = () =>
       this.sources.every(({ name }) => (this.acts.get(name) ?? 0) >= times);
     const failed = Promise.all(this.loops);
-    while (!enough()) {
-      await Promise.race([delay(20), failed]);
-    }
+    await Promise.race([
+      waitUntil('all sources to act', enough, { withinMs: PATIENCE_MS }),
+      failed.then(() => {
+        throw new Error('The sources stopped before they had acted');
+      }),
+    ]);
   }
 
   /** Stops after what each source is at. */

@@ -1,3 +1,4 @@
+import { waitUntil } from '@internal/postgres/testUtils';
 import type { Client } from 'pg';
 import type { TenantDatabase } from '../../database';
 
@@ -46,16 +47,14 @@ export class FirstReadHeld implements TenantDatabase {
 
   /** Resolves when the first read waits for the lock. */
   async untilHeld(): Promise<void> {
-    for (;;) {
+    await waitUntil('the first read to wait', async () => {
       const { rowCount } = await this.#client.query(
         `select from pg_locks where locktype = 'advisory' and objid = $1 and not granted
             and database = (select oid from pg_database where datname = current_database())`,
         [LOCK],
       );
-      if (rowCount) {
-        return;
-      }
-    }
+      return rowCount;
+    });
   }
 
   async letGo(): Promise<void> {

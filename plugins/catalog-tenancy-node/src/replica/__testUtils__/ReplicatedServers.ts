@@ -3,9 +3,9 @@ import {
   type PostgresVersion,
   ReplicatedPostgres,
 } from '@internal/postgres';
+import { eventually } from '@internal/postgres/testUtils';
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig } from 'pg';
-import { eventually } from './eventually';
 
 export const SCHEMA = 'tenancy';
 const DATABASE = 'postgres';

@@ -1,8 +1,8 @@
 import { mockServices } from '@backstage/backend-test-utils';
+import { eventually } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import { PooledTenantDatabase, TenancyPool } from '../../database';
 import { ReadReplica, type ReadReplicaOptions } from '../ReadReplica';
-import { eventually } from './eventually';
 import { type ReplicatedServers, SCHEMA } from './ReplicatedServers';
 
 const LIMITS = { max: 5, idleTimeoutMs: 30_000, connectionTimeoutMs: 10_000 };

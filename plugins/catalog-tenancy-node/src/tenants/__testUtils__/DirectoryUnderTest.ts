@@ -1,4 +1,5 @@
 import { mockServices } from '@backstage/backend-test-utils';
+import { withDeadline } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import { EventEmitter, once } from 'node:events';
 import type { BuildStatement, TenancyPool } from '../../database';
@@ -57,18 +58,28 @@ export class DirectoryUnderTest {
   }
 
   /** Resolves when it next begins to hear. */
-  async hears(): Promise<void> {
-    await once(this.#events, 'hears');
+  hears(): Promise<void> {
+    return this.#next('hears');
   }
 
   /** Resolves when it next ceases to hear, or finds that it does not. */
-  async deaf(): Promise<void> {
-    await once(this.#events, 'deaf');
+  deaf(): Promise<void> {
+    return this.#next('deaf');
   }
 
   /** Resolves when the database has next answered a question. */
-  async asked(): Promise<void> {
-    await once(this.#events, 'asked');
+  asked(): Promise<void> {
+    return this.#next('asked');
+  }
+
+  #next(event: 'hears' | 'deaf' | 'asked'): Promise<void> {
+    const next = withDeadline(
+      `the event "${event}" of the directory`,
+      once(this.#events, event).then(() => undefined),
+    );
+    // A test that fails before it awaits this has its own error.
+    next.catch(() => undefined);
+    return next;
   }
 
   /** Looks up a tenant, which begins to listen, until it hears. */
@@ -83,15 +94,6 @@ export class DirectoryUnderTest {
     const before = this.questions;
     const found = await this.directory.findActive(slug);
     return found !== undefined && this.questions === before;
-  }
-}
-
-/** Resolves once a condition holds that something outside of the test brings about. */
-export async function eventually(
-  condition: () => Promise<boolean>,
-): Promise<void> {
-  while (!(await condition())) {
-    await new Promise(resolve => setTimeout(resolve, 5));
   }
 }
 
