@@ -4,11 +4,12 @@ import type { PhaseNumber } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { rollback } from '../rollback/rollback';
 import { Clones } from './__testUtils__/Clones';
-import { Killer } from './__testUtils__/Killer';
+import { type Kill, SessionKiller } from './__testUtils__/SessionKiller';
 
-// Each phase and its undo are killed between two statements, then gone on with or
-// turned round, and the outcome is compared with that of one that nobody disturbed.
-// A run takes some of the places; all of them, in about half an hour, with
+// The sessions of each phase and of its undo are terminated between two statements.
+// Then it is gone on with or turned round, and the outcome is compared with that of one
+// that was not disturbed. A run takes some of the places; all of them, in about half an
+// hour, with
 //
 //   KILL_AFTER_EVERY=1 CI=1 npx backstage-cli repo test migrations/src/resumption
 
@@ -54,11 +55,30 @@ describe.each(databases.eachSupportedId())('on %s', id => {
   /** The databases after so many phases, and after the undo of the next one. */
   const after: string[] = [];
   const undone: string[] = [];
+  /** How many statements an undisturbed way has. */
+  const statements: Record<'up' | 'down', number[]> = { up: [], down: [] };
 
   const change = (direction: 'up' | 'down', phase: PhaseNumber): Change =>
     direction === 'up'
       ? migration => migration.runPhase(phase)
       : migration => rollback(migration, (phase - 1) as PhaseNumber | 0);
+
+  async function undisturbed(
+    name: string,
+    direction: 'up' | 'down',
+    phase: PhaseNumber,
+  ): Promise<string> {
+    const { admin } = clones;
+    const counter = new SessionKiller({
+      after: Infinity,
+      admin,
+      database: name,
+    });
+    await clones.migrate(name, change(direction, phase));
+    await counter.stop();
+    statements[direction][phase] = counter.sent;
+    return name;
+  }
 
   beforeAll(async () => {
     const database = await createCatalogDatabase(databases, id, {
@@ -68,59 +88,74 @@ describe.each(databases.eachSupportedId())('on %s', id => {
     clones = await Clones.open(database.connection);
     after[0] = await clones.clone(database.connection.database!);
     for (const phase of PHASES) {
-      after[phase] = await clones.clone(after[phase - 1]);
-      await clones.migrate(after[phase], change('up', phase));
-      undone[phase - 1] = await clones.clone(after[phase]);
-      await clones.migrate(undone[phase - 1], change('down', phase));
+      const up = await clones.clone(after[phase - 1]);
+      after[phase] = await undisturbed(up, 'up', phase);
+      const down = await clones.clone(after[phase]);
+      undone[phase - 1] = await undisturbed(down, 'down', phase);
     }
   });
   afterAll(() => clones.close());
 
-  /** What is different after a kill behind so many statements; nothing after the last. */
-  async function differences(
+  /** What is different after a kill behind so many statements, and the kill. */
+  async function differencesAfter(
+    place: number,
     { phase, begin, goOn }: Case,
-    statements: number,
     expected: Record<string, string[]>,
-  ): Promise<string[] | undefined> {
+  ): Promise<{ kill: Kill | undefined; differences: string[] }> {
     const name = await clones.clone(after[begin === 'up' ? phase - 1 : phase]);
-    const killer = Killer.afterStatements(statements, clones.admin);
+    const { admin } = clones;
+    const killer = new SessionKiller({ after: place, admin, database: name });
     try {
       await clones.migrate(name, change(begin, phase));
-      return undefined;
     } catch (error) {
-      if (!killer.hasKilled) {
-        throw error;
+      if (!killer.kill) {
+        throw killer.failure ?? error;
       }
     } finally {
-      killer.stop();
+      await killer.stop();
+    }
+    if (killer.failure) {
+      throw killer.failure;
     }
     await clones.migrate(name, change(goOn, phase));
     const found = await clones.describe(name);
     await clones.drop(name);
-    return compare(found, expected).map(
-      difference => `after ${statements} statements: ${difference}`,
-    );
+    return {
+      kill: killer.kill,
+      differences: compare(found, expected).map(
+        difference => `after ${place} statements: ${difference}`,
+      ),
+    };
   }
 
   it.each(cases)('goes on from wherever it was killed: $title', async each => {
-    const { phase, goOn } = each;
+    const { phase, begin, goOn } = each;
     const expected = await clones.describe(
       goOn === 'up' ? after[phase] : undone[phase - 1],
     );
-    // Another place in each case.
-    let statements = 1 + ((cases.indexOf(each) * 7) % every);
-    const found: string[] = [];
-    for (;;) {
-      const more = await differences(each, statements, expected);
-      if (!more) {
-        break;
-      }
-      found.push(...more);
-      statements += every;
+    const places = placesAmong(statements[begin][phase], cases.indexOf(each));
+    const kills: Kill[] = [];
+    const differences: string[] = [];
+    for (const place of places) {
+      const found = await differencesAfter(place, each, expected);
+      differences.push(...found.differences);
+      kills.push(...(found.kill ? [found.kill] : []));
     }
-    expect(found).toEqual([]);
+    expect(differences).toEqual([]);
+    expect(kills.map(kill => kill.after)).toEqual(places);
+    expect(kills.length).toBeGreaterThan(0);
   });
 });
+
+/** After how many statements to kill: others for each case, and at least one. */
+function placesAmong(total: number, seed: number): number[] {
+  const step = Math.min(every, total - 1);
+  const places = [];
+  for (let place = 1 + ((seed * 7) % step); place < total; place += step) {
+    places.push(place);
+  }
+  return places;
+}
 
 function compare(
   found: Record<string, string[]>,

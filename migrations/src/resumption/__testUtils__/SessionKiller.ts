@@ -1,0 +1,135 @@
+import { waitUntil } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+
+/** Where the sessions of a command were ended. */
+export interface Kill {
+  /** How many statements the command had sent. */
+  after: number;
+  /** The last of them, as `pg_stat_activity` showed it. */
+  statement: string;
+  /** The processes of the server that were terminated. */
+  pids: number[];
+}
+
+// `pg_stat_activity` shows no more than 1,023 bytes.
+const SHOWN = 500;
+
+/**
+ * Terminates all sessions of a command in PostgreSQL once it has sent so many
+ * statements, and has the server refuse it any other session: what a process leaves
+ * behind that is killed between two statements.
+ */
+export class SessionKiller {
+  /** How many statements the command has sent. */
+  sent = 0;
+  /** Where it was killed; nothing where it ended before that. */
+  kill: Kill | undefined;
+  /** Why it could not be killed, or not there. */
+  failure: unknown;
+
+  readonly #admin: Client;
+  readonly #database: string;
+  readonly #spy: jest.SpyInstance;
+  #last: { client: Client; text: string } | undefined;
+  #killing: Promise<void> | undefined;
+
+  /**
+   * @param admin - a session of another database, whose statements do not count
+   * @param database - in which no other session is at work
+   */
+  constructor(options: { after: number; admin: Client; database: string }) {
+    const { after, admin, database } = options;
+    this.#admin = admin;
+    this.#database = database;
+    const query = Client.prototype.query as (...args: unknown[]) => unknown;
+    const beforeQuery = (client: Client, text: string) =>
+      client === admin ? undefined : this.#count(client, text, after);
+    this.#spy = jest.spyOn(Client.prototype, 'query');
+    this.#spy.mockImplementation(function counted(
+      this: Client,
+      ...args: unknown[]
+    ) {
+      const killed = beforeQuery(this, textOf(args[0]));
+      if (!killed) {
+        return query.apply(this, args);
+      }
+      const answer = killed.then(() => query.apply(this, args));
+      // Knex hands over a callback, and expects nothing to be returned.
+      return args.some(arg => typeof arg === 'function') ? undefined : answer;
+    });
+  }
+
+  /** Counts a statement, or resolves when the sessions are ended before it. */
+  #count(
+    client: Client,
+    text: string,
+    after: number,
+  ): Promise<void> | undefined {
+    if (this.sent < after) {
+      this.sent += 1;
+      this.#last = { client, text };
+      return undefined;
+    }
+    this.#killing ??= this.#end().catch(error => {
+      this.failure = error;
+    });
+    return this.#killing;
+  }
+
+  /** Lets the command connect again. */
+  async stop(): Promise<void> {
+    this.#spy.mockRestore();
+    await this.#admin.query(
+      `alter database ${this.#database} allow_connections true`,
+    );
+  }
+
+  async #end(): Promise<void> {
+    const { client, text } = this.#last!;
+    const { processID: pid } = client as Client & { processID: number };
+    const shown = await waitUntil('the last statement to end', async () => {
+      const sessions = await this.#sessions();
+      const session = sessions.find(each => each.pid === pid);
+      return session?.state === 'active' ? undefined : session?.query ?? 'none';
+    });
+    if (!shown.startsWith(text.trim().slice(0, SHOWN))) {
+      throw new Error(
+        `After ${this.sent} statements the server shows "${shown}", expected "${text}"`,
+      );
+    }
+    await this.#admin.query(
+      `alter database ${this.#database} allow_connections false`,
+    );
+    const { rows } = await this.#admin.query<{ pid: number; ended: boolean }>(
+      `select pid, pg_terminate_backend(pid) as ended
+         from pg_stat_activity where datname = $1`,
+      [this.#database],
+    );
+    await waitUntil(
+      'the sessions to end',
+      async () => (await this.#sessions()).length === 0,
+    );
+    const pids = rows.filter(({ ended }) => ended).map(row => row.pid);
+    if (!pids.includes(pid)) {
+      throw new Error(`The session ${pid} was not terminated`);
+    }
+    this.kill = { after: this.sent, statement: shown, pids };
+  }
+
+  async #sessions() {
+    const { rows } = await this.#admin.query<{
+      pid: number;
+      state: string;
+      query: string;
+    }>(
+      `select pid, state, query from pg_stat_activity
+        where datname = $1 and backend_type = 'client backend'`,
+      [this.#database],
+    );
+    return rows;
+  }
+}
+
+function textOf(query: unknown): string {
+  return typeof query === 'string' ? query : (query as { text: string }).text;
+}
