@@ -17,6 +17,10 @@ import {
   ingestCatalog,
 } from './__testUtils__/EngineCatalog';
 import { generateRequest } from './__testUtils__/generatedRequests';
+import {
+  answersDue,
+  MEANT_DIFFERENCES,
+} from './__testUtils__/meantDifferences';
 import { changeablePolicy, DECISIONS } from './__testUtils__/policies';
 import { Random } from './__testUtils__/Random';
 import { get } from './__testUtils__/Request';
@@ -87,10 +91,30 @@ describe('a policy about catalog.entity.read', () => {
     words = await Vocabulary.read(catalog);
   });
 
+  it.each(MEANT_DIFFERENCES.filter(({ under }) => under !== undefined))(
+    'makes a difference by intent where it decides $under: $why',
+    async difference => {
+      policy.state.decision = DECISIONS[difference.under!].decision;
+      for (const { example, due, without } of await answersDue(
+        difference,
+        stock,
+      )) {
+        const actual = { example, ...(await ours(example)) };
+        expect(actual).toEqual({ example, ...due });
+        expect(actual).not.toEqual({ example, ...without });
+      }
+    },
+  );
+
   it.each(Object.entries(DECISIONS))(
     'that decides %s is obeyed as by the stock catalog',
-    async (_name, decision) => {
+    async (_name, { decision, leaves }) => {
+      const visible = async () =>
+        (await ours(get('/entities/by-query?limit=0'))).body.totalItems;
+      policy.state.decision = DECISIONS.allow.decision;
+      const all = await visible();
       policy.state.decision = decision;
+      expect(share(await visible(), all)).toBe(leaves);
       const comparison = new Comparison(stock, ours);
       const random = new Random(sizes.seed + 3);
       for (const path of [
@@ -117,3 +141,10 @@ describe('a policy about catalog.entity.read', () => {
     },
   );
 });
+
+function share(visible: number, all: number): 'all' | 'some' | 'none' {
+  if (visible === 0) {
+    return 'none';
+  }
+  return visible < all ? 'some' : 'all';
+}

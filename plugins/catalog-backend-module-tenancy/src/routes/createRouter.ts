@@ -28,11 +28,18 @@ export function createRouter(operations: Operations): Router {
         query: JSON.parse(JSON.stringify(req.query)),
       }),
       async ({ req, res, tenantId, catalog, assertTenantActive }) => {
-        const { parts, nextPage } = await listEntities(req, catalog, tenantId);
+        const { parts, tagged, nextPage } = await listEntities(
+          req,
+          catalog,
+          tenantId,
+        );
         if (nextPage) {
           setNextLink(req, res, nextPage);
         }
-        await sendEntities(res, parts, { mayGoOn: assertTenantActive });
+        await sendEntities(res, parts, {
+          tagged,
+          mayGoOn: assertTenantActive,
+        });
       },
     ),
   );
@@ -52,7 +59,11 @@ export function createRouter(operations: Operations): Router {
         const items = found.map(json =>
           json === null ? 'null' : projectJson(json, projection),
         );
-        await sendEntities(res, [items], { before: '{"items":', after: '}' });
+        await sendEntities(res, [items], {
+          before: '{"items":',
+          after: '}',
+          tagged: projection !== undefined,
+        });
         return JSON.parse(
           JSON.stringify({ entityRefs, fields, filter: query }),
         );

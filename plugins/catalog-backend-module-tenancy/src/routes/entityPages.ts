@@ -51,6 +51,7 @@ async function answer(
   await sendEntities(res, projectParts([items], projection), {
     before: '{"items":',
     after: `,${JSON.stringify(around).slice(1)}`,
+    tagged: projection !== undefined,
   });
   return around;
 }

@@ -13,6 +13,8 @@ import type { Parts } from './response/sendEntities';
 /** A list of entities as it is to be sent. */
 export interface EntityList {
   parts: Parts;
+  /** Whether it has an entity tag, as in the stock catalog, unless it is sent in parts. */
+  tagged: boolean;
   /** The `after` of the next page, if there is one. */
   nextPage?: string;
 }
@@ -44,7 +46,7 @@ export async function listEntities(
     // As in the stock catalog, all entities come in the order of the first field
     // only. In pages every field counts, and those that have none come last.
     const all = readAll(catalog, tenantId, { filter, order: order?.[0] });
-    return { parts: projectParts(all, projection) };
+    return { parts: projectParts(all, projection), tagged: true };
   }
   const { parts, hasNextPage } = await readPage(catalog, tenantId, {
     filter,
@@ -53,6 +55,7 @@ export async function listEntities(
   });
   return {
     parts: projectParts(parts, projection),
+    tagged: projection !== undefined,
     nextPage: hasNextPage ? stringifyNextPage(page) : undefined,
   };
 }

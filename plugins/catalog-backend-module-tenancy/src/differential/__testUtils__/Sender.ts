@@ -2,11 +2,20 @@ import { mockCredentials } from '@backstage/backend-test-utils';
 import type { CatalogBackend } from '../../__testUtils__/startCatalogBackend';
 import type { Request } from './Request';
 
+// Headers about when and how an answer was sent, rather than what it says.
+const ABOUT_TRANSPORT = [
+  ...['date', 'connection', 'keep-alive'],
+  ...['content-length', 'transfer-encoding'],
+];
+
 /** What an answer says. */
 export interface Answer {
   status: number;
-  type: string | undefined;
-  link: string | undefined;
+  /**
+   * All headers but those about transport. Entity tags are left out of their header,
+   * because JSONB keeps no order of keys: equal answers have texts of their own.
+   */
+  headers: Record<string, string>;
   // Compared, and looked into by tests that know what they have asked for.
   body: any;
 }
@@ -26,9 +35,22 @@ export function sender(
       .set('Authorization', authorization);
     return {
       status: answer.status,
-      type: answer.get('Content-Type'),
-      link: answer.get('Link'),
+      headers: comparableHeaders(answer.headers),
       body: answer.body,
     };
   };
+}
+
+/** Of the headers of an answer, those that {@link Answer} has. */
+export function comparableHeaders(
+  headers: Record<string, string>,
+): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers)
+      .filter(([name]) => !ABOUT_TRANSPORT.includes(name))
+      .map(([name, value]) => [
+        name,
+        name === 'etag' ? value.replace(/"[^"]*"/, '""') : value,
+      ]),
+  );
 }

@@ -1,17 +1,17 @@
 import { isEqual, union } from 'lodash';
-import { MEANT_DIFFERENCES } from './meantDifferences';
+import { expectedFrom } from './meantDifferences';
 import type { Request } from './Request';
 import type { Answer, Send } from './Sender';
 
 const MAX_PAGES = 4;
 const MAX_SHOWN = 300;
 
-/** An answer that is not that of the stock catalog, where it should be. */
+/** An answer of ours that is not the one that the stock catalog's requires. */
 export interface Difference {
   request: Request;
   /** Where in the answers they differ first. */
   at: string;
-  stock?: string;
+  expected?: string;
   ours?: string;
 }
 
@@ -22,7 +22,13 @@ export class Comparison {
   /** What was found that is not meant. */
   readonly differences: Difference[] = [];
 
-  constructor(private readonly stock: Send, private readonly ours: Send) {}
+  /** How many of the answers showed something. */
+  found = 0;
+  readonly #expected: (request: Request) => Promise<Answer>;
+
+  constructor(stock: Send, private readonly ours: Send) {
+    this.#expected = expectedFrom(stock);
+  }
 
   /** Compares the answers to a request, and on the way of its cursors, there and back. */
   async compare(request: Request): Promise<void> {
@@ -43,19 +49,17 @@ export class Comparison {
   }
 
   async #compareOne(request: Request): Promise<Answer> {
-    const [stock, ours] = await Promise.all([
-      this.stock(request),
+    const [expected, ours] = await Promise.all([
+      this.#expected(request),
       this.ours(request),
     ]);
     this.compared += 1;
-    const isMeant = MEANT_DIFFERENCES.some(meant =>
-      meant.explains(request, stock, ours),
-    );
-    const [expected, actual] = [stock, ours].map(answer =>
+    this.found += showsSomething(ours) ? 1 : 0;
+    const [due, actual] = [expected, ours].map(answer =>
       comparable(request, answer),
     );
-    if (!isMeant && !isEqual(actual, expected)) {
-      this.differences.push({ request, ...difference(expected, actual) });
+    if (!isEqual(actual, due)) {
+      this.differences.push({ request, ...difference(due, actual) });
     }
     return ours;
   }
@@ -63,23 +67,34 @@ export class Comparison {
 
 /** Where two values differ first, and what they have there. */
 function difference(
-  stock: unknown,
+  expected: unknown,
   ours: unknown,
   at = 'answer',
 ): Omit<Difference, 'request'> {
-  if (isObject(stock) && isObject(ours)) {
-    for (const key of union(Object.keys(stock), Object.keys(ours))) {
-      if (!isEqual(stock[key], ours[key])) {
-        return difference(stock[key], ours[key], `${at}.${key}`);
+  if (isObject(expected) && isObject(ours)) {
+    for (const key of union(Object.keys(expected), Object.keys(ours))) {
+      if (!isEqual(expected[key], ours[key])) {
+        return difference(expected[key], ours[key], `${at}.${key}`);
       }
     }
   }
   const show = (value: unknown) => JSON.stringify(value)?.slice(0, MAX_SHOWN);
-  return { at, stock: show(stock), ours: show(ours) };
+  return { at, expected: show(expected), ours: show(ours) };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
+}
+
+/** Whether an answer has an entity or a count, so that it could be wrong. */
+function showsSomething({ status, body }: Answer): boolean {
+  const { items = body, facets } = body;
+  return (
+    status === 200 &&
+    (facets
+      ? Object.values<unknown[]>(facets).some(counts => counts.length > 0)
+      : [items].flat().some(item => item !== null))
+  );
 }
 
 /** The request for the page to which a cursor of an answer leads. */
@@ -93,7 +108,7 @@ function following(
   }
   const cursor = answer.body.pageInfo?.[which];
   if (cursor === undefined) {
-    const next = /<(.*)>; rel="next"/.exec(answer.link ?? '')?.[1];
+    const next = /<(.*)>; rel="next"/.exec(answer.headers.link ?? '')?.[1];
     return next && which === 'nextCursor'
       ? { ...request, path: next }
       : undefined;

@@ -122,7 +122,11 @@ class EntityMaker {
     const lifecycle = random.pick(LIFECYCLES);
     const system = this.#ref('System', 0.04);
     const extra: JsonObject = random.chance(0.3)
-      ? { nested: this.#json(6), size: someSize(random) }
+      ? {
+          nested: this.#json(6),
+          size: someSize(random),
+          numbers: { 7: random.pick(TITLES), 12: random.below(5) },
+        }
       : {};
     switch (kind) {
       case 'Group':

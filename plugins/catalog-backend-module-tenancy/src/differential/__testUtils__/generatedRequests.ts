@@ -5,13 +5,6 @@ import type { Random } from './Random';
 import { get, post, type Request, withQuery } from './Request';
 import type { Vocabulary } from './Vocabulary';
 
-const KEYS_OF_ONE_VALUE = [
-  ...['kind', 'metadata.name', 'metadata.namespace', 'metadata.title'],
-  ...['metadata.uid', 'metadata.description', 'metadata.labels.tier'],
-  ...['spec.type', 'spec.owner', 'spec.lifecycle', 'spec.size', 'spec.nothing'],
-  'metadata.annotations.example.com/count',
-];
-
 /** Any request of the read API. */
 export function generateRequest(random: Random, words: Vocabulary): Request {
   const kinds: Array<[number, (r: Random, w: Vocabulary) => Request]> = [
@@ -118,11 +111,8 @@ function listPage(random: Random, words: Vocabulary): Request {
       filter: filterParameters(random, words),
       limit: 1 + limit(random),
       offset: maybe(random, 0.4, () => random.below(60)),
-      // Other keys and spellings are among the meant differences.
-      order: maybe(random, 0.6, () =>
-        [random.pick(KEYS_OF_ONE_VALUE), random.pick(KEYS_OF_ONE_VALUE)]
-          .slice(random.below(2))
-          .map(field => `${random.pick(['asc', 'desc'])}:${field}`),
+      order: orderFields(random, words)?.map(
+        ({ field, order = 'asc' }) => `${order}:${field}`,
       ),
       fields: maybe(random, 0.5, () => fields(random, words).join(',')),
     }),
@@ -136,12 +126,18 @@ function byRefs(random: Random, words: Vocabulary): Request {
     }),
     {
       entityRefs: Array.from({ length: random.below(12) }, () =>
-        words.ref(random),
+        spelledOtherwise(random, words.ref(random)),
       ),
       fields: maybe(random, 0.4, () => fields(random, words)),
       query: maybe(random, 0.3, () => predicate(random, words)),
     },
   );
+}
+
+/** Now and then a ref in capitals, or without the default namespace. */
+function spelledOtherwise(random: Random, ref: string): string {
+  const spelled = random.chance(0.2) ? ref.replace(':default/', ':') : ref;
+  return random.chance(0.2) ? spelled.toUpperCase() : spelled;
 }
 
 function byName(random: Random, words: Vocabulary): Request {
@@ -192,6 +188,7 @@ function fields(random: Random, words: Vocabulary): string[] {
     ...['kind', 'metadata', 'metadata.name', 'spec', 'relations', 'status'],
     ...['metadata.annotations.example.com/count', 'metadata.uid', ' kind '],
     ...['metadata.tags', 'metadata.annotations', 'spec.nested', 'kind.length'],
+    ...['spec.numbers.7', 'spec.numbers'],
   ];
   return ['kind', 'metadata.name', ...random.some(known, 3)].concat(
     random.chance(0.3) ? words.term(random).key.replaceAll('[', '') : [],

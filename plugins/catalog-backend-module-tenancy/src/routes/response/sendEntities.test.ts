@@ -1,3 +1,4 @@
+import { withDeadline } from '@internal/postgres/testUtils';
 import express, { type Response } from 'express';
 import { once } from 'node:events';
 import { type AddressInfo } from 'node:net';
@@ -67,6 +68,47 @@ describe('sendEntities', () => {
     expect(answer.get('Content-Type')).toBe('application/json; charset=utf-8');
   });
 
+  describe('with an entity tag', () => {
+    const tagged = (items: string[]) =>
+      app(res => sendEntities(res, [items], { tagged: true }));
+    const tagOf = async (items: string[]) =>
+      (await request(tagged(items)).get('/')).get('ETag');
+
+    it('sends the same list with the same tag, and another list with another', async () => {
+      const items = Array.from({ length: 150 }, (_, n) => `{"n":${n}}`);
+      const tag = await tagOf(items);
+      expect(tag).toMatch(/^W\/"[\w-]{20,}"$/);
+      expect(await tagOf([...items])).toBe(tag);
+      expect(await tagOf(items.slice(1))).not.toBe(tag);
+      expect(await tagOf(['[1', '2]'])).not.toBe(await tagOf(['[1,2]']));
+    });
+
+    it.each(['get', 'head'] as const)(
+      'answers %s with 304 where the client has that list already',
+      async method => {
+        const list = tagged(['{"n":1}']);
+        const answer = await request(list)
+          [method]('/')
+          .set('If-None-Match', (await tagOf(['{"n":1}']))!);
+        expect([answer.status, answer.text ?? '']).toEqual([304, '']);
+        expect(answer.get('Content-Type')).toBeUndefined();
+        const other = await request(list)
+          [method]('/')
+          .set('If-None-Match', (await tagOf(['{"n":2}']))!);
+        expect(other.status).toBe(200);
+      },
+    );
+
+    it('sends an empty list with it, and one in parts without it', async () => {
+      const send = (...parts: string[][]) =>
+        request(
+          app(res => sendEntities(res, inParts(...parts), { tagged: true })),
+        ).get('/');
+      expect((await send()).get('ETag')).toBe(await tagOf([]));
+      expect((await send(['{"n":1}'])).get('ETag')).toBeUndefined();
+    });
+  });
+
   it('gives an error of the first part a status', async () => {
     const answer = await request(
       app(res =>
@@ -134,10 +176,10 @@ describe('sendEntities', () => {
     const [answer] = (await once(client, 'response')) as [IncomingMessage];
     answer.pause();
     answer.on('error', () => {});
-    await waits;
+    await withDeadline('a write to wait for the client', waits);
     const before = sent;
     client.destroy();
-    await finished;
+    await withDeadline('the answer to end', finished);
     expect(sent).toBe(before);
   });
 });

@@ -1,5 +1,5 @@
 import type { Response } from 'express';
-import { sendJson } from './sendJson';
+import { sendJson, sendTag } from './sendJson';
 
 // How much is handed over at once, and so how much more than the client takes may
 // be in memory for it.
@@ -9,6 +9,8 @@ export interface SendEntitiesOptions {
   /** What stands around the array, if anything. */
   before?: string;
   after?: string;
+  /** Whether the answer has an entity tag, unless it is sent in several parts. */
+  tagged?: boolean;
   /** Rejects if no further part is to be sent, and is asked before each. */
   mayGoOn?: () => Promise<void>;
 }
@@ -28,10 +30,16 @@ export async function sendEntities(
   parts: Parts,
   options: SendEntitiesOptions = {},
 ): Promise<void> {
-  const { before = '', after = '', mayGoOn } = options;
-  if (Array.isArray(parts) && parts[0].length <= WRITTEN_AT_ONCE) {
-    sendJson(res, `${before}[${parts[0].join(',')}]${after}`);
-    return;
+  const { before = '', after = '', tagged = false, mayGoOn } = options;
+  if (Array.isArray(parts)) {
+    const [items] = parts;
+    if (tagged && sendTag(res, [before, ...items, after])) {
+      return;
+    }
+    if (items.length <= WRITTEN_AT_ONCE) {
+      sendJson(res, `${before}[${items.join(',')}]${after}`);
+      return;
+    }
   }
   let separator = `${before}[`;
   let isFirst = true;
@@ -53,6 +61,9 @@ export async function sendEntities(
       }
       separator = ',';
     }
+  }
+  if (isFirst && tagged && sendTag(res, [before, after])) {
+    return;
   }
   setType(res);
   res.end(`${separator === ',' ? '' : separator}]${after}`);
