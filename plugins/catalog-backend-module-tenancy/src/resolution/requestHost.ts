@@ -15,6 +15,9 @@ const HOST = /^(\[[^[\]]+\]|[a-z0-9._-]*)(?::\d*)?$/i;
 // RFC 9112, section 3.2.2. Node.js and Express take it for any scheme.
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
 
+// What Node.js keeps of a request, unless `backend.server.maxHeadersCount` says otherwise.
+const DEFAULT_MAX_HEADERS = 1000;
+
 /**
  * The host that a request was sent to: in lower case, without the port and without
  * the dot at the end that marks a complete name. Empty where the request names none,
@@ -22,11 +25,13 @@ const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
  * a proxy that Express trusts (`backend.trustProxy`).
  *
  * Node.js and Express take the first of several hosts, and a proxy or a cache in front
- * of them may take another: such a request has no host.
+ * of them may take another: such a request has no host. Neither has one of whose headers
+ * Node.js may have dropped some.
  *
  * @throws `InputError` for a request that names several hosts, or what can be no host
  */
 export function requestHost(req: HostedRequest): string {
+  assertComplete(req);
   const hosts = headerValues(req, 'host');
   if (hosts.length > 1) {
     throw new InputError(
@@ -45,8 +50,23 @@ export function requestHost(req: HostedRequest): string {
 }
 
 /**
- * The values of a header, one for each line that has it. `req.headers` drops some of
- * them: the second of `Host`, and all lines of a request after the first thousand.
+ * Node.js drops the last headers of a request that has too many, and says nothing, where
+ * it is not recent enough to refuse it. They may be those that a proxy has added.
+ */
+function assertComplete({ rawHeaders, socket }: HostedRequest): void {
+  const { server } = socket as { server?: { maxHeadersCount?: number | null } };
+  const most = server?.maxHeadersCount ?? DEFAULT_MAX_HEADERS;
+  // With exactly as many, it can't be seen whether there were more. Zero is no limit.
+  if (most > 0 && rawHeaders.length / 2 >= most) {
+    throw new InputError(
+      `The request has too many headers, expected fewer than ${most}`,
+    );
+  }
+}
+
+/**
+ * The values of a header, one for each line that has it, where `req.headers` has the
+ * first of `Host` alone.
  */
 export function headerValues(
   req: Pick<Request, 'rawHeaders'>,

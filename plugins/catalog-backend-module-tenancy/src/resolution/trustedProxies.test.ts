@@ -1,6 +1,5 @@
 import type { JsonValue } from '@backstage/types';
 import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
-import { sendRaw } from './__testUtils__/send';
 import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
 import { startRootRouter } from './__testUtils__/startRootRouter';
 
@@ -96,6 +95,26 @@ describe.each(trusted)('with backend.trustProxy %j', trustProxy => {
     },
   );
 
+  it('a forwarded host alone is held against tenancy.baseDomains', async () => {
+    const backend = await startRootRouter({
+      directory: new InMemoryTenants(),
+      backend: { trustProxy },
+      tenancy: { baseDomains: ['portal.example'] },
+    });
+    const outcome = async (host: string, forwarded: string) =>
+      outcomeOf(await backend.get({ host, 'x-forwarded-host': forwarded }));
+    await expect(
+      outcome('backstage.svc.internal', 'acme.portal.example'),
+    ).resolves.toBe('acme');
+    await expect(
+      outcome('acme.portal.example', 'acme.elsewhere.example'),
+    ).resolves.toBe(REFUSED);
+    await expect(outcome('acme.portal.example', '10.0.0.1')).resolves.toBe(
+      'default',
+    );
+    await backend.stop();
+  });
+
   it('a forwarded host may be said twice', async () => {
     const backend = await start(trustProxy);
     for (const forwarded of [
@@ -125,21 +144,4 @@ describe.each(trusted)('with backend.trustProxy %j', trustProxy => {
       await backend.stop();
     },
   );
-
-  it('a forwarded host counts after any number of other headers', async () => {
-    const backend = await start(trustProxy);
-    const answer = await sendRaw(
-      backend.port,
-      [
-        'GET /api/catalog/entities HTTP/1.1',
-        'Host: acme.portal.example',
-        'Connection: close',
-        // Node.js drops what comes after the first thousand.
-        ...Array.from({ length: 1_000 }, () => 'a:'),
-        'X-Forwarded-Host: globex.portal.example\r\n\r\n',
-      ].join('\r\n'),
-    );
-    expect(outcomeOf(answer)).toBe('globex');
-    await backend.stop();
-  });
 });
