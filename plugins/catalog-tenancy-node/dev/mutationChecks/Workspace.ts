@@ -1,11 +1,27 @@
-import { execFileSync, spawnSync } from 'child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'fs';
+import { spawnSync } from 'child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'fs';
 import { tmpdir } from 'os';
-import { join } from 'path';
+import { basename, dirname, join, relative, sep } from 'path';
 import type { Edit, MutationCheck } from './MutationCheck';
 
-const REPOSITORY = join(__dirname, '..', '..', '..', '..');
-const YARN = '@yarnpkg/cli-dist@4.18.1';
+const REPOSITORY = realpathSync(join(__dirname, '..', '..', '..', '..'));
+const MODULES = 'node_modules';
+/** Folders that are not source code. */
+const NOT_COPIED = [
+  ...[MODULES, '.git', '.yarn', '.postgres'],
+  ...['dist', 'dist-types', 'coverage', 'profiles'],
+];
 
 /** How many tests of a run failed, and how many there were. */
 export interface TestRun {
@@ -26,17 +42,27 @@ interface JestReport {
   }>;
 }
 
-/** A clone of the last commit, in which code can be broken without harm. */
+/**
+ * A copy of the repository's files as they are, in which code can be broken without
+ * harm. The packages that are installed are those of the repository.
+ */
 export class Workspace {
   readonly #folder: string;
 
   static create(): Workspace {
-    const folder = mkdtempSync(join(tmpdir(), 'mutation-checks-'));
-    execFileSync('git', ['clone', '--quiet', REPOSITORY, folder]);
-    execFileSync('npx', ['--yes', YARN, 'install', '--immutable'], {
-      cwd: folder,
-      stdio: ['ignore', 'ignore', 'inherit'],
+    const folder = realpathSync(
+      mkdtempSync(join(tmpdir(), 'mutation-checks-')),
+    );
+    cpSync(REPOSITORY, folder, {
+      recursive: true,
+      filter: path => !NOT_COPIED.includes(basename(path)),
     });
+    linkInstalled('', folder);
+    for (const path of workspacePackages()) {
+      if (existsSync(join(REPOSITORY, path, MODULES))) {
+        linkInstalled(path, folder);
+      }
+    }
     return new Workspace(folder);
   }
 
@@ -80,7 +106,9 @@ export class Workspace {
     const { stderr } = spawnSync(
       'npx',
       [
-        ...['backstage-cli', 'repo', 'test', '--watchAll=false', ...tests],
+        // One file with a test that fails is enough.
+        ...['backstage-cli', 'repo', 'test', '--watchAll=false', '--bail'],
+        ...tests,
         ...['--json', `--outputFile=${report}`],
       ],
       {
@@ -99,6 +127,42 @@ export class Workspace {
 
   remove(): void {
     rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** The folders of the packages of the repository, from its root. */
+function workspacePackages(): string[] {
+  const { workspaces } = JSON.parse(
+    readFileSync(join(REPOSITORY, 'package.json'), 'utf8'),
+  );
+  return (workspaces as string[]).flatMap(pattern =>
+    pattern.endsWith('/*')
+      ? readdirSync(join(REPOSITORY, dirname(pattern))).map(name =>
+          join(dirname(pattern), name),
+        )
+      : [pattern],
+  );
+}
+
+/**
+ * Links what is installed for a package to the same package of a copy. Links to packages
+ * of the repository lead to those of the copy.
+ */
+function linkInstalled(path: string, copy: string): void {
+  const installed = join(REPOSITORY, path, MODULES);
+  const names = readdirSync(installed).flatMap(name =>
+    name.startsWith('@')
+      ? readdirSync(join(installed, name)).map(each => join(name, each))
+      : [name],
+  );
+  for (const name of names) {
+    const link = join(copy, path, MODULES, name);
+    const target = realpathSync(join(installed, name));
+    const inside = relative(REPOSITORY, target);
+    const isOurs =
+      !inside.startsWith('..') && !inside.split(sep).includes(MODULES);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(isOurs ? join(copy, inside) : target, link);
   }
 }
 

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'fs';
 import { join } from 'path';
+import { sampleOf } from './MutationCheck';
 import { mutationChecks } from './mutationChecks';
 
 const REPOSITORY = join(__dirname, '..', '..', '..', '..');
@@ -17,3 +18,25 @@ describe.each(mutationChecks)(
     });
   },
 );
+
+describe('A sample of the mutation checks', () => {
+  const names = (seed: string) =>
+    sampleOf(mutationChecks, 3, seed).map(({ name }) => name);
+  const seeds = Array.from({ length: 300 }, (_, index) => `seed ${index}`);
+
+  it('is the same for the same seed', () => {
+    expect(new Set(names('a')).size).toBe(3);
+    expect(names('a')).toEqual(names('a'));
+  });
+
+  it('has each of them for some seed', () => {
+    const sampled = new Set(seeds.flatMap(names));
+    expect(sampled.size).toBe(mutationChecks.length);
+  });
+
+  it('has all of them where there are no more', () => {
+    expect(sampleOf(mutationChecks, 1000, 'a')).toHaveLength(
+      mutationChecks.length,
+    );
+  });
+});
