@@ -4,6 +4,7 @@ import type { Reporter } from './engine/Reporter';
 import { TenancyMigration } from './engine/TenancyMigration';
 import { phases } from './phases';
 import { createCatalogTables, isFreshDatabase } from './phases/freshDatabase';
+import { DEFAULT_TENANT_NAME } from './schema/tables';
 import { readStatus, refuseWithoutTables } from './status';
 import type { StatusReport } from './status';
 import type { MigrationSettings } from './engine/Step';
@@ -141,7 +142,7 @@ function settingsOf(options: MigrateOptions): MigrationSettings {
     schema: options.schema ?? 'tenancy',
     lockTimeoutMs: options.lockTimeoutMs ?? 30,
     batchSize: options.batchSize ?? 2000,
-    defaultTenantName: options.defaultTenantName ?? 'Default tenant',
+    defaultTenantName: options.defaultTenantName ?? DEFAULT_TENANT_NAME,
     adminGrant: options.adminGrant ?? true,
     force: options.force ?? false,
   };

@@ -1,6 +1,7 @@
 import type { ClientConfig } from 'pg';
 import type { Reporter } from '../engine/Reporter';
 import { TenancyMigration } from '../engine/TenancyMigration';
+import { DEFAULT_TENANT_NAME } from '../schema/tables';
 import { adopt as adoptCatalog } from './adopt';
 import { readAdoptionStatus } from './readAdoption';
 import type { AdoptionStatus } from './readAdoption';
@@ -112,7 +113,7 @@ async function withContext<T>(
       catalogSchema: options.catalogSchema,
       lockTimeoutMs: options.lockTimeoutMs ?? 30,
       batchSize: options.batchSize ?? 2000,
-      defaultTenantName: 'Default tenant',
+      defaultTenantName: DEFAULT_TENANT_NAME,
       adminGrant: true,
       force: options.force ?? false,
     },

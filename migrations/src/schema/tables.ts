@@ -43,6 +43,8 @@ export const ENTITY_DEFAULTS: Readonly<Record<string, string>> = {
 /** The tenant that owns what was there before (specification, B.1). */
 export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
 export const DEFAULT_TENANT_SLUG = 'default';
+/** Its name, unless another one is given. */
+export const DEFAULT_TENANT_NAME = 'Default tenant';
 
 /** The rule of the tables of before phase 5, which the new ones do not have. */
 export function oneTenantCheck(table: TenantTable): string {

@@ -13,7 +13,7 @@ import {
   tenantNameOption,
 } from '../options/specific';
 import { checkFirst } from './checkFirst';
-import { nextOf, runPhase } from './runPhase';
+import { nameDefaultTenant, nextOf, runPhase } from './runPhase';
 
 /** All phases in one go, for a fresh or small database. */
 export const all: CommandDefinition = {
@@ -52,9 +52,11 @@ async function runAll(invocation: Invocation): Promise<string> {
       return summary;
     }
   }
+  const naming = await nameDefaultTenant(invocation);
   const phase = await migration.completedPhase();
   return [
     `All phases up to ${phase} are complete.`,
+    ...naming.text,
     await nextOf(invocation),
   ].join('\n');
 }

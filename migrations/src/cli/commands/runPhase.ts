@@ -1,6 +1,11 @@
 import type { Phase, PhaseNumber } from '../../engine/Step';
 import { cutoverChecklist } from '../../phases/phase6_cutover';
 import type { Invocation } from '../CommandDefinition';
+import {
+  readDefaultTenantName,
+  renameDefaultTenant,
+} from '../../phases/phase2_backfill/10_default_tenant';
+import { DEFAULT_TENANT_NAME } from '../../schema/tables';
 import { formatThings } from '../../text';
 import { guidance } from './guidance';
 import { operatorCommand } from '../../operatorCommand';
@@ -15,8 +20,9 @@ export async function runPhase(
   const begun = await migration.runPhase(number, phase =>
     announce(invocation, phase),
   );
+  const naming = number === 2 ? await nameDefaultTenant(invocation) : undefined;
   if (options.dryRun) {
-    return begun
+    return begun || naming?.renamed
       ? `Phase ${number} was printed. Nothing was changed.`
       : `Phase ${number} is complete already: there is nothing to print.`;
   }
@@ -24,9 +30,55 @@ export async function runPhase(
   return [
     summary({ number, begun, repeated: before >= number, done }),
     ...done.map(step => `  ${step}`),
+    ...(naming?.text ?? []),
     await nextOf(invocation),
     ...(number === 6 ? ['', cutoverChecklist(invocation.settings)] : []),
   ].join('\n');
+}
+
+/**
+ * Gives the default tenant the name that the operator has given, also where phase 2 was
+ * complete before, and says which name it has.
+ */
+export async function nameDefaultTenant({
+  migration,
+  options,
+  report,
+}: Invocation): Promise<{ renamed: boolean; text: string[] }> {
+  const { context } = migration;
+  const name = await readDefaultTenantName(context);
+  const { tenantName: wanted } = options;
+  if (name === undefined) {
+    return { renamed: false, text: [] };
+  }
+  if (wanted !== undefined && wanted !== name) {
+    await renameDefaultTenant(context, wanted);
+    report({ tenantName: options.dryRun ? name : wanted });
+    return {
+      renamed: true,
+      text: [
+        options.dryRun
+          ? `Its default tenant is named "${name}" until the script is run.`
+          : `The default tenant is named "${wanted}" now; it was "${name}".`,
+      ],
+    };
+  }
+  report({ tenantName: name });
+  const command = operatorCommand(
+    'phase2',
+    '--tenant-name "<name of your organisation>"',
+  );
+  return {
+    renamed: false,
+    text: [
+      `The default tenant is named "${name}".`,
+      ...(wanted === undefined && name === DEFAULT_TENANT_NAME
+        ? [
+            `That is the name by default. To rename it, at any time: ${command}.`,
+          ]
+        : []),
+    ],
+  };
 }
 
 function summary(run: {

@@ -1,5 +1,6 @@
 import { Option } from 'commander';
 import type { MigrationSettings } from '../../engine/Step';
+import { DEFAULT_TENANT_NAME } from '../../schema/tables';
 import { URL_VARIABLE } from '../connection';
 import {
   gather,
@@ -8,8 +9,6 @@ import {
   parseSchema,
 } from './parsers';
 import type { CommandOptions } from './CommandOptions';
-
-const DEFAULT_TENANT_NAME = 'Default tenant';
 
 /** The options that every command takes. */
 export function commonOptions(): Option[] {

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
+import { DEFAULT_TENANT_NAME } from '../../schema/tables';
 import {
   gather,
   parseBaseUrl,
@@ -16,7 +17,7 @@ const MAY_BE_MISSING = ['pg_cron'];
 
 export const tenantNameOption = new Option(
   '--tenant-name <name>',
-  'the name of the default tenant, which owns what was there before (default: "Default tenant")',
+  `the name of the default tenant, which owns what was there before (default: "${DEFAULT_TENANT_NAME}"); given again, it renames it`,
 ).argParser(parseTenantName);
 
 export const noAdminGrantOption = new Option(
