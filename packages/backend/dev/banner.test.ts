@@ -41,6 +41,21 @@ describe('banner', () => {
     );
   });
 
+  it('names a flag that is off although it looks like on', () => {
+    const settings = readSettings(
+      new ConfigReader({
+        backend: {
+          baseUrl: 'http://localhost:7007',
+          database: { client: 'pg' },
+        },
+        tenancy: { enabled: 'TRUE' },
+      }),
+    );
+    expect(banner(settings)).toContain(
+      'off (MULTI_TENANCY_ENABLED is "TRUE", which is not "true")',
+    );
+  });
+
   it('shows a first request only where a guest can make it', () => {
     const guest = { providers: { guest: {} } };
     expect(banner(settingsOf(undefined, guest))).toContain('TOKEN=$(curl');

@@ -6,7 +6,7 @@ export function banner(settings: Settings, embedded?: string): string {
   const { baseUrl, tenancy } = settings;
   const tenants = tenancy.enabled
     ? `${baseUrl}/api/tenants`
-    : 'off (leave out MULTI_TENANCY_ENABLED=false)';
+    : `off (${explainOff(tenancy)})`;
   const database = embedded
     ? `embedded PostgreSQL, data in ${embedded}`
     : `your own: ${settings.ownDatabase}`;
@@ -22,6 +22,12 @@ export function banner(settings: Settings, embedded?: string): string {
     '',
     '',
   ].join('\n');
+}
+
+function explainOff({ misspeltFlag }: Settings['tenancy']): string {
+  return misspeltFlag === undefined
+    ? 'leave out MULTI_TENANCY_ENABLED=false'
+    : `MULTI_TENANCY_ENABLED is "${misspeltFlag}", which is not "true"`;
 }
 
 function firstRequest(settings: Settings): string[] {

@@ -1,6 +1,6 @@
 import { ConfigReader } from '@backstage/config';
 import type { JsonObject } from '@backstage/types';
-import { readTenancyConfig } from './readTenancyConfig';
+import { explainFlag, readTenancyConfig } from './readTenancyConfig';
 
 const read = (tenancy?: JsonObject, environment: NodeJS.ProcessEnv = {}) =>
   readTenancyConfig(new ConfigReader({ tenancy }), environment);
@@ -100,6 +100,34 @@ describe('The configuration of tenancy', () => {
       enabled,
     );
   });
+
+  it.each([
+    ['TRUE', '"TRUE"'],
+    [' true', '" true"'],
+    ['yes', '"yes"'],
+    ['1', '"1"'],
+  ])(
+    'names the flag %j, which is off although it looks like on',
+    (flag, shown) => {
+      const explain = (tenancy: JsonObject, environment = {}) =>
+        explainFlag(new ConfigReader({ tenancy }), environment);
+      expect(explain({ enabled: flag })).toContain(
+        `tenancy.enabled, which MULTI_TENANCY_ENABLED usually sets, is ${shown}`,
+      );
+      expect(explain({}, { MULTI_TENANCY_ENABLED: flag })).toMatch(
+        `MULTI_TENANCY_ENABLED is ${shown}, so that multi-tenancy is off`,
+      );
+    },
+  );
+
+  it.each([undefined, '', 'true', 'false', true, false])(
+    'says nothing of the flag %j',
+    flag => {
+      expect(
+        explainFlag(new ConfigReader({ tenancy: { enabled: flag } }), {}),
+      ).toBeUndefined();
+    },
+  );
 
   it('goes by the environment only where the key is absent', () => {
     const environment = { MULTI_TENANCY_ENABLED: 'true', JWT_SECRET: 'theirs' };

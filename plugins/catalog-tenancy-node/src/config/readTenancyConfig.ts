@@ -8,6 +8,9 @@ import type {
   TenancyPoolLimits,
 } from './TenancyConfig';
 
+const FLAG_KEY = 'tenancy.enabled';
+const FLAG_VARIABLE = 'MULTI_TENANCY_ENABLED';
+
 /**
  * Reads the configuration under `tenancy`, and the environment variables
  * `MULTI_TENANCY_ENABLED` and `JWT_SECRET` where it is silent about them.
@@ -22,7 +25,7 @@ export function readTenancyConfig(
 ): TenancyConfig {
   const read = readers(config);
   return {
-    enabled: read.flag('tenancy.enabled', environment.MULTI_TENANCY_ENABLED),
+    enabled: read.flag(FLAG_KEY, environment[FLAG_VARIABLE]),
     schema: read.name('tenancy.schema') ?? 'tenancy',
     // An empty one would let anybody sign.
     jwtSecret:
@@ -33,6 +36,31 @@ export function readTenancyConfig(
     pool: readLimits(read),
     replica: readReplica(read),
   };
+}
+
+/**
+ * What to log of a flag that is off although its value is not `false`: whoever writes
+ * `TRUE`, `yes` or `1` has meant it to be on. Nothing for any other.
+ */
+export function explainFlag(
+  config: Config,
+  environment: NodeJS.ProcessEnv = process.env,
+): string | undefined {
+  const configured = config.getOptional(FLAG_KEY);
+  const value = configured ?? environment[FLAG_VARIABLE];
+  if (['true', 'false', '', 'undefined'].includes(String(value))) {
+    return undefined;
+  }
+  const name =
+    configured === undefined
+      ? `The environment variable ${FLAG_VARIABLE}`
+      : `The configuration ${FLAG_KEY}, which ${FLAG_VARIABLE} usually sets,`;
+  return (
+    `${name} is ${JSON.stringify(
+      value,
+    )}, so that multi-tenancy is off: it is on ` +
+    'for "true" alone, in lower case. Expected "true" or "false".'
+  );
 }
 
 function readConnection(

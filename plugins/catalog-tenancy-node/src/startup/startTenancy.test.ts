@@ -211,6 +211,9 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
         expect(rows).toEqual([{ schemas: 0, sessions: 0 }]);
       });
       expect(logged(services)).toContain('has no tables of tenants');
+      expect(services.logger.warn).toHaveBeenCalledWith(
+        expect.stringMatching(/tenancy\.enabled.* is "TRUE".* Expected "true"/),
+      );
     });
 
     it('does not check the database user', async () => {

@@ -6,6 +6,7 @@ import type {
 import { readAdoption } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
 import { readTenancyConfig, type TenancyConfig } from '../config';
+import { explainFlag } from '../config/readTenancyConfig';
 import { TenancyPool } from '../database';
 import { ReadReplica } from '../replica';
 import { DEFAULT_TENANT_ID } from '../tenants';
@@ -100,6 +101,10 @@ async function start(
 ): Promise<Tenancy> {
   const { logger, lifecycle } = options;
   const { schema } = config;
+  const misspelt = explainFlag(options.config);
+  if (misspelt) {
+    logger.warn(misspelt);
+  }
   const connection = await catalogConnection(options.config, logger).catch(
     error => {
       if (config.enabled) {
