@@ -7,7 +7,7 @@ import { writeFileSync } from 'fs';
 import { parseArgs } from 'util';
 import { type MutationCheck, sampleOf } from './MutationCheck';
 import { mutationChecks } from './mutationChecks';
-import { Workspace } from './Workspace';
+import { isNoticed, Workspace } from './Workspace';
 
 const USAGE = `npm run mutation-checks -- [options] [words]
 
@@ -67,8 +67,9 @@ function parse(args: string[]): Options {
 /** @returns whether a test noticed it */
 function run(check: MutationCheck, workspace: Workspace): boolean {
   process.stdout.write(`Without ${check.name}: `);
-  const { failed, total, broken, names } = workspace.testWithout(check);
-  const noticed = failed > 0 && broken === 0;
+  const result = workspace.testWithout(check);
+  const { failed, total, names } = result;
+  const noticed = isNoticed(result);
   process.stdout.write(
     `${failed} of ${total} tests failed${
       noticed ? '' : '  <-- NOT NOTICED'
