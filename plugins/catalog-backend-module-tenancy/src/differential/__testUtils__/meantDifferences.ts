@@ -524,7 +524,7 @@ export const MEANT_DIFFERENCES: MeantDifference[] = [
     [
       post('/entities/by-refs', {
         entityRefs: ['Group:DEFAULT/Group-0', 'group:group-0', 'group-0'],
-        fields: ['kind'],
+        fields: ['kind', 'metadata.name'],
       }),
     ],
     request => {
