@@ -279,5 +279,71 @@ export const mutationChecks: MutationCheck[] = [
     ],
     tests: [`${NODE}/tenants`, `${MODULE}/resolution/directory.test.ts`],
   },
+  {
+    name: 'the refusal of tokens with critical parameters',
+    edits: [
+      {
+        file: `${MODULE}/resolution/TenantTokens.ts`,
+        find: "if ('crit' in header) {",
+        replace: "if ('crit' in header && false) {",
+      },
+    ],
+    tests: [`${MODULE}/resolution/tokens.test.ts`],
+  },
+  {
+    name: 'the look at the tenant of a token that counts as credentials',
+    edits: [
+      {
+        file: `${MODULE}/resolution/tenantTokenHandler.ts`,
+        find: '(await directory.findActive(tenantSlug)) !== undefined',
+        replace: 'directory !== undefined',
+      },
+    ],
+    tests: [`${MODULE}/resolution/tenantTokenHandler.test.ts`],
+  },
+  {
+    name: 'the refusal of a second header Host',
+    edits: [
+      {
+        file: `${MODULE}/resolution/requestHost.ts`,
+        find: 'if (hosts.length > 1) {',
+        replace: 'if (hosts.length > 3) {',
+      },
+    ],
+    tests: [`${MODULE}/resolution/requestHost.test.ts`],
+  },
+  {
+    name: 'the refusal of another host in the URL',
+    edits: [
+      {
+        file: `${MODULE}/resolution/requestHost.ts`,
+        find: 'const target = req.originalUrl.match(ABSOLUTE_FORM)?.[1];',
+        replace: "const target = ''.match(ABSOLUTE_FORM)?.[1];",
+      },
+    ],
+    tests: [`${MODULE}/resolution/requestHost.test.ts`],
+  },
+  {
+    name: 'the refusal of requests of whose headers some are dropped',
+    edits: [
+      {
+        file: `${MODULE}/resolution/requestHost.ts`,
+        find: '  assertComplete(req);\n',
+        replace: '  if (!req) assertComplete(req);\n',
+      },
+    ],
+    tests: [`${MODULE}/resolution/requestHost.test.ts`],
+  },
+  {
+    name: 'the refusal of hosts below no base domain',
+    edits: [
+      {
+        file: `${MODULE}/resolution/HostnameTenants.ts`,
+        find: '!this.#baseDomains.has(domain)) {\n      return FOREIGN;',
+        replace: '!this.#baseDomains.has(domain)) {\n      return SHARED;',
+      },
+    ],
+    tests: [`${MODULE}/resolution/hostnames.test.ts`],
+  },
   ...replicaChecks,
 ];
