@@ -4,6 +4,7 @@ import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { EXIT_CODES } from '../errors';
 import { phase1 } from '../phases/phase1_tenant_column';
+import { phase5 } from '../phases/phase5_partitions';
 import {
   runCli,
   runInProcess,
@@ -184,6 +185,59 @@ describe.each(databases.eachSupportedId().slice(-1))(
       await operator.end();
       const status = await runCli(['status', '--json'], { env });
       expect(JSON.parse(status.stdout)).toMatchObject({ phase: 1 });
+    });
+
+    it('print an outline in front of a dry run, with the line of each step', async () => {
+      const { connection } = database;
+      await database.client.query('create extension pg_trgm schema public');
+      await database.migrate(async migration => {
+        for (const number of [1, 2, 3, 4] as const) {
+          await migration.runPhase(number);
+        }
+      });
+      const { stdout } = await runInProcess(connection, 'phase5', '--dry-run');
+      const lines = stdout.split('\n');
+      const end = lines.findIndex(line => !line.startsWith('--'));
+      const outline = lines.slice(0, end).join('\n');
+      expect(lines[0]).toMatch(
+        /^-- Phase 5, Primary keys and partitions: \d+ statements, of which none was run\.$/,
+      );
+      expect(end).toBeLessThan(60);
+      const entries = [...outline.matchAll(/^-- +(\d+) {2}(5_\S+): (.*)$/gm)];
+      expect(entries.map(([, , name]) => name)).toEqual(
+        phase5.steps.map(({ name }) => name),
+      );
+      for (const [, line, name, title] of entries) {
+        expect(lines[Number(line) - 1]).toBe(`-- Step ${name}: ${title}`);
+      }
+      const [, swap] = /^-- (\d+) {4}Swap the tables\. ACCESS/m.exec(outline)!;
+      expect(lines[Number(swap) - 1]).toMatch(/^-- Swap the tables\./);
+      expect(outline).toMatch(/SHARE ROW EXCLUSIVE on entities/);
+
+      const back = await runInProcess(
+        connection,
+        'rollback',
+        '--to',
+        '3',
+        '--dry-run',
+      );
+      expect(back.stdout).toMatch(
+        /^-- The way back, the last step first: [^]*^-- +\d+ {2}Undo 4_50_verification: /m,
+      );
+    });
+
+    it('print nothing of a dry run that is refused half-way', async () => {
+      await database.migrate(migration => migration.runPhase(1));
+      await database.client.query(
+        `insert into tenants (tenant_slug, tenant_name) values ('default', 'Other')`,
+      );
+      const { exitCode, stdout } = await runInProcess(
+        database.connection,
+        'phase2',
+        '--dry-run',
+      );
+      expect(exitCode).toBe(EXIT_CODES.refused);
+      expect(stdout).toBe('');
     });
 
     it('refuse a second operator by name, and tell who only looks', async () => {

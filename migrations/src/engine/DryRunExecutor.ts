@@ -1,8 +1,20 @@
 import { MigrationSession } from '../session/MigrationSession';
 import { SET_OWNER_ROLE } from '../session/ownerRole';
+import { formatThings } from '../text';
 import { lockStatements } from './Executor';
 import type { BriefTransaction, Executor, Work } from './Executor';
 import type { MigrationSettings } from './Step';
+
+/** A line of the outline of a script. */
+interface OutlineEntry {
+  text: string;
+  /** The line of the script at which it begins. */
+  line: number;
+  /** Whether it is a step, or something within one. */
+  isStep: boolean;
+}
+
+const OUTLINE_WIDTH = 110;
 
 /**
  * Prints what steps ask for, each statement followed by an empty line. It reads
@@ -22,6 +34,11 @@ export class DryRunExecutor implements Executor {
   readonly dryRun = true;
 
   private hasPrinted = false;
+  /** The line that is printed next. */
+  private line = 1;
+  private statements = 0;
+  /** What is printed behind the outline, while there is to be one. */
+  private script?: { text: string; outline: OutlineEntry[] };
 
   private constructor(
     private readonly session: MigrationSession,
@@ -57,15 +74,55 @@ export class DryRunExecutor implements Executor {
     script.forEach(statement => this.printStatement(statement));
   }
 
-  private comment(text: string): void {
+  /**
+   * Prints what `print` asks for behind an outline of it, which says at which lines its
+   * steps begin: a script may have thousands. If `print` fails, nothing is printed.
+   */
+  async outlined(title: string, print: () => Promise<void>): Promise<void> {
+    const [line, statements] = [this.line, this.statements];
+    const script = { text: '', outline: [] as OutlineEntry[] };
+    this.script = script;
+    try {
+      await print();
+    } finally {
+      this.script = undefined;
+      this.line = line;
+    }
+    const count = this.statements - statements;
+    if (count > 0) {
+      this.emit(renderOutline(title, count, script.outline));
+      this.emit(script.text);
+    }
+  }
+
+  /** Begins a step of the outline. */
+  step(text: string): void {
+    this.comment(`Step ${text}`, { text, isStep: true });
+  }
+
+  private comment(
+    text: string,
+    entry: Omit<OutlineEntry, 'line'> = { text, isStep: false },
+  ): void {
     this.printPreamble();
-    this.print(`${text.replace(/^/gm, '-- ')}\n`);
+    this.script?.outline.push({ ...entry, line: this.line });
+    this.emit(`${text.replace(/^/gm, '-- ')}\n`);
+  }
+
+  private emit(text: string): void {
+    this.line += text.split('\n').length - 1;
+    if (this.script) {
+      this.script.text += text;
+    } else {
+      this.print(text);
+    }
   }
 
   private printStatement(statement: string): void {
     this.printPreamble();
     // An empty line is the end of a statement to whoever splits the script.
-    this.print(`${statement.trim().replace(/\n\s*\n/g, '\n')};\n\n`);
+    this.statements += 1;
+    this.emit(`${statement.trim().replace(/\n\s*\n/g, '\n')};\n\n`);
   }
 
   /** The script runs in a session that has none of our settings. */
@@ -78,4 +135,34 @@ export class DryRunExecutor implements Executor {
       }
     }
   }
+}
+
+function renderOutline(
+  title: string,
+  statements: number,
+  outline: OutlineEntry[],
+): string {
+  const head = [
+    `${title}: ${formatThings(
+      statements,
+      'statement',
+    )}, of which none was run.`,
+    'Line  What begins there',
+  ];
+  // Behind the head and the outline itself, with an empty line after each.
+  const offset = head.length + outline.length + 2;
+  const lines = outline.map(({ text, line, isStep }) => {
+    const indented = isStep ? text : `  ${text}`;
+    return `${String(line + offset).padStart(4)}  ${shorten(indented)}`;
+  });
+  return `${[...head, '', ...lines, '']
+    .map(each => `-- ${each}`.trimEnd())
+    .join('\n')}\n`;
+}
+
+function shorten(text: string): string {
+  const [first] = text.split('\n');
+  return first.length > OUTLINE_WIDTH
+    ? `${first.slice(0, OUTLINE_WIDTH).replace(/\s+\S*$/, '')} …`
+    : first;
 }

@@ -76,7 +76,7 @@ export class TenancyMigration {
         await takeOperatorLock(session, settings.schema);
       }
       const actsAsOwner = await actAsOwner(session, settings.schema);
-      const executor: Executor =
+      const script =
         mode === 'dryRun'
           ? await DryRunExecutor.create(
               session,
@@ -84,11 +84,18 @@ export class TenancyMigration {
               options.print ?? (() => undefined),
               actsAsOwner,
             )
-          : new LiveExecutor(session, settings.lockTimeoutMs, reporter);
+          : undefined;
+      const executor: Executor =
+        script ?? new LiveExecutor(session, settings.lockTimeoutMs, reporter);
       const state = new MigrationState(executor);
       const { serverPid } = session;
       const context = { executor, state, settings, reporter, serverPid };
-      return new TenancyMigration(session, { connection, name }, context);
+      return new TenancyMigration(
+        session,
+        { connection, name },
+        context,
+        script,
+      );
     } catch (error) {
       await session.close();
       throw error;
@@ -99,6 +106,8 @@ export class TenancyMigration {
     private readonly session: MigrationSession,
     private readonly login: { connection: ClientConfig; name: string },
     readonly context: StepContext,
+    /** What a dry run prints with; it is the executor as well. */
+    private readonly script: DryRunExecutor | undefined,
   ) {}
 
   async close(): Promise<void> {
@@ -171,8 +180,11 @@ export class TenancyMigration {
         ({ name }) => each.number <= number || done.includes(name),
       ),
     );
-    await (this.context.executor.dryRun
-      ? this.printUp(phase.steps)
+    const { script } = this;
+    await (script
+      ? script.outlined(`Phase ${number}, ${phase.title}`, () =>
+          this.printUp(script, phase.steps),
+        )
       : this.withBookkeeping(bookkeeping => bookkeeping.up(steps)));
     return true;
   }
@@ -195,9 +207,15 @@ export class TenancyMigration {
         await checkUndo?.(this.context);
       }
     }
-    if (this.context.executor.dryRun) {
-      await this.undoBegun(begun);
-      await this.printDown(undone);
+    const { script } = this;
+    if (script) {
+      await script.outlined('The way back, the last step first', async () => {
+        if (begun) {
+          script.step(`${begun.name} has not been done: ${begun.title}`);
+        }
+        await this.undoBegun(begun);
+        await this.printDown(script, undone);
+      });
       return;
     }
     await this.withBookkeeping(async bookkeeping => {
@@ -246,20 +264,25 @@ export class TenancyMigration {
     }
   }
 
-  private async printUp(steps: Step[]): Promise<void> {
+  private async printUp(script: DryRunExecutor, steps: Step[]): Promise<void> {
     const { executor, settings } = this.context;
     const completed = await this.completedSteps();
     for (const statement of bookkeepingStatements(settings.schema)) {
       await executor.execute(statement);
     }
     for (const step of steps.filter(({ name }) => !completed.includes(name))) {
+      script.step(`${step.name}: ${step.title}`);
       await runOwned(this.context, ALL_STEPS, step);
       await executor.execute(recordStatement(step));
     }
   }
 
-  private async printDown(steps: Step[]): Promise<void> {
+  private async printDown(
+    script: DryRunExecutor,
+    steps: Step[],
+  ): Promise<void> {
     for (const step of steps) {
+      script.step(`Undo ${step.name}: ${step.title}`);
       await this.context.executor.execute(forgetStatement(step));
       await undoOwned(this.context, step);
     }

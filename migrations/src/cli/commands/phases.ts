@@ -12,8 +12,11 @@ import {
   tenantNameOption,
 } from '../options/specific';
 import { checkFirst } from './checkFirst';
-import { guidance } from './guidance';
+import { expectation, guidance } from './guidance';
 import { runPhase } from './runPhase';
+
+// Of a large catalog: for the help, which asks no database.
+const EXAMPLE = { entities: 1_000_000, others: 4_000_000 };
 
 const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
   1: [...preflightOptions, preflightForceOption],
@@ -31,7 +34,8 @@ export const phaseCommands: CommandDefinition[] = phases.map(
     name: `phase${number}`,
     description: guidance[number].description,
     details: [
-      `It takes ${guidance[number].expectation}. Its steps:`,
+      `It takes ${expectation(number, EXAMPLE)}.`,
+      'When it begins, it says what to expect of your tables. Its steps:',
       ...steps.map(({ title }) => `  - ${title}`),
       'A command that was stopped goes on where it was when it is run again.',
     ].join('\n'),

@@ -7,7 +7,8 @@ import {
 } from '../../phases/phase2_backfill/10_default_tenant';
 import { DEFAULT_TENANT_NAME } from '../../schema/tables';
 import { formatThings } from '../../text';
-import { guidance } from './guidance';
+import { estimateRows, expectation, guidance } from './guidance';
+import type { RowCounts } from './guidance';
 import { operatorCommand } from '../../operatorCommand';
 
 /** Runs one phase and tells the operator what it was and what comes next. */
@@ -17,19 +18,21 @@ export async function runPhase(
 ): Promise<string> {
   const { migration, options, steps } = invocation;
   const before = await migration.completedPhase();
+  const done = await migration.completedSteps();
+  const rows = await estimateRows(migration.context);
   const begun = await migration.runPhase(number, phase =>
-    announce(invocation, phase),
+    announce(invocation, { phase, done, rows }),
   );
   const naming = number === 2 ? await nameDefaultTenant(invocation) : undefined;
   if (options.dryRun) {
     return begun || naming?.renamed
-      ? `Phase ${number} was printed. Nothing was changed.`
+      ? `Phase ${number} was printed, its outline first. Nothing was changed.`
       : `Phase ${number} is complete already: there is nothing to print.`;
   }
-  const done = await steps.done();
+  const now = await steps.done();
   return [
-    summary({ number, begun, repeated: before >= number, done }),
-    ...done.map(step => `  ${step}`),
+    summary({ number, begun, repeated: before >= number, done: now }),
+    ...now.map(step => `  ${step}`),
     ...(naming?.text ?? []),
     await nextOf(invocation),
     ...(number === 6 ? ['', cutoverChecklist(invocation.settings)] : []),
@@ -96,13 +99,19 @@ function summary(run: {
     : `Phase ${number} is complete: ${formatThings(done.length, 'step')} done.`;
 }
 
-function announce({ reporter }: Invocation, phase: Phase): void {
+function announce(
+  { reporter }: Invocation,
+  about: { phase: Phase; done: string[]; rows: RowCounts },
+): void {
+  const { number, title, steps } = about.phase;
   reporter.info(
     [
-      `Phase ${phase.number}: ${phase.title} (${
-        guidance[phase.number].expectation
-      })`,
-      ...phase.steps.map(({ name, title }) => `  ${name}: ${title}`),
+      `Phase ${number}: ${title} (${expectation(number, about.rows)})`,
+      ...steps.map(step =>
+        `  ${step.name}: ${step.title}`.concat(
+          about.done.includes(step.name) ? ' (done)' : '',
+        ),
+      ),
     ].join('\n'),
   );
 }
