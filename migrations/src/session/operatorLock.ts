@@ -1,4 +1,3 @@
-import pRetry from 'p-retry';
 import os from 'node:os';
 import { OtherOperatorError } from '../errors';
 import type { MigrationSession } from './MigrationSession';
@@ -9,6 +8,9 @@ export const APPLICATION_PREFIX = 'catalog-tenancy';
 // Any number that is not 0: sets our locks apart from those that others number
 // with one bigint.
 export const LOCK_CLASS = 7007;
+
+// Less than four seconds in all.
+const PAUSES_MS = [200, 300, 450, 675, 1000, 1000];
 
 /** What a session shows of itself: the command, the user, the machine. */
 export function applicationName(command: string): string {
@@ -45,18 +47,19 @@ export async function takeOperatorLock(
   session: MigrationSession,
   schema: string,
 ): Promise<void> {
-  await pRetry(
-    async () => {
-      const [{ taken }] = await session.query<{ taken: boolean }>(
-        `select pg_try_advisory_lock(${LOCK_CLASS}, hashtext($1)) as taken`,
-        [schema],
-      );
-      if (!taken) {
-        throw refusal(await findOperator(session, schema));
-      }
-    },
-    { retries: 6, factor: 1.5, minTimeout: 200, maxTimeout: 1000 },
-  );
+  for (const pauseMs of [...PAUSES_MS, undefined]) {
+    const [{ taken }] = await session.query<{ taken: boolean }>(
+      `select pg_try_advisory_lock(${LOCK_CLASS}, hashtext($1)) as taken`,
+      [schema],
+    );
+    if (taken) {
+      return;
+    }
+    if (pauseMs === undefined) {
+      throw refusal(await findOperator(session, schema));
+    }
+    await session.pause(pauseMs);
+  }
 }
 
 /** Whoever works on the schema at this moment, if anybody does. */

@@ -1,12 +1,11 @@
-import pRetry from 'p-retry';
-import type { FailedAttemptError, Options } from 'p-retry';
+import { setTimeout as delay } from 'node:timers/promises';
 import { RefusedError, VerificationError } from '../../errors';
 import type { Address } from './address';
 
 const TIMEOUT_MS = 30_000;
 
 // About half a minute in all: the application was restarted just now.
-const RETRIES: Options = { retries: 12, minTimeout: 250, maxTimeout: 4000 };
+const PAUSES_MS = [250, 500, 1000, 2000, ...Array<number>(8).fill(4000)];
 
 /** The code of a connection that nobody accepted. */
 const REFUSED = 'ECONNREFUSED';
@@ -41,7 +40,8 @@ export interface HttpClientOptions {
   /** Is told that nothing accepts connections yet, and how often that was. */
   onWaiting(what: string, attempts: number): void;
   timeoutMs?: number;
-  retries?: Options;
+  /** Between attempts to connect; after the last it gives up. */
+  pausesMs?: number[];
 }
 
 /**
@@ -87,27 +87,18 @@ export class HttpClient {
     what: string,
     attempt: () => Promise<T>,
   ): Promise<T> {
-    let refusal: unknown;
-    const retries = {
-      ...(this.options.retries ?? RETRIES),
-      onFailedAttempt: ({ attemptNumber }: FailedAttemptError) =>
-        this.options.onWaiting(what, attemptNumber),
-    };
-    const result = await pRetry(async () => {
+    const { pausesMs = PAUSES_MS, onWaiting } = this.options;
+    for (let attempts = 1; ; attempts += 1) {
       try {
-        return { value: await attempt() };
+        return await attempt();
       } catch (error) {
-        if (codesOf(error).includes(REFUSED)) {
-          refusal = error;
-          throw new Error(REFUSED);
+        if (!codesOf(error).includes(REFUSED) || attempts > pausesMs.length) {
+          throw error;
         }
-        return { error };
       }
-    }, retries).catch(() => ({ error: refusal }));
-    if ('error' in result) {
-      throw result.error;
+      onWaiting(what, attempts);
+      await delay(pausesMs[attempts - 1]);
     }
-    return result.value;
   }
 
   private async attempt(what: string, request: Request): Promise<Answer> {

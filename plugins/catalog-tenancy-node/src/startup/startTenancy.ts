@@ -8,6 +8,7 @@ import type { ClientConfig } from 'pg';
 import { readTenancyConfig, type TenancyConfig } from '../config';
 import { explainFlag } from '../config/readTenancyConfig';
 import { TenancyPool } from '../database';
+import { describeUntestedPg } from '../database/protocol/Batch';
 import { ReadReplica } from '../replica';
 import { DEFAULT_TENANT_ID } from '../tenants';
 import {
@@ -132,6 +133,10 @@ async function start(
   if (!config.enabled) {
     await logPhase({ connection, schema }, options);
     return { config, pool, adoption: COMPLETE_ADOPTION };
+  }
+  const untested = describeUntestedPg();
+  if (untested) {
+    logger.warn(untested);
   }
   await ensureDatabase(connection, options);
   const database = await locate({ connection, schema }, options.config);

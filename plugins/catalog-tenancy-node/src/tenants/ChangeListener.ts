@@ -1,6 +1,6 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
-import { ForwardedError, toError } from '@backstage/errors';
-import pRetry, { AbortError } from 'p-retry';
+import { toError } from '@backstage/errors';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   ListeningSession,
   type ListeningSessionOptions,
@@ -45,7 +45,7 @@ export class ChangeListener {
   start(): void {
     if (!this.#started) {
       this.#started = true;
-      this.#keepConnecting();
+      void this.#keepConnecting();
     }
   }
 
@@ -55,22 +55,28 @@ export class ChangeListener {
     await this.#session?.close();
   }
 
-  #keepConnecting(): void {
+  /** Never rejects. */
+  async #keepConnecting(): Promise<void> {
     const { shortest, longest } = this.#options.reconnectMs;
-    pRetry(() => this.#connect(), {
-      forever: true,
-      minTimeout: shortest,
-      maxTimeout: longest,
-      randomize: true,
-      unref: true,
-      onFailedAttempt: error => this.#report(error, error.attemptNumber),
-    }).catch(error => this.#report(toError(error)));
+    let pauseMs = shortest;
+    for (let attempt = 1; !this.#closed; attempt += 1) {
+      try {
+        await this.#connect();
+        return;
+      } catch (error) {
+        this.#report(error, attempt);
+      }
+      // Not at the same moments as other processes that have lost the same server, and
+      // without keeping a process alive that has nothing else to do.
+      const spread = 1 + Math.random();
+      await delay(Math.min(pauseMs * spread, longest), undefined, {
+        ref: false,
+      });
+      pauseMs = Math.min(pauseMs * 2, longest);
+    }
   }
 
   async #connect(): Promise<void> {
-    if (this.#closed) {
-      throw new AbortError('The listener is closed');
-    }
     const { pool, answerMs, heartbeatMs, onChange } = this.#options;
     this.#session = ListeningSession.start({
       pool,
@@ -79,13 +85,7 @@ export class ChangeListener {
       onChange,
       onLost: error => this.#onLost(error),
     });
-    try {
-      await this.#session.ready;
-    } catch (error) {
-      // Whatever it is: p-retry would give up on a TypeError, and on what it does not
-      // take for an error.
-      throw new ForwardedError('There is no connection that hears', error);
-    }
+    await this.#session.ready;
     this.#options.onHearing(true);
     this.#options.logger.debug('Hearing of changes to the registry of tenants');
   }
@@ -93,11 +93,11 @@ export class ChangeListener {
   #onLost(error: Error): void {
     this.#options.onHearing(false);
     this.#report(error);
-    this.#keepConnecting();
+    void this.#keepConnecting();
   }
 
   /** Once for each time that it does not hear: it may be for ever, by a pooler. */
-  #report(error: Error, attempt: number = 1): void {
+  #report(error: unknown, attempt: number = 1): void {
     if (attempt === 1 && !this.#closed) {
       this.#options.logger.warn(
         'Not hearing of changes to the registry of tenants: until that works, ' +

@@ -1,5 +1,28 @@
 import { DatabaseError, Query } from 'pg';
 import type { Connection, QueryResult, Submittable } from 'pg';
+import { version as installedVersion } from 'pg/package.json';
+
+/**
+ * The minor of `pg` that a batch is tested with, to which `package.json` pins it. What
+ * {@link ProtocolQuery} has is internal to `pg` and no part of what its versions
+ * promise: a query that sends itself through `submit`, the connection's `sync` being
+ * called once for each, the `handle…` methods and who calls them when, and
+ * `queryMode`. Before this is moved to another minor, the tests of `src/database` and
+ * `src/tenants` have to pass with that.
+ */
+export const TESTED_PG = '8.23';
+
+/** Says so where another minor of `pg` is installed, as resolutions can have it. */
+export function describeUntestedPg(
+  version: string = installedVersion,
+): string | undefined {
+  return version.startsWith(`${TESTED_PG}.`)
+    ? undefined
+    : `The package pg is installed in version ${version}. Multi-tenancy builds on ` +
+        `internals of it, and is tested with ${TESTED_PG} only: install that ` +
+        `(pg@~${TESTED_PG}.0), such as by the resolutions or overrides of the ` +
+        'repository';
+}
 
 /** A statement as PostgreSQL takes it, its parameters written `$1`, `$2`, … */
 export interface Statement {
@@ -29,7 +52,7 @@ export interface BatchOutcome {
   inTransaction: boolean;
 }
 
-/** What a query of `pg` has beside what its types tell. */
+/** What a query of `pg` has beside what its types tell; see {@link TESTED_PG}. */
 interface ProtocolQuery extends Submittable {
   submit: (connection: Connection) => Error | null;
   handleRowDescription(message: unknown): void;
