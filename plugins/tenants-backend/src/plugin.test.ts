@@ -36,8 +36,10 @@ describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
         {
           name: 'ServiceUnavailableError',
           message:
-            'A table is missing from the schema "tenancy" of the database. ' +
-            '"npx backstage-catalog-tenancy-migrations status" tells whether the tables of tenants are there.',
+            'A table of tenants is missing from the schema "tenancy" of the database: ' +
+            'the migration makes it. Where the catalog is not adopted yet, ' +
+            '"npx backstage-catalog-tenancy-migrations adopt" comes first; ' +
+            '"npx backstage-catalog-tenancy-migrations status" names what comes next.',
         },
       ]);
     }

@@ -309,8 +309,10 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     await client.end();
     const elsewhere = database.createPool({ schema: 'elsewhere' });
     await expect(elsewhere.query(knex => knex('tenants'))).rejects.toThrow(
-      'A table is missing from the schema "elsewhere" of the database. ' +
-        '"npx backstage-catalog-tenancy-migrations status" tells whether the tables of tenants are there.',
+      'A table of tenants is missing from the schema "elsewhere" of the database: ' +
+        'the migration makes it. Where the catalog is not adopted yet, ' +
+        '"npx backstage-catalog-tenancy-migrations adopt" comes first; ' +
+        '"npx backstage-catalog-tenancy-migrations status" names what comes next.',
     );
   });
 });

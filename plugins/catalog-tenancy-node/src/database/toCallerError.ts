@@ -84,9 +84,10 @@ function messageOf(
       return error.message;
     case '42P01':
       return (
-        `A table is missing from the schema "${schema}" of the database. ` +
-        `"${operatorCommand('status')}" tells whether the tables of tenants ` +
-        'are there.'
+        `A table of tenants is missing from the schema "${schema}" of the database: ` +
+        'the migration makes it. Where the catalog is not adopted yet, ' +
+        `"${operatorCommand('adopt')}" comes first; ` +
+        `"${operatorCommand('status')}" names what comes next.`
       );
     case '23505':
       return 'The database refused a statement: a key is taken (SQLSTATE 23505)';
