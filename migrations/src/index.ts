@@ -16,6 +16,12 @@ export type { AdoptionFault, AdoptionStatus } from './adopt/readAdoption';
 export { connectionOfKnex } from './session/connectionOfKnex';
 export type { Progress, Reporter } from './engine/Reporter';
 export type { PhaseNumber } from './engine/Step';
+export {
+  describeFinding,
+  examineIsolation,
+} from './isolation/examineIsolation';
+export type { Isolation } from './isolation/examineIsolation';
+export type { IsolationFinding, QueryRows } from './isolation/Finding';
 export { operatorCommand } from './operatorCommand';
 export type { OperatorCommandName } from './operatorCommand';
 export type { Operator } from './session/operatorLock';

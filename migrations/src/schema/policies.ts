@@ -11,6 +11,14 @@ export const TENANT_POLICY = 'tenant_isolation';
 /** The signature of the function that a policy calls when no tenant is set. */
 export const TENANT_REQUIRED = 'tenant_required(text)';
 
+/** What {@link CREATE_TENANT_REQUIRED} does, as `pg_proc.prosrc` has it. */
+export const TENANT_REQUIRED_BODY = `
+begin
+  raise exception 'permission denied for table %', table_name
+    using errcode = 'insufficient_privilege',
+          hint = 'No tenant is set. Set ${TENANT_SETTING} to the id of a tenant first.';
+end `;
+
 /**
  * The function that refuses whoever works without a tenant, in the words in which
  * PostgreSQL refuses who has no right at all.
@@ -20,12 +28,7 @@ export const TENANT_REQUIRED = 'tenant_required(text)';
  * is only called to fail.
  */
 export const CREATE_TENANT_REQUIRED = `create or replace function tenant_required(table_name text) returns uuid
-  language plpgsql stable parallel safe cost 1 as $$
-begin
-  raise exception 'permission denied for table %', table_name
-    using errcode = 'insufficient_privilege',
-          hint = 'No tenant is set. Set ${TENANT_SETTING} to the id of a tenant first.';
-end $$`;
+  language plpgsql stable parallel safe cost 1 as $$${TENANT_REQUIRED_BODY}$$`;
 
 export interface TenantPolicyOptions {
   /** The table that the error names: what applications know the table as. */

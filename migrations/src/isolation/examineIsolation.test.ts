@@ -1,0 +1,348 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
+import { adopt } from '../adopt/library';
+import { cleanup } from '../cleanup/cleanup';
+import { givePartition, takeBackPartition } from '../partitions';
+import { createCatalogTables } from '../phases/freshDatabase';
+import { rollback } from '../rollback/rollback';
+import { isSwapped } from '../schema/partitions';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { runPhases } from '../__testUtils__/runPhases';
+import { silentReporter } from '../engine/Reporter';
+import { verify } from '../verify/verify';
+import { examineIsolation } from './examineIsolation';
+
+const databases = createTestDatabases();
+
+const NOTHING = { missing: [], findings: [], deviations: [], warnings: [] };
+
+/** What is found about `portal_app`. */
+async function examine({ client, migrate }: CatalogDatabase) {
+  const isPartitioned = await migrate(
+    ({ context }) => isSwapped(context.executor),
+    { mode: 'read' },
+  );
+  return examineIsolation({
+    read: async <Row extends object>(sql: string, values: unknown[]) =>
+      (await client.query<Row>(sql, values)).rows,
+    schema: 'tenancy',
+    user: 'portal_app',
+    isPartitioned,
+  });
+}
+
+describe.each(databases.eachSupportedId())('isolation on %s', id => {
+  describe.each(['not adopted', 'adopted'])(
+    'of a catalog that is %s',
+    state => {
+      it('has nothing to find in what the migration makes, there and back', async () => {
+        const catalog = await createStockCatalog(databases, id);
+        try {
+          if (state === 'adopted') {
+            await catalog.engine.ingest({ ref: 'component:default/a' });
+            await adopt({ connection: catalog.connection });
+          } else {
+            await catalog.migrate(({ context }) =>
+              createCatalogTables(context),
+            );
+          }
+          await runPhases(catalog, 4);
+          await expect(examine(catalog)).resolves.toEqual(NOTHING);
+          await catalog.migrate(migration => migration.runPhase(5));
+          await expect(examine(catalog)).resolves.toEqual(NOTHING);
+          await catalog.client.query(
+            `insert into tenants (tenant_slug, tenant_name) values ('acme', 'Acme')`,
+          );
+          await catalog.migrate(({ context }) =>
+            givePartition(context, 'acme'),
+          );
+          await expect(examine(catalog)).resolves.toEqual(NOTHING);
+          await catalog.migrate(({ context }) =>
+            takeBackPartition(context, 'acme'),
+          );
+          await expect(examine(catalog)).resolves.toEqual(NOTHING);
+          await catalog.migrate(migration => rollback(migration, 4));
+          await expect(examine(catalog)).resolves.toEqual(NOTHING);
+          await catalog.migrate(migration => migration.runPhase(5));
+          await catalog.migrate(({ context }) => cleanup(context), {
+            settings: { force: true },
+          });
+          await expect(examine(catalog)).resolves.toEqual(NOTHING);
+        } finally {
+          await catalog.close();
+        }
+      });
+    },
+  );
+
+  describe('after phase 5', () => {
+    const create = catalogTemplate(databases, id, {
+      entities: 20,
+      prepare: prepared => runPhases(prepared, 5),
+    });
+    let database: CatalogDatabase;
+    beforeEach(async () => {
+      database = await create();
+    });
+    afterEach(() => database.close());
+
+    const change = (sql: string) => database.client.query(sql);
+
+    /** What `verify` says, problems and warnings. */
+    async function verified() {
+      const warnings: string[] = [];
+      const { checks } = await database.migrate(verify, {
+        mode: 'read',
+        reporter: { ...silentReporter, warn: text => warnings.push(text) },
+      });
+      return { warnings, problems: checks.flatMap(check => check.problems) };
+    }
+
+    const WITH_BODY = `language plpgsql stable parallel safe as $$
+begin
+  raise exception 'permission denied for table %', table_name
+    using errcode = 'insufficient_privilege',
+          hint = 'No tenant is set. Set app.tenant_id to the id of a tenant first.';
+end $$`;
+    const CREATE = `create or replace function tenant_required(table_name text) returns uuid`;
+
+    it.each([
+      [
+        `${CREATE} language sql stable parallel safe as 'select null::uuid'`,
+        'its body, its language is sql',
+      ],
+      [`${CREATE} ${WITH_BODY} security definer`, 'it is SECURITY DEFINER'],
+      [
+        `${CREATE} ${WITH_BODY} immutable`.replace(' stable', ''),
+        'it is IMMUTABLE',
+      ],
+      [`${CREATE} ${WITH_BODY} strict`, 'it is STRICT'],
+      [`${CREATE} ${WITH_BODY} set search_path = public`, 'it has settings'],
+      ['alter function tenant_required(text) leakproof', 'it is LEAKPROOF'],
+      [
+        'alter function tenant_required(text) owner to catalog_report',
+        'its owner is catalog_report',
+      ],
+    ])(
+      'compares tenant_required with that of the migration: %s',
+      async (sql, difference) => {
+        await change('revoke create on schema tenancy from catalog_report');
+        await change(sql);
+        const { findings } = await examine(database);
+        expect(findings).toEqual([
+          expect.objectContaining({
+            problem:
+              'The function tenancy.tenant_required(text), which the policies call without ' +
+              `a tenant, is not that of the migration: ${difference}`,
+          }),
+        ]);
+        // As a log has it that keeps to one line.
+        await change(findings[0].script!.replace(/\s+/g, ' '));
+        await expect(examine(database)).resolves.toMatchObject({
+          findings: [],
+        });
+      },
+    );
+
+    it('reports a function tenant_required that is gone', async () => {
+      await change('drop function tenant_required(text) cascade');
+      const { findings } = await examine(database);
+      expect(findings.map(({ problem }) => problem)).toContain(
+        'There is no function tenancy.tenant_required(text), which the policies call without a tenant',
+      );
+      // The function before the policies that call it.
+      for (const { script } of [...findings].reverse()) {
+        await change(script!);
+      }
+      await expect(examine(database)).resolves.toMatchObject({ findings: [] });
+    });
+
+    it('has verify report what is found, as the startup of a backend does', async () => {
+      await change(`
+        create view public.everything as select * from entities;
+        grant select on public.everything to portal_app;
+        create function public.peek() returns setof jsonb language sql security definer
+          as 'select final_entity from tenancy.entities'`);
+      const { findings } = await examine(database);
+      expect(findings).toHaveLength(2);
+      const { problems } = await verified();
+      expect(problems).toEqual(
+        findings.map(({ problem, remedy }) => `${problem}: ${remedy}.`),
+      );
+      expect(problems).toEqual([
+        expect.stringContaining('may call public.peek()'),
+        expect.stringContaining('the view public.everything'),
+      ]);
+    });
+
+    describe('warns by name of', () => {
+      it('a trigger function with the rights of a superuser, which the application fires', async () => {
+        const { warnings, problems } = await verified();
+        expect(problems).toEqual([]);
+        expect(warnings).toEqual([
+          expect.stringMatching(
+            /^What tenancy\.note_relation\(\) gives away can't be judged: it is SECURITY DEFINER, runs as \w+, .* fires it \(relations_history on relations\): see that it shows no rows of tenants, and run "revoke execute on function tenancy\.note_relation\(\) from public", after/,
+          ),
+        ]);
+        await change(
+          'revoke execute on function tenancy.note_relation() from public',
+        );
+        await expect(verified()).resolves.toMatchObject({
+          warnings: [expect.stringMatching(/shows no rows of tenants\.$/)],
+        });
+        await change('drop trigger relations_history on relations');
+        await expect(verified()).resolves.toEqual({
+          warnings: [],
+          problems: [],
+        });
+      });
+
+      it('a trigger function of which the application may make a trigger', async () => {
+        await change('drop trigger relations_history on relations');
+        await expect(verified()).resolves.toMatchObject({
+          warnings: [expect.stringContaining('may make a trigger of it')],
+        });
+      });
+
+      it('foreign tables and servers, wherever they lead', async () => {
+        await change(`
+          drop function note_relation() cascade;
+          create extension postgres_fdw; create extension dblink;
+          create server elsewhere foreign data wrapper postgres_fdw;
+          create user mapping for public server elsewhere;
+          grant usage on foreign server elsewhere to portal_app;
+          create foreign table public.there (a int) server elsewhere;
+          grant select on public.there to public;
+          grant execute on function dblink_connect_u(text) to portal_app`);
+        const { warnings, problems } = await verified();
+        expect(problems).toEqual([]);
+        expect(warnings).toEqual([
+          expect.stringMatching(
+            /^Where the foreign server elsewhere leads can't be judged.* or run "revoke all on foreign server elsewhere from portal_app"\.$/,
+          ),
+          expect.stringMatching(
+            /^Where the function tenancy\.dblink_connect_u\(text\) leads.* from portal_app"\.$/,
+          ),
+          expect.stringMatching(
+            /^Where the table public\.there leads.* "revoke all on table public\.there from public"\.$/,
+          ),
+        ]);
+        for (const warning of warnings) {
+          await change(/"(revoke .*)"/.exec(warning)![1]);
+        }
+        await expect(verified()).resolves.toEqual({
+          warnings: [],
+          problems: [],
+        });
+      });
+
+      it('a right to create functions in the schema', async () => {
+        await change(`drop function note_relation() cascade;
+                      grant create on schema tenancy to public`);
+        await expect(verified()).resolves.toEqual({
+          problems: [],
+          warnings: [
+            expect.stringMatching(
+              /may create functions in schema "tenancy".*"revoke create on schema tenancy from public"\.$/,
+            ),
+          ],
+        });
+      });
+    });
+
+    it('has verify report what differs without letting the application past it', async () => {
+      await change(`
+        grant usage on schema tenancy to catalog_report;
+        grant select on entities_catch_all to catalog_report;
+        alter table relations_catch_all no force row level security`);
+      const { findings, deviations } = await examine(database);
+      expect(findings).toEqual([]);
+      expect(deviations).toHaveLength(2);
+      const { problems } = await verified();
+      expect(problems).toEqual([
+        'Row-level security is not enabled and forced on the partition relations_catch_all: ' +
+          'run "alter table tenancy.relations_catch_all enable row level security, force row level security".',
+        'The partition entities_catch_all can be reached by catalog_report past the policies ' +
+          'of its table: run "revoke all on table tenancy.entities_catch_all from catalog_report".',
+      ]);
+      for (const { remedy } of deviations) {
+        await change(/"(.*)"/.exec(remedy)![1]);
+      }
+      await expect(verified()).resolves.toMatchObject({ problems: [] });
+    });
+
+    describe('without what the application needs', () => {
+      it.each([
+        [
+          'select on entities',
+          'SELECT on entities',
+          'grant select on table tenancy.entities to portal_app',
+        ],
+        [
+          'insert on relations',
+          'INSERT on relations',
+          'grant insert on table tenancy.relations to portal_app',
+        ],
+        [
+          'update on refresh_state',
+          'UPDATE on refresh_state',
+          'grant update on table tenancy.refresh_state to portal_app',
+        ],
+        [
+          'delete on entities',
+          'DELETE on entities',
+          'grant delete on table tenancy.entities to portal_app',
+        ],
+        [
+          'select on tenants',
+          'SELECT on tenants',
+          'grant select on table tenancy.tenants to portal_app',
+        ],
+        [
+          'select on entity_search',
+          'SELECT on entity_search',
+          'grant select on table tenancy.entity_search to portal_app',
+        ],
+        [
+          'usage on schema tenancy',
+          'USAGE on the schema tenancy',
+          'grant usage on schema tenancy to portal_app',
+        ],
+        [
+          'usage on sequence refresh_state_attempts_seq',
+          'USAGE on refresh_state_attempts_seq',
+          'grant usage on sequence tenancy.refresh_state_attempts_seq to portal_app',
+        ],
+      ])('reports a missing %s with the GRANT', async (right, named, grant) => {
+        await change(`revoke ${right} from portal_app`);
+        const { problems } = await verified();
+        expect(problems).toEqual([
+          `The database user 'portal_app' has no ${named}: run "${grant}".`,
+        ]);
+        await change(grant);
+        await expect(verified()).resolves.toMatchObject({ problems: [] });
+      });
+
+      it('reports a function of the policies that the application may not call', async () => {
+        await change(
+          'revoke execute on function tenant_required(text) from public, portal_app',
+        );
+        const { problems } = await verified();
+        expect(problems).toEqual([
+          `The database user 'portal_app' has no EXECUTE on tenant_required: run "grant execute ` +
+            'on function tenancy.tenant_required(text) to portal_app".',
+        ]);
+      });
+
+      it('names several rights at once', async () => {
+        await change('revoke select, insert on entities from portal_app');
+        const { missing } = await examine(database);
+        expect(missing.map(({ remedy }) => remedy)).toEqual([
+          'run "grant insert on table tenancy.entities to portal_app", ' +
+            '"grant select on table tenancy.entities to portal_app"',
+        ]);
+      });
+    });
+  });
+});

@@ -1,0 +1,169 @@
+import { operatorCommand } from '../operatorCommand';
+import { SEARCH_TABLES } from '../schema/searchTables';
+import { escapeIdentifier } from '../schema/sql';
+import { TENANT_TABLES } from '../schema/tables';
+import { findingsOfRoles, readActors, readUser } from './actors';
+import type { IsolationFinding, QueryRows } from './Finding';
+import {
+  deviationsOfRights,
+  findingsOfOwners,
+  findingsOfRights,
+  findMissing,
+  readRights,
+} from './privileges';
+import {
+  deviationsOf,
+  findingsOfTable,
+  findingsOfTenantRequired,
+  readPolicies,
+  readTables,
+} from './tables';
+import { findingsOfReaders } from './readers';
+import {
+  findingsOfCatalogs,
+  findingsOfSettings,
+  findingsOfTriggers,
+  warningsOfUnknown,
+} from './waysAround';
+
+/**
+ * How well a database keeps tenants apart from each other.
+ *
+ * @public
+ */
+export interface Isolation {
+  /** What the application needs and is not there: rights of the database user, or tables. */
+  missing: IsolationFinding[];
+  /** Why the database user may get at rows of another tenant. */
+  findings: IsolationFinding[];
+  /** What differs from what the migration makes, and lets the database user past nothing. */
+  deviations: IsolationFinding[];
+  /** What PostgreSQL does not tell enough about to judge it. */
+  warnings: IsolationFinding[];
+}
+
+/**
+ * Examines whether a database user gets past what keeps tenants apart, and whether that is
+ * in place. It looks at the catalogs of PostgreSQL alone, and locks nothing.
+ *
+ * The backend refuses to serve tenants where something is missing or found, and `verify`
+ * reports both, and the deviations.
+ *
+ * @param options - with `read`, which runs a query on a connection whose `search_path`
+ * begins with the schema of the tables; and `isPartitioned`, whether phase 5 has put its
+ * tables in place
+ * @public
+ */
+export async function examineIsolation(options: {
+  read: QueryRows;
+  schema: string;
+  /** The database user as which the application connects. */
+  user: string;
+  isPartitioned: boolean;
+}): Promise<Isolation> {
+  const { read, schema, isPartitioned } = options;
+  const user = await readUser(read, options.user);
+  if (!user) {
+    return {
+      missing: [roleMissing(options.user)],
+      findings: [],
+      deviations: [],
+      warnings: [],
+    };
+  }
+  const actors = await readActors(read, user, { schema });
+  const tables = await readTables(read, schema);
+  const rights = await readRights(read, actors, tables);
+  const policies = await readPolicies(read, schema, tables);
+  const wanted = [...TENANT_TABLES, ...(isPartitioned ? SEARCH_TABLES : [])];
+  const absent = wanted.filter(
+    name => !tables.some(table => table.name === name),
+  );
+  const guarded = tables.filter(
+    ({ oid, kind }) =>
+      kind === 'own' ||
+      kind === 'search' ||
+      // The other side of a swap counts while the application has a right to it.
+      (kind === 'side' &&
+        rights.some(right => right.table === oid && right.actors.length > 0)),
+  );
+  return {
+    missing: [
+      ...(await findMissing(read, actors, tables, schema)),
+      ...(absent.length > 0
+        ? [
+            {
+              problem: `There is no ${absent.join(', ')} in schema "${schema}"`,
+              remedy:
+                `run "${operatorCommand(
+                  'phase5',
+                )}", also where it was run before: ` +
+                'it does what is left to do',
+            },
+          ]
+        : []),
+    ],
+    findings: [
+      ...findingsOfRoles(actors),
+      ...(await findingsOfOwners(read, actors, tables)),
+      ...findingsOfRights(actors, tables, rights),
+      ...guarded.flatMap(table => findingsOfTable(table, policies, schema)),
+      ...findingsOfTenantRequired(policies, schema),
+      ...(await findingsOfReaders(
+        read,
+        actors,
+        // Which tenants there are is no secret of theirs.
+        tables.filter(({ kind }) => kind !== 'registry'),
+      )),
+      ...(await findingsOfTriggers(read, actors, tables)),
+      ...(await findingsOfCatalogs(read, actors)),
+      ...(await findingsOfSettings(read, actors)),
+    ],
+    deviations: [
+      ...deviationsOf(tables),
+      ...deviationsOfRights(actors, tables, rights),
+    ],
+    warnings: await warningsOfUnknown(read, actors, schema),
+  };
+}
+
+/** The rights that the database user needs and does not have. */
+export async function findMissingRights(options: {
+  read: QueryRows;
+  schema: string;
+  user: string;
+}): Promise<IsolationFinding[]> {
+  const { read, schema } = options;
+  const user = await readUser(read, options.user);
+  return user
+    ? findMissing(read, user, await readTables(read, schema), schema)
+    : [roleMissing(options.user)];
+}
+
+function roleMissing(name: string): IsolationFinding {
+  return {
+    problem: `There is no role ${name}`,
+    remedy: `run "create role ${escapeIdentifier(
+      name,
+    )} login noinherit", and this again`,
+  };
+}
+
+/**
+ * A finding as a sentence, and what to run below it.
+ *
+ * @public
+ */
+export function describeFinding({
+  problem,
+  remedy,
+  script,
+}: IsolationFinding): string {
+  const statements = script
+    ?.split('\n')
+    .map(line => `\n    ${line}`)
+    .join('');
+  return statements
+    ? `${problem}: ${remedy}:${statements}`
+    : `${problem}: ${remedy}.`;
+}

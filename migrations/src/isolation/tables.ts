@@ -1,0 +1,360 @@
+import { FAULTS } from '../adopt/names';
+import { MIGRATION_LOG } from '../copy/changeLog';
+import { PARTITION_LOG } from '../partitions/names';
+import { archiveName, oldName, partitionedName } from '../schema/partitions';
+import {
+  CREATE_TENANT_REQUIRED,
+  TENANT_POLICY,
+  TENANT_REQUIRED,
+  TENANT_REQUIRED_BODY,
+  tenantPolicyStatements,
+} from '../schema/policies';
+import { ADMIN_ROLE } from '../schema/roles';
+import { SEARCH_TABLES } from '../schema/searchTables';
+import type { SearchTable } from '../schema/searchTables';
+import { escapeIdentifier } from '../schema/sql';
+import { TENANT_TABLES } from '../schema/tables';
+import type { TenantTable } from '../schema/tables';
+import { script } from '../text';
+import { run } from './Finding';
+import type { IsolationFinding, QueryRows } from './Finding';
+
+/**
+ * What a table is: one in use, its other side before or after a swap, one that triggers
+ * write, a partition of one of them, a log of entities, or the registry.
+ */
+type TableKind = 'own' | 'side' | 'search' | 'part' | 'log' | 'registry';
+
+/** A table with rows of tenants, or that tells of them. */
+export interface Table {
+  oid: number;
+  /** With its schema where that is another one. */
+  name: string;
+  /** As SQL, with its schema. */
+  sql: string;
+  kind: TableKind;
+  /** The name in the error of its policy. */
+  policyFor: TenantTable | SearchTable;
+  enabled: boolean;
+  forced: boolean;
+  owner: string;
+  /** Its rules, of which the migration makes none. */
+  rules: string[];
+}
+
+interface NamedTable {
+  kind: TableKind;
+  policyFor: TenantTable | SearchTable;
+}
+
+const NAMED = new Map<string, NamedTable>([
+  ...TENANT_TABLES.flatMap((table): [string, NamedTable][] => [
+    [table, { kind: 'own', policyFor: table }],
+    ...[oldName(table), partitionedName(table), archiveName(table)].map(
+      (name): [string, NamedTable] => [
+        name,
+        { kind: 'side', policyFor: table },
+      ],
+    ),
+  ]),
+  ...SEARCH_TABLES.map((table): [string, NamedTable] => [
+    table,
+    { kind: 'search', policyFor: table },
+  ]),
+  ...[MIGRATION_LOG.table, PARTITION_LOG.table, FAULTS].map(
+    (name): [string, NamedTable] => [
+      name,
+      { kind: 'log', policyFor: 'entities' },
+    ],
+  ),
+  ['tenants', { kind: 'registry', policyFor: 'entities' }],
+]);
+
+/** Those that are on their way to become partitions are no partitions yet. */
+const IN_PREPARATION = `^(${TENANT_TABLES.join('|')})_tenant_`;
+
+/** All tables of the schema that tell of tenants, with their partitions. */
+export async function readTables(
+  read: QueryRows,
+  schema: string,
+): Promise<Table[]> {
+  const rows = await read<
+    Omit<Table, 'kind' | 'policyFor'> & { relname: string; isNamed: boolean }
+  >(
+    `with recursive found (oid, named) as (
+       select c.oid, c.relname = any ($2)
+         from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = $1 and c.relkind in ('r', 'p')
+          and (c.relname = any ($2) or c.relname ~ $3)
+        union
+       select i.inhrelid, false from found join pg_inherits i on i.inhparent = found.oid
+     )
+     select c.oid, c.relname::text as relname, bool_or(f.named) as "isNamed",
+            case n.nspname when $1 then c.relname::text
+                           else format('%I.%I', n.nspname, c.relname) end as name,
+            format('%I.%I', n.nspname, c.relname) as sql,
+            c.relrowsecurity as enabled, c.relforcerowsecurity as forced,
+            pg_get_userbyid(c.relowner)::text as owner,
+            array(select r.rulename::text from pg_rewrite r
+                   where r.ev_class = c.oid order by 1) as rules
+       from found f
+       join pg_class c on c.oid = f.oid
+       join pg_namespace n on n.oid = c.relnamespace
+      group by c.oid, n.oid, n.nspname
+      order by array_position($2, c.relname::text), c.relname`,
+    [schema, [...NAMED.keys()], IN_PREPARATION],
+  );
+  return rows.map(({ relname, isNamed, ...table }) => ({
+    ...table,
+    ...((isNamed && NAMED.get(relname)) || {
+      kind: 'part',
+      policyFor: 'entities',
+    }),
+  }));
+}
+
+/** A row-level security policy. */
+interface Policy {
+  table: number;
+  name: string;
+  permissive: boolean;
+  /** `*` for all. */
+  command: string;
+  /** For everybody. */
+  toPublic: boolean;
+  using: string | null;
+  withCheck: string | null;
+  /** What it depends on beside tables, as SQL; PostgreSQL's own is never named. */
+  calls: { oid: number; name: string }[];
+}
+
+/** The function that a policy calls when no tenant is set. */
+interface TenantRequired {
+  oid: number;
+  /** What differs from the one that the migration makes. */
+  differences: string[];
+}
+
+/** What keeps the rows of tables apart, as the database has it. */
+export interface Policies {
+  all: Policy[];
+  tenantRequired?: TenantRequired;
+}
+
+export async function readPolicies(
+  read: QueryRows,
+  schema: string,
+  tables: Table[],
+): Promise<Policies> {
+  const all = await read<Policy>(
+    `select p.polrelid as table, p.polname::text as name, p.polpermissive as permissive,
+            p.polcmd::text as command, p.polroles = '{0}' as "toPublic",
+            pg_get_expr(p.polqual, p.polrelid) as using,
+            pg_get_expr(p.polwithcheck, p.polrelid) as "withCheck",
+            coalesce((
+              select json_agg(distinct jsonb_build_object(
+                       'oid', d.refobjid::int8,
+                       'name', coalesce(
+                         (select format('%I.%I(%s)', n.nspname, f.proname,
+                                        pg_get_function_identity_arguments(f.oid))
+                            from pg_proc f join pg_namespace n on n.oid = f.pronamespace
+                           where f.oid = d.refobjid and d.refclassid = 'pg_proc'::regclass),
+                         pg_describe_object(d.refclassid, d.refobjid, 0))))
+                from pg_depend d
+               where d.classid = 'pg_policy'::regclass and d.objid = p.oid
+                 and d.refclassid <> 'pg_class'::regclass), '[]') as calls
+       from pg_policy p
+      where p.polrelid = any ($1::oid[])
+      order by p.polname`,
+    [tables.map(({ oid }) => oid)],
+  );
+  return { all, tenantRequired: await readTenantRequired(read, schema) };
+}
+
+async function readTenantRequired(
+  read: QueryRows,
+  schema: string,
+): Promise<TenantRequired | undefined> {
+  const [found] = await read<TenantRequired>(
+    `select p.oid, array_remove(array[
+              -- A log may have had the statement that restores it in one line.
+              case when regexp_replace(p.prosrc, '\\s+', ' ', 'g')
+                        <> regexp_replace($2, '\\s+', ' ', 'g') then 'its body' end,
+              case when l.lanname <> 'plpgsql' then 'its language is ' || l.lanname end,
+              case when p.proowner::regrole::text <> '${ADMIN_ROLE}'
+                   then 'its owner is ' || p.proowner::regrole end,
+              case p.provolatile when 'i' then 'it is IMMUTABLE'
+                                 when 'v' then 'it is VOLATILE' end,
+              case when p.prosecdef then 'it is SECURITY DEFINER' end,
+              case when p.proisstrict then 'it is STRICT' end,
+              case when p.proleakproof then 'it is LEAKPROOF' end,
+              case when p.proparallel <> 's' then 'it is not PARALLEL SAFE' end,
+              case when p.proconfig is not null then 'it has settings' end,
+              case when p.prokind <> 'f' or p.proretset or p.prorettype <> 'uuid'::regtype
+                   then 'it does not return a uuid' end
+            ], null) as differences
+       from pg_proc p
+       join pg_namespace n on n.oid = p.pronamespace
+       join pg_language l on l.oid = p.prolang
+      where n.nspname = $1 and p.proname = 'tenant_required'
+        and p.proargtypes = array['text'::regtype::oid]::oidvector`,
+    [schema, TENANT_REQUIRED_BODY],
+  );
+  return found;
+}
+
+/** The restrictions of one table that are not those of the migration. */
+export function findingsOfTable(
+  table: Table,
+  { all, tenantRequired }: Policies,
+  schema: string,
+): IsolationFinding[] {
+  const { name, sql, enabled, forced, rules } = table;
+  const policies = all.filter(policy => policy.table === table.oid);
+  const own = policies.find(policy => policy.name === TENANT_POLICY);
+  const others = policies.filter(
+    policy => policy.permissive && policy.name !== TENANT_POLICY,
+  );
+  const restore = {
+    remedy: 'restore it as the migration makes it',
+    script: scriptIn(
+      schema,
+      tenantPolicyStatements(table.name, { policyFor: table.policyFor }),
+    ),
+  };
+  const findings: IsolationFinding[] = [];
+  if (!enabled) {
+    findings.push({
+      problem: `Row-level security is not enabled on ${name}`,
+      remedy: run(`alter table ${sql} enable row level security`),
+    });
+  }
+  if (!forced) {
+    findings.push({
+      problem: `Row-level security is not forced on ${name}, so that it does not bind the owner`,
+      remedy: run(`alter table ${sql} force row level security`),
+    });
+  }
+  if (!own) {
+    findings.push({
+      problem: `The policy ${TENANT_POLICY} is missing on ${name}`,
+      ...restore,
+    });
+  } else if (!isolates(own, table)) {
+    findings.push({
+      problem: `The policy ${TENANT_POLICY} on ${name} is not the one that keeps tenants apart`,
+      ...restore,
+    });
+  } else if (tenantRequired && !callsOnly(own, tenantRequired.oid)) {
+    const otherCalls = own.calls.filter(
+      ({ oid }) => oid !== tenantRequired.oid,
+    );
+    findings.push({
+      problem:
+        `The policy ${TENANT_POLICY} on ${name} is not the one that keeps tenants apart: ` +
+        `it calls ${otherCalls.map(each => each.name).join(', ')} ${
+          otherCalls.length < own.calls.length ? 'as well as' : 'instead of'
+        } ${escapeIdentifier(schema)}.${TENANT_REQUIRED}`,
+      ...restore,
+    });
+  }
+  return [
+    ...findings,
+    ...others.map(policy => ({
+      problem: `The policy ${policy.name} on ${name} lets rows through beside ${TENANT_POLICY}: permissive policies add up`,
+      remedy: `${run(
+        `drop policy ${escapeIdentifier(policy.name)} on ${sql}`,
+      )}, or create it AS RESTRICTIVE`,
+    })),
+    ...rules.map(rule => ({
+      problem: `The rule ${rule} on ${name} acts with the rights of ${table.owner}, whom no policy binds`,
+      remedy: run(`drop rule ${escapeIdentifier(rule)} on ${sql}`),
+    })),
+  ];
+}
+
+/** The function that all policies call has to be the one of the migration. */
+export function findingsOfTenantRequired(
+  { tenantRequired }: Policies,
+  schema: string,
+): IsolationFinding[] {
+  const name = `${escapeIdentifier(schema)}.${TENANT_REQUIRED}`;
+  if (tenantRequired?.differences.length === 0) {
+    return [];
+  }
+  return [
+    {
+      problem: tenantRequired
+        ? `The function ${name}, which the policies call without a tenant, is not that of the migration: ` +
+          `${tenantRequired.differences.join(', ')}`
+        : `There is no function ${name}, which the policies call without a tenant`,
+      remedy: 'restore it as the migration makes it',
+      script: scriptIn(schema, [
+        CREATE_TENANT_REQUIRED,
+        `alter function ${TENANT_REQUIRED} owner to ${ADMIN_ROLE}`,
+      ]),
+    },
+  ];
+}
+
+/** What is not as the migration makes it, and lets the database user past nothing. */
+export function deviationsOf(tables: Table[]): IsolationFinding[] {
+  return tables.flatMap(({ name, sql, kind, enabled, forced, owner }) => [
+    ...(kind === 'part' && !(enabled && forced)
+      ? [
+          {
+            problem: `Row-level security is not enabled and forced on the partition ${name}`,
+            remedy: run(
+              `alter table ${sql} enable row level security, force row level security`,
+            ),
+          },
+        ]
+      : []),
+    ...(['own', 'search', 'part'].includes(kind) && owner !== ADMIN_ROLE
+      ? [
+          {
+            problem: `${name} belongs to ${owner} instead of ${ADMIN_ROLE}`,
+            remedy: run(`alter table ${sql} owner to ${ADMIN_ROLE}`),
+          },
+        ]
+      : []),
+  ]);
+}
+
+/** Whether it is what the migration makes: for all commands, users, rows. */
+function isolates(policy: Policy, { policyFor }: Table): boolean {
+  const { permissive, command, toPublic, using, withCheck } = policy;
+  const isCondition = (expression: string | null) =>
+    tenantCondition(policyFor).test(expression ?? '');
+  return (
+    permissive &&
+    command === '*' &&
+    toPublic &&
+    isCondition(using) &&
+    isCondition(withCheck)
+  );
+}
+
+// As PostgreSQL prints it. The schema of the function is there where it is not on the
+// search path; which function it is, and whether any operator or cast in the condition
+// is not PostgreSQL's own, tells what the policy depends on.
+function tenantCondition(policyFor: string): RegExp {
+  return new RegExp(
+    `^\\(tenant_id = COALESCE\\(\\(NULLIF\\(current_setting\\('app\\.tenant_id'::text, true\\), ` +
+      `''::text\\)\\)::uuid, (?:[^\\s()]+\\.)?tenant_required\\('${policyFor}'::text\\)\\)\\)$`,
+  );
+}
+
+function callsOnly({ calls }: Policy, oid: number): boolean {
+  return calls.length === 1 && calls[0].oid === oid;
+}
+
+/** Statements that mean the tables of the schema by their names. */
+function scriptIn(schema: string, statements: string[]): string {
+  return script([
+    'begin',
+    `set local search_path = ${escapeIdentifier(schema)}`,
+    ...statements,
+    'commit',
+  ]);
+}

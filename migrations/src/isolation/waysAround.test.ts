@@ -1,0 +1,580 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import type { ClientConfig } from 'pg';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { changeRole } from '../__testUtils__/roles';
+import { runPhases } from '../__testUtils__/runPhases';
+import { examineIsolation } from './examineIsolation';
+import type { IsolationFinding } from './Finding';
+
+const databases = createTestDatabases();
+
+const PASSWORD = 'only-for-tests';
+const OTHER = 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb';
+const OTHER_ENTITY = 'bbbbbbbb-bbbb-4bbb-8bbb-000000000001';
+// What only the other tenant has.
+const SECRET = 'secret-of-b';
+
+const ADD_OTHER = `
+  insert into tenants (tenant_id, tenant_slug, tenant_name) values ('${OTHER}', 'other', 'Other');
+  insert into entities (tenant_id, entity_id, entity_ref, entity_kind, entity_namespace,
+                        entity_name, final_entity, hash)
+  select '${OTHER}', ('bbbbbbbb-bbbb-4bbb-8bbb-00000000000' || i)::uuid, 'component:default/' || name,
+         'component', 'default', name, jsonb_build_object('kind', 'Component', 'name', name), 'h'
+    from generate_series(1, 9) i, format('${SECRET}-%s', i) name;
+  drop view owned;
+  drop trigger relations_history on relations;
+  drop function note_relation() cascade;`;
+
+/** A way to rows of another tenant. */
+interface WayAround {
+  /** What a superuser does, by accident. */
+  setup: string;
+  /** What the user then reads them with; its last rows hold the secret. */
+  exploit: string;
+  /** What happens in between, with the rights of `portal_admin`. */
+  meanwhile?: string;
+  /** What the exploit reads at its end. */
+  loot?: string;
+  problem: RegExp;
+  /** The only version of PostgreSQL that has it. */
+  only?: string;
+}
+
+// $user is the database user, and $role another role.
+const WAYS: Record<string, WayAround> = {
+  'a policy that calls a function tenant_required of another schema': {
+    setup: `
+      create schema other; grant usage on schema other to public;
+      create function other.tenant_required(text) returns uuid language sql stable
+        as $$ select '${OTHER}'::uuid $$;
+      drop policy tenant_isolation on entities;
+      set search_path = other, tenancy;
+      create policy tenant_isolation on entities for all
+        using (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid,
+                                    tenant_required('entities')))
+        with check (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid,
+                                         tenant_required('entities')))`,
+    exploit: 'select final_entity from entities',
+    problem:
+      /^The policy tenant_isolation on entities is not the one .* it calls other\.tenant_required\(text\) instead of tenancy\.tenant_required\(text\)$/,
+  },
+  'a policy whose cast calls a function': {
+    setup: `
+      create schema other; grant usage on schema other to public;
+      create function other.any_tenant(text) returns uuid language plpgsql stable
+        as $$ begin return '${OTHER}'; end $$;
+      create cast (text as uuid) with function other.any_tenant(text);
+      drop policy tenant_isolation on entities;
+      create policy tenant_isolation on entities for all
+        using (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid,
+                                    tenant_required('entities')))
+        with check (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid,
+                                         tenant_required('entities')));
+      drop cast (text as uuid)`,
+    exploit: `set app.tenant_id = 'whatever'; select final_entity from entities`,
+    problem:
+      /^The policy tenant_isolation on entities is not the one .* it calls other\.any_tenant\(text\) as well as tenancy\.tenant_required\(text\)$/,
+  },
+  'a policy with an operator of another schema': {
+    setup: `
+      create schema other; grant usage on schema other to public;
+      create function other.always(uuid, uuid) returns boolean language sql immutable
+        as $$ select true $$;
+      create operator other.= (leftarg = uuid, rightarg = uuid, function = other.always);
+      drop policy tenant_isolation on entities;
+      create policy tenant_isolation on entities for all
+        using (tenant_id operator(other.=) coalesce(
+          nullif(current_setting('app.tenant_id', true), '')::uuid, tenant_required('entities')))`,
+    exploit: `set app.tenant_id = '00000000-0000-0000-0000-000000000001';
+              select final_entity from entities`,
+    problem: /^The policy tenant_isolation on entities is not the one/,
+  },
+  'a function tenant_required with another body': {
+    setup: `create or replace function tenancy.tenant_required(table_name text) returns uuid
+              language plpgsql stable parallel safe as $$ begin return '${OTHER}'; end $$`,
+    exploit: 'select final_entity from entities',
+    problem:
+      /^The function tenancy\.tenant_required\(text\), .* is not that of the migration: its body$/,
+  },
+  'a permissive policy': {
+    setup: 'create policy auditors on entities for select using (true)',
+    exploit: `set app.tenant_id = '00000000-0000-0000-0000-000000000001';
+              select final_entity from entities`,
+    problem: /^The policy auditors on entities lets rows through/,
+  },
+  'the tables of before the swap without row-level security': {
+    setup: `alter table entities_old disable row level security;
+            grant select on entities_old to $user`,
+    exploit: `select '${SECRET}', * from entities_old`,
+    problem: /^Row-level security is not enabled on entities_old$/,
+  },
+  'a view of a superuser': {
+    setup: `create view public.everything as select * from entities;
+            grant select on public.everything to $user`,
+    exploit: 'select * from public.everything',
+    problem:
+      /has rights on the view public\.everything, which shows rows of every tenant/,
+  },
+  'a view of portal_admin, granted to PUBLIC, that can be written through': {
+    setup: `create view everything as select * from entities;
+            alter view everything owner to portal_admin;
+            grant select, delete on everything to public`,
+    exploit: `begin; delete from everything where tenant_id = '${OTHER}' returning *; rollback`,
+    problem: /has rights on the view tenancy\.everything, .* of portal_admin/,
+  },
+  'a view on a view on a view': {
+    setup: `create view public.first as select * from entities;
+            grant select on public.first to $role;
+            create view public.second as select * from public.first;
+            alter view public.second owner to $role;
+            create view public.third as select * from public.second;
+            alter view public.third owner to $role;
+            grant select on public.third to $user`,
+    exploit: 'select * from public.third',
+    problem: /has rights on the view public\.third, .* with the rights of /,
+  },
+  'a view that reads as who asks, on one that does not': {
+    setup: `create view public.below as select * from entity_search;
+            create view public.above with (security_invoker = true) as select * from public.below;
+            grant select on public.above, public.below to $user`,
+    exploit: 'select * from public.above',
+    problem: /has rights on the view public\.(above|below), which shows/,
+    only: 'POSTGRES_18',
+  },
+  'a view on a partition of a superuser': {
+    setup: `create view public.part_of_it as select * from entities_catch_all;
+            grant select (final_entity) on public.part_of_it to $user`,
+    exploit: 'select final_entity from public.part_of_it',
+    problem: /has rights on the view public\.part_of_it, which shows/,
+  },
+  'a materialized view': {
+    setup: `create materialized view public.copied as select * from entities;
+            grant select on public.copied to public`,
+    exploit: 'select * from public.copied',
+    problem: /has rights on the materialized view public\.copied, which holds/,
+  },
+  'a view on a materialized view': {
+    setup: `create materialized view public.copied as select * from entities;
+            create view public.of_copy as select * from public.copied;
+            grant select on public.of_copy to $user`,
+    exploit: 'select * from public.of_copy',
+    problem: /has rights on the view public\.of_copy, which shows/,
+  },
+  'a rule on another table': {
+    setup: `create table public.stolen (entity jsonb); grant select on public.stolen to $user;
+            create table public.notes (note text); grant insert on public.notes to $user;
+            create rule peek as on insert to public.notes
+              do also insert into public.stolen select final_entity from tenancy.entities`,
+    exploit: `insert into public.notes values ('a'); select * from public.stolen`,
+    problem: /may write to public\.notes, a rule on which reads or writes rows/,
+  },
+  'a rule on a table of tenants': {
+    setup: `create table public.stolen (entity jsonb); grant select on public.stolen to $user;
+            grant insert on public.stolen to portal_admin; grant usage on schema public to portal_admin;
+            create rule peek as on delete to relations
+              do also insert into public.stolen select final_entity from tenancy.entities`,
+    exploit: `set app.tenant_id = '00000000-0000-0000-0000-000000000001'; begin;
+              delete from relations; select * from public.stolen; rollback`,
+    problem: /^The rule peek on relations acts with the rights of portal_admin/,
+  },
+  'a parent of the tables': {
+    setup: `create table public.parent (like entities) partition by list (tenant_id);
+            alter table public.parent attach partition entities default;
+            grant select on public.parent to $user`,
+    exploit: 'select * from public.parent',
+    problem:
+      /has rights on public\.parent, from which tables of tenants inherit/,
+  },
+  'a SECURITY DEFINER function of a superuser': {
+    setup: `create function public.peek(name text) returns setof jsonb language sql security definer
+              as $$ select final_entity from tenancy.entities $$`,
+    exploit: `select public.peek('a')`,
+    problem:
+      /^The database user '\w+' may call public\.peek\(name text\), a SECURITY DEFINER function that runs as \w+, which is a superuser$/,
+  },
+  'a SECURITY DEFINER procedure of portal_admin': {
+    setup: `create procedure peek(inout found text) language plpgsql security definer
+              set search_path = tenancy
+              as $$ begin select string_agg(final_entity::text, ',') into found from entities; end $$;
+            alter procedure peek owner to portal_admin`,
+    exploit: `call tenancy.peek('')`,
+    problem:
+      /may call tenancy\.peek\(.*\), .* runs as portal_admin, which has BYPASSRLS$/,
+  },
+  'a SECURITY DEFINER function that calls another one': {
+    setup: `create schema inner_functions; grant usage on schema inner_functions to $role;
+            create function inner_functions.peek() returns setof jsonb language sql security definer
+              as $$ select final_entity from tenancy.entities $$;
+            create function public.outer_peek() returns setof jsonb language sql security definer
+              as $$ select inner_functions.peek() $$;
+            alter function public.outer_peek() owner to $role`,
+    exploit: 'select public.outer_peek()',
+    problem: /may call inner_functions\.peek\(\), a SECURITY DEFINER function/,
+  },
+  'an aggregate of a SECURITY DEFINER function': {
+    setup: `create function public.peek(text, int) returns text language sql security definer
+              as $$ select string_agg(final_entity::text, ',') from tenancy.entities $$;
+            revoke execute on function public.peek(text, int) from public;
+            create aggregate public.peek_all(int) (sfunc = public.peek, stype = text)`,
+    exploit: 'select public.peek_all(1)',
+    problem:
+      /may call public\.peek_all\(integer\), a SECURITY DEFINER function/,
+  },
+  'a function of a role that reads a view of a superuser': {
+    setup: `create view public.everything as select * from entities;
+            grant select on public.everything to $role;
+            create function public.peek() returns setof jsonb language sql security definer
+              as $$ select final_entity from public.everything $$;
+            alter function public.peek() owner to $role`,
+    exploit: 'select public.peek()',
+    problem:
+      /^The role \w+, as which the SECURITY DEFINER function public\.peek\(\) runs, .* has rights on the view public\.everything/,
+  },
+  'a role that bypasses row-level security': {
+    setup: `alter role $role bypassrls; grant select on entities to $role;
+            grant usage on schema tenancy to $role; grant $role to $user`,
+    exploit: 'set role $role; select final_entity from tenancy.entities',
+    problem:
+      /^The role \w+, which the database user '\w+' may act as, has BYPASSRLS$/,
+  },
+  'a role that has the rights of portal_admin': {
+    setup: 'grant portal_admin to $role; grant $role to $user',
+    exploit: `set role $role; begin; alter table entities no force row level security;
+              select final_entity from entities; rollback`,
+    problem:
+      /^The role \w+, which the database user '\w+' may act as, inherits portal_admin$/,
+  },
+  'a role that leads to one that bypasses row-level security': {
+    setup: `create role $role_2 bypassrls; grant $role_2 to $role; grant $role to $user;
+            grant select on entities to $role_2; grant usage on schema tenancy to $role_2`,
+    exploit: 'set role $role_2; select final_entity from tenancy.entities',
+    problem:
+      /^The role \w+_2, which the database user '\w+' may act as, has BYPASSRLS$/,
+  },
+  'a role that may be granted by the user to itself': {
+    setup: `alter role $role bypassrls; grant select on entities to $role;
+            grant usage on schema tenancy to $role;
+            grant $role to $user with admin true, inherit false, set false`,
+    exploit: `begin; grant $role to $user with set true; set local role $role;
+              select final_entity from tenancy.entities; rollback`,
+    problem:
+      /^The role \w+, which the database user '\w+' may act as, has BYPASSRLS$/,
+    only: 'POSTGRES_18',
+  },
+  pg_read_all_data: {
+    setup: 'analyze entities; grant pg_read_all_data to $user',
+    exploit: `set role pg_read_all_data; select stavalues1::text, stavalues2::text from pg_statistic
+               where starelid = 'tenancy.entities_catch_all'::regclass`,
+    problem: /^The role pg_read_all_data, .* may read all data/,
+  },
+  pg_execute_server_program: {
+    setup: 'checkpoint; grant pg_execute_server_program to $user',
+    exploit: `select set_config('the.path', pg_relation_filepath('entities_catch_all'), false);
+      set role pg_execute_server_program; create temp table found (line text);
+      do $$ begin
+        execute format('copy found from program %L', 'grep -a -o ${SECRET} '
+          || current_setting('the.path') || ' | head -n 1');
+      end $$;
+      select * from found`,
+    problem: /^The role pg_execute_server_program, .* may run programs/,
+  },
+  'CREATEROLE, with which any role can be granted': {
+    setup: 'analyze entities; alter role $user createrole',
+    exploit: `begin; grant pg_read_all_data to $user; set local role pg_read_all_data;
+              select stavalues1::text, stavalues2::text from pg_statistic
+               where starelid = 'tenancy.entities_catch_all'::regclass; rollback`,
+    problem: /^The database user '\w+' has CREATEROLE/,
+    only: 'POSTGRES_14',
+  },
+  'pg_write_all_data, inherited': {
+    setup: `revoke portal_admin from $user; alter role $user inherit;
+            grant pg_write_all_data to $user`,
+    exploit: `update tenancy.tenants set tenant_name = 'taken over' where tenant_id = '${OTHER}'
+              returning '${SECRET}'`,
+    problem: /^The role pg_write_all_data, .* may write all data/,
+  },
+  'statistics of PostgreSQL': {
+    setup: 'analyze entities; grant select on pg_statistic to $user',
+    exploit: `select stavalues1::text, stavalues2::text from pg_statistic
+               where starelid = 'tenancy.entities_catch_all'::regclass`,
+    problem: /^The database user '\w+' may read pg_statistic/,
+  },
+  'the files of the server': {
+    setup: `checkpoint;
+            grant execute on function pg_catalog.pg_read_binary_file(text) to $user`,
+    exploit: `select encode(pg_read_binary_file(
+                pg_relation_filepath('tenancy.entities_catch_all')), 'escape')`,
+    problem: /^The database user '\w+' may call pg_read_binary_file/,
+  },
+  'a right to create triggers, which run as who writes': {
+    setup: `grant create, usage on schema public to $user; grant usage on schema public to portal_admin;
+            grant trigger on entities to $user`,
+    exploit: `create table if not exists public.stolen (entity jsonb); grant all on public.stolen to public;
+      create or replace function public.peek() returns trigger language plpgsql as $$ begin
+        insert into public.stolen select final_entity from tenancy.entities; return null; end $$;
+      create trigger peek after delete on tenancy.entities execute function public.peek();`,
+    meanwhile: `delete from tenancy.entities where false; drop trigger peek on tenancy.entities`,
+    loot: 'select * from public.stolen',
+    problem: /^The database user '\w+' may create triggers on entities/,
+  },
+  "a trigger whose function is the user's": {
+    setup: `create table public.stolen (entity jsonb); grant all on public.stolen to public;
+      create function public.note() returns trigger language plpgsql
+        as $$ begin return null; end $$;
+      grant create, usage on schema public to $user; grant usage on schema public to portal_admin;
+      alter function public.note() owner to $user;
+      create trigger note after delete on entities execute function public.note();`,
+    exploit: `create or replace function public.note() returns trigger language plpgsql as $$ begin
+        insert into public.stolen select final_entity from tenancy.entities; return null; end $$;`,
+    meanwhile: 'delete from tenancy.entities where false',
+    loot: 'select * from public.stolen',
+    problem:
+      /^The database user '\w+' may replace public\.note\(\), which the trigger note on entities/,
+  },
+  'a right to reference a table, which finds rows': {
+    setup: `grant create, usage on schema public to $user;
+            grant references on entities to public`,
+    exploit: `create table public.guess (tenant uuid, entity uuid,
+        foreign key (tenant, entity) references tenancy.entities (tenant_id, entity_id));
+      insert into public.guess values ('${OTHER}', '${OTHER_ENTITY}') returning '${SECRET}'`,
+    problem: /^The database user '\w+' may reference entities by foreign keys/,
+  },
+  'a tenant that is set for each session': {
+    setup: `alter role $user set app.tenant_id = '${OTHER}'`,
+    exploit: 'select final_entity from entities',
+    problem:
+      /^The database user '\w+' has the tenant bbbb\S+ set from the start/,
+  },
+  'a role that each session begins as': {
+    setup: 'alter role $user set role = portal_admin',
+    exploit: 'select final_entity from entities',
+    problem: /^The database user '\w+' acts as portal_admin from the start/,
+  },
+};
+
+// What looks like one of them, and is none.
+const HARMLESS: Record<string, { setup: string; only?: string }> = {
+  'a view of a role that the policies bind': {
+    setup: `grant select on entities to $role; grant usage on schema tenancy to $role;
+            create view public.own as select * from entities;
+            alter view public.own owner to $role; grant select on public.own to $user`,
+  },
+  'a view that reads as who asks': {
+    setup: `create view public.own with (security_invoker = true) as select * from entities;
+            grant select on public.own to public`,
+    only: 'POSTGRES_18',
+  },
+  'a view that the user has no right to': {
+    setup: 'create view public.everything as select * from entities',
+  },
+  'a view in a schema that the user has no right to': {
+    setup: `create schema closed; create view closed.everything as select * from entities;
+            grant select on closed.everything to public`,
+  },
+  'a view on a view whose owner may not read it': {
+    setup: `create view public.everything as select * from entities;
+            create view public.broken as select * from public.everything;
+            alter view public.broken owner to $role; grant select on public.broken to $user`,
+  },
+  'a view on the registry': {
+    setup: `create view public.names as select tenant_slug from tenants;
+            grant select on public.names to $user`,
+  },
+  'a materialized view that the user has no right to': {
+    setup: 'create materialized view public.copied as select * from entities',
+  },
+  'a SECURITY DEFINER function that the user may not call': {
+    setup: `create function public.peek() returns bigint language sql security definer
+              as $$ select count(*) from tenancy.entities $$;
+            revoke execute on function public.peek() from public`,
+  },
+  'a SECURITY DEFINER function in a schema that the user has no right to': {
+    setup: `create schema closed;
+            create function closed.peek() returns bigint language sql security definer
+              as $$ select count(*) from tenancy.entities $$`,
+  },
+  'a SECURITY DEFINER function of a role that the policies bind': {
+    setup: `create function public.own() returns int language sql security definer
+              as $$ select 1 $$;
+            alter function public.own() owner to $role`,
+  },
+  'the functions of extensions': {
+    setup: `create extension if not exists dblink; create extension if not exists pgcrypto`,
+  },
+  'a role that bypasses nothing': {
+    setup: 'grant $role to $user',
+  },
+  'a restrictive policy': {
+    setup: 'create policy fewer on entities as restrictive using (true)',
+  },
+};
+
+describe.each(databases.eachSupportedId())(
+  'ways around the policies on %s',
+  id => {
+    const create = catalogTemplate(databases, id, {
+      entities: 20,
+      async prepare(prepared) {
+        await runPhases(prepared, 5);
+        await prepared.client.query(ADD_OTHER);
+      },
+    });
+    let database: CatalogDatabase;
+    let user: string;
+    let role: string;
+    let number = 0;
+
+    beforeEach(async () => {
+      database = await create();
+      number += 1;
+      user = `around_${process.pid}_${id.toLowerCase()}_${number}`;
+      role = `${user}_role`;
+      await changeRole(
+        database.client,
+        `create role ${user} login noinherit password '${PASSWORD}'`,
+      );
+      await changeRole(database.client, `create role ${role} nologin`);
+      await database.client.query(
+        `grant usage on schema tenancy to ${user};
+       grant select on tenants, entity_search, entity_parents to ${user};
+       grant select, insert, update, delete on entities, relations, refresh_state to ${user};
+       grant usage on sequence refresh_state_attempts_seq to ${user};
+       grant portal_admin to ${user} ${
+          id === 'POSTGRES_14' ? '' : 'with inherit false'
+        }`,
+      );
+    });
+
+    afterEach(async () => {
+      await database.close();
+      // Roles belong to the server. What they owned was the database's.
+      const client = new Client({
+        ...database.connection,
+        database: 'postgres',
+      });
+      await client.connect();
+      try {
+        for (const each of [user, role, `${role}_2`]) {
+          await client.query(`drop role if exists ${each}`);
+        }
+      } finally {
+        await client.end();
+      }
+    });
+
+    const filled = (sql: string) =>
+      sql.replaceAll('$user', user).replaceAll('$role', role);
+
+    /** On a connection of its own, which takes no setting along. */
+    async function query(
+      sql: string,
+      connection: ClientConfig = database.connection,
+    ): Promise<unknown[]> {
+      const client = new Client(connection);
+      await client.connect();
+      try {
+        const results = await client.query(
+          `set search_path = tenancy; ${filled(sql)}`,
+        );
+        return [results].flat().flatMap(({ rows }) => rows);
+      } finally {
+        await client.end();
+      }
+    }
+
+    const superuser = (sql: string) => query(sql);
+
+    const asUser = (sql: string) =>
+      query(sql, { ...database.connection, user, password: PASSWORD });
+
+    /** What the way around shows, or why it shows nothing. */
+    async function loot(way: WayAround): Promise<string> {
+      try {
+        const rows = await asUser(way.exploit);
+        if (!way.loot) {
+          return JSON.stringify(rows);
+        }
+        await superuser(`set role portal_admin; ${way.meanwhile}`);
+        return JSON.stringify(await asUser(way.loot));
+      } catch (error) {
+        return `refused: ${(error as Error).message}`;
+      }
+    }
+
+    async function examine() {
+      return examineIsolation({
+        read: async <Row extends object>(sql: string, values: unknown[]) =>
+          (await database.client.query<Row>(sql, values)).rows,
+        schema: 'tenancy',
+        user,
+        isPartitioned: true,
+      });
+    }
+
+    /** Runs what a finding says. */
+    async function obey({ remedy, script }: IsolationFinding): Promise<void> {
+      const [first] = remedy
+        .replace(/^let the backend .*?, or /, '')
+        .split(', or ');
+      const statements = script
+        ? [script]
+        : [...first.matchAll(/"([^"]+)"/g)].map(([, statement]) => statement);
+      expect(statements).not.toEqual([]);
+      for (const statement of statements) {
+        await superuser(statement);
+      }
+    }
+
+    it('are none where nobody has made one', async () => {
+      await expect(examine()).resolves.toEqual({
+        missing: [],
+        findings: [],
+        deviations: [],
+        warnings: [],
+      });
+    });
+
+    it.each(
+      Object.entries(WAYS).filter(([, { only }]) => !only || only === id),
+    )('finds %s, and says what ends it', async (_, way) => {
+      await superuser(way.setup);
+      expect(await loot(way)).toContain(SECRET);
+      const { findings } = await examine();
+      expect(findings).not.toEqual([]);
+      for (const { problem } of findings) {
+        expect(problem).toMatch(way.problem);
+      }
+      for (const finding of findings) {
+        await obey(finding);
+      }
+      await expect(examine()).resolves.toMatchObject({ findings: [] });
+      expect(await loot(way)).not.toContain(SECRET);
+    });
+
+    it('finds REPLICATION, with which the whole database can be copied', async () => {
+      await superuser('alter role $user replication');
+      const { findings } = await examine();
+      expect(findings).toEqual([
+        expect.objectContaining({
+          problem: `The database user '${user}' has REPLICATION, and so may copy the whole database`,
+        }),
+      ]);
+      await obey(findings[0]);
+      await expect(examine()).resolves.toMatchObject({ findings: [] });
+    });
+
+    it.each(
+      Object.entries(HARMLESS).filter(([, { only }]) => !only || only === id),
+    )('does not mind %s', async (_, { setup }) => {
+      await superuser(setup);
+      await expect(examine()).resolves.toEqual({
+        missing: [],
+        findings: [],
+        deviations: [],
+        warnings: [],
+      });
+    });
+  },
+);
