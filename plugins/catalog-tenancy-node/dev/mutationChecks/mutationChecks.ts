@@ -177,6 +177,41 @@ export const mutationChecks: MutationCheck[] = [
     ],
   },
   {
+    name: 'the look at what a policy calls',
+    edits: [
+      {
+        file: `${MIGRATIONS}/isolation/tables.ts`,
+        find: 'return calls.length === 1 && calls[0].oid === oid;',
+        replace: 'return calls.some(each => each.oid !== oid) || oid > 0;',
+      },
+    ],
+    tests: [`${MIGRATIONS}/isolation/waysAround.test.ts`],
+  },
+  {
+    name: 'the look at views of roles that no policy binds',
+    edits: [
+      {
+        file: `${MIGRATIONS}/isolation/readers.ts`,
+        find: '      .filter(each => shows(each.oid, oid, { readers, access }))\n',
+        replace:
+          '      .filter(each => each.invoker && shows(each.oid, oid, { readers, access }))\n',
+      },
+    ],
+    tests: [`${MIGRATIONS}/isolation/waysAround.test.ts`],
+  },
+  {
+    name: 'the look at SECURITY DEFINER functions',
+    edits: [
+      {
+        file: `${MIGRATIONS}/isolation/actors.ts`,
+        find: 'select p.oid, p.oid as of from pg_proc p\n        where p.prosecdef',
+        replace:
+          'select p.oid, p.oid as of from pg_proc p\n        where not p.prosecdef',
+      },
+    ],
+    tests: [`${MIGRATIONS}/isolation/waysAround.test.ts`],
+  },
+  {
     name: 'the reset of tenant and role',
     edits: [
       {

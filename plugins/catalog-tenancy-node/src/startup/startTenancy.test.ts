@@ -239,7 +239,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       await expect(
         start(connection, { enabled: true, database: undefined }),
       ).rejects.toThrow(
-        /is a superuser: let the backend connect as portal_app/,
+        /'postgres' is that of the catalog's own database, not portal_app, and is a superuser: connect as portal_app: set tenancy\.database\.connection\.user and \.password \(.*TENANCY_POSTGRES_USER/,
       );
     });
 
@@ -258,6 +258,81 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
         ],
       ]);
     });
+
+    it('where it connects as the login that migrated, which is not told to alter that', async () => {
+      const login = `startup_login_${process.pid}_${id.toLowerCase()}`;
+      await withDatabase(connection, client =>
+        client.query(
+          `create role ${login} login inherit password '${PASSWORD}';
+           grant portal_admin to ${login};
+           grant usage on schema tenancy to ${login}`,
+        ),
+      );
+      try {
+        const error = await start(
+          { ...connection, user: login, password: PASSWORD },
+          { enabled: true, database: undefined },
+        ).catch(e => e);
+        expect(error.message.split('\n- ').slice(1)).toEqual([
+          expect.stringMatching(
+            new RegExp(
+              `^The database user '${login}' is that of the catalog's own database, not portal_app, ` +
+                'and inherits portal_admin: connect as portal_app: set tenancy\\.database\\.connection\\.user',
+            ),
+          ),
+        ]);
+        expect(error.message).not.toMatch(/alter role|noinherit/);
+      } finally {
+        await withDatabase(connection, client =>
+          client.query(`drop owned by ${login}; drop role ${login}`),
+        );
+      }
+    });
+
+    it('where the password of portal_app is given, and its name is not', async () => {
+      const error = await start(connection, {
+        enabled: true,
+        database: { connection: { password: PASSWORD } },
+      }).catch(e => e);
+      expect(error.message).toMatch(
+        /^The database, as the user 'postgres', can't be used \(28\w+\): connect as portal_app: set tenancy\.database\.connection\.user/,
+      );
+      expect(error.message).not.toContain(PASSWORD);
+    });
+
+    it.each([
+      [
+        'select on entities',
+        'SELECT on entities',
+        'grant select on table tenancy.entities to portal_app',
+      ],
+      [
+        'insert on relations',
+        'INSERT on relations',
+        'grant insert on table tenancy.relations to portal_app',
+      ],
+      [
+        'usage on schema tenancy',
+        'USAGE on the schema tenancy',
+        'grant usage on schema tenancy to portal_app',
+      ],
+    ])(
+      'where portal_app has no %s, with the GRANT',
+      async (right, named, grant) => {
+        await withDatabase(connection, client =>
+          client.query(
+            `set search_path = tenancy; revoke ${right} from portal_app`,
+          ),
+        );
+        const error = await start(connection).catch(e => e);
+        expect(error.message).toBe(
+          'The catalogs of tenants are not served, because of what the database lacks:\n' +
+            `- The database user 'portal_app' has no ${named}: run "${grant}".`,
+        );
+        await withDatabase(connection, client => client.query(grant));
+        await start(connection);
+      },
+    );
 
     it('where portal_app can’t log in', async () => {
       const error = await start(connection, {

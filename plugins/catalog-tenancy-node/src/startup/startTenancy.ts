@@ -22,10 +22,11 @@ import {
   COMPLETE_ADOPTION,
   decideAdoption,
 } from './adoption';
-import { checkDatabase } from './check';
+import { checkDatabase, CONNECT_AS_APP } from './check';
 import { describePhase } from './describePhase';
 import { prepareTables } from './prepareTables';
 import { readLayout, readStockSchema } from './readLayout';
+import { APP_ROLE } from './tables';
 import { explainFault, faultCode, withClient } from './withClient';
 
 /**
@@ -141,9 +142,9 @@ async function start(
   await ensureDatabase(connection, options);
   const database = await locate({ connection, schema }, options.config);
   await prepareTables(database, options);
-  await ensureLogin(own);
+  await ensureLogin(own, connection);
   try {
-    await checkDatabase(pool, logger);
+    await checkDatabase(pool, logger, { catalogUser: connection.user });
     const adoption = await decideAdoption({ database, pool, logger });
     const replica = startReplica({ primary: own, config, logger });
     lifecycle.addShutdownHook(() => replica?.close());
@@ -228,15 +229,21 @@ async function ensureDatabase(
 }
 
 /** Before the pool does, which would only say that there is no connection. */
-async function ensureLogin(connection: ClientConfig): Promise<void> {
+async function ensureLogin(
+  connection: ClientConfig,
+  catalog: ClientConfig,
+): Promise<void> {
   try {
     await withClient(connection, async () => undefined);
   } catch (error) {
+    const isForgotten =
+      connection.user === catalog.user && connection.user !== APP_ROLE;
     throw explainFault(error, {
       name: `The database, as the user '${connection.user}',`,
       key: 'tenancy.database.connection',
-      login:
-        'give the user a password (\\password in psql), and the backend the same',
+      login: isForgotten
+        ? CONNECT_AS_APP
+        : 'give the user a password (\\password in psql), and the backend the same',
     });
   }
 }

@@ -1,17 +1,11 @@
 /** The tables whose rows belong to tenants. */
 export const TENANT_TABLES = ['entities', 'relations', 'refresh_state'];
 
-/** The tables that triggers make of the entities, and the application reads. */
-export const SEARCH_TABLES = ['entity_search', 'entity_parents'];
-
 /** The role that owns the tables, whom row-level security does not bind. */
 export const ADMIN_ROLE = 'portal_admin';
 
 /** The user that the migration makes for the application. */
 export const APP_ROLE = 'portal_app';
-
-/** The one policy of each table. */
-export const TENANT_POLICY = 'tenant_isolation';
 
 /** The last phase before the cutover. */
 export const LAST_PHASE = 5;

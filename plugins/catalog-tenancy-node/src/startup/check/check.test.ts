@@ -77,9 +77,11 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
   async function findings(user?: string): Promise<string[]> {
     const error = await check(user ?? (await createUser())).catch(e => e);
     expect(error).toBeInstanceOf(TenancyStartupError);
-    const [head, ...lines] = error.message.split('\n');
-    expect(head).toMatch(/not served:$/);
-    return lines;
+    const [head, ...found] = error.message.split('\n- ');
+    expect(head).toMatch(
+      /not served(:|, because of what the database lacks:)$/,
+    );
+    return found;
   }
 
   /** Changes the database until the end of the test. */
@@ -209,14 +211,16 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
   });
 
   it.each([
-    ['insert on entity_search', 'INSERT on entity_search'],
-    ['delete on entity_parents', 'DELETE on entity_parents'],
-    ['update (value) on entity_search', 'UPDATE on entity_search'],
-  ])('refuses a user that may %s', async (right, named) => {
+    ['insert on entity_search', 'entity_search'],
+    ['delete on entity_parents', 'entity_parents'],
+    ['update (value) on entity_search', 'entity_search'],
+  ])('refuses a user that may %s', async (right, table) => {
     const user = await createUser();
     await database.client.query(`grant ${right} to ${user}`);
     expect(await findings(user)).toEqual([
-      expect.stringContaining(`has ${named}, which only triggers write to`),
+      expect.stringContaining(
+        `may write to ${table}, which only triggers write to`,
+      ),
     ]);
   });
 
@@ -229,7 +233,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
        alter table entity_parents_away rename to entity_parents`,
     );
     expect(await findings(user)).toEqual([
-      '- There is no entity_search, entity_parents in schema "tenancy": run ' +
+      'There is no entity_search, entity_parents in schema "tenancy": run ' +
         '"npx backstage-catalog-tenancy-migrations phase5", also where it was run before: ' +
         'it does what is left to do.',
     ]);
@@ -336,6 +340,74 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
         expect.stringContaining(`Row-level security is not forced on ${table}`),
       ]);
     });
+  });
+
+  describe('refuses a way around the policies', () => {
+    it('through a policy that calls tenant_required of another schema', async () => {
+      await change(
+        `create schema other;
+         create function other.tenant_required(text) returns uuid language sql stable
+           as 'select null::uuid';
+         alter policy tenant_isolation on entities
+           using (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid,
+                                       other.tenant_required('entities')))
+           with check (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid,
+                                            other.tenant_required('entities')))`,
+        `alter policy tenant_isolation on entities
+           using (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid,
+                                       tenant_required('entities')))
+           with check (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid,
+                                            tenant_required('entities')));
+         drop schema other cascade`,
+      );
+      expect(await findings()).toEqual([
+        expect.stringContaining(
+          'it calls other.tenant_required(text) instead of tenancy.tenant_required(text): ' +
+            'restore it as the migration makes it:\n    begin;\n',
+        ),
+      ]);
+    });
+
+    it('through a view of a superuser', async () => {
+      const user = await createUser();
+      await change(
+        `create view public.everything as select * from entities;
+         grant select on public.everything to ${user}`,
+        'drop view public.everything',
+      );
+      expect(await findings(user)).toEqual([
+        expect.stringMatching(
+          /has rights on the view public\.everything, which shows rows of every tenant.*"revoke all on table public\.everything from \w+"/,
+        ),
+      ]);
+    });
+
+    it('through a SECURITY DEFINER function of a superuser', async () => {
+      await change(
+        `create function public.peek() returns bigint language sql security definer
+           as 'select count(*) from tenancy.entities'`,
+        'drop function public.peek()',
+      );
+      expect(await findings()).toEqual([
+        expect.stringMatching(
+          /may call public\.peek\(\), a SECURITY DEFINER function that runs as postgres, which is a superuser: run "revoke execute on routine public\.peek\(\) from public"/,
+        ),
+      ]);
+    });
+  });
+
+  it('warns by name of what can not be judged', async () => {
+    await change(
+      `create function public.note() returns trigger language plpgsql security definer
+         as 'begin return null; end';
+       create trigger note after insert on relations execute function public.note()`,
+      'drop function public.note() cascade',
+    );
+    await expect(check(await createUser())).resolves.toEqual([
+      expect.stringMatching(
+        /^What public\.note\(\) gives away can't be judged.*\(note on relations\)/,
+      ),
+    ]);
   });
 
   it('tells of everything at once, each with its remedy', async () => {

@@ -1,30 +1,103 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
+import {
+  describeFinding,
+  examineIsolation,
+  type IsolationFinding,
+} from 'backstage-catalog-tenancy-migrations';
+import type { Knex } from 'knex';
 import type { TenancyPool } from '../../database';
+import { APP_ROLE } from '../tables';
 import { TenancyStartupError } from '../TenancyStartupError';
-import { readFacts } from './facts';
-import { findingsOf } from './findings';
-import { warningsOf } from './warnings';
+import { type DatabaseUser, warningsOf } from './warnings';
+
+/** How the user of a connection is changed. */
+export const CONNECT_AS_APP =
+  `connect as ${APP_ROLE}: set tenancy.database.connection.user and .password (the ` +
+  'documented configuration takes them from TENANCY_POSTGRES_USER and ' +
+  'TENANCY_POSTGRES_PASSWORD)';
 
 /**
  * Checks that the database user can't get past what keeps tenants apart, and that
  * this is in place.
  *
+ * @param options - with `catalogUser`, as whom the catalog plugin connects: to connect as
+ * that one to the tables of tenants is to have configured no user for them
  * @throws {@link TenancyStartupError} with all that is wrong, and what to do about
  * each
  */
 export async function checkDatabase(
   pool: TenancyPool,
   logger: LoggerService,
+  options: { catalogUser?: string } = {},
 ): Promise<void> {
-  const facts = await readFacts(pool);
-  const findings = findingsOf(facts);
-  if (findings.length > 0) {
+  const user = await readDatabaseUser(pool);
+  const { missing, findings, warnings } = await examineIsolation({
+    read: (sql, values) => pool.query(knex => toRaw(knex, sql, values)),
+    schema: pool.schema,
+    user: user.name,
+    isPartitioned: true,
+  });
+  const isForgotten =
+    user.name === options.catalogUser && user.name !== APP_ROLE;
+  const found = [...missing, ...findings];
+  const told = isForgotten ? withForgottenUser(user.name, found) : found;
+  if (told.length > 0) {
     throw new TenancyStartupError(
       [
-        'The database does not keep tenants apart, so their catalogs are not served:',
-        ...findings.map(({ problem, remedy }) => `- ${problem}: ${remedy}.`),
+        findings.length > 0
+          ? 'The database does not keep tenants apart, so their catalogs are not served:'
+          : 'The catalogs of tenants are not served, because of what the database lacks:',
+        ...told.map(finding => `- ${describeFinding(finding)}`),
       ].join('\n'),
     );
   }
-  warningsOf(facts).forEach(warning => logger.warn(warning));
+  [...warnings.map(describeFinding), ...warningsOf(user)].forEach(warning =>
+    logger.warn(warning),
+  );
+}
+
+/** All that is wrong with a user who is not meant to be one has one remedy. */
+function withForgottenUser(
+  user: string,
+  findings: IsolationFinding[],
+): IsolationFinding[] {
+  const wrong = findings.flatMap(({ ofUser }) => ofUser ?? []);
+  const others = findings.filter(({ ofUser }) => ofUser === undefined);
+  return wrong.length === 0
+    ? others
+    : [
+        {
+          problem:
+            `The database user '${user}' is that of the catalog's own database, ` +
+            `not ${APP_ROLE}, and ${wrong.join('; ')}`,
+          remedy: CONNECT_AS_APP,
+        },
+        ...others,
+      ];
+}
+
+async function readDatabaseUser(pool: TenancyPool): Promise<DatabaseUser> {
+  // From PostgreSQL 16 on, SET is the right to act as a role.
+  const [user] = await pool.query<DatabaseUser>(knex =>
+    knex.raw(
+      `select session_user::text as name,
+              current_setting('server_version_num')::int as version,
+              coalesce((select pg_has_role(session_user, a.oid,
+                  case when current_setting('server_version_num')::int >= 160000
+                       then 'SET' else 'MEMBER' end)
+                from pg_roles a where a.rolname = 'portal_admin'), false)
+                as "mayActAsAdmin"`,
+    ),
+  );
+  return user;
+}
+
+/** Knex has its own form of placeholders. */
+function toRaw(knex: Knex, sql: string, values: unknown[]): Knex.Raw {
+  const bindings: Knex.RawBinding[] = [];
+  const text = sql.replace(/\?/g, '\\?').replace(/\$(\d+)/g, (_, number) => {
+    bindings.push(values[Number(number) - 1] as Knex.RawBinding);
+    return '?';
+  });
+  return knex.raw(text, bindings);
 }

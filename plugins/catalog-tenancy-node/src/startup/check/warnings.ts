@@ -1,6 +1,13 @@
 import { ADMIN_ROLE } from '../tables';
-import type { DatabaseFacts } from './facts';
-import { quote } from './findings';
+
+/** The user as which the backend works on the tables of tenants. */
+export interface DatabaseUser {
+  name: string;
+  /** `server_version_num` */
+  version: number;
+  /** It may act as `portal_admin`. */
+  mayActAsAdmin: boolean;
+}
 
 interface Leak {
   name: string;
@@ -21,26 +28,18 @@ const LEAKS: Leak[] = [
 ];
 
 /** What an operator should know, and may live with. */
-export function warningsOf(facts: DatabaseFacts): string[] {
-  const { version, schema, openSchema, user } = facts;
+export function warningsOf(user: DatabaseUser): string[] {
+  const { name, version, mayActAsAdmin } = user;
   return [
     ...warningsOfVersion(version),
-    ...(openSchema
-      ? [
-          `Every user of the database may create functions in schema "${schema}", ` +
-            'which statements about tenants would call in place of those of ' +
-            'PostgreSQL, with all rights of the application. Run ' +
-            `"revoke create on schema ${quote(schema)} from public".`,
-        ]
-      : []),
-    ...(user.mayActAsAdmin
+    ...(mayActAsAdmin
       ? []
       : [
-          `${ADMIN_ROLE} is not granted to the database user '${user.name}': ` +
+          `${ADMIN_ROLE} is not granted to the database user '${name}': ` +
             'tenants can neither be created, changed, deleted nor restored ' +
             'through /api/tenants, and deleted entities are not purged. To ' +
             'have these, run ' +
-            `"grant ${ADMIN_ROLE} to ${user.name}" (from PostgreSQL 16 on, ` +
+            `"grant ${ADMIN_ROLE} to ${name}" (from PostgreSQL 16 on, ` +
             'followed by "with inherit false").',
         ]),
   ];
