@@ -140,16 +140,18 @@ export class ObjectOwnership {
  *
  * @param all - every step of the migration
  * @param steps - those that are to be looked at
+ * @param kinds - all, or those that are to be looked at
  */
 export async function takenNames(
   context: StepContext,
   all: Step[],
   steps: Step[],
+  kinds?: Creation['kind'][],
 ): Promise<string[]> {
   const ownership = await ObjectOwnership.read(context, all);
   const taken: string[] = [];
   for (const step of steps.filter(each => !ownership.hasBegun(each))) {
-    taken.push(...(await ownership.foreign(step)));
+    taken.push(...(await ownership.foreign(step, kinds)));
   }
   return [...new Set(taken)];
 }

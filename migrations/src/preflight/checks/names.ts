@@ -1,10 +1,19 @@
 import { takenAdoptionNames } from '../../adopt/takenNames';
 import { explainTaken, takenNames } from '../../engine/ownership';
+import type { Creation } from '../../engine/Step';
 import { phases } from '../../phases';
 import { failure, ok } from '../Finding';
 import type { PreflightCheck } from '../PreflightCheck';
 
 const STEPS = phases.flatMap(({ steps }) => steps);
+
+// The checks of columns and of row-level security say more of theirs.
+const KINDS: Creation['kind'][] = [
+  'relation',
+  'function',
+  'constraint',
+  'trigger',
+];
 
 /** The names of all that the migration creates are free, or its own. */
 export const names: PreflightCheck = {
@@ -12,7 +21,7 @@ export const names: PreflightCheck = {
   scope: 'server',
   async run(context) {
     const taken = [
-      ...(await takenNames(context, STEPS, STEPS)),
+      ...(await takenNames(context, STEPS, STEPS, KINDS)),
       ...(await takenAdoptionNames(context)),
     ];
     return taken.length === 0
