@@ -144,7 +144,7 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
     const { directory } = createDirectory({ schema: 'elsewhere' });
     for (const answer of await askEachWay(directory)) {
       expect(answer.status).toBe(500);
-      expect(answer.text).toContain('A table is missing');
+      expect(answer.text).toContain('A table of tenants is missing');
       expect(answer.text).not.toMatch(/tenantId|select/i);
     }
   });
