@@ -12,6 +12,7 @@ export const EXIT_CODES = {
   otherOperator: 5,
   lockNotGranted: 6,
   connectionLost: 7,
+  applicationConnected: 8,
   cancelled: 9,
 } as const;
 
@@ -103,5 +104,17 @@ export class CancelledError extends MigrationError {
         'command again, and it goes on from there.',
       EXIT_CODES.cancelled,
     );
+  }
+}
+
+/**
+ * The application is connected, and the command would take away what it works with.
+ * Nothing was changed.
+ *
+ * @public
+ */
+export class ApplicationConnectedError extends MigrationError {
+  constructor(message: string) {
+    super(message, EXIT_CODES.applicationConnected);
   }
 }

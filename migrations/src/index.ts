@@ -24,6 +24,8 @@ export type { Isolation } from './isolation/examineIsolation';
 export type { IsolationFinding, QueryRows } from './isolation/Finding';
 export { operatorCommand } from './operatorCommand';
 export type { OperatorCommandName } from './operatorCommand';
+export type { TenantRows } from './rollback/otherTenants';
+export type { WayBack } from './rollback/rollback';
 export type { Operator } from './session/operatorLock';
 export type {
   Leftover,
@@ -34,6 +36,7 @@ export type {
   WorkStatus,
 } from './status';
 export {
+  ApplicationConnectedError,
   CancelledError,
   ConnectionLostError,
   EXIT_CODES,

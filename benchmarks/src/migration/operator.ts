@@ -18,7 +18,8 @@ const SETTINGS: MigrationSettings = {
   batchSize: 2000,
   defaultTenantName: 'Default tenant',
   adminGrant: true,
-  force: false,
+  // The writers are connected as portal_app while the swap is undone.
+  force: true,
 };
 
 /** Runs a command of an operator, in a session of its own. */

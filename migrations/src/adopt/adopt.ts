@@ -62,25 +62,68 @@ async function refuseOthersNames(context: StepContext): Promise<void> {
   }
 }
 
+/**
+ * What an adoption deletes that is nowhere else, a sentence for each: entities of the
+ * default tenant that the catalog does not have.
+ *
+ * @throws {@link RefusedError} if there is no such catalog
+ */
+export async function readAdoptionLosses(
+  context: StepContext,
+): Promise<string[]> {
+  const engine = await requireEngine(context);
+  const others = await countOtherEntities(context, engine);
+  return others > 0
+    ? [
+        `entities: ${formatThings(
+          others,
+          'entity',
+          'entities',
+        )} of the default ` + 'tenant, which the catalog does not have',
+      ]
+    : [];
+}
+
 /** The engine owns the entities of the default tenant: any others are removed. */
 async function refuseEntities(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
-  const { executor, settings } = context;
+  if (context.settings.force) {
+    return;
+  }
+  const others = await countOtherEntities(context, engine);
+  if (others > 0) {
+    throw new RefusedError(
+      `The default tenant has ${formatThings(
+        others,
+        'entity',
+        'entities',
+      )} that the ` +
+        'catalog does not have. The adoption would remove them, because it makes the ' +
+        'tenant equal to the catalog: delete them, or give --force.',
+    );
+  }
+}
+
+/** Entities of the default tenant that the engine does not have, before it owns them. */
+async function countOtherEntities(
+  context: StepContext,
+  engine: Engine,
+): Promise<number> {
+  const { executor } = context;
   if (
-    settings.force ||
     (await adoptedEngine(context)) ||
     !(await relationExists(executor, 'entities'))
   ) {
-    return;
+    return 0;
   }
   const own = await ownRows(executor, 'entities');
   const entities = await executor.read<{ id: string }>(
     `select e.entity_id::text as id from entities e where ${own('e')}`,
   );
   if (entities.length === 0) {
-    return;
+    return 0;
   }
   // In two steps: before an adoption portal_admin, as which this may act, may not read
   // the engine's table, and the login may not read ours.
@@ -94,15 +137,5 @@ async function refuseEntities(
       [entities.map(({ id }) => id)],
     ),
   );
-  if (others > 0) {
-    throw new RefusedError(
-      `The default tenant has ${formatThings(
-        others,
-        'entity',
-        'entities',
-      )} that the ` +
-        'catalog does not have. The adoption would remove them, because it makes the ' +
-        'tenant equal to the catalog: delete them, or give --force.',
-    );
-  }
+  return others;
 }

@@ -1,6 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { runInProcess } from '../cli/__testUtils__/runCli';
+import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
 import { EXIT_CODES } from '../errors';
+import { migrateTo } from '../migrateTo';
 import { adopt } from './adopt';
 import { differences, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
@@ -129,5 +130,36 @@ describe('the commands', () => {
       exitCode: 0,
       changed: false,
     });
+  });
+
+  it('say which entities an adoption deletes, and delete none before they were told to', async () => {
+    const { connection, engine, client } = catalog;
+    await engine.ingest({ ref: 'component:default/a' });
+    await migrateTo(1, { connection, createTables: true, force: true });
+    await client.query(
+      `insert into entities (entity_ref, entity_kind, entity_name, final_entity, hash)
+       values ('component:default/own', 'component', 'own', '{}', '')`,
+    );
+    const loss =
+      '- entities: 1 entity of the default tenant, which the catalog does not have';
+    await expect(
+      runInProcess(connection, 'adopt', '--force'),
+    ).resolves.toMatchObject({
+      exitCode: EXIT_CODES.refused,
+      stderr: expect.stringContaining(loss),
+    });
+    await expect(
+      runOnTerminal(connection, 'no', 'adopt', '--force'),
+    ).resolves.toMatchObject({ exitCode: EXIT_CODES.refused });
+    const refs = async () =>
+      (await client.query('select entity_ref from entities')).rows;
+    expect(await refs()).toEqual([{ entity_ref: 'component:default/own' }]);
+    await expect(
+      runInProcess(connection, 'adopt', '--force', '--yes'),
+    ).resolves.toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining(loss),
+    });
+    expect(await refs()).toEqual([{ entity_ref: 'component:default/a' }]);
   });
 });

@@ -20,6 +20,14 @@ export interface Invocation {
   steps: StepTracker;
   /** Adds to the JSON document, also if the command fails after that. */
   report(fields: Record<string, unknown>): void;
+  /**
+   * Shows the operator what is about to be deleted, and asks whether to go on. With
+   * `--yes` it does not ask, and a dry run only shows it.
+   *
+   * @throws {@link RefusedError} unless the answer is yes, and where there is no
+   *   terminal to ask on
+   */
+  confirm(losses: string[]): Promise<void>;
   /** Prints what an operator gets to see also if the command fails after that. */
   print(text: string): void;
 }

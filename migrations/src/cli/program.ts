@@ -12,11 +12,11 @@ import type { OperatorCommandName } from '../operatorCommand';
 
 const EXIT_CODES_HELP = `
 Exit codes:
-  0  done                        4  a verification failed
-  1  an unexpected failure       5  another operator is at work
-  2  wrong usage                 6  a lock was not granted
-  3  refused, nothing changed    7  the connection was lost
-                                 9  cancelled in the database
+  0  done                        5  another operator is at work
+  1  an unexpected failure       6  a lock was not granted
+  2  wrong usage                 7  the connection was lost
+  3  refused, nothing changed    8  refused: the application is connected
+  4  a verification failed       9  cancelled in the database
   130 after SIGINT, 143 after SIGTERM: run the command again to go on`;
 
 type Act = (

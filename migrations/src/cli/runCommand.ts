@@ -3,6 +3,7 @@ import { EXIT_CODES } from '../errors';
 import { TenancyMigration } from '../engine/TenancyMigration';
 import { describeOperator } from '../session/operatorLock';
 import type { CommandDefinition } from './CommandDefinition';
+import { confirmLosses } from './confirmation';
 import { resolveConnection } from './connection';
 import { explainFailure } from './failures';
 import { InterruptedError, Interruption } from './interruption';
@@ -21,6 +22,7 @@ interface Run {
   definition: CommandDefinition;
   options: CommandOptions;
   args: string[];
+  streams: Streams;
   output: Output;
   reporter: CloseableReporter;
   interruption: Interruption;
@@ -47,7 +49,15 @@ export async function runCommand(
   const reporter = createReporter(streams.stderr);
   const changes = mode === 'change';
   const interruption = new Interruption({ changes });
-  const run = { definition, options, args, output, reporter, interruption };
+  const run = {
+    definition,
+    options,
+    args,
+    streams,
+    output,
+    reporter,
+    interruption,
+  };
   let connection: ClientConfig | undefined;
   try {
     const { config, secrets } = await orInterrupted(
@@ -72,7 +82,7 @@ export async function runCommand(
 }
 
 async function runOn(connection: ClientConfig, run: Run): Promise<string> {
-  const { definition, options, args, output, reporter } = run;
+  const { definition, options, args, streams, output, reporter } = run;
   const settings = settingsOf(options);
   const migration = await orInterrupted(
     TenancyMigration.open({
@@ -97,6 +107,7 @@ async function runOn(connection: ClientConfig, run: Run): Promise<string> {
       reporter,
       steps,
       report: fields => output.add(fields),
+      confirm: losses => confirmLosses(losses, options, streams, output),
       print: text => output.print(text),
     });
     try {

@@ -81,7 +81,7 @@ describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
       adoption: { adopted: true },
     });
     await run('verify');
-    await change('rollback', '--to', '0', '--force');
+    await change('rollback', '--to', '0', '--force', '--yes');
     await change('unadopt');
     const { rows } = await client.query(
       'select 1 from pg_namespace where nspname = $1',

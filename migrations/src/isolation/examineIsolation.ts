@@ -1,5 +1,7 @@
+import { forgetStatement } from '../engine/journal';
 import { operatorCommand } from '../operatorCommand';
-import { SEARCH_TABLES } from '../schema/searchTables';
+import { ready } from '../phases/phase5_partitions/97_ready';
+import { READY_TABLE, SEARCH_TABLES } from '../schema/searchTables';
 import { escapeIdentifier } from '../schema/sql';
 import { TENANT_TABLES } from '../schema/tables';
 import { findingsOfRoles, readActors, readUser } from './actors';
@@ -102,6 +104,7 @@ export async function examineIsolation(options: {
             },
           ]
         : []),
+      ...(isPartitioned ? await findNotReady(read, schema) : []),
     ],
     findings: [
       ...findingsOfRoles(actors),
@@ -138,6 +141,30 @@ export async function findMissingRights(options: {
   return user
     ? findMissing(read, user, await readTables(read, schema), schema)
     : [roleMissing(options.user)];
+}
+
+/** Without it a backend serves no tenant. */
+async function findNotReady(
+  read: QueryRows,
+  schema: string,
+): Promise<IsolationFinding[]> {
+  const found = await read(
+    `select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relname = $2`,
+    [schema, READY_TABLE],
+  );
+  return found.length > 0
+    ? []
+    : [
+        {
+          problem: `There is no ${READY_TABLE} in schema "${schema}"`,
+          remedy:
+            `run "${operatorCommand(
+              'phase5',
+            )}", which creates it; if there is ` +
+            `nothing left to do for that, "${forgetStatement(ready)}" first`,
+        },
+      ];
 }
 
 function roleMissing(name: string): IsolationFinding {

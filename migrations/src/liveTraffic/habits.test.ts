@@ -11,8 +11,6 @@ import { CopyIn } from './__testUtils__/CopyIn';
 // What writers of the live traffic do not do, because it takes more than statements:
 // two-phase commits, COPY, and cursors that outlive their transaction.
 
-jest.setTimeout(120_000);
-
 const PHASES: PhaseNumber[] = [1, 2, 3, 4, 5];
 const COLUMNS =
   '(originating_entity_id, source_entity_ref, type, target_entity_ref)';

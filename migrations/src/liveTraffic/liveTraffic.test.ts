@@ -10,8 +10,6 @@ import { sizesFromEnvironment } from './sizes';
 //
 // A run that failed is repeated with LIVE_TRAFFIC_SEED as it was printed.
 
-jest.setTimeout(600_000);
-
 const sizes = sizesFromEnvironment();
 
 describe.each(availableVersions())('live traffic on PostgreSQL %s', version => {

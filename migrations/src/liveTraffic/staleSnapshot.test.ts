@@ -62,23 +62,23 @@ describe.each(availableVersions())(
     }
 
     it.each([
-      ['phase5', 'p', DELETE],
-      ['rollback', 'r', DELETE],
-      ['phase5', 'p', UPDATE],
-      ['rollback', 'r', UPDATE],
-      ['phase5', 'p', SELECT],
-      ['rollback', 'r', SELECT],
+      [['phase5'], 'p', DELETE],
+      [['rollback', '--force'], 'r', DELETE],
+      [['phase5'], 'p', UPDATE],
+      [['rollback', '--force'], 'r', UPDATE],
+      [['phase5'], 'p', SELECT],
+      [['rollback', '--force'], 'r', SELECT],
     ])(
-      'fails to serialize after %s, rather than missing rows',
-      async (name, kind, statement) => {
+      'fails to serialize after %j, rather than missing rows',
+      async (args, kind, statement) => {
         const stale = await login('begin isolation level repeatable read');
         const other = await login('begin');
-        const late = `${name}-${statement.slice(0, 6)}`;
+        const late = `${args[0]}-${statement.slice(0, 6)}`;
         await other.query(INSERT, [late]);
         await other.query('commit');
         await other.end();
 
-        const command = operator.begin([name]);
+        const command = operator.begin(args);
         await swapped(command, kind);
         // With statistics, rows are found by entity_ref alone where it is unique:
         // no row is met then whose tenant could be looked at.

@@ -28,6 +28,7 @@ const TAKEN: [statement: string, name: string, check?: string][] = [
     'tenancy_change_log',
     'entity_search',
     'entity_parents',
+    'tenancy_ready',
     'entities_without_tenant_idx',
     'entities_partitioned_live_ref_idx',
   ].map((table): [string, string] => [

@@ -1,11 +1,25 @@
+import type { Executor } from '../engine/Executor';
 import type { StepContext, PhaseNumber, Step } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
+import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
+import { tenantsTable } from '../phases/phase1_tenant_column/10_tenants_table';
+import { roles } from '../phases/phase3_application/40_roles';
+import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { columnExists, relationExists } from '../schema/lookups';
-import { archiveName, isSwapped, oldName } from '../schema/partitions';
+import {
+  archiveName,
+  isSwapped,
+  oldName,
+  waitingName,
+} from '../schema/partitions';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
+import { refuseApplicationSessions } from './applicationSessions';
+import type { Interference } from './applicationSessions';
+import { describeRows, readRowsOfOtherTenants } from './otherTenants';
+import { enumerate, formatThings } from '../text';
 
 /** Rows that a rollback leaves in the archive, because only it has room for them. */
 export interface ArchivedRows {
@@ -30,7 +44,8 @@ export interface RollbackReport {
  *   which anything is done. The archive of an earlier rollback stays as it is:
  *   dropping it takes a phase to go back to.
  * @throws {@link RefusedError} if the tables of before were cleaned up, or if rows
- *   would be lost
+ *   would be lost; {@link ApplicationConnectedError} while the application is
+ *   connected and would lose what it works with
  */
 export async function rollback(
   migration: TenancyMigration,
@@ -38,14 +53,15 @@ export async function rollback(
 ): Promise<RollbackReport> {
   const { context } = migration;
   const before = await migration.completedSteps();
-  const first =
-    to === undefined
-      ? (await migration.unfinishedUndo()) ?? (await safePoint(context, before))
-      : phases.find(phase => phase.number > to)?.steps[0];
+  const first = await firstToUndo(migration, to);
   if (first && isBeforeOrAt(first, swap)) {
     await refuseWithoutOldTables(context);
   }
   if (first) {
+    const interference = await interferenceOf(context, first, before);
+    if (interference) {
+      await refuseApplicationSessions(context, interference);
+    }
     await migration.undoFrom(first);
   }
   const after = await migration.completedSteps();
@@ -53,6 +69,139 @@ export async function rollback(
     undone: before.filter(name => !after.includes(name)).reverse(),
     archived: await readArchivedRows(context),
   };
+}
+
+/**
+ * What a rollback deletes that is nowhere else, a sentence for each: rows of other
+ * tenants, for which the tables of before have no room, and the tenants themselves.
+ */
+export async function readLosses(
+  migration: TenancyMigration,
+  to?: PhaseNumber | 0,
+): Promise<string[]> {
+  const { executor } = migration.context;
+  const first = await firstToUndo(migration, to);
+  const losses: string[] = [];
+  if (first && isBeforeOrAt(first, partitionedTables)) {
+    const swapped = await isSwapped(executor);
+    for (const table of TENANT_TABLES) {
+      const tenants = await readRowsOfOtherTenants(
+        executor,
+        swapped ? table : await waitingName(executor, table),
+      );
+      if (tenants.length > 0) {
+        losses.push(`${table}: ${describeRows(tenants)}`);
+      }
+    }
+  }
+  if (first && isBeforeOrAt(first, tenantsTable)) {
+    losses.push(...(await readTenantsToDelete(executor)));
+  }
+  return losses;
+}
+
+async function readTenantsToDelete(executor: Executor): Promise<string[]> {
+  if (!(await relationExists(executor, 'tenants'))) {
+    return [];
+  }
+  const tenants = await executor.read<{ slug: string }>(
+    'select tenant_slug as slug from tenants where tenant_id <> $1 order by 1',
+    [DEFAULT_TENANT_ID],
+  );
+  return tenants.length > 0
+    ? [
+        `tenants: ${formatThings(tenants.length, 'other tenant')} (${enumerate(
+          tenants.map(({ slug }) => slug),
+        )})`,
+      ]
+    : [];
+}
+
+/**
+ * The way back from where the migration stands.
+ *
+ * @public
+ */
+export interface WayBack {
+  /** What it does. */
+  what: string;
+  /** The command for it. */
+  command: string;
+}
+
+/** The next way back; `null` where there is none. */
+export async function readWayBack(
+  migration: Pick<TenancyMigration, 'context' | 'unfinishedUndo'>,
+  completed: string[],
+): Promise<WayBack | null> {
+  const { executor } = migration.context;
+  const command = operatorCommand('rollback');
+  if (await migration.unfinishedUndo()) {
+    return { what: 'the rollback that was begun goes on to its end', command };
+  }
+  if (await isSwapped(executor)) {
+    return (await missingOldTable(executor))
+      ? null
+      : {
+          what: 'with MULTI_TENANCY_ENABLED=false, the tables of before the swap take their place',
+          command,
+        };
+  }
+  const first = await safePoint(migration.context, completed);
+  if (first) {
+    const phase = phases.find(({ steps }) => steps.includes(first))!;
+    return { what: `phase ${phase.number} is undone`, command };
+  }
+  return (await relationExists(executor, archiveName('entities')))
+    ? {
+        what: 'the partitioned tables, which are kept beside those in use, are dropped',
+        command: operatorCommand('rollback', '--to 4'),
+      }
+    : null;
+}
+
+async function firstToUndo(
+  migration: Pick<
+    TenancyMigration,
+    'context' | 'unfinishedUndo' | 'completedSteps'
+  >,
+  to: PhaseNumber | 0 | undefined,
+): Promise<Step | undefined> {
+  return to === undefined
+    ? (await migration.unfinishedUndo()) ??
+        (await safePoint(migration.context, await migration.completedSteps()))
+    : phases.find(phase => phase.number > to)?.steps[0];
+}
+
+/**
+ * What an undo takes from sessions of `portal_app`. Before the swap, a rollback of
+ * phase 5 or 4 takes nothing from them: they work with the same tables afterwards.
+ */
+async function interferenceOf(
+  { executor }: StepContext,
+  first: Step,
+  completed: string[],
+): Promise<Interference | undefined> {
+  if (isBeforeOrAt(first, swap) && (await isSwapped(executor))) {
+    return {
+      takes: 'the tables of tenants',
+      advice:
+        'Set MULTI_TENANCY_ENABLED to false and restart every instance of the ' +
+        'application, so that it works without them; then run the command again. ' +
+        'Or give --force: an application that runs with the flag on answers with ' +
+        'status 503 from then on, until it is restarted with the flag off.',
+    };
+  }
+  if (isBeforeOrAt(first, roles) && completed.includes(roles.name)) {
+    return {
+      takes: 'the rights to its tables',
+      advice:
+        'Deploy the application of before, which does not connect as portal_app, ' +
+        'and run the command again. Or give --force: what still connects as ' +
+        'portal_app is refused from then on.',
+    };
+  }
+  return undefined;
 }
 
 async function safePoint(
@@ -83,17 +232,25 @@ async function refuseWithoutOldTables({
   if (!(await isSwapped(executor))) {
     return;
   }
-  for (const table of TENANT_TABLES) {
-    if (!(await relationExists(executor, oldName(table)))) {
-      throw new RefusedError(
-        `${oldName(
-          table,
-        )} is gone: the tables of before the swap were cleaned up, ` +
-          'and there is no way back to them. Restore a backup into another database ' +
-          'if you need what they held.',
-      );
+  const missing = await missingOldTable(executor);
+  if (missing) {
+    throw new RefusedError(
+      `${missing} is gone: the tables of before the swap were cleaned up, ` +
+        'and there is no way back to them. Restore a backup into another database ' +
+        'if you need what they held.',
+    );
+  }
+}
+
+async function missingOldTable(
+  executor: Executor,
+): Promise<string | undefined> {
+  for (const table of TENANT_TABLES.map(oldName)) {
+    if (!(await relationExists(executor, table))) {
+      return table;
     }
   }
+  return undefined;
 }
 
 /** What the archive holds of other tenants than the default one. */

@@ -1,5 +1,7 @@
 import type { AdoptionStatus } from '../adopt/readAdoption';
 import type { PhaseNumber } from '../engine/Step';
+import type { TenantRows } from '../rollback/otherTenants';
+import type { WayBack } from '../rollback/rollback';
 import type { Operator } from '../session/operatorLock';
 
 /**
@@ -56,6 +58,8 @@ export interface WorkStatus {
 export interface SwapStatus {
   /** Whether the partitioned tables are in use. */
   swapped: boolean;
+  /** Whether a rollback has put the tables of before back, and kept the others. */
+  undone: boolean;
   /** `null` also where the swap was not recorded, because its command was killed. */
   swappedAt: Date | null;
   /** The tables of before that are still there. */
@@ -80,6 +84,8 @@ export interface Leftover {
   name: string;
   /** The table that it belongs to. */
   table: string;
+  /** Of a table, what it holds of tenants for which the tables in use have no room. */
+  otherTenants?: TenantRows[];
 }
 
 /**
@@ -96,8 +102,12 @@ export interface StatusReport {
   phaseBegun: PhaseNumber | null;
   /** Every step of every phase. */
   steps: StepStatus[];
+  /** A rollback was begun that has not come to its end. */
+  rollbackBegun: boolean;
   /** What comes next, and the command for it. */
   next: { what: string; command: string | null };
+  /** The way back, and the command for it; `null` where there is none. */
+  back: WayBack | null;
   /** Whoever is at work on the schema. */
   operator: Operator | null;
   /** The tables of the tenants, in use or not. */

@@ -1,6 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_indexes';
 import { archiveName, partitionedName } from '../schema/partitions';
+import { readRowsOfOtherTenants } from '../rollback/otherTenants';
 import { TENANT_TABLES } from '../schema/tables';
 import type { Leftover } from './StatusReport';
 
@@ -27,9 +28,12 @@ const LEFTOVERS = `
      and relkind in ('r', 'p') and relname = any ($3)
    order by 1, 3, 2`;
 
-/** What a step leaves for a later one, or left because it was interrupted. */
+/**
+ * What a step leaves for a later one, or left because it was interrupted. The rows of
+ * an archive are counted: those of other tenants, which are nowhere else.
+ */
 export async function readLeftovers(executor: Executor): Promise<Leftover[]> {
-  return executor.read<Leftover>(LEFTOVERS, [
+  const found = await executor.read<Leftover>(LEFTOVERS, [
     TENANT_TABLES.map(temporaryIndex),
     [...TENANT_TABLES, ...TENANT_TABLES.map(partitionedName)],
     TENANT_TABLES.flatMap(table => [
@@ -37,4 +41,16 @@ export async function readLeftovers(executor: Executor): Promise<Leftover[]> {
       archiveName(table),
     ]),
   ]);
+  const leftovers: Leftover[] = [];
+  for (const leftover of found) {
+    leftovers.push(
+      leftover.kind === 'table'
+        ? {
+            ...leftover,
+            otherTenants: await readRowsOfOtherTenants(executor, leftover.name),
+          }
+        : leftover,
+    );
+  }
+  return leftovers;
 }

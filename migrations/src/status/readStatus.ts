@@ -6,15 +6,22 @@ import { STATE_TABLE } from '../engine/MigrationState';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { phases } from '../phases';
+import { readWayBack } from '../rollback/rollback';
 import { relationExists } from '../schema/lookups';
 import { readLeftovers } from './leftovers';
 import { decideNext, readCatalogTables } from './next';
 import type { StatusReport, StepStatus, WorkStatus } from './StatusReport';
 import { readChangeLog, readSwap, readTables } from './tables';
 
-/** Reads where the migration stands, from catalogs and statistics: no table is scanned. */
+/**
+ * Reads where the migration stands, from catalogs and statistics. No table in use is
+ * scanned.
+ */
 export async function readStatus(
-  migration: Pick<TenancyMigration, 'context' | 'operator' | 'completedPhase'>,
+  migration: Pick<
+    TenancyMigration,
+    'context' | 'operator' | 'completedPhase' | 'unfinishedUndo'
+  >,
 ): Promise<StatusReport> {
   const { executor, settings } = migration.context;
   const records = await readStepRecords(executor);
@@ -27,6 +34,7 @@ export async function readStatus(
     phase,
     phaseBegun: phaseBegun(steps, phase),
     steps,
+    rollbackBegun: (await migration.unfinishedUndo()) !== undefined,
     next: decideNext({
       schema: settings.schema,
       phase,
@@ -34,6 +42,10 @@ export async function readStatus(
       adoption,
       swap,
     }),
+    back: await readWayBack(
+      migration,
+      records.map(({ name }) => name),
+    ),
     operator: (await migration.operator()) ?? null,
     tables: await readTables(executor),
     work: await readWork(executor),

@@ -2,32 +2,63 @@ import { renderAdoption } from '../adopt/renderAdoption';
 import { describeOperator } from '../session/operatorLock';
 import Table from 'cli-table3';
 import { formatBytes, formatCount, formatThings, formatTime } from '../text';
-import type { StatusReport, SwapStatus } from './StatusReport';
+import { describeRows } from '../rollback/otherTenants';
+import type { Leftover, StatusReport, SwapStatus } from './StatusReport';
 
-/** A status as text, for a terminal or a log. */
-export function renderStatus(status: StatusReport): string {
+/**
+ * A status as text, for a terminal or a log: where it stands and what is next first.
+ *
+ * @param options - with `steps`, every step of every phase too
+ */
+export function renderStatus(
+  status: StatusReport,
+  options: { steps?: boolean } = {},
+): string {
   return [
-    renderHeadline(status),
-    renderSteps(status),
-    renderTables(status),
+    `${renderHeadline(status)}\n${renderOperator(status)}`,
     renderSwap(status.swap),
     ...(status.adoption ? [renderAdoption(status.adoption)] : []),
     renderRest(status),
+    renderTables(status),
+    ...(options.steps ? [renderSteps(status)] : []),
   ]
     .filter(Boolean)
     .join('\n\n');
 }
 
-function renderHeadline(status: StatusReport): string {
-  const { schema, phase, phaseBegun, operator, next } = status;
+/** Where the migration stands, and the commands that go on from there. */
+export function renderHeadline(status: StatusReport): string {
+  const { schema, phase, next, back } = status;
   return [
     phase === 0
       ? `Schema "${schema}": no phase is complete.`
       : `Schema "${schema}": phase ${phase} is complete.`,
-    ...(phaseBegun ? [`Phase ${phaseBegun} has begun.`] : []),
-    operator ? `At work: ${describeOperator(operator)}.` : 'Nobody is at work.',
+    ...describeUnfinished(status),
     `Next: ${next.what}${next.command ? ` (${next.command})` : ''}`,
+    ...(back ? [`Or back: ${back.what} (${back.command})`] : []),
   ].join('\n');
+}
+
+function renderOperator({ operator }: StatusReport): string {
+  return operator
+    ? `At work: ${describeOperator(operator)}.`
+    : 'Nobody is at work.';
+}
+
+function describeUnfinished({
+  phaseBegun,
+  rollbackBegun,
+  swap,
+}: StatusReport): string[] {
+  if (rollbackBegun) {
+    return ['A rollback was begun that has not come to its end.'];
+  }
+  if (swap.undone) {
+    return [
+      'Phase 5 was rolled back: the tables of before are in use, and the partitioned ones are kept to go forward from.',
+    ];
+  }
+  return phaseBegun ? [`Phase ${phaseBegun} has begun.`] : [];
 }
 
 function renderSteps({ steps }: StatusReport): string {
@@ -57,12 +88,12 @@ function renderTables({ tables }: StatusReport): string {
 }
 
 function renderSwap(swap: SwapStatus): string {
-  const { swapped, swappedAt, oldTables, cleanupFrom } = swap;
+  const { swapped, undone, swappedAt, oldTables, cleanupFrom } = swap;
   const when = swappedAt ? ` since ${formatTime(swappedAt)}` : '';
   return [
-    swapped
-      ? `The partitioned tables are in use${when}.`
-      : 'The tables are not swapped.',
+    ...(swapped ? [`The partitioned tables are in use${when}.`] : []),
+    // What was undone is told of first of all.
+    ...(swapped || undone ? [] : ['The tables are not swapped.']),
     ...(oldTables.length > 0
       ? [
           `The old tables are still there: ${oldTables.join(', ')}.`,
@@ -90,11 +121,19 @@ function renderRest({ work, changeLog, leftovers }: StatusReport): string {
             `(${formatBytes(changeLog.bytes)}).`,
         ]
       : []),
-    ...leftovers.map(
-      ({ kind, name, table: on }) =>
-        `Left over: ${kind} ${name}${name === on ? '' : ` of ${on}`}.`,
-    ),
+    ...leftovers.map(leftover => `Left over: ${describeLeftover(leftover)}.`),
   ].join('\n');
+}
+
+function describeLeftover(leftover: Leftover): string {
+  const { kind, name, table: on, otherTenants } = leftover;
+  if (kind !== 'table') {
+    return `${kind} ${name} of ${on}`;
+  }
+  const others = otherTenants?.length
+    ? `${describeRows(otherTenants)}, which are nowhere else, and `
+    : '';
+  return `table ${name}. It holds ${others}a copy of the default tenant's rows`;
 }
 
 function percent(part: number, whole: number): string {

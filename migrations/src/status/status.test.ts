@@ -2,6 +2,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { cleanup } from '../cleanup/cleanup';
+import { operatorCommand } from '../operatorCommand';
 import { backfill } from '../phases/phase2_backfill/20_backfill';
 import { readStatus } from './readStatus';
 import { renderStatus } from './renderStatus';
@@ -26,10 +27,12 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       schema: 'tenancy',
       phase: 0,
       phaseBegun: null,
+      rollbackBegun: false,
       next: { command: 'npx backstage-catalog-tenancy-migrations phase1' },
+      back: null,
       operator: null,
       work: [],
-      swap: { swapped: false, swappedAt: null, oldTables: [] },
+      swap: { swapped: false, undone: false, swappedAt: null, oldTables: [] },
       changeLog: null,
       leftovers: [],
     });
@@ -71,9 +74,20 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       name: 'entities_without_tenant_idx',
       table: 'entities',
     });
-    expect(renderStatus(status)).toMatch(
-      /1_10_tenants_table +│ Create the table tenants +│ \d{4}-\d\d-\d\d/,
-    );
+    const step =
+      /1_10_tenants_table +│ Create the table tenants +│ \d{4}-\d\d-\d\d/;
+    expect(renderStatus(status, { steps: true })).toMatch(step);
+    expect(renderStatus(status)).not.toContain('1_10_tenants_table');
+  });
+
+  it('says first where it stands and which command is next', async () => {
+    await database.migrate(migration => migration.runPhase(1));
+    const [phase, next, back] = renderStatus(await read()).split('\n');
+    expect([phase, next, back]).toEqual([
+      'Schema "tenancy": phase 1 is complete.',
+      `Next: Phase 2: Backfill (${operatorCommand('phase2')})`,
+      `Or back: phase 1 is undone (${operatorCommand('rollback')})`,
+    ]);
   });
 
   it('tells which phase has begun, how far it has come, and what it left unfinished', async () => {
@@ -145,6 +159,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       what: 'Nothing: the migration is finished',
       command: null,
     });
+    expect(after.back).toBeNull();
     expect(after.leftovers).toEqual([]);
   });
 });

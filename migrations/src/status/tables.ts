@@ -2,7 +2,7 @@ import { RETENTION_HOURS } from '../cleanup/cleanup';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { CHANGE_LOG } from '../copy/changeLog';
-import { relationExists } from '../schema/lookups';
+import { columnExists, relationExists } from '../schema/lookups';
 import {
   archiveName,
   isSwapped,
@@ -76,6 +76,10 @@ export async function readSwap({
   }
   return {
     swapped,
+    undone:
+      // A table of somebody else's under that name has no tenants.
+      !swapped &&
+      (await columnExists(executor, archiveName('entities'), 'tenant_id')),
     swappedAt,
     oldTables,
     cleanupFrom:

@@ -38,6 +38,18 @@ describe.each(databases.eachSupportedId())('verify on %s', id => {
     expect(rows).toEqual([{ relations: 0 }]);
   });
 
+  it('finds that applications are kept from serving tenants, and says how to mend it', async () => {
+    await database.client.query('drop table tenancy_ready');
+    const found = await problems();
+    expect(found).toEqual([
+      expect.stringContaining('There is no tenancy_ready in schema "tenancy"'),
+    ]);
+    const [, statement] = /"(delete [^"]*)" first/.exec(found[0])!;
+    await database.client.query(statement);
+    await runPhases(database, 5);
+    await expect(problems()).resolves.toEqual([]);
+  });
+
   it('still compares the tables that were not truncated', async () => {
     await database.client.query('truncate relations');
     await database.client.query(

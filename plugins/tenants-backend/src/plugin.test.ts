@@ -27,12 +27,13 @@ describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
 
   it('names the next command where there is no registry yet', async () => {
     const backend = await startAsOwner(0);
-    for (const { status, body } of [
+    for (const { status, headers, body } of [
       await backend.admin.get(''),
       await backend.admin.get('/default/usage'),
     ]) {
-      expect([status, body.error]).toEqual([
+      expect([status, headers['retry-after'], body.error]).toMatchObject([
         503,
+        '10',
         {
           name: 'ServiceUnavailableError',
           message:

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
-import { Writable } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import type { ClientConfig } from 'pg';
 import { main } from '../program';
 
@@ -91,17 +91,46 @@ export async function runInProcess(
   connection: ClientConfig,
   ...args: string[]
 ): Promise<CliResult> {
+  return runMain([...args, '--url', urlOf(connection)]);
+}
+
+/**
+ * The same on a terminal.
+ *
+ * @param answer - is typed once something is asked; `null` ends the input instead
+ */
+export async function runOnTerminal(
+  connection: ClientConfig,
+  answer: string | null,
+  ...args: string[]
+): Promise<CliResult> {
+  const stdin = new PassThrough();
+  return runMain([...args, '--url', urlOf(connection)], {
+    stdin: Object.assign(stdin, { isTTY: true }),
+    onAsked: () => stdin.end(answer === null ? undefined : `${answer}\n`),
+  });
+}
+
+async function runMain(
+  args: string[],
+  terminal?: { stdin: NodeJS.ReadableStream; onAsked: () => void },
+): Promise<CliResult> {
   const texts = { stdout: '', stderr: '' };
   const collect = (name: keyof typeof texts) =>
     new Writable({
       write(chunk, _encoding, done) {
         texts[name] += chunk;
+        // A question is the only line without an end.
+        if (name === 'stderr' && texts.stderr.endsWith(': ')) {
+          terminal?.onAsked();
+        }
         done();
       },
     });
-  const exitCode = await main([...args, '--url', urlOf(connection)], {
+  const exitCode = await main(args, {
+    stdin: terminal?.stdin,
     stdout: collect('stdout'),
-    stderr: collect('stderr'),
+    stderr: Object.assign(collect('stderr'), { isTTY: Boolean(terminal) }),
   });
   return { exitCode, ...texts };
 }

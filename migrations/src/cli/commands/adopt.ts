@@ -1,8 +1,12 @@
-import { adopt as adoptCatalog } from '../../adopt/adopt';
+import { adopt as adoptCatalog, readAdoptionLosses } from '../../adopt/adopt';
 import { readAdoptionStatus } from '../../adopt/readAdoption';
 import { renderAdoption } from '../../adopt/renderAdoption';
 import type { CommandDefinition } from '../CommandDefinition';
-import { catalogSchemaOption, forceOption } from '../options/specific';
+import {
+  catalogSchemaOption,
+  forceOption,
+  yesOption,
+} from '../options/specific';
 import { operatorCommand } from '../../operatorCommand';
 
 /** Makes the entities of the stock catalog those of the default tenant. */
@@ -20,9 +24,13 @@ export const adopt: CommandDefinition = {
     forceOption(
       'go on although entities of the default tenant, which the catalog does not have, will be removed',
     ),
+    yesOption,
   ],
-  async run({ migration, options, report }) {
+  async run({ migration, options, settings, report, confirm }) {
     const { context } = migration;
+    if (settings.force) {
+      await confirm(await readAdoptionLosses(context));
+    }
     await adoptCatalog(context);
     if (options.dryRun) {
       return 'The adoption was printed. Nothing was changed.';

@@ -64,8 +64,8 @@ export const guidance: Record<PhaseNumber, Guidance> = {
     notice: 'the swap is one short transaction for which writers wait',
     next:
       'The old tables are kept and up to date: ' +
-      `${operatorCommand('rollback')} goes back without losing a write of ` +
-      'the default tenant. Next: set MULTI_TENANCY_ENABLED=true, restart the application, and run ' +
+      `with MULTI_TENANCY_ENABLED=false, ${operatorCommand('rollback')} goes ` +
+      'back without losing a write of the default tenant. Next: set MULTI_TENANCY_ENABLED=true, restart the application, and run ' +
       `${operatorCommand('phase6', '--base-url <url>')}. ` +
       `After 24 hours at the earliest: ${operatorCommand('cleanup')}.`,
   },

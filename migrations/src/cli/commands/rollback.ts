@@ -1,12 +1,13 @@
 import type { PhaseNumber } from '../../engine/Step';
 import { phases } from '../../phases';
-import { rollback as goBack } from '../../rollback/rollback';
+import { readLosses, rollback as goBack } from '../../rollback/rollback';
 import type { ArchivedRows } from '../../rollback/rollback';
+import { readStatus } from '../../status';
+import { renderHeadline } from '../../status/renderStatus';
 import type { CommandDefinition, Invocation } from '../CommandDefinition';
-import { forceOption, rollbackToOption } from '../options/specific';
+import { forceOption, rollbackToOption, yesOption } from '../options/specific';
 import { formatThings } from '../../text';
 import { UsageError } from '../usageError';
-import { operatorCommand } from '../../operatorCommand';
 
 /** Goes back to an earlier phase, the last step first. */
 export const rollback: CommandDefinition = {
@@ -14,21 +15,30 @@ export const rollback: CommandDefinition = {
   description:
     'Go back: out of the swapped tables if they are in use, otherwise out of the last phase that has begun; or as far as --to says.',
   details:
-    'Before the swap is undone, stop sending requests of other tenants; after it, set\n' +
-    'MULTI_TENANCY_ENABLED to false and restart the application. No write of the\n' +
-    'default tenant is lost; rows of other tenants stay in the archive.',
+    'Before the swap is undone, set MULTI_TENANCY_ENABLED to false and restart every instance\n' +
+    'of the application: with the flag on it answers 503 without the swapped tables. While\n' +
+    'sessions of portal_app are connected that would lose what they work with, it refuses\n' +
+    '(exit code 8). No write of the default tenant is lost; rows of other tenants stay in the\n' +
+    'archive. Where --force deletes rows, it says which, and asks.',
   access: 'change',
   options: [
     rollbackToOption,
-    forceOption('go on although tenants, or rows of them, will be deleted'),
+    forceOption(
+      'go on although the application is connected, or rows of other tenants will be deleted',
+    ),
+    yesOption,
   ],
   run: runRollback,
 };
 
 async function runRollback(invocation: Invocation): Promise<string> {
-  const { migration, options, reporter, report } = invocation;
+  const { migration, options, settings, reporter, report, confirm } =
+    invocation;
   const to = options.to as PhaseNumber | 0 | undefined;
   await refuseAhead(invocation, to);
+  if (settings.force) {
+    await confirm(await readLosses(migration, to));
+  }
   reporter.info(
     to === undefined
       ? 'Rolling back to the last safe point.'
@@ -39,8 +49,9 @@ async function runRollback(invocation: Invocation): Promise<string> {
   if (options.dryRun) {
     return 'The rollback was printed. Nothing was changed.';
   }
+  const stand = renderHeadline(await readStatus(migration));
   if (undone.length === 0) {
-    return 'There was nothing to undo.';
+    return `There was nothing to undo.\n${stand}`;
   }
   const phase = await migration.completedPhase();
   return [
@@ -50,8 +61,7 @@ async function runRollback(invocation: Invocation): Promise<string> {
     )} undone.`,
     ...undone.map(name => `  ${name}`),
     ...archived.filter(({ rows }) => rows > 0).map(describeArchive),
-    'Set MULTI_TENANCY_ENABLED to false and restart the application, if it is not so. ' +
-      `To go forward again: ${operatorCommand(`phase${phase + 1}`)}.`,
+    stand,
   ].join('\n');
 }
 

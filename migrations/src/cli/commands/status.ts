@@ -1,19 +1,20 @@
 import { readStatus } from '../../status';
 import { renderStatus } from '../../status/renderStatus';
 import type { CommandDefinition } from '../CommandDefinition';
+import { stepsOption } from '../options/specific';
 
 /** Tells where the migration stands. */
 export const status: CommandDefinition = {
   name: 'status',
   description:
-    'Where the migration stands: phases and steps, who is at work, sizes, what is next.',
+    'Where the migration stands, which command is next, who is at work, and sizes.',
   details:
     'It changes nothing and locks nothing, so it may be run at any time.',
   access: 'read',
-  options: [],
-  async run({ migration, report }) {
+  options: [stepsOption],
+  async run({ migration, options, report }) {
     const found = await readStatus(migration);
     report({ ...found });
-    return renderStatus(found);
+    return renderStatus(found, options);
   },
 };

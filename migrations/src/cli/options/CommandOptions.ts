@@ -16,6 +16,8 @@ export interface CommandOptions {
   baseUrl?: string;
   to?: number;
   force?: boolean;
+  yes?: boolean;
+  steps?: boolean;
   schedule?: boolean;
   maxBlock?: number;
   catalogSchema?: string;

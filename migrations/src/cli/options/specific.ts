@@ -83,6 +83,16 @@ export const keepTablesOption = new Option(
   'stop carrying changes, and leave the entities, relations and refresh states that were carried',
 );
 
+export const yesOption = new Option(
+  '--yes',
+  'do not ask before rows are deleted of which there is no copy',
+);
+
+export const stepsOption = new Option(
+  '--steps',
+  'show every step of every phase, and when it was done',
+);
+
 /** An option that goes on where the command would refuse. */
 export function forceOption(consequence: string): Option {
   return new Option('--force', consequence);

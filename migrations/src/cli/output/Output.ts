@@ -3,6 +3,8 @@ import { redact } from './redact';
 
 /** The streams of the process, or what stands for them in a test. */
 export interface Streams {
+  /** Nothing can be asked without it. */
+  stdin?: NodeJS.ReadableStream & { isTTY?: boolean };
   stdout: NodeJS.WritableStream;
   stderr: NodeJS.WritableStream & { isTTY?: boolean };
 }
@@ -51,6 +53,11 @@ export class Output {
     } else if (!this.options.json) {
       this.streams.stdout.write(`${text}\n`);
     }
+  }
+
+  /** Prints to standard error, whatever the command hands back. */
+  warn(text: string): void {
+    this.note(text);
   }
 
   succeed(summary: string): void {

@@ -17,8 +17,8 @@ export const UP = [
   ['phase5'],
 ];
 
-/** Back to before the swap, and over it again. */
-export const BACK_AND_FORTH = [['rollback'], ['phase5']];
+/** Back to before the swap, while the application is connected, and over it again. */
+export const BACK_AND_FORTH = [['rollback', '--force'], ['phase5']];
 
 /** Does something to a command at work, or to the server below it. */
 export type Disturbance = (command: Command) => Promise<void>;

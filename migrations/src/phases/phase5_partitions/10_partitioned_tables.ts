@@ -145,10 +145,14 @@ export async function refuseRowsToDrop({
   if (settings.force) {
     return;
   }
+  const swapped = await isSwapped(executor);
+  const wayOut = swapped
+    ? `Undo the swap alone ("${operatorCommand('rollback')}"), which keeps them`
+    : `Go forward again ("${operatorCommand(
+        'phase5',
+      )}"), which puts them in use`;
   for (const table of TENANT_TABLES) {
-    const name = (await isSwapped(executor))
-      ? table
-      : await waitingName(executor, table);
+    const name = swapped ? table : await waitingName(executor, table);
     if (!(await relationExists(executor, name))) {
       continue;
     }
@@ -166,9 +170,8 @@ export async function refuseRowsToDrop({
           tenants,
           'other tenant',
         )}, ` +
-          'for which the table of before has no room. Undo the swap alone ' +
-          `("${operatorCommand('rollback')}"), which keeps them, or give ` +
-          '--force to drop them.',
+          `for which the table of before has no room. ${wayOut}, or give --force ` +
+          'to delete them.',
       );
     }
   }

@@ -13,6 +13,7 @@ import { refuseDependents, refuseGroupings } from './dependents';
 import { swap } from './70_swap';
 import { settled } from './80_settle';
 import { entitySearch, entitySearchFill } from './90_entity_search';
+import { ready } from './97_ready';
 import { formatThings } from '../../text';
 
 export const phase5: Phase = {
@@ -40,6 +41,7 @@ export const phase5: Phase = {
     settled,
     entitySearch,
     entitySearchFill,
+    ready,
   ],
 };
 

@@ -2,12 +2,16 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
+import { asLogin, changeRole, connectionOf } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../engine/Reporter';
+import { ApplicationConnectedError } from '../../errors';
+import { readApplicationSessions } from '../../rollback/applicationSessions';
 import { rollback } from '../../rollback/rollback';
 import { swap } from './70_swap';
 import { settled } from './80_settle';
+import { ready } from './97_ready';
 
 const databases = createTestDatabases();
 const TENANT = '00000000-0000-0000-0000-000000000001';
@@ -165,6 +169,105 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     await expect(
       query(`select entity_ref from entities where tenant_id = '${OTHER}'`),
     ).resolves.toEqual([{ entity_ref: 'component:default/service-1' }]);
+  });
+
+  describe('for an application that serves tenants', () => {
+    const LOOK = 'select from tenancy_ready';
+
+    /** Works with a session of the application. */
+    async function asApplication<T>(work: (session: Client) => Promise<T>) {
+      return asLogin(database, 'portal_app', work);
+    }
+
+    it('there is a table to look for, from when all entities have their terms on', async () => {
+      await stopBefore(database, 5, ready);
+      await asApplication(async session => {
+        await expect(session.query(LOOK)).rejects.toMatchObject({
+          code: '42P01',
+        });
+        await runPhase5();
+        await expect(session.query(LOOK)).resolves.toMatchObject({
+          rowCount: 0,
+        });
+        for (const write of [
+          'insert into tenancy_ready default values',
+          'delete from tenancy_ready',
+          'truncate tenancy_ready',
+        ]) {
+          await expect(session.query(write)).rejects.toMatchObject({
+            code: '42501',
+          });
+        }
+      });
+    });
+
+    it('no transaction that has found it runs while the tables are taken back', async () => {
+      await runPhase5();
+      const session = new Client(await connectionOf(database, 'portal_app'));
+      await session.connect();
+      try {
+        await session.query('set search_path = tenancy; begin');
+        await session.query(LOOK);
+        await session.query(
+          `select set_config('app.tenant_id', '${TENANT}', true)`,
+        );
+        let seenWhileWaiting: Promise<unknown> | undefined;
+        await database.migrate(migration => rollback(migration), {
+          settings: { force: true },
+          reporter: {
+            ...silentReporter,
+            // The transaction goes on, with the tables that it has begun with.
+            waiting: what => {
+              expect(what).toBe('Drop tenancy_ready');
+              seenWhileWaiting ??= session
+                .query('select count(*)::int as terms from entity_search')
+                .then(({ rows }) => session.query('commit').then(() => rows));
+            },
+          },
+        });
+        await expect(seenWhileWaiting).resolves.toEqual([
+          { terms: expect.any(Number) },
+        ]);
+        await expect(session.query(LOOK)).rejects.toMatchObject({
+          code: '42P01',
+        });
+      } finally {
+        await session.end();
+      }
+    });
+
+    it('the way back is refused while it is connected, by whoever calls it', async () => {
+      await runPhase5();
+      await asApplication(async () => {
+        await expect(
+          database.migrate(migration => rollback(migration)),
+        ).rejects.toThrow(ApplicationConnectedError);
+      });
+      await expect(
+        query(`select relkind from pg_class where oid = 'entities'::regclass`),
+      ).resolves.toEqual([{ relkind: 'p' }]);
+    });
+
+    it('a login without rights to see sessions sees those of the application nevertheless', async () => {
+      await runPhase5();
+      await asApplication(async session => {
+        const { rows } = await session.query('select pg_backend_pid() as pid');
+        const login = `way_back_login_${process.pid}`;
+        await changeRole(
+          database.client,
+          `create role ${login} login in role portal_admin`,
+        );
+        await database.migrate(
+          async ({ context }) => {
+            await expect(readApplicationSessions(context)).resolves.toEqual([
+              expect.objectContaining({ pid: rows[0].pid }),
+            ]);
+          },
+          { connection: await connectionOf(database, login) },
+        );
+        await changeRole(database.client, `drop role ${login}`);
+      });
+    });
   });
 
   it('fails a transaction whose snapshot is older, instead of losing its write', async () => {

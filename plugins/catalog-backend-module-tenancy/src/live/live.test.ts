@@ -54,7 +54,7 @@ describe('a catalog whose engine never stops', () => {
 
       for (let round = 0; round < sizes.rounds; round += 1) {
         await journey.deploy(false);
-        await run('rollback', '--to', '0', '--force');
+        await run('rollback', '--to', '0', '--force', '--yes');
         await journey.migrate(5);
         await journey.deploy(true);
         await journey.expectEqual('all phases again');

@@ -17,8 +17,6 @@ import {
 // An adopted catalog goes on being one of the stock plugin, which migrates its tables
 // when it starts, with a login that owns them and knows nothing of tenants.
 
-jest.setTimeout(120_000);
-
 const databases = createTestDatabases();
 
 async function stockDatabase(): Promise<LiveDatabase> {

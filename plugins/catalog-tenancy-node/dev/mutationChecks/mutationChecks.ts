@@ -260,6 +260,31 @@ export const mutationChecks: MutationCheck[] = [
     ],
   },
   {
+    name: 'the look for tables that were taken back',
+    edits: [
+      {
+        file: `${NODE}/database/protocol/context.ts`,
+        find: '`with ready as (select from ${quotedSchema}.${READY_TABLE}) `',
+        replace: '`with ready as (select from ${quotedSchema}.tenants) `',
+      },
+    ],
+    tests: [`${NODE}/database/ready.test.ts`, `${MODULE}/rollback.test.ts`],
+  },
+  {
+    name: 'the drop of that table before all others',
+    edits: [
+      {
+        file: `${MIGRATIONS}/phases/phase5_partitions/97_ready.ts`,
+        find: 'statements: [`drop table if exists ${READY}`],',
+        replace: "statements: [`select '${READY}'`],",
+      },
+    ],
+    tests: [
+      `${MIGRATIONS}/phases/phase5_partitions/swap.test.ts`,
+      `${MODULE}/rollback.test.ts`,
+    ],
+  },
+  {
     name: 'the check of tenant ids',
     edits: [
       {

@@ -29,6 +29,7 @@ export interface TenancyDatabase {
     connection?: ClientConfig;
     schema?: string;
     limits?: Partial<TenancyPoolLimits>;
+    whenReady?: boolean;
   }): TenancyPool;
   close(): Promise<void>;
 }
@@ -60,9 +61,10 @@ export async function createTenancyDatabase(
       pool: {
         max: 10,
         idleTimeoutMs: 30_000,
-        connectionTimeoutMs: 10_000,
+        connectionTimeoutMs: 120_000,
         ...options.limits,
       },
+      whenReady: options.whenReady,
       logger: mockServices.logger.mock(),
     });
     pools.push(pool);

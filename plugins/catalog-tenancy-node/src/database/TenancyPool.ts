@@ -19,7 +19,7 @@ import {
   leave,
 } from './protocol/context';
 import { Lease } from './protocol/Lease';
-import { isUnusable, toCallerError } from './toCallerError';
+import { isNotReady, isUnusable, toCallerError } from './toCallerError';
 
 // Nobody waits longer for a page, and a costly filter would keep its connection from
 // all tenants. Transactions write, and may wait for each other.
@@ -36,6 +36,8 @@ export interface TransactionSettings {
   tenantId?: string;
   /** Acts as `portal_admin`. Only the administrator's path does. */
   asAdmin?: boolean;
+  /** Also where tenants can't be served: see {@link TenancyPoolOptions.whenReady}. */
+  evenIfNotReady?: boolean;
 }
 
 /**
@@ -88,6 +90,14 @@ export interface TenancyPoolOptions {
   schema: string;
   /** How many connections there may be. */
   pool: TenancyPoolLimits;
+  /**
+   * Whether each operation fails, as if there was no database, unless the tables of
+   * tenants are in their place. An application that serves several tenants needs it:
+   * once the swap of phase 5 is undone, a table of the default tenant alone has the
+   * name of theirs, in which others would find nothing. False by default, for one that
+   * works for the default tenant before phase 5 is complete.
+   */
+  whenReady?: boolean;
   /** Is told what PostgreSQL says about failures, which callers are not. */
   logger: LoggerService;
 }
@@ -113,6 +123,7 @@ export class TenancyPool {
   readonly #logger: LoggerService;
   readonly #pool: Pool;
   readonly #limits: TenancyPoolLimits;
+  readonly #whenReady: boolean;
   // Without a connection: it builds statements, and can't run any.
   readonly #knex = createKnex({ client: 'pg' });
   #closed: Promise<void> | undefined;
@@ -123,7 +134,8 @@ export class TenancyPool {
   }
 
   private constructor(options: TenancyPoolOptions) {
-    const { connection, schema, pool, logger } = options;
+    const { connection, schema, pool, whenReady = false, logger } = options;
+    this.#whenReady = whenReady;
     this.connection = Object.defineProperty({ ...connection }, 'password', {
       value: connection.password,
       enumerable: false,
@@ -158,8 +170,8 @@ export class TenancyPool {
    * `tenantId`, it sees the registry only.
    *
    * @throws `InputError` for a tenant id that is no UUID, before anything is sent;
-   * {@link DatabaseUnavailableError} if there is no connection in time, or it is
-   * lost; {@link DatabaseStatementError} if PostgreSQL refuses the statement;
+   * {@link DatabaseUnavailableError} if there is no connection in time, it is
+   * lost, or the tables of tenants are not there; {@link DatabaseStatementError} if PostgreSQL refuses the statement;
    * {@link AdminAccessError} if `portal_admin` is not granted;
    * {@link DatabaseTimeoutError} if it takes longer than the limit of the pool
    */
@@ -167,11 +179,11 @@ export class TenancyPool {
     build: BuildStatement,
     settings: QuerySettings = {},
   ): Promise<TRow[]> {
-    const context = createContext(
-      this.schema,
-      settings,
-      this.#limits.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS,
-    );
+    const context = createContext(this.schema, settings, {
+      statementTimeoutMs:
+        this.#limits.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS,
+      whenReady: this.#whenReady && !settings.evenIfNotReady,
+    });
     const builds = settings.fence ? [settings.fence, build] : [build];
     const statements = [
       enter(context),
@@ -210,7 +222,9 @@ export class TenancyPool {
     settings: TransactionSettings,
     work: (transaction: PoolTransaction) => Promise<T>,
   ): Promise<T> {
-    const context = createContext(this.schema, settings);
+    const context = createContext(this.schema, settings, {
+      whenReady: this.#whenReady && !settings.evenIfNotReady,
+    });
     const transaction = new PooledTransaction({
       lease: await this.#connect(),
       context,
@@ -277,6 +291,7 @@ export class TenancyPool {
       settings.asAdmin &&
       when.failedToEnter &&
       error instanceof DatabaseError &&
+      !isNotReady(error) &&
       ['42501', '22023'].includes(error.code ?? '');
     if (roleRefused) {
       return new AdminAccessError(
@@ -286,7 +301,7 @@ export class TenancyPool {
     }
     return toCallerError({
       outcome,
-      committing: when.committing,
+      ...when,
       schema: this.schema,
       logger: this.#logger,
     });

@@ -5,8 +5,9 @@ import {
 } from '@backstage/errors';
 
 /**
- * There is no connection to the database, or there was none in time. Over HTTP it
- * becomes status 503, with a `Retry-After` where {@link retryAfter} is in use.
+ * There is no connection to the database, there was none in time, or the tables of
+ * tenants are not there. Over HTTP it becomes status 503, with a `Retry-After` where
+ * {@link retryAfter} is in use.
  *
  * @public
  */

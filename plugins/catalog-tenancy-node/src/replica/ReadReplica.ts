@@ -39,6 +39,8 @@ export interface ReadReplicaOptions {
   schema: string;
   /** Of the connections to the replica. */
   pool: TenancyPoolLimits;
+  /** As that of the pool of the primary. */
+  whenReady?: boolean;
   /** No answer is older, in milliseconds. */
   maxStalenessMs: number;
   /** Rejects where the connections to the replica do not keep tenants apart. */

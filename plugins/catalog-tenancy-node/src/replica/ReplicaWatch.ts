@@ -23,6 +23,7 @@ interface ReplicaWatchOptions {
   connection: ClientConfig;
   schema: string;
   pool: TenancyPoolLimits;
+  whenReady?: boolean;
   maxStalenessMs: number;
   check: (pool: TenancyPool) => Promise<void>;
   logger: LoggerService;
@@ -132,11 +133,18 @@ export class ReplicaWatch {
   }
 
   async #open(): Promise<ReplicaSession> {
-    const { connection, schema, pool: limits, check } = this.#options;
+    const {
+      connection,
+      schema,
+      pool: limits,
+      whenReady,
+      check,
+    } = this.#options;
     const pool = TenancyPool.create({
       connection,
       schema,
       pool: limits,
+      whenReady,
       logger: this.#quiet,
     });
     try {

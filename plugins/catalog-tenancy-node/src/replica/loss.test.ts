@@ -173,7 +173,7 @@ describe.each(availableVersions())(
               pool: {
                 max: 1,
                 idleTimeoutMs: 1_000,
-                connectionTimeoutMs: 10_000,
+                connectionTimeoutMs: 120_000,
               },
               logger: mockServices.logger.mock(),
             }),

@@ -61,7 +61,7 @@ describe.each(availableVersions())(
         const limits = {
           max: 1,
           idleTimeoutMs: 30_000,
-          connectionTimeoutMs: 10_000,
+          connectionTimeoutMs: 120_000,
         };
         const backend = await backends.openInUse({ pool: limits });
         const { replica: before } = backend.replica.counts;
@@ -146,7 +146,7 @@ describe.each(availableVersions())(
         const pool = TenancyPool.create({
           connection: servers.primary,
           schema: SCHEMA,
-          pool: { max: 1, idleTimeoutMs: 1_000, connectionTimeoutMs: 10_000 },
+          pool: { max: 1, idleTimeoutMs: 1_000, connectionTimeoutMs: 120_000 },
           logger: mockServices.logger.mock(),
         });
         const admin = new AuditedAdminDatabase({

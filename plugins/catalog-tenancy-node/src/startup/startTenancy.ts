@@ -125,6 +125,7 @@ async function start(
     connection: own,
     schema,
     pool: config.pool,
+    whenReady: config.enabled,
     logger,
   });
   lifecycle.addShutdownHook(() => pool.close());
@@ -170,6 +171,7 @@ function startReplica(options: {
       replica: tenancyConnection(primary, replica.connection),
       schema,
       pool,
+      whenReady: true,
       maxStalenessMs: replica.maxStalenessMs,
       // It may be another user there, to whom other rights were given.
       check: connections => checkDatabase(connections, logger),

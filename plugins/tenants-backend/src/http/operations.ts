@@ -3,16 +3,12 @@ import type {
   HttpAuthService,
 } from '@backstage/backend-plugin-api';
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
-import { ServiceUnavailableError, toError } from '@backstage/errors';
+import { toError } from '@backstage/errors';
 import type { BasicPermission } from '@backstage/plugin-permission-common';
 import type { JsonObject } from '@backstage/types';
-import { DatabaseStatementError } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Administrators } from '../authorization/Administrators';
 import { measureOperations } from './metrics';
-
-// PostgreSQL documentation, appendix A.
-const UNDEFINED_TABLE = '42P01';
 
 /** Handles a request of an administrator. */
 type Handler = (req: Request, res: Response) => Promise<void>;
@@ -64,9 +60,7 @@ export function createOperations(options: {
       } catch (error) {
         const meta = await describeSafely(describe, req, res);
         await event.fail({ error: toError(error), ...meta });
-        throw isWithoutTables(error)
-          ? new ServiceUnavailableError(error.message)
-          : error;
+        throw error;
       }
       await event.success(await describeSafely(describe, req, res));
     },
@@ -84,12 +78,4 @@ async function describeSafely(
   } catch {
     return undefined;
   }
-}
-
-/** There is no registry yet: the database is not migrated. The message says so. */
-function isWithoutTables(error: unknown): error is DatabaseStatementError {
-  return (
-    error instanceof DatabaseStatementError &&
-    error.sqlState === UNDEFINED_TABLE
-  );
 }

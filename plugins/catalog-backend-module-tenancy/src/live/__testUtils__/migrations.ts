@@ -4,4 +4,5 @@
 export { Random } from '../../../../../migrations/src/liveTraffic/Random';
 export { Operator } from '../../../../../migrations/src/liveTraffic/__testUtils__/Operator';
 export type { Command } from '../../../../../migrations/src/liveTraffic/__testUtils__/Operator';
+export { runInProcess } from '../../../../../migrations/src/cli/__testUtils__/runCli';
 export { APPLICATION_PREFIX } from '../../../../../migrations/src/session/operatorLock';

@@ -239,6 +239,17 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     ]);
   });
 
+  it('refuses a database of before the table by which it notices a rollback', async () => {
+    const user = await createUser();
+    await change(
+      'alter table tenancy_ready rename to tenancy_ready_away',
+      'alter table tenancy_ready_away rename to tenancy_ready',
+    );
+    expect(await findings(user)).toEqual([
+      expect.stringContaining('There is no tenancy_ready in schema "tenancy"'),
+    ]);
+  });
+
   describe.each([
     ...['entities', 'relations', 'refresh_state'],
     ...['entity_search', 'entity_parents'],

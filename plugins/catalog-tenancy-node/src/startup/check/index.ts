@@ -16,6 +16,9 @@ export const CONNECT_AS_APP =
   'documented configuration takes them from TENANCY_POSTGRES_USER and ' +
   'TENANCY_POSTGRES_PASSWORD)';
 
+// What is missing is found, and not met with an error.
+const BEFORE_ALL_IS_WELL = { evenIfNotReady: true };
+
 /**
  * Checks that the database user can't get past what keeps tenants apart, and that
  * this is in place.
@@ -32,7 +35,8 @@ export async function checkDatabase(
 ): Promise<void> {
   const user = await readDatabaseUser(pool);
   const { missing, findings, warnings } = await examineIsolation({
-    read: (sql, values) => pool.query(knex => toRaw(knex, sql, values)),
+    read: (sql, values) =>
+      pool.query(knex => toRaw(knex, sql, values), BEFORE_ALL_IS_WELL),
     schema: pool.schema,
     user: user.name,
     isPartitioned: true,
@@ -78,16 +82,18 @@ function withForgottenUser(
 
 async function readDatabaseUser(pool: TenancyPool): Promise<DatabaseUser> {
   // From PostgreSQL 16 on, SET is the right to act as a role.
-  const [user] = await pool.query<DatabaseUser>(knex =>
-    knex.raw(
-      `select session_user::text as name,
+  const [user] = await pool.query<DatabaseUser>(
+    knex =>
+      knex.raw(
+        `select session_user::text as name,
               current_setting('server_version_num')::int as version,
               coalesce((select pg_has_role(session_user, a.oid,
                   case when current_setting('server_version_num')::int >= 160000
                        then 'SET' else 'MEMBER' end)
                 from pg_roles a where a.rolname = 'portal_admin'), false)
                 as "mayActAsAdmin"`,
-    ),
+      ),
+    BEFORE_ALL_IS_WELL,
   );
   return user;
 }
