@@ -6,8 +6,6 @@ import { CatalogClient } from '@backstage/catalog-client';
 import { Clone } from './__fixtures__/clone';
 import { firstCommands } from './banner';
 
-jest.setTimeout(180_000);
-
 const READY = 'Ctrl-C stops everything';
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;

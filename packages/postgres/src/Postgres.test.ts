@@ -5,8 +5,6 @@ import { temporaryFolder } from './__fixtures__/temporary';
 import { availableVersions } from './binaries';
 import { Postgres } from './Postgres';
 
-jest.setTimeout(60_000);
-
 async function query(postgres: Postgres, sql: string): Promise<unknown[]> {
   const client = new Client(postgres.connectionString());
   await client.connect();

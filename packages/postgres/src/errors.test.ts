@@ -6,8 +6,6 @@ import { availableVersions } from './binaries';
 import { Postgres } from './Postgres';
 import { PostgresOptions, PostgresVersion } from './types';
 
-jest.setTimeout(60_000);
-
 async function failureOf(options: PostgresOptions): Promise<Error> {
   return await Postgres.start(options).then(
     async postgres => {

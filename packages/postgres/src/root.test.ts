@@ -9,8 +9,6 @@ import { Client } from 'pg';
 import { Postgres } from './Postgres';
 import { withDeadline } from './testUtils';
 
-jest.setTimeout(60_000);
-
 const isRootOnLinux = process.getuid!() === 0 && process.platform === 'linux';
 
 (isRootOnLinux ? describe : describe.skip)('started by root', () => {

@@ -14,8 +14,6 @@ import { Client } from 'pg';
 import { Postgres } from './Postgres';
 import { withDeadline } from './testUtils';
 
-jest.setTimeout(60_000);
-
 /** A PATH on which `setpriv` can't make the kernel end the server. */
 function pathWithoutDeathSignal(folder: string): string {
   let setpriv: string;

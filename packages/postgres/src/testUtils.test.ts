@@ -5,8 +5,6 @@ import {
   withDeadline,
 } from './testUtils';
 
-jest.setTimeout(60_000);
-
 const databases = createTestDatabases();
 
 it.each(databases.eachSupportedId())('offers %s', async id => {

@@ -10,8 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { availableVersions } from './binaries';
 import { connectionStringVariable } from './testServers';
 
-// Ends before Jest ends a test after a minute, so that a failure says what was waited for.
-const DEADLINE_MS = 50_000;
+// Ends before Jest ends a test after ten minutes, so that a failure says what was waited for.
+const DEADLINE_MS = 300_000;
 const POLL_MS = 10;
 
 /**
@@ -20,7 +20,7 @@ const POLL_MS = 10;
  * @public
  */
 export interface WaitOptions {
-  /** 50 s by default: less than the minute that a test has, and enough for a busy machine. */
+  /** 5 minutes by default: less than the ten that a test has, and enough for a busy machine. */
   withinMs?: number;
 }
 

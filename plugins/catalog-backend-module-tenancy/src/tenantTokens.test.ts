@@ -35,7 +35,7 @@ const databases = createTestDatabases();
 const READ = 'catalog.entity.read';
 const CREATE_LOCATION = 'catalog.location.create';
 const SHARED = '/entities/by-name/component/default/shared';
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 120_000;
 
 // Nothing of this depends on the version of the database.
 describe.each(databases.eachSupportedId().slice(-1))(

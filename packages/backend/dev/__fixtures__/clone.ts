@@ -16,7 +16,7 @@ import { targetPaths } from '@backstage/cli-common';
 import { answersOk } from '../health';
 import { freePort } from '../port';
 
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 120_000;
 
 /** `npm start`, once it has printed what it was waited for, or has ended. */
 export type Started = {

@@ -5,7 +5,7 @@ import { join } from 'path';
 import { createInterface } from 'readline';
 import { isRunning } from '../../guard/processes.cjs';
 
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 120_000;
 
 /**
  * Polls, since nothing tells when a process that is not ours disappears.

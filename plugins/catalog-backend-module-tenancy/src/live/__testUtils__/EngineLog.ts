@@ -23,15 +23,22 @@ const USUAL = [
  * deadlocks over rows of its own queue or of its terms, which it locks in no order and
  * then tries again: nothing of ours is at work there. Its statement for the terms, a
  * transaction of its own, comes to no other tables than `search` and `final_entities`.
+ *
+ * The second of those who wait for one row is not at that row yet: it waits for its turn
+ * (a lock "on tuple"), and PostgreSQL says nothing of where. Had a trigger of ours come
+ * to that row, its function would be named there.
  */
 function isOfItsOwn(
-  { code = '', schema, where = '' }: FailedStatement,
+  { code = '', schema, where = '', detail = '' }: FailedStatement,
   sql: string,
 ): boolean {
   return (
     (['23503', '23505'].includes(code) && schema === 'public') ||
     (code === '40P01' &&
       (/^while \w+ tuple \S+ in relation "refresh_state"$/.test(where) ||
+        (where === '' &&
+          /^Process \d+ waits for \w+ on tuple /.test(detail) &&
+          /^(update|delete from) "refresh_state" /i.test(sql)) ||
         // By the cascade of a deletion.
         /^while \w+ tuple \S+ in relation "search"\nSQL statement "DELETE FROM ONLY "public"."search" /.test(
           where,
@@ -44,6 +51,7 @@ type FailedStatement = Error & {
   code?: string;
   schema?: string;
   where?: string;
+  detail?: string;
 };
 
 /**
@@ -91,7 +99,10 @@ export class EngineLog {
               'query-error',
               (error: FailedStatement, { sql }: { sql: string }) => {
                 if (!isOfItsOwn(error, sql)) {
-                  problems.push(`${error.code} ${error.message}: ${sql}`);
+                  const { code, message, where, detail } = error;
+                  problems.push(
+                    [`${code} ${message}: ${sql}`, where, detail].join('\n'),
+                  );
                 }
               },
             );

@@ -5,7 +5,7 @@ import { PooledTenantDatabase, TenancyPool } from '../../database';
 import { ReadReplica, type ReadReplicaOptions } from '../ReadReplica';
 import { type ReplicatedServers, SCHEMA } from './ReplicatedServers';
 
-const LIMITS = { max: 5, idleTimeoutMs: 30_000, connectionTimeoutMs: 10_000 };
+const LIMITS = { max: 5, idleTimeoutMs: 30_000, connectionTimeoutMs: 120_000 };
 
 export type Server = 'primary' | 'replica';
 export type Backend = Awaited<ReturnType<typeof openBackend>>;
