@@ -106,6 +106,18 @@ describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
     await expect(leftovers()).resolves.toContain('entities_old');
   });
 
+  it('is refused while something hangs on the old tables, and changes nothing', async () => {
+    await query(
+      `create function newest() returns text stable
+         begin atomic select max(entity_ref) from entities_old; end`,
+    );
+    await expect(clean()).rejects.toThrow(
+      'hang on the tables of before the swap: function newest(). Drop them',
+    );
+    await expect(leftovers()).resolves.toContain('tenancy_change_log');
+    await query('drop function newest()');
+  });
+
   it('drops the old tables and all that served the way back, and nothing else', async () => {
     const before = await query('select count(*) from entities');
     await expect(clean()).resolves.toBe(true);

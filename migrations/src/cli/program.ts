@@ -44,7 +44,8 @@ export async function main(argv: string[], streams: Streams): Promise<number> {
   }
 }
 
-function buildProgram(streams: Streams, act: Act): Command {
+/** The command line; what a command does is left to `act`. */
+export function buildProgram(streams: Streams, act: Act): Command {
   const program = new Command('migrate')
     .description(
       'Takes a single-tenant catalog database to the multi-tenant layout in six\n' +

@@ -139,7 +139,7 @@ const REFUSALS: Record<string, Case> = {
   'a materialized view on a view': {
     check: 'views',
     given: 'create materialized view kept as select * from owned',
-    message: /tenancy.kept is a materialized view/,
+    message: /tenancy.kept \(of .+\) is a materialized view/,
     mended: true,
   },
   'a view that groups by a primary key alone': {
@@ -154,6 +154,48 @@ const REFUSALS: Record<string, Case> = {
     check: 'row-level security',
     given: 'create policy mine on entities using (true)',
     message: /entities has policies: mine/,
+    mended: true,
+  },
+  'a function that returns rows of a table': {
+    check: 'dependents',
+    given: `create function live() returns setof entities language sql stable
+      as 'select * from tenancy.entities where deleted_at is null'`,
+    message: /in phase 5, whatever those are called: function live\(\)/,
+  },
+  'a function whose body PostgreSQL has parsed': {
+    check: 'dependents',
+    given: `create function newest() returns text stable
+      begin atomic select max(entity_ref) from entities; end`,
+    message: /: function newest\(\)/,
+  },
+  'a column of the row type': {
+    check: 'dependents',
+    given: 'create table snapshots (taken_at timestamptz, entity entities)',
+    message: /: column entity of table snapshots/,
+  },
+  'a column of an array of rows': {
+    check: 'dependents',
+    given: 'create table snapshots (taken_at timestamptz, entities entities[])',
+    message: /: column entities of table snapshots/,
+  },
+  'a policy of another table that reads the entities': {
+    check: 'dependents',
+    given: `create table secrets (entity_id uuid);
+      create policy known on secrets using (exists (select from entities))`,
+    message: /: policy known on table secrets/,
+  },
+  'a foreign key of another table that names a tenant': {
+    check: 'foreign keys',
+    given: `alter table entities add column owner int, add unique (owner, entity_id);
+      create table notes (tenant_id int, entity_id uuid,
+        foreign key (tenant_id, entity_id) references entities (owner, entity_id))`,
+    message: /tenancy.notes \(tenant_id, entity_id\) references/,
+    mended: true,
+  },
+  'a right of everybody to TRUNCATE': {
+    check: 'grants',
+    given: 'grant truncate on relations to public',
+    message: /Everybody may TRUNCATE relations/,
     mended: true,
   },
   'row-level security without a policy': {
@@ -181,6 +223,23 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
         advice: expect.any(String),
       }),
     ]);
+  });
+
+  it('takes restrictive policies, which phase 4 keeps', async () => {
+    await database.client.query(
+      'create policy mine on entities as restrictive using (true)',
+    );
+    expect(findings(await preflight(database), 'failure')).toEqual([]);
+  });
+
+  it('only warns of what --force leaves behind', async () => {
+    await database.client.query(
+      `create function live() returns setof entities language sql stable
+         as 'select * from tenancy.entities'`,
+    );
+    const report = await preflight(database, { settings: { force: true } });
+    expect(findings(report, 'failure')).toEqual([]);
+    expect(findings(report, 'warning', 'dependents')).toHaveLength(1);
   });
 
   it.each(Object.entries(REFUSALS).filter(([, { mended }]) => mended))(

@@ -30,7 +30,7 @@ export const all: CommandDefinition = {
     ...preflightOptions,
     baseUrlOption,
     forceOption(
-      'go on although an old application is still connected, or another schema looks like the one of the catalog',
+      'go on although an old application is still connected, another schema looks like the one of the catalog, or things stay with the tables of before',
     ),
   ],
   run: runAll,

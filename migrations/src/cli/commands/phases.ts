@@ -23,8 +23,11 @@ const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
   2: [tenantNameOption],
   4: [
     noAdminGrantOption,
-    forceOption('go on although an old application is still connected'),
+    forceOption(
+      'go on although an old application is still connected, or views show the rows of every tenant',
+    ),
   ],
+  5: [forceOption('go on although things stay with the tables of before')],
   6: [baseUrlOption],
 };
 

@@ -50,7 +50,7 @@ export const preflightOptions = [
 ];
 
 export const preflightForceOption = forceOption(
-  'go on although another schema looks like the one of the catalog',
+  'go on although another schema looks like the one of the catalog, or something hangs on the tables that phase 4 or 5 refuses',
 );
 
 export const baseUrlOption = new Option(

@@ -2,14 +2,9 @@ import { engineTable } from '../../adopt/Engine';
 import { adoptedEngine } from '../../adopt/state';
 import { RefusedError } from '../../errors';
 import type { StepContext } from '../../engine/Step';
-import { TENANT_POLICY, TENANT_SETTING } from '../../schema/policies';
+import { TENANT_SETTING } from '../../schema/policies';
 import { ADMIN_ROLE, APP_ROLE } from '../../schema/roles';
 import { TENANT_TABLES } from '../../schema/tables';
-import {
-  bypassesPolicies,
-  readViews,
-  SECURITY_INVOKER_SINCE,
-} from '../../schema/views';
 import { APPLICATION_PREFIX } from '../../session/operatorLock';
 
 const TABLES = [...TENANT_TABLES];
@@ -22,92 +17,6 @@ interface OldSession {
   address: string | null;
   /** Whether the policy does not apply to its login: a superuser, or BYPASSRLS. */
   bypasses: boolean;
-}
-
-/**
- * Refuses where something of another's would let rows through beside the policy:
- * permissive policies add up, and TRUNCATE obeys none.
- */
-export async function checkPolicies({ executor }: StepContext): Promise<void> {
-  const policies = await executor.read<{ name: string; table: string }>(
-    `select policyname as name, tablename as table from pg_policies
-      where schemaname = current_schema and tablename = any ($1)
-        and permissive = 'PERMISSIVE' and policyname <> $2 order by 2, 1`,
-    [TABLES, TENANT_POLICY],
-  );
-  if (policies.length > 0) {
-    throw new RefusedError(
-      'Other policies would let rows through beside the one of this phase: ' +
-        `${policies
-          .map(({ name, table }) => `${name} on ${table}`)
-          .join(', ')}. Drop them, or create them AS RESTRICTIVE.`,
-    );
-  }
-  const enabled = await executor.read<{ table: string }>(
-    `select relname as table from pg_class c
-      where oid in (select to_regclass(t) from unnest($1::text[]) t)
-        and (relrowsecurity or relforcerowsecurity)
-        and not exists (select from pg_policy p
-                         where p.polrelid = c.oid and p.polname = $2)`,
-    [TABLES, TENANT_POLICY],
-  );
-  if (enabled.length > 0) {
-    throw new RefusedError(
-      'Row-level security is in use already, and an undo of this phase would end ' +
-        `it: on ${enabled
-          .map(({ table }) => table)
-          .join(', ')}. Disable it first.`,
-    );
-  }
-  const truncating = await executor.read<{ table: string }>(
-    `select c.relname as table from pg_class c, aclexplode(c.relacl) a
-      where c.oid in (select to_regclass(t) from unnest($1::text[]) t)
-        and a.grantee = 0 and a.privilege_type = 'TRUNCATE'`,
-    [TABLES],
-  );
-  if (truncating.length > 0) {
-    const list = truncating.map(({ table }) => table).join(', ');
-    throw new RefusedError(
-      'Everybody may TRUNCATE tables, whoever the rows belong to. Run "revoke ' +
-        `truncate on ${list} from public".`,
-    );
-  }
-}
-
-/** Refuses where a view would show every tenant's rows and can't be stopped. */
-export async function checkViews({
-  executor,
-  settings,
-  reporter,
-}: StepContext): Promise<void> {
-  const [{ version }] = await executor.read<{ version: number }>(
-    `select current_setting('server_version_num')::int as version`,
-  );
-  const leaking = (await readViews(executor, TENANT_TABLES)).filter(
-    view =>
-      bypassesPolicies(view) &&
-      (view.materialized || !view.ours || version < SECURITY_INVOKER_SINCE),
-  );
-  if (leaking.length === 0) {
-    return;
-  }
-  const list = leaking
-    .map(({ name, owner }) => `${name} (of ${owner})`)
-    .join(', ');
-  const finding = `Row-level security does not reach what these show: ${list}`;
-  if (settings.force) {
-    reporter.warn(finding);
-    return;
-  }
-  throw new RefusedError(
-    `${finding}. Drop the materialized ones, and let the others read with the ` +
-      `rights of whoever asks: ${
-        version < SECURITY_INVOKER_SINCE
-          ? 'PostgreSQL 14 can not, so give them to an owner that does not bypass ' +
-            'row-level security (alter view … owner to …)'
-          : 'alter view … set (security_invoker = true)'
-      }. Or give --force, if nobody reads them who must not see every tenant.`,
-  );
 }
 
 /**

@@ -106,7 +106,7 @@ describe.each(databases.eachSupportedId())(
       await expect(
         database.migrate(migration => migration.runPhase(5), options),
       ).rejects.toThrow(
-        'The swap has to replace the views owned (of catalog_report)',
+        'does not have the rights of catalog_report, the owner of the view tenancy.owned',
       );
       await changeRole(database.client, `grant catalog_report to ${login}`);
       await runPhases(database, 5, options);

@@ -12,13 +12,15 @@ import { swapStatements } from '../../copy/swap';
 import type { Sides } from '../../copy/swap';
 import type { TableCopy } from '../../copy/TableCopy';
 import { assertEqual, examineCopies } from '../../copy/verifyCopies';
+import { readCompletedSteps } from '../../engine/journal';
 import type { Creation, Step, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
-import { relationExists } from '../../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../../schema/partitions';
 import { TENANT_TABLES } from '../../schema/tables';
 import { withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
+import { indexes } from './50_indexes';
+import { foreignKeys } from './60_foreign_keys';
 import { settle } from './80_settle';
 import {
   refuseAdditions,
@@ -26,7 +28,7 @@ import {
   warnOfAdditions,
 } from './additions';
 import { describeCopies } from './copies';
-import { refuseDependents, refuseGroupings } from './dependents';
+import { refuseDependents, refuseObstacles } from '../obstacles';
 import { addOldKeys, oldKeys } from './oldKeys';
 
 /**
@@ -51,7 +53,7 @@ export const swap: Step = {
 
   async up(context) {
     if (!(await isSwapped(context.executor))) {
-      await refuseGroupings(context);
+      await refuseObstacles(context, 5);
       await exchange(context, copy => ({
         table: copy.table,
         incoming: copy.target,
@@ -62,6 +64,7 @@ export const swap: Step = {
 
   async down(context) {
     if (await isSwapped(context.executor)) {
+      await refuseDependents(context);
       await addOldKeys(context);
       await exchange(context, copy => ({
         table: copy.table,
@@ -78,7 +81,6 @@ async function exchange(
   sidesOf: (copy: TableCopy) => Sides,
 ): Promise<void> {
   const { executor, settings } = context;
-  await refuseDependents(context);
   const copies = await describeCopies(executor);
   await checkAdditions(context, copies);
   await executor.execute(createReplay(copies));
@@ -105,8 +107,10 @@ async function checkAdditions(
   context: StepContext,
   copies: TableCopy[],
 ): Promise<void> {
-  // A dry run may be printed before there are any copies.
-  if (await relationExists(context.executor, copies[0].target)) {
+  // A dry run may be printed before there are any copies, or before they have all that
+  // the steps before this one give them.
+  const completed = await readCompletedSteps(context.executor);
+  if ([indexes, foreignKeys].every(({ name }) => completed.includes(name))) {
     await ((await isSwapped(context.executor))
       ? warnOfAdditions(context, copies)
       : refuseAdditions(context, copies));

@@ -1,15 +1,14 @@
 import type { Phase, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { isSwapped } from '../../schema/partitions';
-import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
-import { readViews } from '../../schema/views';
+import { DEFAULT_TENANT_ID } from '../../schema/tables';
+import { refuseObstacles } from '../obstacles';
 import { partitionedTables, refuseRowsToDrop } from './10_partitioned_tables';
 import { changeLog } from './20_change_log';
 import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
 import { indexes } from './50_indexes';
 import { foreignKeys } from './60_foreign_keys';
-import { refuseDependents, refuseGroupings } from './dependents';
 import { swap } from './70_swap';
 import { settled } from './80_settle';
 import { entitySearch, entitySearchFill } from './90_entity_search';
@@ -25,9 +24,7 @@ export const phase5: Phase = {
       return;
     }
     await refuseRowsOfOtherTenants(context);
-    await refuseViewsOfOthers(context);
-    await refuseDependents(context);
-    await refuseGroupings(context);
+    await refuseObstacles(context, 5);
   },
   checkUndo: refuseRowsToDrop,
   steps: [
@@ -62,22 +59,6 @@ async function refuseRowsOfOtherTenants({
         'row',
       )} of other tenants than the default one. The table ` +
         'has room for one tenant until phase 5 is done: delete them, or move them.',
-    );
-  }
-}
-
-/** A view follows its table by being replaced, which takes its owner. */
-async function refuseViewsOfOthers({ executor }: StepContext): Promise<void> {
-  const views = (await readViews(executor, TENANT_TABLES)).filter(
-    ({ direct, materialized, ours }) => direct && !materialized && !ours,
-  );
-  if (views.length > 0) {
-    const list = views.map(({ name, owner }) => `${name} (of ${owner})`);
-    throw new RefusedError(
-      `The swap has to replace the views ${list.join(
-        ', ',
-      )}, which this login may ` +
-        'not. Let a superuser grant it the roles of their owners.',
     );
   }
 }

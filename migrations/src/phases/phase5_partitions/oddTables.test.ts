@@ -244,9 +244,13 @@ describe.each(databases.eachSupportedId())('phase 5 on %s', id => {
       create materialized view kinds as select distinct entity_kind from entities;
       alter materialized view kinds owner to catalog_report`);
     await runPhases(database, 4, { settings: { force: true } });
-    await expect(runPhase5()).rejects.toThrow(
-      `constraint notes_entity_id_fkey on table notes; function newest(); function reference(entities); ` +
-        'policy known on table secrets; rule _RETURN on materialized view kinds',
-    );
+    const refusal: Error = await runPhase5().catch(error => error);
+    for (const expected of [
+      /in phase 5, whatever those are called: constraint notes_entity_id_fkey on table notes\./,
+      /: function newest\(\); function reference\(entities\); policy known on table secrets\./,
+      /tenancy\.kinds \(of catalog_report\) is a materialized view/,
+    ]) {
+      expect(refusal.message).toMatch(expected);
+    }
   });
 });

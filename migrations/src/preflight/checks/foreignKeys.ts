@@ -50,21 +50,19 @@ export const foreignKeys: PreflightCheck = {
   },
 };
 
-function isRebuilt({
-  from,
-  to,
-  columns,
-  referencedColumns,
-}: ForeignKey): boolean {
-  if (referencedColumns.includes('tenant_id')) {
-    return true;
-  }
+/** The keys on the entity of a row, with the tenant in them once there is one. */
+function isRebuilt(key: ForeignKey): boolean {
+  const { from, to, columns, referencedColumns } = key;
   return (
     (from === 'relations' || from === 'refresh_state') &&
     to === 'entities' &&
-    columns.join() === ENTITY_KEY[from] &&
-    referencedColumns.join() === 'entity_id'
+    withoutTenant(columns) === ENTITY_KEY[from] &&
+    withoutTenant(referencedColumns) === 'entity_id'
   );
+}
+
+function withoutTenant(columns: string[]): string {
+  return columns.filter(column => column !== 'tenant_id').join();
 }
 
 function refuse(key: ForeignKey): Outcome {

@@ -1,5 +1,6 @@
 import { ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
+import { obstacleOutcomes } from '../obstacleOutcomes';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
 import { enumerate } from '../../text';
 
@@ -12,6 +13,7 @@ interface Grant {
 }
 
 const TRUNCATE = 'TRUNCATE';
+const PUBLIC = 'PUBLIC';
 
 /** Grants are carried over, but for TRUNCATE, which no policy governs. */
 export const grants: PreflightCheck = {
@@ -19,7 +21,7 @@ export const grants: PreflightCheck = {
   scope: 'tables',
   async run(context) {
     const found = await readGrants(context);
-    const outcomes: Outcome[] = [];
+    const outcomes: Outcome[] = await obstacleOutcomes(context, 'grants');
     if (found.length > 0) {
       outcomes.push(
         ok(`Grants are carried over: ${enumerate(found.map(describe))}.`, {
@@ -27,8 +29,9 @@ export const grants: PreflightCheck = {
         }),
       );
     }
-    const truncating = found.filter(({ privileges }) =>
-      privileges.includes(TRUNCATE),
+    const truncating = found.filter(
+      ({ grantee, privileges }) =>
+        grantee !== PUBLIC && privileges.includes(TRUNCATE),
     );
     if (truncating.length > 0) {
       const list = truncating.map(
@@ -68,7 +71,7 @@ async function readGrants({
         where t.attrelid = any ($1) and not t.attisdropped
      )
      select g.oid::regclass::text as table, g.column,
-            coalesce(r.rolname, 'PUBLIC') as grantee,
+            coalesce(r.rolname, '${PUBLIC}') as grantee,
             array_agg(g.privilege_type order by g.privilege_type) as privileges
        from grants g left join pg_roles r on r.oid = g.grantee
       group by 1, 2, 3 order by 1, 3, 2 nulls first`,

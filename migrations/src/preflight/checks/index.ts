@@ -3,6 +3,7 @@ import { backup } from './backup';
 import { columns } from './columns';
 import { connection } from './connection';
 import { constraints } from './constraints';
+import { dependents } from './dependents';
 import { entityKeys } from './entityKeys';
 import { entityRefs } from './entityRefs';
 import { extensions } from './extensions';
@@ -50,6 +51,7 @@ export const checks: PreflightCheck[] = [
   foreignKeys,
   triggers,
   views,
+  dependents,
   rowSecurity,
   storage,
   replication,

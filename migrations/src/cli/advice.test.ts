@@ -1,0 +1,267 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { Writable } from 'node:stream';
+import ts from 'typescript';
+import { operatorCommand } from '../operatorCommand';
+import type { OperatorCommandName } from '../operatorCommand';
+import { commands } from './commands';
+import { buildProgram } from './program';
+
+const ROOT = resolve(__dirname, '../../..');
+const MIGRATIONS = 'migrations/src';
+
+const ALL = commands.map(({ name }) => name);
+const PREFLIGHT: OperatorCommandName[] = ['preflight', 'phase1', 'all'];
+
+/**
+ * The commands whose messages the strings of a file stand in: the longest beginning of
+ * its path counts. Each of them must know every option that the file names.
+ */
+const MESSAGES_OF: Record<string, readonly OperatorCommandName[]> = {
+  'adopt/': ['adopt'],
+  'adopt/unadopt.ts': ['unadopt'],
+  'cleanup/': ['cleanup'],
+  'cli/': ALL,
+  'cli/commands/all.ts': ['all'],
+  'cli/confirmation.ts': ['rollback', 'adopt'],
+  'cli/commands/guidance.ts': ['phase1'],
+  'cli/commands/partition.ts': ['partition', 'unpartition'],
+  'cli/commands/rollback.ts': ['rollback'],
+  'cli/commands/runPhase.ts': ['phase2', 'all'],
+  'cli/commands/unadopt.ts': ['unadopt'],
+  'partitions/': ['partition', 'unpartition'],
+  'phases/freshDatabase.ts': ['all'],
+  'phases/obstacles.ts': [...PREFLIGHT, 'phase4', 'phase5', 'rollback'],
+  'phases/phase1_tenant_column/10_tenants_table.ts': ['rollback'],
+  'phases/phase4_row_level_security/30_owners.ts': ['rollback'],
+  'phases/phase4_row_level_security/40_policies.ts': ['rollback'],
+  'phases/phase4_row_level_security/checks.ts': ['phase4', 'all'],
+  'phases/phase5_partitions/10_partitioned_tables.ts': ['rollback'],
+  'phases/phase6_cutover/': ['phase6', 'all'],
+  // The options are those of a rollback, which it names.
+  'phases/phase6_cutover/checklist.ts': ['rollback'],
+  'preflight/': PREFLIGHT,
+  'rollback/': ['rollback'],
+  'session/': ALL,
+};
+
+/** Strings of other programs' options, and of our own before they are parsed. */
+const OTHERS = [
+  'cli/options/',
+  'phases/phase6_cutover/curl.ts',
+  // `--help` and `--json` are options of the whole command line.
+  'cli/program.ts',
+  // Hands files on to the configuration of Backstage.
+  'cli/connection/fromConfig.ts',
+];
+
+/** Values for what messages leave open. */
+const VALUES: Record<string, string> = {
+  '--allow-missing': 'pg_cron',
+  '--base-url': 'https://portal.example.com',
+  '--catalog-schema': 'public',
+  '--free-disk': '500GB',
+  '--lock-timeout': '30',
+  '--max-block': '5000',
+  '--schema': 'tenancy',
+  '--tenant-name': 'Our company',
+  '--to': '0',
+  '--url': 'postgresql://localhost/catalog',
+};
+
+interface Source {
+  /** Below the folder of the migrations, or of the repository. */
+  path: string;
+  root: ts.SourceFile;
+}
+
+function sourcesBelow(folder: string): Source[] {
+  return readdirSync(join(ROOT, folder), {
+    recursive: true,
+    withFileTypes: true,
+  })
+    .filter(entry => entry.isFile() && entry.name.endsWith('.ts'))
+    .map(entry => join(entry.parentPath, entry.name))
+    .filter(file => !/\.test\.ts$|__testUtils__|liveTraffic/.test(file))
+    .map(file => ({
+      path: relative(join(ROOT, folder), file),
+      root: ts.createSourceFile(
+        file,
+        readFileSync(file, 'utf8'),
+        ts.ScriptTarget.Latest,
+        true,
+      ),
+    }));
+}
+
+/** The texts that an expression can be; what it does not say itself is `…`. */
+function textsOf(node: ts.Expression): string[] {
+  if (ts.isStringLiteralLike(node)) {
+    return [node.text];
+  }
+  if (ts.isConditionalExpression(node)) {
+    return [...textsOf(node.whenTrue), ...textsOf(node.whenFalse)];
+  }
+  if (ts.isTemplateExpression(node)) {
+    return [
+      node.head.text +
+        node.templateSpans.map(({ literal }) => `…${literal.text}`).join(''),
+    ];
+  }
+  if (ts.isBinaryExpression(node)) {
+    return textsOf(node.left).flatMap(left =>
+      textsOf(node.right).map(right => left + right),
+    );
+  }
+  return ['…'];
+}
+
+function walk(node: ts.Node, visit: (node: ts.Node) => void): void {
+  visit(node);
+  node.forEachChild(child => walk(child, visit));
+}
+
+/** Every call that names a command, as `[name, options]` of all that it can name. */
+function advisedCommands({ root }: Source): [string, string][] {
+  const found: [string, string][] = [];
+  walk(root, node => {
+    if (
+      ts.isCallExpression(node) &&
+      node.expression.getText() === 'operatorCommand' &&
+      !node.arguments.some(each => each.getText().includes('command.usage()'))
+    ) {
+      const [name, options] = node.arguments;
+      const names = textsOf(name).flatMap(text =>
+        text === 'phase…' ? ALL.filter(each => /^phase\d$/.test(each)) : [text],
+      );
+      for (const each of names) {
+        (options ? textsOf(options) : ['']).forEach(text =>
+          found.push([each, text]),
+        );
+      }
+    }
+  });
+  return found;
+}
+
+/** Every option that stands in a string, outside of a call that names a command. */
+function advisedOptions({ root }: Source): string[] {
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (
+      ts.isCallExpression(node) &&
+      ['operatorCommand', 'Option'].includes(node.expression.getText())
+    ) {
+      return;
+    }
+    if (
+      ts.isStringLiteralLike(node) ||
+      ts.isTemplateHead(node) ||
+      ts.isTemplateMiddleOrTemplateTail(node)
+    ) {
+      found.push(...(node.text.match(/--[a-z]+(-[a-z]+)*/g) ?? []));
+    }
+    node.forEachChild(visit);
+  };
+  visit(root);
+  return [...new Set(found)];
+}
+
+/** The words of a command line, with values for what stands in angle brackets. */
+function words(text: string): string[] {
+  const found = text.match(/"[^"]*"|<[^>]*>|\S+/g) ?? [];
+  return found.map((word, index) =>
+    /^"?<.*>"?$|^…$/.test(word)
+      ? VALUES[found[index - 1]] ?? 'acme'
+      : word.replace(/^"(.*)"$/, '$1'),
+  );
+}
+
+/** What the command line says against these words; nothing if it takes them. */
+async function complaint(argv: string[]): Promise<string | undefined> {
+  let text = '';
+  let begun = false;
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      text += chunk;
+      done();
+    },
+  });
+  const program = buildProgram({ stdout: stream, stderr: stream }, async () => {
+    begun = true;
+  });
+  await program.parseAsync(argv, { from: 'user' }).catch(() => undefined);
+  return begun ? undefined : `${argv.join(' ')}: ${text}`;
+}
+
+/** Those words that the command line does not take, with what it says. */
+async function complaints(lines: string[][]): Promise<string[]> {
+  const found: string[] = [];
+  for (const argv of lines) {
+    const text = await complaint(argv);
+    if (text !== undefined) {
+      found.push(text);
+    }
+  }
+  return found;
+}
+
+const needsSlug = (name: string) =>
+  commands.find(command => command.name === name)?.arguments ? ['acme'] : [];
+
+describe('the advice in messages', () => {
+  it('names commands that the command line takes', async () => {
+    const sources = [...sourcesBelow(MIGRATIONS), ...sourcesBelow('plugins')];
+    const advised = sources.flatMap(advisedCommands);
+    expect(advised.length).toBeGreaterThan(30);
+    expect(
+      await complaints(
+        advised.map(([name, options]) => [name, ...words(options)]),
+      ),
+    ).toEqual([]);
+  });
+
+  it('names options that each command takes which shows the message', async () => {
+    const unplaced: string[] = [];
+    const lines: string[][] = [];
+    for (const source of sourcesBelow(MIGRATIONS)) {
+      const options = advisedOptions(source).filter(
+        () => !OTHERS.some(path => source.path.startsWith(path)),
+      );
+      const [place] = Object.keys(MESSAGES_OF)
+        .filter(path => source.path.startsWith(path))
+        .sort((one, other) => other.length - one.length);
+      if (options.length > 0 && !place) {
+        unplaced.push(source.path);
+      }
+      for (const option of options) {
+        for (const name of MESSAGES_OF[place] ?? []) {
+          const value = VALUES[option];
+          lines.push([
+            name,
+            ...needsSlug(name),
+            option,
+            ...(value === undefined ? [] : [value]),
+          ]);
+        }
+      }
+    }
+    expect(unplaced).toEqual([]);
+    expect(lines.length).toBeGreaterThan(30);
+    expect(await complaints(lines)).toEqual([]);
+  });
+
+  it('is found missing where a command does not take it', async () => {
+    expect(
+      await complaints([
+        ['phase3', '--force'],
+        ['nonsense'],
+        words(operatorCommand('rollback', '--to 9')).slice(2),
+      ]),
+    ).toEqual([
+      expect.stringContaining("unknown option '--force'"),
+      expect.stringContaining("unknown command 'nonsense'"),
+      expect.stringContaining("argument '9' is invalid"),
+    ]);
+  });
+});

@@ -1,0 +1,375 @@
+import type { Executor } from '../engine/Executor';
+import type { PhaseNumber, StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
+import { TENANT_POLICY } from '../schema/policies';
+import { escapeIdentifier } from '../schema/sql';
+import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
+import {
+  bypassesPolicies,
+  readViews,
+  SECURITY_INVOKER_SINCE,
+} from '../schema/views';
+import type { TableView } from '../schema/views';
+import { enumerate, script } from '../text';
+
+// One list for the preflight and for the phases: what a phase refuses has to be known
+// before the first one begins.
+
+/** Something about the tables because of which a phase refuses to begin. */
+export interface Obstacle {
+  /** The check of the preflight that reports it. */
+  check:
+    | 'dependents'
+    | 'foreign keys'
+    | 'grants'
+    | 'row-level security'
+    | 'tables'
+    | 'views';
+  /** The phases that refuse because of it. */
+  phases: PhaseNumber[];
+  message: string;
+  /** What the operator does about it. */
+  advice: string;
+  /** Statements that do it, or that show more of it. */
+  sql?: string;
+  /** When `--force` lets the phase go on nevertheless: `nobody needs it`. */
+  forcedIf?: string;
+}
+
+/** Tables as names that are SQL, or as their OIDs. */
+type Tables = readonly (string | number)[];
+
+/** The obstacles of the three tables as they are before the swap. */
+export async function findObstacles(
+  context: Pick<StepContext, 'executor'>,
+  tables: Tables = TENANT_TABLES,
+): Promise<Obstacle[]> {
+  const { executor } = context;
+  return [
+    ...(await findPolicies(executor, tables)),
+    ...(await findTruncating(executor, tables)),
+    ...(await findViews(executor, tables)),
+    ...(await findDependents(executor, tables)),
+  ];
+}
+
+/** Whether an obstacle is only warned of. */
+export function isForced(
+  { forcedIf }: Obstacle,
+  { settings }: Pick<StepContext, 'settings'>,
+): boolean {
+  return settings.force && forcedIf !== undefined;
+}
+
+/** What the operator does about an obstacle, in words. */
+export function adviceOf({ advice, forcedIf }: Obstacle): string {
+  return forcedIf ? `${advice} Or give --force, if ${forcedIf}.` : advice;
+}
+
+/**
+ * Refuses a phase because of obstacles, and warns of those that the operator forces.
+ *
+ * @throws {@link RefusedError} with all of them
+ */
+export async function refuseObstacles(
+  context: Pick<StepContext, 'executor' | 'settings' | 'reporter'>,
+  phase: PhaseNumber,
+): Promise<void> {
+  const obstacles = await findObstacles(context);
+  refuseThese(
+    context,
+    `Phase ${phase} cannot begin`,
+    obstacles.filter(({ phases }) => phases.includes(phase)),
+  );
+}
+
+/**
+ * Refuses a swap, in either direction, after which something would go on reading, or
+ * referencing, the tables that were in use before: what PostgreSQL knows by more than
+ * a name.
+ *
+ * @throws {@link RefusedError} with all of it
+ */
+export async function refuseDependents(
+  context: Pick<StepContext, 'executor' | 'settings' | 'reporter'>,
+): Promise<void> {
+  refuseThese(context, 'The tables cannot be swapped', [
+    ...(await findMaterialized(context.executor)),
+    ...(await findDependents(context.executor, TENANT_TABLES)),
+  ]);
+}
+
+function refuseThese(
+  context: Pick<StepContext, 'settings' | 'reporter'>,
+  what: string,
+  obstacles: Obstacle[],
+): void {
+  const refused = obstacles.filter(each => !isForced(each, context));
+  if (refused.length > 0) {
+    throw new RefusedError(`${what}:\n${refused.map(describe).join('\n')}`);
+  }
+  obstacles.forEach(({ message }) => context.reporter.warn(message));
+}
+
+function describe(obstacle: Obstacle): string {
+  const { message, sql } = obstacle;
+  return [
+    `- ${message}`,
+    `  ${adviceOf(obstacle)}`,
+    ...(sql ? [sql.replace(/^/gm, '    ')] : []),
+  ].join('\n');
+}
+
+/** Permissive policies add up, so that one of another's would let rows through. */
+async function findPolicies(
+  executor: Executor,
+  tables: Tables,
+): Promise<Obstacle[]> {
+  const rows = await executor.read<{
+    name: string;
+    sql: string;
+    inUse: boolean;
+    policies: string[];
+  }>(
+    `select c.relname as name, format('%I.%I', n.nspname, c.relname) as sql,
+            (c.relrowsecurity or c.relforcerowsecurity) and not exists (
+              select from pg_policy where polrelid = c.oid and polname = $2) as "inUse",
+            array(select polname::text from pg_policy
+                   where polrelid = c.oid and polpermissive and polname <> $2
+                   order by 1) as policies
+       from unnest($1::regclass[]::oid[]) t (oid) join pg_class c on c.oid = t.oid
+       join pg_namespace n on n.oid = c.relnamespace`,
+    [tables.map(String), TENANT_POLICY],
+  );
+  return rows.flatMap(({ name, sql, inUse, policies }) => [
+    ...(policies.length > 0
+      ? [
+          {
+            check: 'row-level security' as const,
+            phases: [4 as const],
+            message: `${name} has policies: ${enumerate(policies)}.`,
+            advice:
+              'They would let rows through beside the one of phase 4: drop them, or create them AS RESTRICTIVE.',
+            sql: script(
+              policies.map(
+                policy => `drop policy ${escapeIdentifier(policy)} on ${sql}`,
+              ),
+            ),
+          },
+        ]
+      : []),
+    ...(inUse
+      ? [
+          {
+            check: 'row-level security' as const,
+            phases: [4 as const],
+            message: `${name} has row-level security enabled.`,
+            advice: 'Disable it: phase 4 enables it, and its undo ends it.',
+            sql: script([
+              `alter table ${sql} disable row level security, no force row level security`,
+            ]),
+          },
+        ]
+      : []),
+  ]);
+}
+
+/** TRUNCATE obeys no policy. */
+async function findTruncating(
+  executor: Executor,
+  tables: Tables,
+): Promise<Obstacle[]> {
+  const rows = await executor.read<{ name: string; sql: string }>(
+    `select c.relname as name, format('%I.%I', n.nspname, c.relname) as sql
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace,
+            aclexplode(c.relacl) a
+      where c.oid = any ($1::regclass[]::oid[])
+        and a.grantee = 0 and a.privilege_type = 'TRUNCATE' order by 1`,
+    [tables.map(String)],
+  );
+  return rows.map(({ name, sql }) => ({
+    check: 'grants',
+    phases: [4],
+    message: `Everybody may TRUNCATE ${name}, whoever its rows belong to.`,
+    advice: 'Revoke that.',
+    sql: script([`revoke truncate on ${sql} from public`]),
+  }));
+}
+
+/** Views that show every tenant's rows, or that cannot follow the tables. */
+async function findViews(
+  executor: Executor,
+  tables: Tables,
+): Promise<Obstacle[]> {
+  const [{ version, login }] = await executor.read<{
+    version: number;
+    login: string;
+  }>(
+    `select current_setting('server_version_num')::int as version, session_user as login`,
+  );
+  const views = await readViews(executor, tables);
+  return views.flatMap(view =>
+    view.materialized
+      ? [materialized(view)]
+      : [
+          ...unreachable(view, login),
+          ...leaking(view, version),
+          ...grouping(view),
+        ],
+  );
+}
+
+/** Those that read the tables themselves, and so would keep reading the same ones. */
+async function findMaterialized(executor: Executor): Promise<Obstacle[]> {
+  return (await readViews(executor, TENANT_TABLES))
+    .filter(view => view.materialized && view.direct)
+    .map(materialized);
+}
+
+function materialized({ qualifiedName: name, owner }: TableView): Obstacle {
+  return {
+    check: 'views',
+    phases: [4, 5],
+    message: `${name} (of ${owner}) is a materialized view: it holds copies of rows, which row-level security does not protect, and stays with the tables of before.`,
+    advice: 'Make a view of it, or drop it.',
+    sql: script([`drop materialized view ${name}`]),
+    forcedIf:
+      'those who read it may see every tenant, and it is dropped before the cleanup',
+  };
+}
+
+/** A view is changed in phase 4 and replaced in phase 5, which takes its owner. */
+function unreachable(view: TableView, login: string): Obstacle[] {
+  const { qualifiedName: name, owner, direct, ours } = view;
+  if (ours || !(direct || bypassesPolicies(view))) {
+    return [];
+  }
+  return [
+    {
+      check: 'views',
+      phases: [
+        ...(bypassesPolicies(view) ? [4 as const] : []),
+        ...(direct ? [5 as const] : []),
+      ],
+      message: `The login ${login} does not have the rights of ${owner}, the owner of the view ${name}, which phases 4 and 5 have to change.`,
+      advice: 'Let a superuser run this.',
+      // To make the login a member of a superuser would make it one.
+      sql: script([
+        view.ownerIsSuperuser
+          ? `alter view ${name} owner to ${escapeIdentifier(login)}`
+          : `grant ${escapeIdentifier(owner)} to ${escapeIdentifier(login)}`,
+      ]),
+    },
+  ];
+}
+
+function leaking(view: TableView, version: number): Obstacle[] {
+  const { qualifiedName: name, owner, ours } = view;
+  return !ours || !bypassesPolicies(view) || version >= SECURITY_INVOKER_SINCE
+    ? []
+    : [
+        {
+          check: 'views',
+          phases: [4],
+          message: `${owner}, the owner of the view ${name}, bypasses row-level security, so the view would show every tenant's rows.`,
+          advice:
+            'Give it to an owner that does not bypass row-level security and may read the tables.',
+          sql: script([`alter view ${name} owner to <role>`]),
+          forcedIf: 'those who read it may see every tenant',
+        },
+      ];
+}
+
+/**
+ * PostgreSQL takes the other columns of a table for granted where its primary key is
+ * grouped by, and the key of the partitioned tables has the tenant in front.
+ */
+function grouping(view: TableView): Obstacle[] {
+  const { qualifiedName: name, groupedByKeyOf: table } = view;
+  return table === null
+    ? []
+    : [
+        {
+          check: 'views',
+          phases: [5],
+          message:
+            `The view ${name} groups by the primary key of ${table} alone, and shows other columns of it. ` +
+            'Phase 5 cannot bring it along: the new primary key has two columns.',
+          advice:
+            `Name in its GROUP BY each column of ${table} that it shows outside of an aggregate ` +
+            '("create or replace view"): it then shows the same, and hangs on no key.',
+          sql: `select pg_get_viewdef('${name.replace(
+            /'/g,
+            "''",
+          )}'::regclass);`,
+          forcedIf: 'it groups by tenant_id as well',
+        },
+      ];
+}
+
+// What a table has by itself goes where it goes, views are replaced by the swap or named
+// apart, and the foreign keys of relations and refresh_state on their entity are rebuilt.
+const DEPENDENTS = `
+  with ours as (
+    select c.oid, c.relname as name, t.oid as type, t.typarray as array_type
+      from unnest($1::regclass[]::oid[]) o (oid) join pg_class c on c.oid = o.oid
+      join pg_type t on t.oid = c.reltype
+  ), rebuilt as (
+    select k.oid from pg_constraint k join ours o on o.oid = k.conrelid
+     where k.confrelid in (select oid from ours where name = 'entities')
+       and o.name <> 'entities'
+       and k.conkey <@ array(select attnum from pg_attribute
+                              where attrelid = k.conrelid
+                                and attname in ('tenant_id', $2::json ->> o.name))
+  )
+  select distinct pg_describe_object(classid, objid, objsubid) as name,
+         case when classid = 'pg_constraint'::regclass then 'foreign keys'
+              when classid = 'pg_rewrite'::regclass and exists (
+                select from pg_rewrite r join ours o on o.oid = r.ev_class
+                 where r.oid = objid) then 'tables'
+              when classid = 'pg_class'::regclass and exists (
+                select from pg_inherits where inhrelid = objid) then 'tables'
+              else 'dependents' end as check
+    from pg_depend
+   where deptype = 'n'
+     and (refclassid = 'pg_class'::regclass and refobjid in (select oid from ours)
+       or refclassid = 'pg_type'::regclass
+            and refobjid in (select unnest(array[type, array_type]) from ours))
+     and not (classid = 'pg_rewrite'::regclass and exists (
+       select from pg_rewrite r join pg_class v on v.oid = r.ev_class
+        where r.oid = objid and v.relkind in ('v', 'm')))
+     and not (classid = 'pg_constraint'::regclass and exists (
+       select from pg_constraint k
+        where k.oid = objid and (k.contype <> 'f' or k.conparentid <> 0
+                                 or k.oid in (select oid from rebuilt))))
+     and not (classid = 'pg_policy'::regclass and exists (
+       select from pg_policy p where p.oid = objid and p.polrelid in (select oid from ours)))
+     and classid not in ('pg_trigger'::regclass, 'pg_attrdef'::regclass)
+   union
+  select pg_describe_object('pg_rewrite'::regclass, r.oid, 0), 'tables'
+    from pg_rewrite r join ours o on o.oid = r.ev_class
+   order by 1`;
+
+/** What the swap would leave behind, by the check of the preflight that looks for it. */
+async function findDependents(
+  executor: Executor,
+  tables: Tables,
+): Promise<Obstacle[]> {
+  const found = await executor.read<Pick<Obstacle, 'check'> & { name: string }>(
+    DEPENDENTS,
+    [tables.map(String), JSON.stringify(ENTITY_KEY)],
+  );
+  const checks = [...new Set(found.map(({ check }) => check))];
+  return checks.map(check => {
+    const names = found.filter(each => each.check === check);
+    return {
+      check,
+      phases: [5],
+      message:
+        'These stay with the tables that go out of use in phase 5, whatever those are called: ' +
+        `${names.map(({ name }) => name).join('; ')}.`,
+      advice: 'Drop them, and create them again after the swap.',
+      forcedIf: 'nobody needs them',
+    };
+  });
+}
