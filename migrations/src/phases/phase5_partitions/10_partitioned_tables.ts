@@ -75,15 +75,15 @@ export const partitionedTables: Step = {
   async down(context) {
     const { executor } = context;
     await dropOldKeys(context);
-    const names: string[] = [];
-    for (const table of TENANT_TABLES) {
-      names.push(await waitingName(executor, table));
-    }
     await executor.transaction({
       title: 'Drop the partitioned tables',
       locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
       statements: [
-        `drop table if exists ${names.reverse().join(', ')}`,
+        // Under either name: a script is printed before the swap in it is undone.
+        `drop table if exists ${[...TENANT_TABLES]
+          .reverse()
+          .flatMap(table => [partitionedName(table), archiveName(table)])
+          .join(', ')}`,
         // Those tables still have the fence where a swap was killed and undone.
         dropFenceFunction,
         context.state.forget('swap'),

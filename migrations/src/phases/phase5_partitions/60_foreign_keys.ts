@@ -3,7 +3,11 @@ import { createReplay } from '../../copy/replay';
 import type { Step, StepContext } from '../../engine/Step';
 import { addConstraint } from '../../schema/changes';
 import { constraintValidity } from '../../schema/lookups';
-import { defaultTenantPartition, waitingName } from '../../schema/partitions';
+import {
+  archiveName,
+  defaultTenantPartition,
+  partitionedName,
+} from '../../schema/partitions';
 import { escapeIdentifier, escapeLiteral } from '../../schema/sql';
 import { describeCopies } from './copies';
 import { readForeignKeys } from './foreignKeys';
@@ -48,12 +52,15 @@ export const foreignKeys: Step = {
    */
   async down({ executor }) {
     for (const table of REFERENCING) {
-      const name = await waitingName(executor, table);
       await executor.transaction({
-        title: `Drop the foreign key of ${name} to the entities`,
+        title: `Drop the foreign key of the partitioned ${table} to the entities`,
         locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
         statements: [
-          `alter table if exists ${name} drop constraint if exists ${table}_entity_fkey`,
+          // Under either name: a script is printed before the swap in it is undone.
+          ...[partitionedName(table), archiveName(table)].map(
+            name =>
+              `alter table if exists ${name} drop constraint if exists ${table}_entity_fkey`,
+          ),
           // Of a command that was killed before the partitioned table had it.
           `alter table if exists ${defaultTenantPartition(table)} ` +
             `drop constraint if exists ${table}_entity_fkey`,

@@ -1,0 +1,183 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import { testSettings } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { databaseDump, journalDump } from '../__testUtils__/databaseDump';
+import { runPhases } from '../__testUtils__/runPhases';
+import { stopBefore } from '../__testUtils__/stopBefore';
+import { runInProcess } from '../cli/__testUtils__/runCli';
+import type { PhaseNumber } from '../engine/Step';
+import { foreignKeys } from '../phases/phase5_partitions/60_foreign_keys';
+import { entitySearch } from '../phases/phase5_partitions/90_entity_search';
+import { rollback } from './rollback';
+
+const databases = createTestDatabases();
+
+interface State {
+  name: string;
+  prepare(database: CatalogDatabase): Promise<void>;
+  /** The phases to go back to. Without one, a rollback goes to the last safe point. */
+  targets: (PhaseNumber | 0 | undefined)[];
+  /** The phase that comes next, if it changes the database. */
+  next?: PhaseNumber;
+}
+
+const back = (to?: PhaseNumber | 0) => (database: CatalogDatabase) =>
+  database.migrate(migration => rollback(migration, to));
+
+const SWAPPED = 'the swap of phase 5';
+
+const STATES: State[] = [
+  ...([1, 2, 3, 4] as const).map(
+    (phase): State => ({
+      name: `phase ${phase}`,
+      prepare: database => runPhases(database, phase),
+      targets: [
+        undefined,
+        ...([0, 1, 2, 3] as const).filter(target => target < phase),
+      ],
+      next: (phase + 1) as PhaseNumber,
+    }),
+  ),
+  {
+    name: SWAPPED,
+    prepare: database => runPhases(database, 5),
+    targets: [undefined, 0, 1, 2, 3, 4],
+  },
+  {
+    name: 'a copy without foreign keys',
+    prepare: async database => {
+      await runPhases(database, 4);
+      await stopBefore(database, 5, foreignKeys);
+    },
+    targets: [undefined, 0, 4],
+    next: 5,
+  },
+  {
+    name: 'a swap without entity_search',
+    prepare: async database => {
+      await runPhases(database, 4);
+      await stopBefore(database, 5, entitySearch);
+    },
+    targets: [undefined, 0],
+    next: 5,
+  },
+  {
+    name: 'a rollback of the swap',
+    prepare: async database => {
+      await runPhases(database, 5);
+      await back()(database);
+    },
+    targets: [0, 3, 4],
+    next: 5,
+  },
+  {
+    name: 'a second swap',
+    prepare: async database => {
+      await runPhases(database, 5);
+      await back()(database);
+      await runPhases(database, 5);
+    },
+    targets: [undefined, 0, 4],
+  },
+];
+
+// A minute for each version. On all but the newest, only of the partitioned tables in use,
+// unless EVERY_DRY_RUN=1 is set.
+const statesOn = (id: string) =>
+  process.env.EVERY_DRY_RUN === '1' ||
+  id === databases.eachSupportedId().at(-1)?.[0]
+    ? STATES
+    : STATES.filter(({ name }) => name === SWAPPED);
+
+describe.each(databases.eachSupportedId())(
+  'the script of a dry run on %s',
+  id => {
+    const opened: CatalogDatabase[] = [];
+    afterEach(async () => {
+      await Promise.all(opened.splice(0).map(database => database.close()));
+    });
+
+    /** Runs the script as psql does: each statement in a message, in one session. */
+    const runScript = async (database: CatalogDatabase, script: string) => {
+      const operator = new Client(database.connection);
+      await operator.connect();
+      try {
+        for (const statement of script.split(';\n\n').slice(0, -1)) {
+          await operator.query(statement).catch(error => {
+            throw new Error(`${error.message}\n${statement}`);
+          });
+        }
+      } finally {
+        await operator.end();
+      }
+    };
+
+    const dump = async ({ client }: CatalogDatabase) => ({
+      ...(await databaseDump(client)),
+      journal: await journalDump(client),
+    });
+
+    /** Prints the script with the command line, and changes nothing. */
+    const scriptOf = async (database: CatalogDatabase, ...args: string[]) => {
+      const before = await dump(database);
+      const { exitCode, stdout, stderr } = await runInProcess(
+        database.connection,
+        ...args,
+        '--dry-run',
+      );
+      expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 });
+      expect(await dump(database)).toEqual(before);
+      return stdout;
+    };
+
+    describe.each(statesOn(id))('after $name', ({ prepare, targets, next }) => {
+      const create = catalogTemplate(databases, id, {
+        entities: 12,
+        prepare: async database => {
+          await prepare(database);
+          await database.client.query(
+            `update relations set weight = 3 where type = 'ownedBy'`,
+          );
+        },
+      });
+      const open = async () => {
+        const database = await create();
+        opened.push(database);
+        return database;
+      };
+
+      it.each(targets)(
+        'goes back to phase %s as the command does',
+        async to => {
+          const [byCommand, byScript] = [await open(), await open()];
+          const script = await scriptOf(
+            byScript,
+            'rollback',
+            ...(to === undefined ? [] : ['--to', String(to)]),
+          );
+          await runScript(byScript, script);
+          await back(to)(byCommand);
+          expect(await dump(byScript)).toEqual(await dump(byCommand));
+        },
+      );
+
+      if (next) {
+        it(`goes forward with phase ${next} as the command does`, async () => {
+          const [byCommand, byScript] = [await open(), await open()];
+          const script = await scriptOf(
+            byScript,
+            `phase${next}`,
+            ...(next === 2
+              ? ['--tenant-name', testSettings.defaultTenantName]
+              : []),
+          );
+          await runScript(byScript, script);
+          await byCommand.migrate(migration => migration.runPhase(next));
+          expect(await dump(byScript)).toEqual(await dump(byCommand));
+        });
+      }
+    });
+  },
+);
