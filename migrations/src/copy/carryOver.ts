@@ -120,12 +120,17 @@ const POLICIES = `
               from unnest(p.polroles) r) as roles,
            coalesce(' using (' || pg_get_expr(p.polqual, p.polrelid) || ')', '')
              || coalesce(' with check (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')', '')
-             as conditions
+             as conditions,
+           obj_description(p.oid, 'pg_policy') as comment
       from /* sides */ join pg_policy p on p.polrelid = side.live
      where not p.polpermissive and not starts_with(p.polname, 'tenancy_')
   loop
     commands := commands || format('create policy %I on %I as restrictive for %s to %s%s',
       item.polname, item.name, item.command, item.roles, item.conditions);
+    if item.comment is not null then
+      commands := commands || format('comment on policy %I on %I is %L',
+        item.polname, item.name, item.comment);
+    end if;
   end loop;
 `;
 

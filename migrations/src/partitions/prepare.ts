@@ -11,7 +11,10 @@ import type { TableCopy } from '../copy/TableCopy';
 import { assertEqual, examineCopies } from '../copy/verifyCopies';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
-import { secludeStatements } from '../phases/phase5_partitions/seclude';
+import {
+  revokeAllStatement,
+  secludeStatements,
+} from '../phases/phase5_partitions/seclude';
 import { addConstraint } from '../schema/changes';
 import { catchAllPartition } from '../schema/partitions';
 import { ADMIN_ROLE } from '../schema/roles';
@@ -129,6 +132,8 @@ async function logChanges(context: StepContext, tenant: Tenant): Promise<void> {
       ...createChangeLog(settings.schema, tenant.id, PARTITION_LOG),
       createMoveFenceFunction,
       `alter table ${PARTITION_LOG.table} owner to ${ADMIN_ROLE}`,
+      // Not even what default privileges give.
+      revokeAllStatement(PARTITION_LOG.table),
       ...TENANT_TABLES.map(
         table =>
           `alter function ${logFunction(table, PARTITION_LOG)}() ` +

@@ -19,9 +19,11 @@ import { enumerate, script } from '../text';
 export interface Obstacle {
   /** The check of the preflight that reports it. */
   check:
+    | 'constraints'
     | 'dependents'
     | 'foreign keys'
     | 'grants'
+    | 'replication'
     | 'row-level security'
     | 'tables'
     | 'views';
@@ -46,8 +48,11 @@ export async function findObstacles(
 ): Promise<Obstacle[]> {
   const { executor } = context;
   return [
+    ...(await findConstraints(executor, tables)),
     ...(await findPolicies(executor, tables)),
     ...(await findTruncating(executor, tables)),
+    ...(await findClosedToOwner(executor, tables)),
+    ...(await findWithoutIdentity(executor, tables)),
     ...(await findViews(executor, tables)),
     ...(await findDependents(executor, tables)),
   ];
@@ -118,6 +123,101 @@ function describe(obstacle: Obstacle): string {
     `  ${adviceOf(obstacle)}`,
     ...(sql ? [sql.replace(/^/gm, '    ')] : []),
   ].join('\n');
+}
+
+interface Constraint {
+  name: string;
+  /** The name of the table as SQL. */
+  table: string;
+  kind: 'exclusion' | 'noInherit' | 'wholeRow' | 'wholeRowIndex';
+  definition: string;
+  /** The name of an index as SQL. */
+  index: string | null;
+}
+
+/** Constraints and indexes of which a partitioned table can have no like. */
+async function findConstraints(
+  executor: Executor,
+  tables: Tables,
+): Promise<Obstacle[]> {
+  // A variable of the attribute 0 is the row as a whole, which is of another type in
+  // another table.
+  const wholeRow = `'\\{VAR :varno \\d+ :varattno 0 '`;
+  const rows = await executor.read<Constraint>(
+    `with ours as (
+       select c.oid, format('%I.%I', n.nspname, c.relname) as sql
+         from unnest($1::regclass[]::oid[]) t (oid) join pg_class c on c.oid = t.oid
+         join pg_namespace n on n.oid = c.relnamespace)
+     select k.conname as name, o.sql as table, pg_get_constraintdef(k.oid) as definition,
+            case when k.contype = 'c' and k.conbin::text ~ ${wholeRow} then 'wholeRow'
+                 else 'noInherit' end as kind,
+            null as index
+       from ours o join pg_constraint k on k.conrelid = o.oid
+      where k.contype in ('c', 'n')
+        and (k.connoinherit or k.contype = 'c' and k.conbin::text ~ ${wholeRow})
+      union all
+     select c.relname, o.sql, pg_get_indexdef(c.oid),
+            case when i.indisexclusion then 'exclusion' else 'wholeRowIndex' end,
+            format('%I.%I', n.nspname, c.relname)
+       from ours o join pg_index i on i.indrelid = o.oid
+       join pg_class c on c.oid = i.indexrelid join pg_namespace n on n.oid = c.relnamespace
+      where i.indisexclusion
+         or concat(i.indexprs::text, i.indpred::text) ~ ${wholeRow}
+      order by 2, 1`,
+    [tables.map(String)],
+  );
+  return rows.map(row => ({
+    check: 'constraints',
+    phases: [5],
+    ...describeConstraint(row),
+  }));
+}
+
+function describeConstraint(
+  row: Constraint,
+): Pick<Obstacle, 'message' | 'advice' | 'sql'> {
+  const { table, kind, definition } = row;
+  const name = escapeIdentifier(row.name);
+  const drop = `alter table ${table} drop constraint ${name}`;
+  switch (kind) {
+    // On PostgreSQL 14 a partitioned table can have none. Later versions want the
+    // partition key in it with `=`, which is not the constraint that somebody made.
+    case 'exclusion':
+      return {
+        message: `${table} has the exclusion constraint ${row.name}.`,
+        advice:
+          'A partitioned table cannot have it as it is. Drop it, and keep the rule in a trigger.',
+        sql: script([drop]),
+      };
+    case 'noInherit':
+      return {
+        message: `The constraint ${row.name} of ${table} is NO INHERIT, which one of a partitioned table cannot be.`,
+        advice: 'Let it be inherited: nothing inherits from the table.',
+        sql: script(
+          definition.startsWith('NOT NULL')
+            ? [`alter table ${table} alter constraint ${name} inherit`]
+            : [
+                `${drop}, add constraint ${name} ${definition.replace(
+                  / NO INHERIT\b/,
+                  '',
+                )} not valid`,
+                `alter table ${table} validate constraint ${name}`,
+              ],
+        ),
+      };
+    case 'wholeRow':
+      return {
+        message: `The constraint ${row.name} of ${table} is on the row as a whole, which cannot be copied: ${definition}.`,
+        advice: 'Drop it, or write it with the names of the columns.',
+        sql: script([drop]),
+      };
+    default:
+      return {
+        message: `The index ${row.name} of ${table} is on the row as a whole, which cannot be copied.`,
+        advice: 'Drop it, or write it with the names of the columns.',
+        sql: script([`drop index concurrently ${row.index}`]),
+      };
+  }
 }
 
 /** Permissive policies add up, so that one of another's would let rows through. */
@@ -193,6 +293,73 @@ async function findTruncating(
     message: `Everybody may TRUNCATE ${name}, whoever its rows belong to.`,
     advice: 'Revoke that.',
     sql: script([`revoke truncate on ${sql} from public`]),
+  }));
+}
+
+/** What an owner has revoked from itself, portal_admin does not have either. */
+async function findClosedToOwner(
+  executor: Executor,
+  tables: Tables,
+): Promise<Obstacle[]> {
+  const rows = await executor.read<{
+    name: string;
+    sql: string;
+    owner: string;
+  }>(
+    `select c.relname as name, format('%I.%I', n.nspname, c.relname) as sql,
+            pg_get_userbyid(c.relowner) as owner
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where c.oid = any ($1::regclass[]::oid[])
+        and not exists (
+          select from aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
+           where a.grantee = c.relowner and a.privilege_type = 'SELECT')
+      order by 1`,
+    [tables.map(String)],
+  );
+  return rows.map(({ name, sql, owner }) => ({
+    check: 'grants',
+    phases: [4],
+    message: `${owner} owns ${name} and may not read it, nor may portal_admin once the table is handed to it.`,
+    advice: 'Grant the owner what an owner has.',
+    sql: script([`grant all on ${sql} to ${escapeIdentifier(owner)}`]),
+  }));
+}
+
+/**
+ * PostgreSQL refuses to update, or delete, a row that it would publish and cannot name:
+ * the backfill would fail, and so would a replay.
+ */
+async function findWithoutIdentity(
+  executor: Executor,
+  tables: Tables,
+): Promise<Obstacle[]> {
+  const rows = await executor.read<{
+    name: string;
+    sql: string;
+    publications: string[];
+  }>(
+    `select c.relname as name, format('%I.%I', n.nspname, c.relname) as sql,
+            array_agg(p.pubname::text order by p.pubname) as publications
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace
+       join pg_publication_tables t
+         on t.schemaname = n.nspname and t.tablename = c.relname
+       join pg_publication p on p.pubname = t.pubname
+      where c.oid = any ($1::regclass[]::oid[]) and (p.pubupdate or p.pubdelete)
+        and c.relreplident <> 'f' and not exists (
+          select from pg_index i where i.indrelid = c.oid and i.indisvalid
+             and case c.relreplident when 'd' then i.indisprimary and i.indimmediate
+                                     when 'i' then i.indisreplident else false end)
+      group by 1, 2 order by 1`,
+    [tables.map(String)],
+  );
+  return rows.map(({ name, sql, publications }) => ({
+    check: 'replication',
+    phases: [2],
+    message: `${name} is published (${enumerate(
+      publications,
+    )}) and has no replica identity, so that PostgreSQL refuses every UPDATE of its rows.`,
+    advice: 'Give it one: a primary key, or the whole row.',
+    sql: script([`alter table ${sql} replica identity full`]),
   }));
 }
 

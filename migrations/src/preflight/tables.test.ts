@@ -43,6 +43,26 @@ const REFUSALS: Record<string, Case> = {
     given: 'create table more_relations () inherits (relations)',
     message: /relations inherits from a table, is a partition, or is inherited/,
   },
+  'a table of a type': {
+    check: 'tables',
+    given: `create type relation as (originating_entity_id uuid, source_entity_ref text,
+        type text, target_entity_ref text, weight numeric(6, 2), noted_at timestamptz);
+      alter table relations of relation`,
+    message: /relations is a table of the type relation/,
+    mended: true,
+  },
+  'a published table whose rows have no identity': {
+    check: 'replication',
+    given: 'create publication feed for table relations',
+    message: /relations is published \(feed\) and has no replica identity/,
+    mended: true,
+  },
+  'an owner that may not read its table': {
+    check: 'grants',
+    given: 'revoke all on relations from current_user',
+    message: /owns relations and may not read it/,
+    mended: true,
+  },
   'an unlogged table': {
     check: 'tables',
     given: 'alter table refresh_state set unlogged',
@@ -114,6 +134,26 @@ const REFUSALS: Record<string, Case> = {
     given:
       'alter table relations add constraint heavy check (weight > 0) not valid',
     message: /The constraint heavy of tenancy.relations is NOT VALID/,
+    mended: true,
+  },
+  'a check that is not inherited': {
+    check: 'constraints',
+    given:
+      'alter table relations add constraint "Own" check (weight < 1000) no inherit',
+    message: /constraint Own of tenancy.relations is NO INHERIT/,
+    mended: true,
+  },
+  'a check of the row as a whole': {
+    check: 'constraints',
+    given:
+      'alter table relations add constraint whole check (relations is not null or weight is null)',
+    message: /constraint whole of tenancy.relations is on the row as a whole/,
+    mended: true,
+  },
+  'an index on the row as a whole': {
+    check: 'constraints',
+    given: 'create index full_rows on relations ((relations is not null))',
+    message: /index full_rows of tenancy.relations is on the row as a whole/,
     mended: true,
   },
   'a foreign key of another table': {

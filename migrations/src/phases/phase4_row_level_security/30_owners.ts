@@ -4,7 +4,7 @@ import type { Step, StepContext } from '../../engine/Step';
 import {
   grantedPrivileges,
   grantStatement,
-  sequencesOf,
+  ownedSequencesOf,
 } from '../../schema/grants';
 import type { Grant } from '../../schema/grants';
 import { TENANT_REQUIRED } from '../../schema/policies';
@@ -185,7 +185,7 @@ async function ownersGrants(
 ): Promise<Grant[]> {
   const objects = [
     { kind: 'table', name: table, role: owner },
-    ...(await sequencesOf(executor, table)).map(name => ({
+    ...(await ownedSequencesOf(executor, table)).map(name => ({
       kind: 'sequence',
       name,
       role: owner,

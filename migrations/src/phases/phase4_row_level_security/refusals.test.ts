@@ -208,6 +208,15 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
     expect(await catalogSnapshot(database.client)).toEqual(before);
   });
 
+  it('leaves a sequence alone that defaults name and no column owns', async () => {
+    await q(`create sequence numbers;
+             alter table entities add column number int default nextval('numbers')`);
+    const before = await catalogSnapshot(database.client);
+    await phase4();
+    await undo();
+    expect(await catalogSnapshot(database.client)).toEqual(before);
+  });
+
   it('refuses to be undone while other tenants have entities, unless forced', async () => {
     await phase4();
     await q(`alter table entities drop constraint entities_one_tenant_check;

@@ -16,6 +16,7 @@ import { REPLAY } from '../../copy/replay';
 import type { Creation, Step } from '../../engine/Step';
 import { ADMIN_ROLE } from '../../schema/roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
+import { revokeAllStatement } from './seclude';
 
 /** From here on every change is remembered until it has reached the other side. */
 export const changeLog: Step = {
@@ -43,6 +44,8 @@ export const changeLog: Step = {
         ...createChangeLog(settings.schema, DEFAULT_TENANT_ID),
         createFenceFunction,
         `alter table ${CHANGE_LOG} owner to ${ADMIN_ROLE}`,
+        // Not even what default privileges give.
+        revokeAllStatement(CHANGE_LOG),
         ...TENANT_TABLES.map(
           table =>
             `alter function ${logFunction(table)}() owner to ${ADMIN_ROLE}`,

@@ -131,7 +131,7 @@ describe.each(databases.eachSupportedId())('phase 5 on %s', id => {
     ).resolves.toEqual([{ conname: "Kind's key" }]);
   });
 
-  it('lets no default privilege bring back TRUNCATE', async () => {
+  it('lets no default privilege bring back TRUNCATE, or open the change log', async () => {
     await runPhases(database, 4);
     await query(
       `alter default privileges in schema tenancy grant all on tables to portal_app`,
@@ -144,6 +144,11 @@ describe.each(databases.eachSupportedId())('phase 5 on %s', id => {
             and has_table_privilege('portal_app', oid, 'truncate')`,
       ),
     ).resolves.toEqual([]);
+    await expect(
+      query(
+        `select has_table_privilege('portal_app', 'tenancy_change_log', 'select') as open`,
+      ),
+    ).resolves.toEqual([{ open: false }]);
   });
 
   it('brings along what a replica has written', async () => {
@@ -163,15 +168,20 @@ describe.each(databases.eachSupportedId())('phase 5 on %s', id => {
     await runPhases(database, 4);
     await query(
       `create policy "No secrets" on entities as restrictive for select to portal_app, public
-         using (entity_kind <> 'secret')`,
+         using (entity_kind <> 'secret');
+       comment on policy "No secrets" on entities is 'of ours'`,
     );
     const policies = () =>
       query(
-        `select policyname, permissive, roles::text, cmd, qual, with_check from pg_policies
-          where tablename = 'entities' order by 1`,
+        `select policyname, permissive, roles::text, cmd, qual, with_check,
+                (select obj_description(oid, 'pg_policy') from pg_policy
+                  where polrelid = 'entities'::regclass and polname = policyname) as comment
+           from pg_policies where tablename = 'entities' order by 1`,
       );
     const before = await policies();
     await runPhase5();
+    await expect(policies()).resolves.toEqual(before);
+    await database.migrate(migration => rollback(migration));
     await expect(policies()).resolves.toEqual(before);
   });
 

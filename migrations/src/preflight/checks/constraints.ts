@@ -1,6 +1,7 @@
 import { escapeIdentifier } from '../../schema/sql';
 import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
+import { obstacleOutcomes } from '../obstacleOutcomes';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
 import { enumerate, script } from '../../text';
 
@@ -10,7 +11,7 @@ export const constraints: PreflightCheck = {
   scope: 'tables',
   async run(context) {
     const outcomes = [
-      ...(await exclusions(context)),
+      ...(await obstacleOutcomes(context, 'constraints')),
       ...(await unvalidated(context)),
       ...(await uniqueIndexes(context)),
     ];
@@ -19,30 +20,6 @@ export const constraints: PreflightCheck = {
       : [ok('The tables have no constraint that needs attention.')];
   },
 };
-
-// On PostgreSQL 14 a partitioned table can have none. Later versions want the
-// partition key in it with `=`, which is not the constraint that somebody made.
-async function exclusions({
-  executor,
-  facts,
-}: PreflightContext): Promise<Outcome[]> {
-  const rows = await executor.read<{ name: string; sql: string }>(
-    `select c.relname as name, t.name as sql
-       from pg_index i join pg_class c on c.oid = i.indexrelid
-       join unnest($1::oid[], $2::text[]) t (oid, name) on t.oid = i.indrelid
-      where i.indisexclusion order by 1`,
-    oidsAndNames(facts.tables),
-  );
-  return rows.map(({ name, sql }) =>
-    failure(`${sql} has the exclusion constraint ${name}.`, {
-      advice:
-        'A partitioned table cannot have it as it is. Drop it, and keep the rule in a trigger.',
-      sql: script([
-        `alter table ${sql} drop constraint ${escapeIdentifier(name)}`,
-      ]),
-    }),
-  );
-}
 
 async function unvalidated({
   executor,

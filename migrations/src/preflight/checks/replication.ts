@@ -1,5 +1,6 @@
 import { ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
+import { obstacleOutcomes } from '../obstacleOutcomes';
 import type { PreflightCheck } from '../PreflightCheck';
 import { enumerate } from '../../text';
 
@@ -7,7 +8,8 @@ import { enumerate } from '../../text';
 export const replication: PreflightCheck = {
   name: 'replication',
   scope: 'tables',
-  async run({ executor, facts, settings }) {
+  async run(context) {
+    const { executor, facts, settings } = context;
     const names = facts.tables.map(({ name }) => name);
     const published = await executor.read<{ name: string; tables: string[] }>(
       `select pubname as name, array_agg(tablename::text order by tablename) as tables
@@ -20,13 +22,16 @@ export const replication: PreflightCheck = {
         where oid = any ($1) and relreplident <> 'd' order by 1`,
       [facts.tables.map(({ oid }) => oid)],
     );
-    const outcomes: Outcome[] = published.map(({ name, tables }) =>
-      warning(`The publication ${name} has ${enumerate(tables)}.`, {
-        advice:
-          'The subscribers need the new columns before phase 1. After the swap, see ' +
-          'that the publication has the partitioned tables, and refresh the subscriptions.',
-      }),
-    );
+    const outcomes: Outcome[] = await obstacleOutcomes(context, 'replication');
+    for (const { name, tables } of published) {
+      outcomes.push(
+        warning(`The publication ${name} has ${enumerate(tables)}.`, {
+          advice:
+            'The subscribers need the new columns before phase 1. After the swap, see ' +
+            'that the publication has the partitioned tables, and refresh the subscriptions.',
+        }),
+      );
+    }
     if (identities.length > 0) {
       outcomes.push(
         warning(

@@ -19,6 +19,8 @@ interface Storage {
   kind: string;
   persistence: string;
   inherits: boolean;
+  /** The composite type that it is of, if any. */
+  type: string | null;
   rules: string[];
 }
 
@@ -86,6 +88,7 @@ async function readStorage({
     `select c.relname as name, format('%I.%I', n.nspname, c.relname) as sql,
             c.relkind as kind, c.relpersistence as persistence,
             exists (select from pg_inherits where c.oid in (inhrelid, inhparent)) as inherits,
+            nullif(c.reloftype, 0)::regtype::text as type,
             array(select rulename::text from pg_rewrite
                    where ev_class = c.oid and c.relkind not in ('v', 'm')
                    order by 1) as rules
@@ -97,7 +100,7 @@ async function readStorage({
 }
 
 function judgeStorage(table: Storage): Outcome[] {
-  const { name, sql, kind, persistence, inherits, rules } = table;
+  const { name, sql, kind, persistence, inherits, type, rules } = table;
   const outcomes: Outcome[] = [];
   if (kind !== 'r') {
     outcomes.push(
@@ -111,6 +114,17 @@ function judgeStorage(table: Storage): Outcome[] {
         `${name} inherits from a table, is a partition, or is inherited from.`,
         {
           advice: 'Move its rows into an ordinary table that stands by itself.',
+        },
+      ),
+    );
+  }
+  if (type !== null) {
+    outcomes.push(
+      failure(
+        `${name} is a table of the type ${type}, which takes no column.`,
+        {
+          advice: 'Phase 1 adds one. Let it be a table by itself.',
+          sql: script([`alter table ${sql} not of`]),
         },
       ),
     );
