@@ -101,12 +101,8 @@ export function cleanupTransactions({
       tables: [table],
       statements: dropLogTriggers(table),
     })),
-    {
-      title: 'Drop the fence, if it is still there',
-      locks: 'ACCESS EXCLUSIVE on each table, for a change of the catalog.',
-      tables: TENANT_TABLES,
-      statements: dropFence,
-    },
+    // It may still be there.
+    ...dropFence,
     {
       title: 'Drop the tables of before the swap and the change log',
       locks:

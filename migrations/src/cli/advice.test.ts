@@ -62,6 +62,7 @@ const VALUES: Record<string, string> = {
   '--catalog-schema': 'public',
   '--free-disk': '500GB',
   '--lock-timeout': '30',
+  '--max-pause': '6000',
   '--max-block': '5000',
   '--schema': 'tenancy',
   '--tenant-name': 'Our company',

@@ -1,3 +1,4 @@
+import type { BriefTransaction } from '../engine/Executor';
 import { STATE_TABLE } from '../engine/MigrationState';
 import { currentTenant } from '../schema/policies';
 import { escapeLiteral } from '../schema/sql';
@@ -87,8 +88,18 @@ export function dropFenceOf(table: string): string {
   return `drop policy if exists ${FENCE_POLICY} on ${table}`;
 }
 
-/** The statements that take it away again. */
-export const dropFence = TENANT_TABLES.map(table => dropFenceOf(table));
+/**
+ * The transactions that take it away again, one for each table: the more tables are to
+ * be free at the same moment, the longer that takes.
+ */
+export const dropFence = TENANT_TABLES.map(
+  (table): BriefTransaction => ({
+    title: `Let transactions into ${table} without a look at their age`,
+    locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog.`,
+    tables: [table],
+    statements: [dropFenceOf(table)],
+  }),
+);
 
 /**
  * A query for the sessions whose snapshot is older than a transaction.

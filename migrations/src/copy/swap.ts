@@ -8,7 +8,8 @@ import {
   LOG_TRIGGER,
 } from './changeLog';
 import { createFence, dropFenceOf } from './fence';
-import { lockTogether } from '../session/lockRetries';
+import { inTurn, lockTogether } from '../session/lockRetries';
+import type { LockRequest } from '../session/lockRetries';
 import { REPLAY } from './replay';
 
 /** The names of a table's two sides. */
@@ -23,13 +24,19 @@ export interface Sides {
 // So many entries take a few milliseconds, all of which writers wait for.
 const LONGEST_LOG = 500;
 
+// Of a pause that the operator has granted, the replay may take some, too.
+const LOG_PER_MS = 5;
+
 // 55P03, lock_not_available: the attempt is given up like one that got no lock,
 // and the log is replayed again before the next one.
-const refuseLongLog = `do $$ begin
-  if (select count(*) from ${CHANGE_LOG}) > ${LONGEST_LOG} then
+function refuseLongLog({ queueMs }: LockRequest): string {
+  const longest = Math.max(LONGEST_LOG, LOG_PER_MS * queueMs);
+  return `do $$ begin
+  if (select count(*) from ${CHANGE_LOG}) > ${longest} then
     raise exception 'The change log is too long for a swap' using errcode = '55P03';
   end if;
 end $$`;
+}
 
 /**
  * The statements of the transaction that puts one side of the three tables in the
@@ -40,18 +47,23 @@ end $$`;
  * locked in the order in which applications use them, and a request that is not
  * granted within the lock timeout is given up with all the others, well before
  * PostgreSQL looks for deadlocks: no application's transaction is ever the victim.
+ * Where the operator lets it wait for longer, that is for the first table only (see
+ * {@link lockTogether}), and each table is the first in its turn.
  *
  * @param conditions - statements that fail where something of the catalog must not
  *   be: run when nobody can change it any more, and nobody waits for us yet
  */
 export function swapStatements(
   sides: Sides[],
-  lockTimeoutMs: number,
+  request: LockRequest,
   conditions: string[],
 ): string[] {
   // Those that nobody uses come last: whoever reads them, or an autovacuum of them,
   // must not be waited for while the application waits for us.
-  const tables = [...TENANT_TABLES, ...sides.map(({ incoming }) => incoming)];
+  const tables = [
+    ...inTurn(TENANT_TABLES, request.turn),
+    ...sides.map(({ incoming }) => incoming),
+  ];
   return [
     // Writers do not wait for the disk: whatever is committed after the swap takes it
     // there along with itself, the record of the step at the latest.
@@ -65,11 +77,11 @@ export function swapStatements(
     refuseOtherTenants(sides),
     ...sides.map(refuseMissingLog),
     ...sides.map(refuseOtherColumns),
-    lockTogether(tables, lockTimeoutMs),
+    lockTogether(tables, request),
     // What is locked below, such as a sequence from which a transaction has taken a
     // number without writing a row yet, is waited for no longer than the tables.
-    `set local lock_timeout = ${lockTimeoutMs}`,
-    refuseLongLog,
+    `set local lock_timeout = ${request.timeoutMs}`,
+    refuseLongLog(request),
     `select ${REPLAY}()`,
     ...sides.flatMap(({ table }) => dropLogTriggers(table)),
     carryOver(sides),

@@ -1,3 +1,4 @@
+import { longestRequest } from '../session/lockRetries';
 import { MigrationSession } from '../session/MigrationSession';
 import { SET_OWNER_ROLE } from '../session/ownerRole';
 import { formatThings } from '../text';
@@ -14,6 +15,11 @@ interface OutlineEntry {
   isStep: boolean;
 }
 
+type ScriptSettings = Pick<
+  MigrationSettings,
+  'schema' | 'lockTimeoutMs' | 'maxPauseMs'
+>;
+
 const OUTLINE_WIDTH = 110;
 
 /**
@@ -23,7 +29,7 @@ const OUTLINE_WIDTH = 110;
 export class DryRunExecutor implements Executor {
   static async create(
     session: MigrationSession,
-    settings: Pick<MigrationSettings, 'schema' | 'lockTimeoutMs'>,
+    settings: ScriptSettings,
     print: (text: string) => void,
     actsAsOwner: boolean,
   ): Promise<DryRunExecutor> {
@@ -42,10 +48,7 @@ export class DryRunExecutor implements Executor {
 
   private constructor(
     private readonly session: MigrationSession,
-    private readonly settings: Pick<
-      MigrationSettings,
-      'schema' | 'lockTimeoutMs'
-    >,
+    private readonly settings: ScriptSettings,
     private readonly print: (text: string) => void,
     private readonly actsAsOwner: boolean,
   ) {}
@@ -62,7 +65,7 @@ export class DryRunExecutor implements Executor {
     const { title, locks, statements } = transaction;
     this.comment(`${title}. ${locks}`);
     this.printStatement('begin');
-    lockStatements(transaction, this.settings.lockTimeoutMs).forEach(
+    lockStatements(transaction, longestRequest(this.settings)).forEach(
       statement => this.printStatement(statement),
     );
     statements.forEach(statement => this.printStatement(statement));

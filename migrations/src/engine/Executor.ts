@@ -1,3 +1,5 @@
+import { inTurn, lockTogether } from '../session/lockRetries';
+import type { LockRequest } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 
 /** A transaction that is meant to be short. */
@@ -24,10 +26,14 @@ const AUTOVACUUM_TIMEOUT_MS = 5000;
  * An autovacuum may hold a table for hours and is only cancelled by a request that
  * waits for longer than we let writers wait. SHARE UPDATE EXCLUSIVE stops no
  * writer, so that it can be waited for, and keeps the next autovacuum out.
+ *
+ * Where the request may wait for longer, the tables are locked at once in the strongest
+ * mode that a statement may ask for: a second request, for a stronger one, would wait
+ * with the first lock in the hand.
  */
 export function lockStatements(
   { tables = [] }: BriefTransaction,
-  lockTimeoutMs: number,
+  request: LockRequest,
 ): string[] {
   const autovacuum = [
     `set local lock_timeout = ${AUTOVACUUM_TIMEOUT_MS}`,
@@ -35,7 +41,10 @@ export function lockStatements(
   ];
   return [
     ...(tables.length > 0 ? autovacuum : []),
-    `set local lock_timeout = ${lockTimeoutMs}`,
+    ...(tables.length > 0 && request.queueMs > request.timeoutMs
+      ? [lockTogether(inTurn(tables, request.turn), request)]
+      : []),
+    `set local lock_timeout = ${request.timeoutMs}`,
   ];
 }
 

@@ -3,6 +3,7 @@ import type { MigrationSession } from '../session/MigrationSession';
 import { lockStatements } from './Executor';
 import type { BriefTransaction, Executor, Work } from './Executor';
 import type { Reporter } from './Reporter';
+import type { MigrationSettings } from './Step';
 
 /** Runs what steps ask for. */
 export class LiveExecutor implements Executor {
@@ -10,7 +11,10 @@ export class LiveExecutor implements Executor {
 
   constructor(
     private readonly session: MigrationSession,
-    private readonly lockTimeoutMs: number,
+    private readonly settings: Pick<
+      MigrationSettings,
+      'lockTimeoutMs' | 'maxPauseMs'
+    >,
     private readonly reporter: Reporter,
   ) {}
 
@@ -23,22 +27,24 @@ export class LiveExecutor implements Executor {
   }
 
   async transaction(transaction: BriefTransaction): Promise<void> {
-    const { title, statements } = transaction;
-    // In one message, so that no lock is held for the time of a round trip.
-    const text = [
-      'begin',
-      ...lockStatements(transaction, this.lockTimeoutMs),
-      ...statements,
-      'commit',
-    ].join(';\n');
+    const { title, tables = [], statements } = transaction;
+    const { lockTimeoutMs, maxPauseMs } = this.settings;
     await withLockRetries(
       {
         title,
         session: this.session,
         reporter: this.reporter,
-        lockTimeoutMs: this.lockTimeoutMs,
+        lockTimeoutMs,
+        maxPauseMs: tables.length > 0 ? maxPauseMs : undefined,
       },
-      async () => {
+      async request => {
+        // In one message, so that no lock is held for the time of a round trip.
+        const text = [
+          'begin',
+          ...lockStatements(transaction, request),
+          ...statements,
+          'commit',
+        ].join(';\n');
         try {
           await this.session.query(text);
         } catch (error) {

@@ -8,6 +8,11 @@ export interface MigrationSettings {
   schema: string;
   /** For how long, in milliseconds, a request for a lock may hold up writers. */
   lockTimeoutMs: number;
+  /**
+   * For how long, in milliseconds, such requests may hold up the application at most,
+   * where those of `lockTimeoutMs` are not granted. Without it none is longer.
+   */
+  maxPauseMs?: number;
   /** Rows of a batch. */
   batchSize: number;
   /** `tenant_name` of the default tenant. */

@@ -86,7 +86,7 @@ export class TenancyMigration {
             )
           : undefined;
       const executor: Executor =
-        script ?? new LiveExecutor(session, settings.lockTimeoutMs, reporter);
+        script ?? new LiveExecutor(session, settings, reporter);
       const state = new MigrationState(executor);
       const { serverPid } = session;
       const context = { executor, state, settings, reporter, serverPid };

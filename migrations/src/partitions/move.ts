@@ -4,7 +4,11 @@ import { CancelledError, RefusedError } from '../errors';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import { catchAllPartition } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
-import { lockTogether, withLockRetries } from '../session/lockRetries';
+import {
+  lockTogether,
+  longestRequest,
+  withLockRetries,
+} from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { createMoveFence } from './fence';
 import { PARTITION_LOG } from './names';
@@ -84,7 +88,10 @@ export async function runMove(
     `lock table ${tables.join(', ')} in share update exclusive mode`,
   ];
   const blocking = [
-    lockTogether(tables, settings.lockTimeoutMs),
+    lockTogether(
+      tables,
+      longestRequest({ lockTimeoutMs: settings.lockTimeoutMs }),
+    ),
     'set local lock_timeout = 0',
     NOTE_BEGIN,
     `set local statement_timeout = ${maxBlockMs}`,

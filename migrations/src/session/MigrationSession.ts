@@ -74,7 +74,7 @@ export class MigrationSession {
       application_name: options.applicationName.slice(0, 63),
       keepAlive: true,
     });
-    const session = new MigrationSession(client);
+    const session = new MigrationSession(client, options);
     try {
       await client.connect().catch(error => {
         throw explainConnect(error);
@@ -108,7 +108,10 @@ export class MigrationSession {
   /** What the server said when it ended the session while no query was at work. */
   private reason: string | undefined;
 
-  private constructor(private readonly client: Client) {
+  private constructor(
+    private readonly client: Client,
+    private readonly options: SessionOptions,
+  ) {
     // Without a listener the process would end on the spot. The query at work
     // fails as well, and that is what is reported.
     client.on('error', error => {
@@ -140,6 +143,15 @@ export class MigrationSession {
           'database or the login.',
       );
     }
+  }
+
+  /** A second session with the same settings, which the caller closes. */
+  async openAnother(purpose: string): Promise<MigrationSession> {
+    const { applicationName } = this.options;
+    return MigrationSession.open({
+      ...this.options,
+      applicationName: `${applicationName} (${purpose})`,
+    });
   }
 
   /**

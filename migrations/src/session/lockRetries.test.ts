@@ -17,6 +17,7 @@ import {
   lockTogether,
   withLockRetries,
 } from './lockRetries';
+import type { LockRequest } from './lockRetries';
 
 const databases = createTestDatabases();
 
@@ -180,7 +181,10 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
     const attempt = async ({ context }: TenancyMigration) => {
       await context.executor.read('begin');
       await context.executor.read(
-        lockTogether(['entities', 'relations', 'refresh_state'], 20),
+        lockTogether(['entities', 'relations', 'refresh_state'], {
+          timeoutMs: 20,
+          queueMs: 20,
+        }),
       );
     };
     await expect(database.migrate(attempt)).rejects.toMatchObject({
@@ -203,7 +207,11 @@ describe('a lock that is never granted', () => {
   });
   afterEach(() => jest.restoreAllMocks());
 
-  const ask = (lockTimeoutMs?: number) =>
+  const ask = (
+    lockTimeoutMs?: number,
+    maxPauseMs?: number,
+    attempt: (request: LockRequest) => Promise<never> = refusal,
+  ) =>
     withLockRetries(
       {
         title: 'Swap the tables',
@@ -211,11 +219,14 @@ describe('a lock that is never granted', () => {
           pause: async milliseconds => {
             now += milliseconds;
           },
+          query: async <Row>() => [{ pid: 1 }] as Row[],
+          openAnother: () => Promise.reject(new Error('too many connections')),
         },
         reporter: silentReporter,
         lockTimeoutMs,
+        maxPauseMs,
       },
-      refusal,
+      attempt,
     ).catch(error => error);
 
   it('is asked for during the minutes that the message and the runbook say', async () => {
@@ -236,10 +247,32 @@ describe('a lock that is never granted', () => {
     );
   });
 
-  it('has the advice of a longer --lock-timeout only where that is what ends the wait', async () => {
+  it('has the advice of --max-pause only where a request for the lock holds up others', async () => {
     expect((await ask(30)).message).toContain(
-      'a longer --lock-timeout than 30 ms, which has to stay below',
+      '--max-pause, which is 30 ms as long as none is given',
     );
-    expect((await ask()).message).not.toContain('--lock-timeout');
+    expect((await ask()).message).not.toContain('--max-pause');
+  });
+
+  it('is asked for longer each time, up to --max-pause and ten times as long as that, with a longer rest each time', async () => {
+    const asked: { queueMs: number; at: number }[] = [];
+    const error = await ask(30, 1000, ({ queueMs }) => {
+      asked.push({ queueMs, at: now });
+      now += queueMs;
+      return refusal();
+    });
+    const times = asked.map(({ queueMs }) => queueMs);
+    expect(times[0]).toBe(30);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    expect(times.filter(time => time === 1000)).toHaveLength(10);
+    expect(Math.max(...times)).toBe(1000);
+    asked.slice(2).forEach(({ at }, index) => {
+      const before = asked[index + 1];
+      expect(at - before.at).toBeGreaterThan(2 * before.queueMs);
+    });
+    expect(error).toBeInstanceOf(LockNotGrantedError);
+    expect(error.message).toContain(
+      'held up the application for 1,000 ms, as --max-pause grants',
+    );
   });
 });

@@ -2,7 +2,8 @@ import { DatabaseError } from 'pg';
 import type { Reporter } from '../engine/Reporter';
 import { LockNotGrantedError } from '../errors';
 import { escapeLiteral } from '../schema/sql';
-import { formatThings } from '../text';
+import { formatCount, formatThings } from '../text';
+import { LockWatch } from './LockWatch';
 import type { MigrationSession } from './MigrationSession';
 
 /** For how long a lock is asked for again and again. */
@@ -13,6 +14,12 @@ export const LOCK_PATIENCE_MINUTES = 10;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2000;
 const GROWTH = 1.3;
+
+// What the operator has granted is used a little more with each attempt, and in full
+// only so often: as much again and half is left to the application in between.
+const QUEUE_GROWTH = 1.6;
+const LONGEST_QUEUES = 10;
+const REST = 1.5;
 
 /**
  * lock_not_available and deadlock_detected. Not query_canceled (57014): no statement
@@ -25,51 +32,112 @@ const LOCK_FAILURES = ['55P03', '40P01'];
 export interface LockedWork {
   /** What it does, for the log: `Add the column tenant_id`. */
   title: string;
-  session: Pick<MigrationSession, 'pause'>;
+  session: Pick<MigrationSession, 'pause' | 'openAnother' | 'query'>;
   reporter: Pick<Reporter, 'waiting'>;
   /**
    * The operator's `--lock-timeout`, where it is what ends the wait. Left out where
    * something else does: a longer one would change nothing then.
    */
   lockTimeoutMs?: number;
+  /**
+   * The operator's `--max-pause`, where the attempts ask for their locks as
+   * {@link lockTogether} does.
+   */
+  maxPauseMs?: number;
   /** In place of {@link LOCK_PATIENCE_MINUTES}, for tests. */
   patienceMs?: number;
+}
+
+/** How one of several attempts asks for its locks: see {@link lockTogether}. */
+export interface LockRequest {
+  /** For how long, in milliseconds, it may hold up others. */
+  timeoutMs: number;
+  /**
+   * For how long, in milliseconds, it may stand in the queue for the first table. No
+   * longer than `timeoutMs`, unless the operator has granted it.
+   */
+  queueMs: number;
+  /** Which table is the first, counted on without an end. */
+  turn: number;
+}
+
+/** The request of a script, which makes one attempt. */
+export function longestRequest({
+  lockTimeoutMs,
+  maxPauseMs = 0,
+}: {
+  lockTimeoutMs: number;
+  maxPauseMs?: number;
+}): LockRequest {
+  return {
+    timeoutMs: lockTimeoutMs,
+    queueMs: Math.max(maxPauseMs, lockTimeoutMs),
+    turn: 0,
+  };
 }
 
 /**
  * Repeats a short transaction until it gets its locks.
  *
  * Asking for a lock makes everybody queue up behind the request, so a request is
- * given up after the lock timeout, and the writers that it held up go on.
+ * given up after the lock timeout, and the writers that it held up go on. Where
+ * transactions of theirs last longer than that and overlap, no such request is ever
+ * granted. An operator may grant longer ones (`--max-pause`): each attempt then waits
+ * longer than the one before it, up to that.
  *
- * @throws {@link LockNotGrantedError} after {@link LOCK_PATIENCE_MINUTES}
+ * @throws {@link LockNotGrantedError} after {@link LOCK_PATIENCE_MINUTES}, or after ten
+ *   attempts that were as long as the operator has granted
  * @throws {@link CancelledError} once somebody cancels the session's statement
  */
 export async function withLockRetries<T>(
   work: LockedWork,
-  attempt: () => Promise<T>,
+  attempt: (request: LockRequest) => Promise<T>,
 ): Promise<T> {
-  const { title, session, reporter } = work;
+  const { title, session, reporter, lockTimeoutMs = 0 } = work;
+  const longestMs = Math.max(work.maxPauseMs ?? 0, lockTimeoutMs);
   const patienceMs = work.patienceMs ?? LOCK_PATIENCE_MINUTES * 60_000;
   const end = performance.now() + patienceMs;
   let pauseMs = FIRST_PAUSE_MS;
+  let queueMs = lockTimeoutMs;
+  let queued = 0;
+  let longest = 0;
   for (let attempts = 1; ; attempts += 1) {
+    const isGranted = queueMs > lockTimeoutMs;
+    const watch = isGranted
+      ? await LockWatch.start(session, seen =>
+          reporter.waiting(title, attempts, seen),
+        )
+      : undefined;
     try {
-      return await attempt();
+      return await attempt({
+        timeoutMs: lockTimeoutMs,
+        queueMs,
+        turn: queued,
+      });
     } catch (error) {
       if (!isLockFailure(error)) {
         throw error;
       }
-      if (performance.now() >= end) {
+      queued += isGranted ? 1 : 0;
+      longest += isGranted && queueMs === longestMs ? 1 : 0;
+      if (performance.now() >= end || longest === LONGEST_QUEUES) {
         throw notGranted(work, attempts);
       }
+    } finally {
+      await watch?.stop();
     }
-    reporter.waiting(title, attempts);
+    if (!watch) {
+      reporter.waiting(title, attempts);
+    }
     // Not at the same moments as what is in the way, should that be regular too.
     await session.pause(
-      Math.min(pauseMs * (1 + Math.random()), LONGEST_PAUSE_MS),
+      Math.max(
+        Math.min(pauseMs * (1 + Math.random()), LONGEST_PAUSE_MS),
+        isGranted ? REST * queueMs : 0,
+      ),
     );
     pauseMs = Math.min(pauseMs * GROWTH, LONGEST_PAUSE_MS);
+    queueMs = Math.min(Math.ceil(queueMs * QUEUE_GROWTH), longestMs);
   }
 }
 
@@ -90,47 +158,81 @@ function isLockFailure(error: unknown): boolean {
 }
 
 function notGranted(
-  { title, lockTimeoutMs }: LockedWork,
+  { title, lockTimeoutMs, maxPauseMs = 0 }: LockedWork,
   attempts: number,
 ): LockNotGrantedError {
+  const tried = formatThings(attempts, 'attempt');
+  const look = 'Look for long ones in pg_stat_activity and pg_prepared_xacts';
+  if (lockTimeoutMs !== undefined && maxPauseMs > lockTimeoutMs) {
+    return new LockNotGrantedError(
+      `The lock for "${title}" was not granted in ${tried}, the longest of which held ` +
+        `up the application for ${formatCount(
+          maxPauseMs,
+        )} ms, as --max-pause grants: ` +
+        'transactions in the way are longer, or use the tables in several orders. ' +
+        `${look}, or give a longer --max-pause.`,
+    );
+  }
   const advice =
     lockTimeoutMs === undefined
       ? ''
-      : `, or give a longer --lock-timeout than ${lockTimeoutMs} ms, which has to ` +
-        "stay below the server's deadlock_timeout";
+      : `, or let the application wait for longer: --max-pause, which is ${lockTimeoutMs} ms ` +
+        'as long as none is given (like --lock-timeout), should be longer than they are';
   return new LockNotGrantedError(
     `The lock for "${title}" was not granted for ${LOCK_PATIENCE_MINUTES} minutes, in ` +
-      `${formatThings(
-        attempts,
-        'attempt',
-      )}: other transactions hold the tables ` +
-      'without a pause. Look for long ones in pg_stat_activity and ' +
-      `pg_prepared_xacts${advice}.`,
+      `${tried}: other transactions hold the tables without a pause. ${look}${advice}.`,
   );
 }
 
 /**
  * The statement that locks tables in ACCESS EXCLUSIVE mode, one after the other, and
- * fails with lock_not_available once the time for all of them together is over.
+ * fails with lock_not_available where they are not all free in time.
  *
  * `lock_timeout` holds for each lock. `statement_timeout` would hold for all, but a
  * statement that it has ended looks like one that somebody has cancelled. A partition
  * comes after its table, so that only somebody who uses it by itself, as no application
  * may, is waited for in addition.
  *
- * @param tables - as LOCK TABLE takes them
+ * It may stand in the queue for the first table for longer, if the operator has granted
+ * that. Nothing is locked meanwhile, so that whoever waits behind it is not waiting for
+ * us: PostgreSQL resolves what would be a deadlock by letting them go first, and ends no
+ * transaction. That is over with the first lock. From then on it takes `timeoutMs` at
+ * most for the others together; and it gives up at once where somebody in the queue of
+ * the first table holds another: they would wait for us and we for them, and PostgreSQL
+ * might look at that very moment, since they may have waited for long.
+ *
+ * @param tables - as LOCK TABLE takes them, without ONLY
  */
 export function lockTogether(
   tables: readonly string[],
-  timeoutMs: number,
+  { timeoutMs, queueMs }: Omit<LockRequest, 'turn'>,
 ): string {
+  const [first, ...others] = tables;
+  const list = (items: readonly string[]) =>
+    `array[${items.map(escapeLiteral).join(', ')}]::text[]`;
+  const queue = `perform set_config('lock_timeout', '${queueMs}', true);
+  lock table ${first} in access exclusive mode;
+  if exists (
+    select from pg_locks w join pg_locks h on h.pid = w.pid and h.database = w.database
+     where not w.granted and w.relation = ${escapeLiteral(
+       first,
+     )}::regclass and h.granted
+       and h.relation = any (select t::regclass from unnest(${list(others)}) t)
+       and w.database = (select oid from pg_database where datname = current_database())) then
+    raise exception 'Transactions that wait for ${first} hold another of the tables' using errcode = 'lock_not_available';
+  end if;
+  `;
+  const isQueued = queueMs > timeoutMs;
   return `do $$
 declare
-  give_up_at timestamptz := clock_timestamp() + interval '${timeoutMs} milliseconds';
+  give_up_at timestamptz;
   left_ms int;
   item text;
 begin
-  foreach item in array array[${tables.map(escapeLiteral).join(', ')}] loop
+  ${
+    isQueued ? queue : ''
+  }give_up_at := clock_timestamp() + interval '${timeoutMs} milliseconds';
+  foreach item in array ${list(isQueued ? others : tables)} loop
     left_ms := ceil(extract(epoch from give_up_at - clock_timestamp()) * 1000);
     if left_ms < 1 then
       raise exception 'The tables were not free within ${timeoutMs} ms' using errcode = 'lock_not_available';
@@ -139,4 +241,10 @@ begin
     execute 'lock table ' || item || ' in access exclusive mode';
   end loop;
 end $$`;
+}
+
+/** The tables in another order: each is the first in its turn. */
+export function inTurn<T>(tables: readonly T[], turn: number): T[] {
+  const first = turn % tables.length;
+  return [...tables.slice(first), ...tables.slice(0, first)];
 }

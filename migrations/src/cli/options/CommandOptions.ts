@@ -3,6 +3,7 @@ export interface CommandOptions {
   dryRun?: boolean;
   schema: string;
   lockTimeout: number;
+  maxPause?: number;
   batchSize: number;
   json?: boolean;
   url?: string;

@@ -26,6 +26,10 @@ export function commonOptions(): Option[] {
     )
       .default(30)
       .argParser(parseMilliseconds),
+    new Option(
+      '--max-pause <ms>',
+      'for how long it may hold up the application where no request as short as --lock-timeout is granted: each is longer than the one before, up to this. Without it none is',
+    ).argParser(parseMilliseconds),
     new Option('--batch-size <rows>', 'rows of a batch')
       .default(2000)
       .argParser(parseBatchSize),
@@ -52,6 +56,7 @@ export function settingsOf(
   return {
     schema: options.schema,
     lockTimeoutMs: options.lockTimeout,
+    maxPauseMs: options.maxPause,
     batchSize: options.batchSize,
     defaultTenantName: options.tenantName ?? DEFAULT_TENANT_NAME,
     adminGrant: options.adminGrant ?? true,

@@ -1,6 +1,6 @@
 import { MultiBar } from 'cli-progress';
-import type { Progress, Reporter } from '../../engine/Reporter';
-import { formatCount, formatSeconds } from '../../text';
+import type { LockQueue, Progress, Reporter } from '../../engine/Reporter';
+import { formatCount, formatSeconds, formatThings } from '../../text';
 import { RateMeter } from './RateMeter';
 
 /** Where reporters write: standard error, or what stands for it in a test. */
@@ -27,7 +27,15 @@ abstract class StreamReporter implements CloseableReporter {
     this.line(`Warning: ${message}`);
   }
 
-  waiting(what: string, attempts: number): void {
+  waiting(what: string, attempts: number, queue?: LockQueue): void {
+    if (queue) {
+      this.line(
+        `Waiting for a lock: ${what} (attempt ${attempts}; ${describeQueue(
+          queue,
+        )})`,
+      );
+      return;
+    }
     // The 1st, 2nd, 4th, 8th …: attempts may be many, and each is short.
     if (Number.isInteger(Math.log2(attempts))) {
       this.line(
@@ -135,6 +143,24 @@ export class BarReporter extends StreamReporter {
 /** Bars on a terminal; on anything else lines, a few per minute. */
 export function createReporter(stream: LogStream): CloseableReporter {
   return stream.isTTY ? new BarReporter(stream) : new LineReporter(stream);
+}
+
+function describeQueue({ waiting, longestMs, blockers }: LockQueue): string {
+  return [
+    waiting === 0
+      ? 'nobody has waited for it'
+      : `${formatThings(
+          waiting,
+          'session',
+        )} waited behind it, up to ${formatCount(longestMs)} ms`,
+    ...(blockers.length > 0
+      ? [`in its way: ${formatProcesses(blockers)}`]
+      : []),
+  ].join('; ');
+}
+
+function formatProcesses(pids: number[]): string {
+  return `${pids.length === 1 ? 'process' : 'processes'} ${pids.join(', ')}`;
 }
 
 function describe(meter: RateMeter): string {

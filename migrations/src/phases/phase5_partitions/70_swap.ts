@@ -17,7 +17,8 @@ import type { Creation, Step, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { archiveName, isSwapped, oldName } from '../../schema/partitions';
 import { TENANT_TABLES } from '../../schema/tables';
-import { withLockRetries } from '../../session/lockRetries';
+import { longestRequest, withLockRetries } from '../../session/lockRetries';
+import type { LockRequest } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
 import { indexes } from './50_indexes';
 import { foreignKeys } from './60_foreign_keys';
@@ -84,15 +85,18 @@ async function exchange(
   const copies = await describeCopies(executor);
   await checkAdditions(context, copies);
   await executor.execute(createReplay(copies));
-  const statements = swapStatements(
-    copies.map(sidesOf),
-    settings.lockTimeoutMs,
-    [await refuseLaterAdditions(executor)],
-  );
+  const conditions = [await refuseLaterAdditions(executor)];
+  const statements = (request: LockRequest) =>
+    swapStatements(copies.map(sidesOf), request, conditions);
   await executor.work({
     title:
       'Swap the tables. ACCESS EXCLUSIVE on all of them, for milliseconds.',
-    script: [...CATCH_UP_SCRIPT, 'begin', ...statements, 'commit'],
+    script: [
+      ...CATCH_UP_SCRIPT,
+      'begin',
+      ...statements(longestRequest(settings)),
+      'commit',
+    ],
     async run(session) {
       await catchUp(context, session);
       await verify(context, session, copies);
@@ -137,7 +141,7 @@ async function verify(
 async function swapOnce(
   { reporter, settings }: StepContext,
   session: MigrationSession,
-  statements: string[],
+  statements: (request: LockRequest) => string[],
 ): Promise<void> {
   await withLockRetries(
     {
@@ -145,12 +149,15 @@ async function swapOnce(
       session,
       reporter,
       lockTimeoutMs: settings.lockTimeoutMs,
+      maxPauseMs: settings.maxPauseMs,
     },
-    async () => {
+    async request => {
       await replayOnce(session);
       try {
         // In one message: the locks are not held for the time of a round trip.
-        await session.query(['begin', ...statements, 'commit'].join(';\n'));
+        await session.query(
+          ['begin', ...statements(request), 'commit'].join(';\n'),
+        );
       } catch (error) {
         await session.rollback();
         throw explain(error);

@@ -1,6 +1,5 @@
 import { dropFence, SESSIONS_BEFORE_SWAP } from '../../copy/fence';
 import type { Step, StepContext } from '../../engine/Step';
-import { TENANT_TABLES } from '../../schema/tables';
 import { waitForOlderTransactions } from '../../session/olderTransactions';
 
 /** The fence is needed while there are transactions from before the swap. */
@@ -20,10 +19,7 @@ export async function settle(context: StepContext): Promise<void> {
       `The swap is done. Waiting for transactions from before it, of the processes ${processes}`,
     find: async () => SESSIONS_BEFORE_SWAP,
   });
-  await context.executor.transaction({
-    title: 'Let transactions in without a look at their age',
-    locks: 'ACCESS EXCLUSIVE on each table, for a change of the catalog.',
-    tables: TENANT_TABLES,
-    statements: dropFence,
-  });
+  for (const transaction of dropFence) {
+    await context.executor.transaction(transaction);
+  }
 }
