@@ -19,16 +19,18 @@ Begin with:
 `;
 
 const GOING_BACK = [
-  'Multi-tenancy alone: set MULTI_TENANCY_ENABLED to false and restart the ' +
-    'application. Every request gets the default tenant; the tables and the data of ' +
-    'other tenants stay as they are. When it is on again, run ' +
-    `"${operatorCommand('rollback', '--to 5')}", which only forgets the ` +
-    `smoke tests, and "${operatorCommand('phase6')}".`,
-  `The tables too, until the cleanup: "${operatorCommand('rollback')}", then ` +
-    'set MULTI_TENANCY_ENABLED to false and restart the application. No write of the ' +
-    'default tenant is lost. Rows of other tenants stay in the archive, and the ' +
-    'command says how many. (With "--to 4" it would drop the archive, and refuses ' +
-    'to while that holds such rows.)',
+  'Multi-tenancy alone: set MULTI_TENANCY_ENABLED to false and restart every ' +
+    'instance of the application. Every request gets the default tenant; the tables ' +
+    'and the data of other tenants stay as they are. When it is on again, run ' +
+    `"${operatorCommand('phase6', '--base-url <url>')}" again.`,
+  'The tables too, until the cleanup: set MULTI_TENANCY_ENABLED to false, restart ' +
+    'every instance of the application, and only then run ' +
+    `"${operatorCommand(
+      'rollback',
+    )}". It refuses while an instance is connected ` +
+    'that works with the tables. No write of the default tenant is lost. Rows of ' +
+    'other tenants stay in the archive, and the command says how many. (With ' +
+    '"--to 4" it would drop the archive, and refuses to while that holds such rows.)',
   'After the cleanup: only from a backup.',
 ];
 

@@ -212,11 +212,19 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     );
     for (const topic of [
       'npx backstage-catalog-tenancy-migrations cleanup',
-      'npx backstage-catalog-tenancy-migrations rollback", then',
       'permission denied for table',
       '24 to 48 hours',
     ]) {
       expect(checklist).toContain(topic);
     }
+  });
+
+  it('has a checklist that switches the flag off before the tables go', () => {
+    const goingBack = cutoverChecklist({ schema: 'tenancy' })
+      .split('Going back')[1]
+      .replace(/\s+/g, ' ');
+    expect(goingBack).toMatch(
+      /The tables too, until the cleanup: set MULTI_TENANCY_ENABLED to false, restart every instance of the application, and only then run "npx backstage-catalog-tenancy-migrations rollback"\./,
+    );
   });
 });
