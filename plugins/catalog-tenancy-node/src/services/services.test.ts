@@ -5,7 +5,7 @@ import {
   createServiceFactory,
 } from '@backstage/backend-plugin-api';
 import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import {
   createTenancyDatabase,
   type TenancyDatabase,
@@ -43,7 +43,10 @@ describe.each(databases.eachSupportedId())('the services on %s', id => {
   afterAll(() => database.close());
 
   /** A backend with a plugin that depends on all of them. */
-  async function start(user: 'portal_app' | 'superuser' = 'portal_app') {
+  async function start({
+    user = 'portal_app',
+    enabled = true,
+  }: { user?: 'portal_app' | 'superuser'; enabled?: boolean } = {}) {
     const { host, port, user: owner, password } = database.connection;
     const { user: appUser, password: appPassword } = database.appConnection;
     const auditor = mockServices.auditor.mock();
@@ -67,12 +70,14 @@ describe.each(databases.eachSupportedId())('the services on %s', id => {
               },
             },
             tenancy: {
-              enabled: true,
+              enabled,
               database: {
                 connection:
                   user === 'portal_app'
                     ? ({ user: appUser, password: appPassword } as {})
                     : {},
+                // Longer than any test.
+                pool: { idleTimeoutMs: 3_600_000 },
               },
             },
           },
@@ -151,7 +156,31 @@ describe.each(databases.eachSupportedId())('the services on %s', id => {
     await expect(store.getEntity(tenant_id, 'component:a')).rejects.toThrow();
   });
 
+  // A rollback refuses while portal_app is connected, and asks for a restart without
+  // the flag: sessions that stay open would keep it out for ever.
+  it('leave no session of portal_app open when the flag is off', async () => {
+    const { backend, services } = await start({ enabled: false });
+    await expect(services.directory.findActive('default')).resolves.toEqual(
+      expect.objectContaining({ tenantSlug: 'default' }),
+    );
+    await services.tenants.list();
+    await eventually(async () => {
+      const { rows } = await database.client.query(
+        `select application_name from pg_stat_activity
+          where datname = current_database() and usename = $1`,
+        [database.appConnection.user],
+      );
+      expect(rows).toEqual([]);
+    });
+    await expect(services.directory.findActive('default')).resolves.toEqual(
+      expect.objectContaining({ tenantSlug: 'default' }),
+    );
+    await backend.stop();
+  });
+
   it('are not there for a database user whom row-level security does not bind', async () => {
-    await expect(start('superuser')).rejects.toThrow(TenancyStartupError);
+    await expect(start({ user: 'superuser' })).rejects.toThrow(
+      TenancyStartupError,
+    );
   });
 });

@@ -22,9 +22,13 @@ export const tenantDirectoryServiceRef = createServiceRef<TenantDirectory>({
         logger: coreServices.rootLogger,
         lifecycle: coreServices.rootLifecycle,
       },
-      factory({ tenancy, logger, lifecycle }) {
-        const { pool } = tenancy;
+      async factory({ tenancy, logger, lifecycle }) {
+        const { pool, config } = tenancy;
         const directory = CachingTenantDirectory.create({ pool, logger });
+        if (!config.enabled) {
+          // It answers without listening, on connections that do not stay.
+          await directory.close();
+        }
         lifecycle.addShutdownHook(() => directory.close());
         return directory;
       },

@@ -5,7 +5,11 @@ import type {
 } from '@backstage/backend-plugin-api';
 import { readAdoption } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
-import { readTenancyConfig, type TenancyConfig } from '../config';
+import {
+  readTenancyConfig,
+  type TenancyConfig,
+  type TenancyPoolLimits,
+} from '../config';
 import { explainFlag } from '../config/readTenancyConfig';
 import { TenancyPool } from '../database';
 import { describeUntestedPg } from '../database/protocol/Batch';
@@ -52,6 +56,9 @@ const NO_SUCH_DATABASE = '3D000';
 // if nothing of this was. A folder for sockets that can't be one: whoever uses the
 // pool nevertheless is told that there is no connection.
 const NOWHERE: ClientConfig = { host: '/dev/null' };
+
+/** For how long an unused connection is kept with the flag off. */
+const IDLE_WHEN_OFF_MS = 1_000;
 
 interface StartOptions {
   config: RootConfigService;
@@ -124,7 +131,7 @@ async function start(
   const pool = TenancyPool.create({
     connection: own,
     schema,
-    pool: config.pool,
+    pool: config.enabled ? config.pool : shortLived(config.pool),
     whenReady: config.enabled,
     logger,
   });
@@ -154,6 +161,15 @@ async function start(
     await pool.close();
     throw error;
   }
+}
+
+/**
+ * With the flag off few ask for tenants, and a rollback of the tables refuses while
+ * sessions of `portal_app` are there.
+ */
+function shortLived(pool: TenancyPoolLimits): TenancyPoolLimits {
+  const { idleTimeoutMs } = pool;
+  return { ...pool, idleTimeoutMs: Math.min(idleTimeoutMs, IDLE_WHEN_OFF_MS) };
 }
 
 /** Nobody waits for it: it may be there later, or never. */
