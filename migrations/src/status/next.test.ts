@@ -107,6 +107,41 @@ describe.each(databases.eachSupportedId())(
       });
     });
 
+    it('the way back of an adoption is named as long as no phase has begun', async () => {
+      const backOf = async () =>
+        JSON.parse((await run('status', '--json')).stdout).back;
+      await expect(backOf()).resolves.toBeNull();
+      await run('adopt');
+      await expect(backOf()).resolves.toEqual({
+        what: 'the adoption is undone',
+        command: operatorCommand('unadopt'),
+      });
+      await run('phase1', ...PREFLIGHT);
+      await expect(backOf()).resolves.toMatchObject({
+        command: operatorCommand('rollback'),
+      });
+      const { text } = await run('rollback');
+      expect(text).toContain(
+        `Or back: the adoption is undone (${operatorCommand('unadopt')})`,
+      );
+      const { exitCode } = await run('unadopt');
+      expect(exitCode).toBe(EXIT_CODES.done);
+    });
+
+    it('no new application is to be deployed for a catalog that is adopted', async () => {
+      await run('adopt');
+      await run('phase1', ...PREFLIGHT);
+      const phase2 = await run('phase2');
+      const phase3 = await run('phase3');
+      for (const { exitCode, stdout } of [phase2, phase3]) {
+        expect(exitCode).toBe(EXIT_CODES.done);
+        expect(stdout).not.toMatch(/deploy|new application/);
+      }
+      expect(phase2.stdout).toContain(`Next: ${operatorCommand('phase3')}.`);
+      expect(phase3.stdout).toMatch(/portal_app a password/);
+      expect(phase3.stdout).toContain(`Next: ${operatorCommand('phase4')}.`);
+    });
+
     it('an adoption that is not complete is brought to its end first', async () => {
       await run('adopt');
       await catalog.client.query(

@@ -1,12 +1,15 @@
 import { readAdoptionStatus } from '../adopt/readAdoption';
+import type { AdoptionStatus } from '../adopt/readAdoption';
 import { readStepRecords } from '../engine/journal';
 import type { StepRecord } from '../engine/journal';
 import type { Executor } from '../engine/Executor';
 import { STATE_TABLE } from '../engine/MigrationState';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
+import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
 import { readWayBack } from '../rollback/rollback';
+import type { WayBack } from '../rollback/rollback';
 import { relationExists } from '../schema/lookups';
 import { readLeftovers } from './leftovers';
 import { decideNext, readCatalogTables } from './next';
@@ -29,6 +32,10 @@ export async function readStatus(
   const phase = await migration.completedPhase();
   const swap = await readSwap(migration.context);
   const adoption = await readAdoptionStatus(migration.context);
+  const back = await readWayBack(
+    migration,
+    records.map(({ name }) => name),
+  );
   return {
     schema: settings.schema,
     phase,
@@ -42,10 +49,7 @@ export async function readStatus(
       adoption,
       swap,
     }),
-    back: await readWayBack(
-      migration,
-      records.map(({ name }) => name),
-    ),
+    back: back ?? wayBackOfAdoption(records, adoption),
     operator: (await migration.operator()) ?? null,
     tables: await readTables(executor),
     work: await readWork(executor),
@@ -54,6 +58,16 @@ export async function readStatus(
     adoption: adoption.engineTables || adoption.begun ? adoption : null,
     leftovers: await readLeftovers(executor),
   };
+}
+
+/** An adoption can be undone as long as no phase has begun. */
+function wayBackOfAdoption(
+  records: StepRecord[],
+  { begun }: AdoptionStatus,
+): WayBack | null {
+  return begun && records.length === 0
+    ? { what: 'the adoption is undone', command: operatorCommand('unadopt') }
+    : null;
 }
 
 function stepsOf(records: StepRecord[]): StepStatus[] {

@@ -15,6 +15,8 @@ export interface Guidance {
   besides?: string;
   /** What the operator does when it is complete. */
   next: string;
+  /** The same where the catalog is adopted, if no application has to be replaced there. */
+  nextWhenAdopted?: string;
 }
 
 export const guidance: Record<PhaseNumber, Guidance> = {
@@ -36,6 +38,9 @@ export const guidance: Record<PhaseNumber, Guidance> = {
     next:
       `The application goes on as it is. Next: ${operatorCommand('phase3')}, ` +
       'which prepares what the new application needs, and then deploy that.',
+    nextWhenAdopted: `The stock catalog goes on as it is. Next: ${operatorCommand(
+      'phase3',
+    )}.`,
   },
   3: {
     description:
@@ -48,6 +53,9 @@ export const guidance: Record<PhaseNumber, Guidance> = {
       `When no old application is connected any more: ${operatorCommand(
         'phase4',
       )}.`,
+    nextWhenAdopted:
+      'Give portal_app a password (\\password portal_app in psql): the backend connects as it once the flag is set. ' +
+      `The stock catalog goes on as it is. Next: ${operatorCommand('phase4')}.`,
   },
   4: {
     description:

@@ -1,3 +1,4 @@
+import { readAdoptionStatus } from '../../adopt/readAdoption';
 import type { Phase, PhaseNumber } from '../../engine/Step';
 import { cutoverChecklist } from '../../phases/phase6_cutover';
 import type { Invocation } from '../CommandDefinition';
@@ -119,7 +120,13 @@ function announce(
 /** What comes after the last phase that is complete. */
 export async function nextOf({ migration }: Invocation): Promise<string> {
   const phase = await migration.completedPhase();
-  return phase === 0
-    ? `Next: ${operatorCommand('phase1')}.`
-    : guidance[phase].next;
+  if (phase === 0) {
+    return `Next: ${operatorCommand('phase1')}.`;
+  }
+  const { next, nextWhenAdopted } = guidance[phase];
+  if (nextWhenAdopted) {
+    const { adopted } = await readAdoptionStatus(migration.context);
+    return adopted ? nextWhenAdopted : next;
+  }
+  return next;
 }
