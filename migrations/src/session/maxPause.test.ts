@@ -128,7 +128,7 @@ describe.each(databases.eachSupportedId())('--max-pause on %s', id => {
     const crossed = crossing.query(`${WRITES.entities}; commit`);
     await isWaited('entities', 'RowExclusiveLock');
     await first.query('commit');
-    await crossed;
+    await expect(crossed).resolves.toHaveLength(2);
     await swapped;
   });
 
@@ -179,7 +179,10 @@ describe.each(databases.eachSupportedId())('--max-pause on %s', id => {
       settings: { lockTimeoutMs: 10, maxPauseMs: LONG_MS },
     });
     await isWaited('relations', 'AccessExclusiveLock');
-    await waiter.query('select count(*) from entities');
+    // The other tables are free meanwhile.
+    await expect(waiter.query('select from entities')).resolves.toMatchObject({
+      rowCount: 20,
+    });
     await holder.query('commit');
     await settling;
   });
