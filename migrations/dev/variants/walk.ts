@@ -5,12 +5,33 @@ import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { databaseDump } from '../../src/__testUtils__/databaseDump';
 import { seedCatalog } from '../../src/__testUtils__/seed';
-import { runInProcess, urlOf } from '../../src/cli/__testUtils__/runCli';
+import { runInProcess } from '../../src/cli/__testUtils__/runCli';
 import { EXIT_CODES } from '../../src/errors';
 import type { Variant } from './variants';
 
 const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
 const FEW_ENTITIES = 12;
+
+/** Of a session that looks at a database: nothing that the variant sets for it. */
+const OWN_SETTINGS = [
+  'search_path=tenancy',
+  'statement_timeout=0',
+  'lock_timeout=0',
+  'idle_session_timeout=0',
+  'idle_in_transaction_session_timeout=0',
+  'default_transaction_read_only=off',
+  'quote_all_identifiers=off',
+  'row_security=off',
+  'DateStyle=ISO',
+  'TimeZone=UTC',
+  'standard_conforming_strings=on',
+  'extra_float_digits=1',
+  'IntervalStyle=postgres',
+  'bytea_output=hex',
+  'session_replication_role=origin',
+]
+  .map(setting => `-c ${setting}`)
+  .join(' ');
 
 /** What a database holds, in a form that can be compared. */
 interface Dump {
@@ -153,15 +174,24 @@ export class Walk {
   }
 
   private pgDump(connection: ClientConfig, program: string): string[] {
+    const { host, port, user, password, database } = connection;
+    const env = {
+      PGHOST: host,
+      PGPORT: String(port),
+      PGUSER: user,
+      PGPASSWORD: String(password),
+      PGDATABASE: database,
+      PGOPTIONS: OWN_SETTINGS,
+    };
     return (
       execFileSync(
         program,
-        [
-          '--schema=tenancy',
-          '--exclude-table=tenancy.tenancy_migration*',
-          urlOf(connection),
-        ],
-        { encoding: 'utf8', maxBuffer: 2 ** 28 },
+        ['--schema=tenancy', '--exclude-table=tenancy.tenancy_migration*'],
+        {
+          encoding: 'utf8',
+          maxBuffer: 2 ** 28,
+          env: { ...process.env, ...env },
+        },
       )
         .split('\n')
         // Numbers are compared apart, and a key of psql is another one in each dump.
@@ -188,16 +218,7 @@ async function withClient<T>(
   connection: ClientConfig,
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const client = new Client({
-    ...connection,
-    // Nothing that the variant sets for its database.
-    options:
-      '-c search_path=tenancy -c statement_timeout=0 -c lock_timeout=0 -c idle_session_timeout=0 ' +
-      '-c idle_in_transaction_session_timeout=0 -c default_transaction_read_only=off ' +
-      '-c quote_all_identifiers=off -c row_security=off -c DateStyle=ISO -c TimeZone=UTC ' +
-      '-c standard_conforming_strings=on -c extra_float_digits=1 -c IntervalStyle=postgres -c bytea_output=hex ' +
-      '-c session_replication_role=origin',
-  });
+  const client = new Client({ ...connection, options: OWN_SETTINGS });
   await client.connect();
   try {
     return await use(client);

@@ -6,6 +6,7 @@ import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { databaseDump, journalDump } from '../__testUtils__/databaseDump';
 import { runPhases } from '../__testUtils__/runPhases';
 import { stopBefore } from '../__testUtils__/stopBefore';
+import { cleanup } from '../cleanup/cleanup';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 import type { PhaseNumber } from '../engine/Step';
 import { foreignKeys } from '../phases/phase5_partitions/60_foreign_keys';
@@ -13,18 +14,27 @@ import { entitySearch } from '../phases/phase5_partitions/90_entity_search';
 import { rollback } from './rollback';
 
 const databases = createTestDatabases();
+const OTHER = '00000000-0000-0000-0000-0000000000aa';
 
 interface State {
   name: string;
   prepare(database: CatalogDatabase): Promise<void>;
   /** The phases to go back to. Without one, a rollback goes to the last safe point. */
   targets: (PhaseNumber | 0 | undefined)[];
+  /** Whether a rollback is forced. */
+  force?: boolean;
   /** The phase that comes next, if it changes the database. */
   next?: PhaseNumber;
+  /** Whether the tables of before can be dropped. */
+  cleanup?: boolean;
 }
 
-const back = (to?: PhaseNumber | 0) => (database: CatalogDatabase) =>
-  database.migrate(migration => rollback(migration, to));
+const back =
+  (to?: PhaseNumber | 0, force = false) =>
+  (database: CatalogDatabase) =>
+    database.migrate(migration => rollback(migration, to), {
+      settings: { force },
+    });
 
 const SWAPPED = 'the swap of phase 5';
 
@@ -44,6 +54,23 @@ const STATES: State[] = [
     name: SWAPPED,
     prepare: database => runPhases(database, 5),
     targets: [undefined, 0, 1, 2, 3, 4],
+    cleanup: true,
+  },
+  {
+    name: 'a swap, with rows of another tenant',
+    prepare: async database => {
+      await runPhases(database, 5);
+      await database.client.query(
+        `set row_security = off;
+         insert into tenants (tenant_id, tenant_slug, tenant_name)
+         values ('${OTHER}', 'acme', 'ACME');
+         insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+         values ('${OTHER}', 'api:default/a', 'api', 'a', '{}', '')`,
+      );
+    },
+    targets: [undefined, 0, 3],
+    force: true,
+    cleanup: true,
   },
   {
     name: 'a copy without foreign keys',
@@ -132,7 +159,8 @@ describe.each(databases.eachSupportedId())(
       return stdout;
     };
 
-    describe.each(statesOn(id))('after $name', ({ prepare, targets, next }) => {
+    describe.each(statesOn(id))('after $name', state => {
+      const { prepare, targets, force, next } = state;
       const create = catalogTemplate(databases, id, {
         entities: 12,
         prepare: async database => {
@@ -156,9 +184,10 @@ describe.each(databases.eachSupportedId())(
             byScript,
             'rollback',
             ...(to === undefined ? [] : ['--to', String(to)]),
+            ...(force ? ['--force'] : []),
           );
           await runScript(byScript, script);
-          await back(to)(byCommand);
+          await back(to, force)(byCommand);
           expect(await dump(byScript)).toEqual(await dump(byCommand));
         },
       );
@@ -175,6 +204,20 @@ describe.each(databases.eachSupportedId())(
           );
           await runScript(byScript, script);
           await byCommand.migrate(migration => migration.runPhase(next));
+          expect(await dump(byScript)).toEqual(await dump(byCommand));
+        });
+      }
+
+      if (state.cleanup) {
+        it('drops the tables of before as the command does', async () => {
+          const [byCommand, byScript] = [await open(), await open()];
+          await runScript(
+            byScript,
+            await scriptOf(byScript, 'cleanup', '--force'),
+          );
+          await byCommand.migrate(({ context }) => cleanup(context), {
+            settings: { force: true },
+          });
           expect(await dump(byScript)).toEqual(await dump(byCommand));
         });
       }
