@@ -92,7 +92,7 @@ export class SessionKiller {
       const session = sessions.find(each => each.pid === pid);
       return session?.state === 'active' ? undefined : session?.query ?? 'none';
     });
-    if (!shown.startsWith(text.trim().slice(0, SHOWN))) {
+    if (!shown.trim().startsWith(text.trim().slice(0, SHOWN))) {
       throw new Error(
         `After ${this.sent} statements the server shows "${shown}", expected "${text}"`,
       );
