@@ -1,3 +1,4 @@
+import type { MigrationSession } from '../session/MigrationSession';
 import type { Executor } from './Executor';
 import type { MigrationState } from './MigrationState';
 import type { Reporter } from './Reporter';
@@ -39,6 +40,11 @@ export interface StepContext {
   readonly reporter: Reporter;
   /** The process of the server that answered when the session was opened. */
   readonly serverPid?: number;
+  /**
+   * Opens one more session, for work that runs beside that of the first. The caller
+   * closes it. No other command begins before it has ended.
+   */
+  openSession(): Promise<MigrationSession>;
 }
 
 /**

@@ -4,6 +4,7 @@ import { phases } from '../phases';
 import {
   applicationName,
   findOperator,
+  takeHelperLock,
   takeOperatorLock,
 } from '../session/operatorLock';
 import type { Operator } from '../session/operatorLock';
@@ -89,9 +90,21 @@ export class TenancyMigration {
         script ?? new LiveExecutor(session, settings, reporter);
       const state = new MigrationState(executor);
       const { serverPid } = session;
-      const context = { executor, state, settings, reporter, serverPid };
+      const sessions: [MigrationSession, ...MigrationSession[]] = [session];
+      const context: StepContext = {
+        executor,
+        state,
+        settings,
+        reporter,
+        serverPid,
+        openSession: async () => {
+          const helper = await openHelper(connection, settings.schema, name);
+          sessions.push(helper);
+          return helper;
+        },
+      };
       return new TenancyMigration(
-        session,
+        sessions,
         { connection, name },
         context,
         script,
@@ -103,7 +116,7 @@ export class TenancyMigration {
   }
 
   private constructor(
-    private readonly session: MigrationSession,
+    private readonly sessions: [MigrationSession, ...MigrationSession[]],
     private readonly login: { connection: ClientConfig; name: string },
     readonly context: StepContext,
     /** What a dry run prints with; it is the executor as well. */
@@ -111,12 +124,12 @@ export class TenancyMigration {
   ) {}
 
   async close(): Promise<void> {
-    await this.session.close();
+    await Promise.all(this.sessions.map(session => session.close()));
   }
 
   /** Whoever else works on the schema. */
   async operator(): Promise<Operator | undefined> {
-    return findOperator(this.session, this.context.settings.schema);
+    return findOperator(this.sessions[0], this.context.settings.schema);
   }
 
   /** The names of the steps that are done. */
@@ -292,6 +305,27 @@ export class TenancyMigration {
     if (step) {
       await undoBegun(this.context, ALL_STEPS, step);
     }
+  }
+}
+
+/** A session beside that of the operator, with the same rights. */
+async function openHelper(
+  connection: ClientConfig,
+  schema: string,
+  name: string,
+): Promise<MigrationSession> {
+  const session = await MigrationSession.open({
+    connection,
+    schema,
+    applicationName: name,
+  });
+  try {
+    await takeHelperLock(session, schema);
+    await actAsOwner(session, schema);
+    return session;
+  } catch (error) {
+    await session.close();
+    throw error;
   }
 }
 

@@ -9,6 +9,9 @@ export const APPLICATION_PREFIX = 'catalog-tenancy';
 // with one bigint.
 export const LOCK_CLASS = 7007;
 
+// Of the sessions that help the one with the operator's lock.
+const HELPERS_CLASS = LOCK_CLASS + 1;
+
 // Less than four seconds in all.
 const PAUSES_MS = [200, 300, 450, 675, 1000, 1000];
 
@@ -48,18 +51,37 @@ export async function takeOperatorLock(
   schema: string,
 ): Promise<void> {
   for (const pauseMs of [...PAUSES_MS, undefined]) {
-    const [{ taken }] = await session.query<{ taken: boolean }>(
-      `select pg_try_advisory_lock(${LOCK_CLASS}, hashtext($1)) as taken`,
+    const [{ taken, alone }] = await session.query<{
+      taken: boolean;
+      alone: boolean;
+    }>(
+      // A helper of a command that was killed may end later than its operator's session.
+      `select pg_try_advisory_lock(${LOCK_CLASS}, hashtext($1)) as taken,
+              pg_try_advisory_xact_lock(${HELPERS_CLASS}, hashtext($1)) as alone`,
       [schema],
     );
-    if (taken) {
+    if (taken && alone) {
       return;
     }
     if (pauseMs === undefined) {
-      throw refusal(await findOperator(session, schema));
+      throw refusal(taken ? undefined : await findOperator(session, schema));
     }
     await session.pause(pauseMs);
   }
+}
+
+/**
+ * Keeps other commands from beginning for as long as the session lives, beside the
+ * session with the operator's lock.
+ */
+export async function takeHelperLock(
+  session: MigrationSession,
+  schema: string,
+): Promise<void> {
+  await session.query(
+    `select pg_advisory_lock_shared(${HELPERS_CLASS}, hashtext($1))`,
+    [schema],
+  );
 }
 
 /** Whoever works on the schema at this moment, if anybody does. */

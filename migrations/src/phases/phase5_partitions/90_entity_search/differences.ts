@@ -7,8 +7,10 @@ export interface Difference {
   entity: string;
 }
 
-// Entities that are compared at once.
+// Entities whose terms are compared at once, and of which it is asked whether they may
+// differ at all.
 const AT_ONCE = 500;
+const ASKED_AT_ONCE = 5000;
 
 /** Before all others. */
 const FIRST = '00000000-0000-0000-0000-000000000000';
@@ -29,42 +31,123 @@ const TENANTS = `
    order by id`;
 
 /**
- * The entities whose terms differ, as a query of one tenant and a range of
- * entities. One statement is one snapshot, and terms change with their entity: it
- * can run while others write.
+ * The entities whose terms differ, as a query. One statement is one snapshot, and terms
+ * change with their entity: it can run while others write.
+ *
+ * @param among - the condition on the row `e` of an entity or `s` of a term
  */
-function differencesOf(tenant: string, from: string, to: string): string {
-  const range = (row: string) =>
-    `${row}.tenant_id = ${tenant} and ${row}.entity_id between ${from} and ${to}`;
+function differencesAmong(among: (row: string) => string): string {
   return `select distinct entity_id
     from (
       select e.entity_id, t.key, t.value, t.original_value, true as said
         from entities e, lateral ${TERMS}(e.final_entity, e.entity_id) t
-       where e.deleted_at is null and ${range('e')}
+       where e.deleted_at is null and ${among('e')}
        union all
       select s.entity_id, s.key, s.value, s.original_value, false
-        from entity_search s where ${range('s')}
+        from entity_search s where ${among('s')}
     ) sides
    group by entity_id, key, value, original_value
   having count(*) <> 2 or bool_and(said) or not bool_or(said)`;
+}
+
+const between =
+  (tenant: string, from: string, to: string) =>
+  (row: string): string =>
+    `${row}.tenant_id = ${tenant} and ${row}.entity_id between ${from} and ${to}`;
+
+// Of a transaction that was open, or began, since another one. Live entities without a
+// term, and terms without a live entity.
+const CHANGED = `
+  select e.entity_id as id from entities e
+   where ${between('$1', '$2', '$3')('e')} and age(e.xmin) <= age($4::xid8::xid)
+  union
+  select coalesce(live.entity_id, searched.entity_id)
+    from (select e.entity_id from entities e
+           where ${between(
+             '$1',
+             '$2',
+             '$3',
+           )('e')} and e.deleted_at is null) live
+    full join (select distinct s.entity_id from entity_search s
+                where ${between(
+                  '$1',
+                  '$2',
+                  '$3',
+                )('s')}) searched using (entity_id)
+   where live.entity_id is null or searched.entity_id is null`;
+
+/** Entities of a tenant: as many as are compared at once. */
+interface Entities {
+  tenant: string;
+  ids: string[];
+}
+
+/**
+ * The entities whose terms may not be those that they say: whose row was written by a
+ * transaction that was open or began since another one, and those that are on one side
+ * only. What is not among them has its terms, if all had theirs at that moment.
+ *
+ * @param since - the oldest transaction that was open at that moment
+ */
+export async function* findChanged(
+  session: MigrationSession,
+  since: string,
+): AsyncGenerator<Entities> {
+  for (const { id: tenant } of await session.query<{ id: string }>(TENANTS)) {
+    for await (const range of rangesOf(session, tenant, ASKED_AT_ONCE)) {
+      const rows = await session.query<{ id: string }>(CHANGED, [
+        tenant,
+        ...range,
+        since,
+      ]);
+      const ids = rows.map(({ id }) => id).sort();
+      for (let first = 0; first < ids.length; first += AT_ONCE) {
+        yield { tenant, ids: ids.slice(first, first + AT_ONCE) };
+      }
+    }
+  }
 }
 
 /** Compares the terms of all tenants with what their entities say, in ranges. */
 export async function* findDifferences(
   session: MigrationSession,
 ): AsyncGenerator<Difference> {
-  // As the functions of the triggers do it.
-  await session.query('set jit = off; set extra_float_digits = 1');
-  for (const { id } of await session.query<{ id: string }>(TENANTS)) {
-    for await (const [from, to] of rangesOf(session, id)) {
-      const rows = await session.query<{ entity_id: string }>(
-        differencesOf('$1', '$2', '$3'),
-        [id, from, to],
-      );
-      for (const { entity_id: entity } of rows) {
-        yield { tenant: id, entity };
-      }
+  await prepare(session);
+  for (const { id: tenant } of await session.query<{ id: string }>(TENANTS)) {
+    for await (const range of rangesOf(session, tenant, AT_ONCE)) {
+      const query = differencesAmong(between('$1', '$2', '$3'));
+      yield* differencesIn(session, query, [tenant, ...range]);
     }
+  }
+}
+
+/** The same for those that {@link findChanged} finds. */
+export async function* findDifferencesSince(
+  session: MigrationSession,
+  since: string,
+): AsyncGenerator<Difference> {
+  await prepare(session);
+  for await (const { tenant, ids } of findChanged(session, since)) {
+    const query = differencesAmong(
+      row => `${row}.tenant_id = $1 and ${row}.entity_id = any ($2)`,
+    );
+    yield* differencesIn(session, query, [tenant, ids]);
+  }
+}
+
+// As the functions of the triggers do it.
+async function prepare(session: MigrationSession): Promise<void> {
+  await session.query('set jit = off; set extra_float_digits = 1');
+}
+
+async function* differencesIn(
+  session: MigrationSession,
+  query: string,
+  values: [tenant: string, ...unknown[]],
+): AsyncGenerator<Difference> {
+  const rows = await session.query<{ entity_id: string }>(query, values);
+  for (const { entity_id: entity } of rows) {
+    yield { tenant: values[0], entity };
   }
 }
 
@@ -72,12 +155,13 @@ export async function* findDifferences(
 async function* rangesOf(
   session: MigrationSession,
   tenant: string,
+  entities: number,
 ): AsyncGenerator<[from: string, to: string]> {
   let from = FIRST;
   for (;;) {
     const [next] = await session.query<{ id: string }>(
       `select entity_id as id from entities
-        where tenant_id = $1 and entity_id > $2 order by entity_id offset ${AT_ONCE} limit 1`,
+        where tenant_id = $1 and entity_id > $2 order by entity_id offset ${entities} limit 1`,
       [tenant, from],
     );
     yield [from, next?.id ?? LAST];
@@ -96,7 +180,9 @@ declare
   entity uuid;
 begin
   for tenant in ${TENANTS} loop
-    for entity in ${differencesOf('tenant', `'${FIRST}'`, `'${LAST}'`)} loop
+    for entity in ${differencesAmong(
+      between('tenant', `'${FIRST}'`, `'${LAST}'`),
+    )} loop
       ${statement};
     end loop;
   end loop;

@@ -1,5 +1,6 @@
 import {
   createTestDatabases,
+  waitUntil,
   withDeadline,
 } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
@@ -7,6 +8,7 @@ import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../../__testUtils__/catalogSnapshot';
 import { catalogTemplate } from '../../../__testUtils__/catalogTemplate';
 import { dryRun } from '../../../__testUtils__/dryRun';
+import { asLogin } from '../../../__testUtils__/roles';
 import { runPhases } from '../../../__testUtils__/runPhases';
 import { stopBefore } from '../../../__testUtils__/stopBefore';
 import { silentReporter } from '../../../engine/Reporter';
@@ -57,6 +59,37 @@ describe.each(databases.eachSupportedId())(
       await expect(faultsOf(database)).resolves.toEqual([]);
     });
 
+    /** Stops phase 5 at a message, as a kill does, or lets it come to its end. */
+    async function stopAt(beginning: string): Promise<void> {
+      const stop = new Error('stopped');
+      const reporter: Reporter = {
+        ...silentReporter,
+        info: message => {
+          if (message.startsWith(beginning)) {
+            throw stop;
+          }
+        },
+      };
+      await expect(runPhase5({ reporter })).rejects.toBe(stop);
+    }
+
+    async function connect(): Promise<Client> {
+      const client = new Client(database.connection);
+      await client.connect();
+      await client.query('set search_path = tenancy');
+      return client;
+    }
+
+    async function rowVersions(): Promise<Record<string, string>> {
+      const { rows } = await database.client.query<{
+        name: string;
+        version: string;
+      }>('select entity_name as name, xmin::text as version from entities');
+      return Object.fromEntries(
+        rows.map(({ name, version }) => [name, version]),
+      );
+    }
+
     it('goes on where it was stopped', async () => {
       const stop = new Error('stopped');
       let filled = 0;
@@ -72,10 +105,12 @@ describe.each(databases.eachSupportedId())(
           finish: () => undefined,
         }),
       };
-      // Twenty entities in a batch, of which some may be deleted.
       await expect(runPhase5({ reporter: stopping })).rejects.toBe(stop);
-      await expect(entitiesWithTerms()).resolves.toBe(filled);
-      expect(filled).toBeLessThan(LIVE);
+      // Twenty entities in a batch.
+      expect(filled).toBe(20);
+      const before = await entitiesWithTerms();
+      expect(before).toBeGreaterThan(0);
+      expect(before).toBeLessThanOrEqual(filled);
       let more = 0;
       await runPhase5({
         reporter: {
@@ -88,27 +123,172 @@ describe.each(databases.eachSupportedId())(
           }),
         },
       });
-      expect(filled + more).toBe(LIVE);
+      expect(filled + more).toBe(ENTITIES);
       await expect(faultsOf(database)).resolves.toEqual([]);
     });
 
-    it('leaves no term of what was changed meanwhile, by whatever snapshot', async () => {
-      const others = await Promise.all(
-        [1, 2, 3, 4].map(async () => {
-          const client = new Client(database.connection);
-          await client.connect();
-          await client.query('set search_path = tenancy');
-          return client;
-        }),
+    it('goes on where the server has killed all the sessions that share the work', async () => {
+      const { client } = database;
+      await client.query(`
+        insert into tenants (tenant_slug, tenant_name)
+        select 't' || n, 't' || n from generate_series(1, 5) n;
+        insert into entities (tenant_id, entity_ref, entity_kind, entity_namespace, entity_name, final_entity, hash)
+        select t.tenant_id, entity_ref, entity_kind, entity_namespace, entity_name, final_entity, ''
+          from entities e, tenants t where t.tenant_slug ~ '^t[1-5]$' and e.deleted_at is null`);
+      const blocking = await connect();
+      const sessions = `pg_stat_activity where datname = current_database()
+          and wait_event_type = 'Lock' and query like '%entity_search_fill%' and pid <> pg_backend_pid()`;
+      let blocked: Promise<unknown> | undefined;
+      let filled = 0;
+      const killed = runPhase5({
+        reporter: {
+          ...silentReporter,
+          progress: () => ({
+            advance: rows => {
+              filled += rows;
+              blocked ??= blocking.query(
+                'begin; lock table entity_search in access exclusive mode',
+              );
+            },
+            finish: () => undefined,
+          }),
+        },
+      }).catch(error => error);
+      try {
+        await waitUntil('several sessions at work', async () => {
+          const { rows } = await client.query<{ count: number }>(
+            `select count(*)::int as count from ${sessions}`,
+          );
+          return rows[0].count > 1;
+        });
+        await blocked;
+        await client.query(`select pg_terminate_backend(pid) from ${sessions}`);
+        await blocking.query('rollback');
+        await expect(withDeadline('the end', killed)).resolves.toMatchObject({
+          name: 'ConnectionLostError',
+        });
+      } finally {
+        await blocking.end();
+      }
+      const before = await entitiesWithTerms();
+      expect(before).toBeGreaterThan(0);
+      expect(before).toBeLessThan(6 * LIVE);
+      let more = 0;
+      await runPhase5({
+        reporter: {
+          ...silentReporter,
+          progress: () => ({
+            advance: rows => {
+              more += rows;
+            },
+            finish: () => undefined,
+          }),
+        },
+      });
+      expect(filled + more).toBe(ENTITIES + 5 * LIVE);
+      await expect(entitiesWithTerms()).resolves.toBe(6 * LIVE);
+      await expect(faultsOf(database)).resolves.toEqual([]);
+    });
+
+    it('lets the application call none of its functions', async () => {
+      await stopAt('Index 1 of 3');
+      await asLogin(database, 'portal_app', async client => {
+        for (const call of [
+          'entity_search_fill(gen_random_uuid(), null, gen_random_uuid(), 1)',
+          `entity_search_catch_up(gen_random_uuid(), '{}')`,
+        ]) {
+          await expect(client.query(`select ${call}`)).rejects.toThrow(
+            /permission denied for function entity_search_/,
+          );
+        }
+      });
+    });
+
+    it('neither locks rows nor fires at what writers do while it writes terms', async () => {
+      const { client } = database;
+      await client.query(`set lock_timeout = '20s'; begin;
+        update entities set hash = 'open' where entity_name = 'service-1'`);
+      await stopAt('Index 1 of 3');
+      await client.query('rollback');
+      await expect(entitiesWithTerms()).resolves.toBe(LIVE);
+      const { rows } = await client.query(
+        `select tgname from pg_trigger where tgrelid = 'entities'::regclass and tgname like 'entity_search%'`,
       );
-      const [locking, deleting, renaming, writing] = others;
+      expect(rows).toEqual([]);
+    });
+
+    it.each(['Index 1 of 3', 'Follow what was changed'])(
+      'follows what was changed meanwhile, without a new version of an entity: up to "%s"',
+      async moment => {
+        const { client } = database;
+        await stopAt(moment);
+        await client.query(`
+          update entities set final_entity = jsonb_set(final_entity, '{kind}', '"API"') where entity_name = 'service-1';
+          delete from entities where entity_name = 'service-2';
+          update entities set deleted_at = now() where entity_name = 'service-3';
+          update entities set deleted_at = null where entity_name = 'service-20';
+          update entities set final_entity = '{"spec": null}' where entity_name = 'service-4';
+          insert into entities (tenant_id, entity_ref, entity_kind, entity_namespace, entity_name, final_entity, hash)
+          select tenant_id, 'component:default/new', 'component', 'default', 'new', final_entity, ''
+            from entities where entity_name = 'service-5';
+          delete from refresh_state where entity_id in (select entity_id from entities where entity_name = 'service-6');
+          delete from relations where originating_entity_id in (select entity_id from entities where entity_name = 'service-6');
+          update entities set entity_id = gen_random_uuid() where entity_name = 'service-6'`);
+        await client.query(`begin;
+          update entities set final_entity = '{}' where entity_name = 'service-7'; rollback`);
+        const before = await rowVersions();
+        await runPhase5();
+        await expect(faultsOf(database)).resolves.toEqual([]);
+        await expect(entitiesWithTerms()).resolves.toBe(LIVE);
+        await expect(rowVersions()).resolves.toEqual(before);
+      },
+    );
+
+    it('mends the terms of a row that was locked when it followed', async () => {
+      await stopAt('Index 1 of 3');
+      await database.client.query(
+        `update entities set final_entity = '{"spec": 1}' where entity_name = 'service-1'`,
+      );
+      const before = await rowVersions();
+      const locking = await connect();
+      try {
+        await locking.query(
+          `begin; select from entities where entity_name = 'service-1' for update`,
+        );
+        let release: () => void = () => undefined;
+        const waited = new Promise<void>(resolve => {
+          release = resolve;
+        });
+        const phase = runPhase5({
+          reporter: {
+            ...silentReporter,
+            waiting: what => {
+              if (what.startsWith('Mend the terms of the entity')) {
+                release();
+              }
+            },
+          },
+        });
+        await withDeadline('the lock', Promise.race([waited, phase]));
+        expect(await faultsOf(database)).toHaveLength(1);
+        await locking.query('rollback');
+        await phase;
+      } finally {
+        await locking.end();
+      }
+      await expect(faultsOf(database)).resolves.toEqual([]);
+      const { 'service-1': mended, ...others } = await rowVersions();
+      expect({ ...others, 'service-1': before['service-1'] }).toEqual(before);
+      expect(mended).not.toBe(before['service-1']);
+    });
+
+    it('leaves no term of what was changed meanwhile, by whatever snapshot', async () => {
+      const others = await Promise.all([1, 2, 3].map(connect));
+      const [deleting, renaming, writing] = others;
       const snapshot =
         'begin isolation level repeatable read; select count(*) from entity_search';
       try {
-        await locking.query(
-          `begin; update entities set final_entity = '{"spec": 1}' where entity_name = 'service-1'`,
-        );
-        for (const client of [deleting, renaming, writing]) {
+        for (const client of others) {
           await client.query(snapshot);
         }
         let goOn: () => void = () => undefined;
@@ -126,7 +306,7 @@ describe.each(databases.eachSupportedId())(
           },
         });
         await withDeadline('the fill', Promise.race([filled, phase]));
-        await expect(entitiesWithTerms()).resolves.toBe(LIVE - 1);
+        await expect(entitiesWithTerms()).resolves.toBe(LIVE);
         // Their snapshots do not show what was filled.
         await deleting.query(
           `delete from entities where entity_name = 'service-2'; commit`,
@@ -142,7 +322,6 @@ describe.each(databases.eachSupportedId())(
           ),
         ).rejects.toMatchObject({ code: '40001' });
         await writing.query('rollback');
-        await locking.query('rollback');
         await phase;
       } finally {
         await Promise.all(others.map(client => client.end()));
@@ -151,22 +330,55 @@ describe.each(databases.eachSupportedId())(
       await expect(faultsOf(database)).resolves.toEqual([]);
     });
 
-    it('prints a script that does the same', async () => {
-      const script = await dryRun(database, 5);
-      await expect(entitiesWithTerms()).resolves.toBe(0);
-      const client = new Client(database.connection);
-      await client.connect();
-      try {
-        for (const statement of script) {
-          await client.query(statement);
+    // As they come with a copy of the database, and from an earlier version.
+    it.each([
+      ['of another database', { since: '3', table: '1' }],
+      [
+        'from before a number of a transaction that is to come',
+        { since: '4000000000' },
+      ],
+      ['that goes by tenants', { tenant: null, after: null }],
+    ])(
+      'begins anew where it finds what is left of a fill %s',
+      async (_, left) => {
+        const { client } = database;
+        await stopAt('Follow what was changed');
+        await client.query(
+          `insert into tenancy_migration_state (key, value)
+         select 'phase5.search', jsonb_build_object('table', 'entities'::regclass::oid::text) || $1
+             on conflict (key) do update set value = excluded.value`,
+          [left],
+        );
+        // Nobody knows when.
+        await client.query(`
+        alter table entities disable trigger user;
+        update entities set final_entity = '{"spec": 1}' where entity_name = 'service-1';
+        alter table entities enable always trigger entity_search_update`);
+        await runPhase5();
+        await expect(faultsOf(database)).resolves.toEqual([]);
+      },
+    );
+
+    it.each(['the beginning', 'Index 1 of 3', 'Follow what was changed'])(
+      'prints a script that does the same, from %s',
+      async moment => {
+        if (moment !== 'the beginning') {
+          await stopAt(moment);
         }
-      } finally {
-        await client.end();
-      }
-      await expect(entitiesWithTerms()).resolves.toBe(LIVE);
-      await expect(faultsOf(database)).resolves.toEqual([]);
-      await expect(runPhase5()).resolves.toBe(false);
-    });
+        const script = await dryRun(database, 5);
+        const client = await connect();
+        try {
+          for (const statement of script) {
+            await client.query(statement);
+          }
+        } finally {
+          await client.end();
+        }
+        await expect(entitiesWithTerms()).resolves.toBe(LIVE);
+        await expect(faultsOf(database)).resolves.toEqual([]);
+        await expect(runPhase5()).resolves.toBe(false);
+      },
+    );
 
     it('is undone and done again, and a rollback leaves nothing of it', async () => {
       await runPhase5();

@@ -2,25 +2,75 @@ import { STATE_TABLE } from '../../../engine/MigrationState';
 import { fillParents } from '../../../adopt/parents';
 import type { Progress } from '../../../engine/Reporter';
 import type { MigrationSettings, StepContext } from '../../../engine/Step';
+import { relationExists } from '../../../schema/lookups';
 import { escapeLiteral } from '../../../schema/sql';
 import type { MigrationSession } from '../../../session/MigrationSession';
 import { withLockRetries } from '../../../session/lockRetries';
 import { waitForOlderSnapshots } from '../../../session/olderTransactions';
-import { findDifferences, forEachDifference } from './differences';
-import { FILL, REPAIR } from './functions';
+import {
+  findChanged,
+  findDifferencesSince,
+  forEachDifference,
+} from './differences';
+import {
+  CATCH_UP,
+  dropFillFunctionStatements,
+  FILL,
+  fillFunctionStatements,
+  REPAIR,
+} from './functions';
+import { SEARCH_INDEXES } from './tables';
+import {
+  dropTriggerStatements,
+  SEARCH_TRIGGERS,
+  triggerStatements,
+} from './triggers';
 
-const CURSOR = 'phase5.search';
 const TITLE = 'Fill entity_search';
+const CATCH_UP_TITLE = 'Follow what was changed while it was filled';
 
-// Terms of an entity, about: a batch has so many rows as the operator has said.
-const TERMS_OF_AN_ENTITY = 50;
-// Fewer take no less time.
+/** What is remembered of a fill: when it began, and the ranges that are not done. */
+const BEGUN = 'phase5.search';
+const RANGE = `${BEGUN}:`;
+const FORGET = `delete from ${STATE_TABLE} where key = '${BEGUN}' or key like '${RANGE}%'`;
+
+// Entities that are read at once, of a batch of so many rows as the operator has said.
+// They have fifty terms each, about.
+const ROWS_OF_AN_ENTITY = 5;
 const FEWEST = 20;
 
-/** How far the fill has come. */
-interface Cursor {
-  tenant: string;
-  after: string | null;
+// Entities that are locked at once: their terms find their places in three indexes.
+const LOCKED_AT_ONCE = 20;
+
+// Sessions share the ranges among them: so many that they end at about the same time, and
+// so large that a small catalog takes one session.
+const RANGES = 60;
+const SMALLEST_RANGE = 2000;
+
+// PostgreSQL wants 32 MB for each process of a build, and has 64 for all by default, which
+// are too little for the rows of 20,000 entities.
+const SORT_IN_MEMORY = `select set_config('maintenance_work_mem', '128MB', false)
+ where pg_size_bytes(current_setting('maintenance_work_mem')) < pg_size_bytes('128MB')`;
+
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+// PostgreSQL compares the ages of transactions up to two thousand millions.
+const FARTHEST = 1_000_000_000;
+
+const TOO_MANY_CONNECTIONS = '53300';
+
+/** The moment of which the fill has the terms of entities, or a later one. */
+interface Begun {
+  /** The oldest transaction that was open then. */
+  since: string;
+  /** Numbers of transactions mean nothing in a copy of the database. */
+  table: string;
+}
+
+/** Entities of a tenant that are not filled yet: those behind one, up to another. */
+interface StoredRange {
+  key: string;
+  range: { tenant: string; after: string | null; upto: string };
 }
 
 interface Batch {
@@ -29,25 +79,61 @@ interface Batch {
 }
 
 /**
- * Gives the entities that were there before the triggers their terms, while others
- * write, and compares all of them in the end.
+ * Gives the entities their terms while others write, and has triggers keep them.
  *
- * No term can stay that no entity has. Who changes an entity changes its terms, and
- * has the row locked, as the fill has it while it writes. That leaves a REPEATABLE READ
- * transaction whose snapshot does not show what the fill wrote, and changes the entity
- * afterwards: it fails where it writes the same term, and leaves the old ones
- * otherwise. So the fill waits until there is no such transaction left, and mends what
- * then differs. Each entity that it mends gets a new version, on which PostgreSQL fails
- * whoever does not see it.
+ * 1. Writes the terms of all entities, in ranges that several sessions share. No entity is
+ *    locked, no index has to be kept up, and writers pay for no trigger.
+ * 2. Builds the indexes, then creates the triggers.
+ * 3. Syncs the entities that were changed meanwhile: the `xmin` of their row is a
+ *    transaction that was open when the fill began, or a later one. Some are locked
+ *    FOR SHARE at a time, and rows that others hold are skipped.
+ * 4. Waits for older snapshots, compares the changed entities again, and repairs what
+ *    differs.
+ *
+ * From step 2 on, a change of an entity changes its terms under the lock of its row, which
+ * steps 3 and 4 take as well. What is left for step 4 are the rows that were skipped, and
+ * REPEATABLE READ transactions whose snapshot is older than the terms: such a one fails
+ * with 40001 where it writes the same term, and leaves old terms otherwise. Repair rewrites
+ * the row of the entity, so that an older snapshot fails with 40001 on it.
  */
 export async function fillTerms(context: StepContext): Promise<void> {
-  const { executor, settings, state } = context;
+  const { executor, reporter, settings } = context;
+  await beginAnew(context);
+  await executor.transaction({
+    title: 'Create what fills entity_search',
+    locks: 'New functions: nobody waits for them.',
+    statements: fillFunctionStatements(settings.schema),
+  });
   await executor.work({
-    title: `${TITLE}. FOR SHARE on some entities at a time, for milliseconds`,
+    title: `${TITLE}. It locks no row`,
     script: [fillScript(settings)],
     run: session => fillAll(context, session),
   });
+  await executor.work({
+    title:
+      'Build the indexes of entity_search. SHARE on the table, which only this command writes to',
+    script: [
+      SORT_IN_MEMORY,
+      ...SEARCH_INDEXES.map(({ statement }) => statement),
+      'reset maintenance_work_mem',
+    ],
+    run: session => buildIndexes(context, session),
+  });
   await executor.execute('vacuum (analyze) entity_search');
+  await executor.transaction({
+    title: 'Let entities keep their terms',
+    locks:
+      'SHARE ROW EXCLUSIVE on entities, for a change of the catalog. It waits for ' +
+      'the transactions that have written, so that none of them is missed.',
+    tables: ['entities'],
+    statements: triggerStatements,
+  });
+  reporter.info(CATCH_UP_TITLE);
+  await executor.work({
+    title: CATCH_UP_TITLE,
+    script: [],
+    run: session => catchUp(context, session),
+  });
   await waitForOlderSnapshots(
     context,
     'they might change entities without seeing their terms.',
@@ -58,53 +144,219 @@ export async function fillTerms(context: StepContext): Promise<void> {
     run: session => mend(context, session),
   });
   await fillParents(context);
-  await executor.execute(state.forget(CURSOR));
+  await forgetFill(context);
 }
 
 /** What was filled is dropped with the tables. */
-export async function forgetFill({
-  executor,
-  state,
-}: StepContext): Promise<void> {
-  await executor.execute(state.forget(CURSOR));
+export async function forgetFill({ executor }: StepContext): Promise<void> {
+  await executor.transaction({
+    title: 'Drop what fills entity_search',
+    locks: 'Functions that nothing calls any more.',
+    statements: [...dropFillFunctionStatements, FORGET],
+  });
+}
+
+/**
+ * Takes away what a fill has left that can't be gone on with: of one that was undone, of
+ * an earlier version of this package, or of the database of which this one is a copy.
+ */
+async function beginAnew(context: StepContext): Promise<void> {
+  const { executor } = context;
+  if (
+    !(await relationExists(executor, 'entity_search')) ||
+    (!executor.dryRun && (await canGoOn(context)))
+  ) {
+    return;
+  }
+  const [{ untouched }] = await executor.read<{ untouched: boolean }>(
+    `select not exists (select from entity_search)
+        and not exists (select from pg_trigger
+                         where tgrelid = to_regclass('entities') and tgname = any ($1))
+        and not exists (select from unnest($2::text[]) name where to_regclass(name) is not null) as untouched`,
+    [SEARCH_TRIGGERS, SEARCH_INDEXES.map(({ name }) => name)],
+  );
+  if (untouched) {
+    return;
+  }
+  await executor.transaction({
+    title: `${TITLE} anew`,
+    locks:
+      'ACCESS EXCLUSIVE on entities, for a change of the catalog, and on entity_search, ' +
+      'which is not complete.',
+    tables: ['entities'],
+    statements: [
+      ...dropTriggerStatements,
+      'truncate entity_search',
+      ...SEARCH_INDEXES.map(({ name }) => `drop index if exists ${name}`),
+      FORGET,
+    ],
+  });
+}
+
+async function canGoOn({ executor, state }: StepContext): Promise<boolean> {
+  const begun = await state.get<Partial<Begun>>(BEGUN);
+  if (begun?.since === undefined || begun.table === undefined) {
+    return false;
+  }
+  const [{ comparable }] = await executor.read<{ comparable: boolean }>(
+    `select $2 = 'entities'::regclass::oid::text
+        and pg_snapshot_xmax(pg_current_snapshot())::text::numeric - $1 between 0 and ${FARTHEST} as comparable`,
+    [begun.since, begun.table],
+  );
+  return comparable;
 }
 
 async function fillAll(
   context: StepContext,
   session: MigrationSession,
 ): Promise<void> {
-  const cursor = await context.state.get<Cursor>(CURSOR);
-  const tenants = await session.query<{ id: string }>(
-    `select tenant_id as id from tenants
-      where $1::uuid is null or tenant_id >= $1 order by tenant_id`,
-    [cursor?.tenant],
+  const { reporter } = context;
+  if (!(await canGoOn(context))) {
+    await begin(session);
+  }
+  const ranges = await session.query<StoredRange>(
+    `select key, value as range from ${STATE_TABLE} where key like '${RANGE}%' order by key`,
   );
-  const progress = context.reporter.progress(
-    TITLE,
-    await estimateEntities(session),
-  );
+  const progress = reporter.progress(TITLE, await estimateEntities(session));
   try {
-    for (const { id } of tenants) {
-      const after = id === cursor?.tenant ? cursor.after : null;
-      await fillTenant(context, session, progress, { tenant: id, after });
-    }
+    await shareOut(context, session, ranges, (worker, range, failed) =>
+      fillRange(context, worker, { range, progress, failed }),
+    );
   } finally {
     progress.finish();
   }
 }
 
-async function fillTenant(
+/** Remembers when the fill began, and what there is to fill, in ranges of each tenant. */
+async function begin(session: MigrationSession): Promise<void> {
+  const entities = await estimateEntities(session);
+  const size = Math.max(SMALLEST_RANGE, Math.ceil(entities / RANGES));
+  await session.query(
+    `begin isolation level repeatable read;
+     ${FORGET};
+     insert into ${STATE_TABLE} (key, value)
+     select '${BEGUN}', jsonb_build_object('since', pg_snapshot_xmin(pg_current_snapshot())::text,
+                                           'table', 'entities'::regclass::oid::text);
+     insert into ${STATE_TABLE} (key, value)
+     select '${RANGE}' || to_char(row_number() over (order by tenant_id, upto), 'FM00000000'),
+            jsonb_build_object('tenant', tenant_id, 'upto', upto,
+              'after', lag(upto) over (partition by tenant_id order by upto))
+       from (select tenant_id, entity_id as upto
+               from (select tenant_id, entity_id,
+                            row_number() over (partition by tenant_id order by entity_id) as n
+                       from entities) entity
+              where n % ${size} = 0
+              union
+             select tenant_id, '${LAST_ID}' from tenants) range;
+     commit`,
+  );
+}
+
+/**
+ * Builds the indexes side by side: a build is one process for half of its time, which
+ * merges what the others have sorted.
+ */
+async function buildIndexes(
   context: StepContext,
   session: MigrationSession,
-  progress: Progress,
-  start: Cursor,
 ): Promise<void> {
-  const { settings, reporter } = context;
-  const { tenant } = start;
-  let after: string | null = start.after;
+  const { reporter } = context;
+  await shareOut(
+    context,
+    session,
+    [...SEARCH_INDEXES.entries()],
+    async (worker, [position, { name, statement }]) => {
+      reporter.info(
+        `Index ${position + 1} of ${SEARCH_INDEXES.length}: ${name}`,
+      );
+      await worker.query(SORT_IN_MEMORY);
+      await worker.query(statement);
+    },
+  );
+  await session.query('reset maintenance_work_mem');
+}
+
+/**
+ * Works on items in as many sessions as PostgreSQL may use processes to build an index,
+ * which comes next. An error ends all of them.
+ */
+async function shareOut<Item>(
+  context: StepContext,
+  session: MigrationSession,
+  items: Item[],
+  work: (
+    session: MigrationSession,
+    item: Item,
+    failed: AbortSignal,
+  ) => Promise<void>,
+): Promise<void> {
+  const waiting = [...items];
+  const failure = new AbortController();
+  const run = async (worker: MigrationSession) => {
+    try {
+      while (waiting.length > 0 && !failure.signal.aborted) {
+        await work(worker, waiting.shift()!, failure.signal);
+      }
+    } catch (error) {
+      failure.abort();
+      throw error;
+    }
+  };
+  const helpers = await openHelpers(
+    context,
+    Math.min(await processesOfABuild(session), items.length) - 1,
+  );
+  try {
+    const ends = await Promise.allSettled([session, ...helpers].map(run));
+    for (const end of ends) {
+      if (end.status === 'rejected') {
+        throw end.reason;
+      }
+    }
+  } finally {
+    await Promise.all(helpers.map(helper => helper.close()));
+  }
+}
+
+async function processesOfABuild(session: MigrationSession): Promise<number> {
+  const [{ processes }] = await session.query<{ processes: number }>(
+    `select 1 + least(current_setting('max_parallel_maintenance_workers')::int,
+                      current_setting('max_parallel_workers')::int) as processes`,
+  );
+  return processes;
+}
+
+/** Fewer where the server has no connections left for us. */
+async function openHelpers(
+  context: StepContext,
+  count: number,
+): Promise<MigrationSession[]> {
+  const helpers: MigrationSession[] = [];
+  try {
+    while (helpers.length < count) {
+      helpers.push(await context.openSession());
+    }
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== TOO_MANY_CONNECTIONS) {
+      await Promise.all(helpers.map(helper => helper.close()));
+      throw error;
+    }
+  }
+  return helpers;
+}
+
+async function fillRange(
+  { settings, reporter }: StepContext,
+  session: MigrationSession,
+  {
+    range,
+    progress,
+    failed,
+  }: { range: StoredRange; progress: Progress; failed: AbortSignal },
+): Promise<void> {
+  let last: string | null = null;
   do {
-    const from: string | null = after;
-    const batch = await withLockRetries(
+    const batch: Batch = await withLockRetries(
       {
         title: TITLE,
         session,
@@ -112,49 +364,74 @@ async function fillTenant(
         lockTimeoutMs: settings.lockTimeoutMs,
       },
       async () => {
-        // One message is one transaction: no row stays locked for a round trip.
         const [filled] = await session.query<Batch>(
-          [
-            `set local lock_timeout = ${settings.lockTimeoutMs}`,
-            'set local synchronous_commit = off',
-            fillBatch(tenant, from, settings),
-          ].join(';\n'),
+          // One message is one transaction.
+          `set local synchronous_commit = off;\n${fillBatch(
+            range.key,
+            settings,
+          )}`,
         );
         return filled;
       },
     );
     progress.advance(batch.filled);
-    after = batch.last;
-  } while (after !== null);
+    last = batch.last;
+  } while (last !== null && !failed.aborted);
 }
 
-/** A batch, and the cursor behind it. */
-function fillBatch(
-  tenant: string,
-  after: string | null,
-  settings: MigrationSettings,
-): string {
-  const from = after === null ? 'null' : escapeLiteral(after);
+/** A batch of a range, which then begins behind it, or is gone if that was the last. */
+function fillBatch(key: string, settings: MigrationSettings): string {
   return `with batch as materialized (
-  select last, filled from ${FILL}(${escapeLiteral(
-    tenant,
-  )}, ${from}, ${entitiesAtOnce(settings)})
+  select s.key, f.last, f.filled
+    from ${STATE_TABLE} s, lateral ${FILL}(
+           (s.value ->> 'tenant')::uuid, (s.value ->> 'after')::uuid, (s.value ->> 'upto')::uuid,
+           ${entitiesAtOnce(settings)}) f
+   where s.key = ${escapeLiteral(key)}
 ), moved as (
-  insert into ${STATE_TABLE} (key, value)
-  select '${CURSOR}', jsonb_build_object('tenant', ${escapeLiteral(
-    tenant,
-  )}::text, 'after', last)
-    from batch where last is not null
-      on conflict (key) do update set value = excluded.value
+  update ${STATE_TABLE} s set value = s.value || jsonb_build_object('after', batch.last)
+    from batch where s.key = batch.key and batch.last is not null
+), done as (
+  delete from ${STATE_TABLE} s using batch where s.key = batch.key and batch.last is null
 )
 select last, filled from batch`;
 }
 
-async function mend(
-  { settings, reporter }: StepContext,
+async function catchUp(
+  { settings, reporter, state }: StepContext,
   session: MigrationSession,
 ): Promise<void> {
-  for await (const { tenant, entity } of findDifferences(session)) {
+  const { since } = await begunOf(state);
+  for await (const { tenant, ids } of findChanged(session, since)) {
+    for (let first = 0; first < ids.length; first += LOCKED_AT_ONCE) {
+      await withLockRetries(
+        {
+          title: CATCH_UP_TITLE,
+          session,
+          reporter,
+          lockTimeoutMs: settings.lockTimeoutMs,
+        },
+        () =>
+          // One message is one transaction: no row stays locked for a round trip.
+          session.query(
+            [
+              `set local lock_timeout = ${settings.lockTimeoutMs}`,
+              'set local synchronous_commit = off',
+              `select ${CATCH_UP}(${escapeLiteral(tenant)}, ${escapeLiteral(
+                `{${ids.slice(first, first + LOCKED_AT_ONCE)}}`,
+              )})`,
+            ].join(';\n'),
+          ),
+      );
+    }
+  }
+}
+
+async function mend(
+  { settings, reporter, state }: StepContext,
+  session: MigrationSession,
+): Promise<void> {
+  const { since } = await begunOf(state);
+  for await (const { tenant, entity } of findDifferencesSince(session, since)) {
     await withLockRetries(
       {
         title: `Mend the terms of the entity ${entity}`,
@@ -174,8 +451,16 @@ async function mend(
   }
 }
 
+async function begunOf(state: StepContext['state']): Promise<Begun> {
+  const begun = await state.get<Begun>(BEGUN);
+  if (!begun) {
+    throw new Error(`Nothing is remembered of "${TITLE}"`);
+  }
+  return begun;
+}
+
 function entitiesAtOnce({ batchSize }: MigrationSettings): number {
-  return Math.max(FEWEST, Math.floor(batchSize / TERMS_OF_AN_ENTITY));
+  return Math.max(FEWEST, Math.floor(batchSize / ROWS_OF_AN_ENTITY));
 }
 
 async function estimateEntities(session: MigrationSession): Promise<number> {
@@ -196,7 +481,7 @@ begin
   for tenant in select tenant_id from tenants order by tenant_id loop
     after := null;
     loop
-      select last into after from ${FILL}(tenant, after, ${entitiesAtOnce(
+      select last into after from ${FILL}(tenant, after, '${LAST_ID}', ${entitiesAtOnce(
     settings,
   )});
       commit;

@@ -251,7 +251,6 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
         `insert into entity_parents values ('${TEAM}', 'a', 'b')`,
         'delete from entity_parents',
         `select entity_search_sync('${TEAM}', '{}', '{}')`,
-        `select entity_search_fill('${TEAM}', null, 1)`,
         `select entity_search_repair('${TEAM}', gen_random_uuid())`,
         `select entity_search_terms('{}', gen_random_uuid())`,
       ]) {

@@ -9,20 +9,27 @@ export const SYNC = 'entity_search_sync';
 /** What the triggers of `entities` call. */
 export const FOLLOW = 'entity_search_follow';
 
-/** Makes the terms of entities that were there before. */
-export const FILL = 'entity_search_fill';
-
 /** Makes the terms of one entity anew. */
 export const REPAIR = 'entity_search_repair';
 
-/** The signatures of the functions. */
+/** Writes the terms of entities, before there is anything that changes them. */
+export const FILL = 'entity_search_fill';
+
+/** Makes the terms of entities what they have to be that were changed meanwhile. */
+export const CATCH_UP = 'entity_search_catch_up';
+
+/** The signatures of the functions that stay. */
 export const FUNCTIONS = [
   `${FOLLOW}()`,
-  `${FILL}(uuid, uuid, int)`,
   `${REPAIR}(uuid, uuid)`,
   `${SYNC}(uuid, uuid[], jsonb[])`,
   `${TERMS}(jsonb, uuid)`,
 ];
+
+const FILLING = [`${FILL}(uuid, uuid, uuid, int)`, `${CATCH_UP}(uuid, uuid[])`];
+
+/** The signatures of those that fill the table, in an earlier version as well. */
+export const FILL_FUNCTIONS = [...FILLING, `${FILL}(uuid, uuid, int)`];
 
 // Entities of an update whose terms are compared at once.
 const AT_ONCE = 200;
@@ -54,18 +61,37 @@ export function functionStatements(schema: string, terms: string): string[] {
     terms,
     createSync(schema),
     createFollow(schema),
-    createFill(schema),
     createRepair(schema),
-    ...FUNCTIONS.flatMap(signature => [
-      `alter function ${signature} owner to ${ADMIN_ROLE}`,
-      revokeAllOnFunctionStatement(signature),
-    ]),
+    ...FUNCTIONS.flatMap(seclude),
   ];
 }
 
-export const dropFunctionStatements = FUNCTIONS.map(
-  signature => `drop function if exists ${signature}`,
-);
+/** The same for what fills the table. */
+export function fillFunctionStatements(schema: string): string[] {
+  return [
+    createFill(schema),
+    createCatchUp(schema),
+    ...FILLING.flatMap(seclude),
+  ];
+}
+
+export const dropFillFunctionStatements = FILL_FUNCTIONS.map(drop);
+
+export const dropFunctionStatements = [
+  ...FUNCTIONS.map(drop),
+  ...dropFillFunctionStatements,
+];
+
+function seclude(signature: string): string[] {
+  return [
+    `alter function ${signature} owner to ${ADMIN_ROLE}`,
+    revokeAllOnFunctionStatement(signature),
+  ];
+}
+
+function drop(signature: string): string {
+  return `drop function if exists ${signature}`;
+}
 
 /**
  * The caller holds locks on the rows of the entities, as whoever changes a row does:
@@ -168,37 +194,48 @@ end $body$`;
 }
 
 /**
- * The next entities of a tenant get their terms; the last of them is returned, or
- * null at the end.
- *
- * FOR SHARE: who changes one of them waits, and then finds its terms. Whoever has
- * changed one already is not waited for: rows that are locked are passed over.
+ * The next entities of a tenant, up to one of them, get their terms; the last of them
+ * is returned, or null at the end. No row is locked, and nobody else writes terms.
  */
 function createFill(schema: string): string {
-  return `create or replace function ${FILL}(of_tenant uuid, after uuid, many int)
+  return `create or replace function ${FILL}(of_tenant uuid, after uuid, upto uuid, many int)
   returns table (last uuid, filled int) language plpgsql${planForTheTenant(
     schema,
   )} as $body$
-declare
-  upto uuid;
-  ids uuid[];
-  finals jsonb[];
 begin
-  select e.entity_id into upto
+  select (array_agg(e.entity_id order by e.entity_id desc))[1], count(*) into last, filled
     from (select entity_id from entities
-           where tenant_id = of_tenant and (after is null or entity_id > after)
-           order by entity_id limit many) e
-   order by e.entity_id desc limit 1;
-  select array_agg(e.entity_id), array_agg(e.final_entity) into ids, finals
-    from (select entity_id, final_entity from entities
-           where tenant_id = of_tenant and (after is null or entity_id > after)
-             and entity_id <= upto and deleted_at is null
-             for share skip locked) e;
-  if ids is not null then
-    -- A statement of its own, which sees what those have committed who had the locks.
-    perform ${SYNC}(of_tenant, ids, finals);
-  end if;
-  return query select upto, coalesce(cardinality(ids), 0);
+           where tenant_id = of_tenant and (after is null or entity_id > after) and entity_id <= upto
+           order by entity_id limit many) e;
+  insert into entity_search (tenant_id, entity_id, key, value, original_value)
+  select of_tenant, e.entity_id, t.key, t.value, t.original_value
+    from entities e, lateral ${TERMS}(e.final_entity, e.entity_id) t
+   where e.tenant_id = of_tenant and (after is null or e.entity_id > after)
+     and e.entity_id <= last and e.deleted_at is null;
+  return next;
+end $body$`;
+}
+
+/**
+ * FOR SHARE: who changes one of the entities waits, and then finds its terms. Rows that
+ * are locked are passed over: whoever has changed one has changed its terms.
+ */
+function createCatchUp(schema: string): string {
+  return `create or replace function ${CATCH_UP}(of_tenant uuid, ids uuid[])
+  returns void language plpgsql${planForTheTenant(schema)} as $body$
+declare
+  locked uuid[];
+  finals jsonb[];
+  gone uuid[];
+begin
+  select array_agg(entity_id), array_agg(final) into locked, finals
+    from (select entity_id, case when deleted_at is null then final_entity end as final
+            from entities where tenant_id = of_tenant and entity_id = any (ids)
+           order by entity_id for share skip locked) e;
+  select array_agg(id) into gone from unnest(ids) id
+   where not exists (select from entities where tenant_id = of_tenant and entity_id = id);
+  -- A statement of its own, which sees what those have committed who had the locks.
+  perform ${SYNC}(of_tenant, locked || gone, finals);
 end $body$`;
 }
 

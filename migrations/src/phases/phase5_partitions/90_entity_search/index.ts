@@ -1,33 +1,35 @@
 import type { Creation, Step } from '../../../engine/Step';
 import {
   dropTableStatements,
+  SEARCH_INDEXES,
   searchRelations,
   tableStatements,
 } from './tables';
 import { createTerms } from './terms';
-import {
-  dropTriggerStatements,
-  SEARCH_TRIGGERS,
-  triggerStatements,
-} from './triggers';
+import { dropTriggerStatements, SEARCH_TRIGGERS } from './triggers';
 import {
   dropFunctionStatements,
+  FILL_FUNCTIONS,
   FUNCTIONS,
   functionStatements,
 } from './functions';
 import { fillTerms, forgetFill } from './fill';
 
-/** The tables that entities are searched by, and what keeps them up to date. */
+/**
+ * The tables that entities are searched by, and the functions that keep them up to date.
+ * The triggers that call these are created once the tables are filled.
+ */
 export const entitySearch: Step = {
   name: '5_90_entity_search',
   title: 'Create the tables that entities are searched by',
 
+  // Its undo drops what the next step creates as well.
   creates: () => [
     ...searchRelations.map((name): Creation => ({ kind: 'relation', name })),
-    ...FUNCTIONS.map((name): Creation => ({ kind: 'function', name })),
-    ...SEARCH_TRIGGERS.map(
-      (name): Creation => ({ kind: 'trigger', name, table: 'entities' }),
+    ...[...FUNCTIONS, ...FILL_FUNCTIONS].map(
+      (name): Creation => ({ kind: 'function', name }),
     ),
+    ...triggerCreations(),
   ],
 
   async up({ executor, settings }) {
@@ -38,14 +40,6 @@ export const entitySearch: Step = {
         ...tableStatements,
         ...functionStatements(settings.schema, await createTerms(executor)),
       ],
-    });
-    await executor.transaction({
-      title: 'Let entities keep their terms',
-      locks:
-        'SHARE ROW EXCLUSIVE on entities, for a change of the catalog. It waits for ' +
-        'the transactions that have written, so that none of them is missed.',
-      tables: ['entities'],
-      statements: triggerStatements,
     });
   },
 
@@ -64,10 +58,25 @@ export const entitySearch: Step = {
   },
 };
 
-/** The terms of the entities that were there before. */
+/** The terms of the entities that were there before, and the triggers that follow them. */
 export const entitySearchFill: Step = {
   name: '5_95_entity_search_fill',
   title: 'Fill the tables that entities are searched by',
+
+  creates: () => [
+    ...SEARCH_INDEXES.map(({ name }): Creation => ({ kind: 'relation', name })),
+    ...FILL_FUNCTIONS.map((name): Creation => ({ kind: 'function', name })),
+    ...triggerCreations(),
+  ],
+
   up: fillTerms,
   down: forgetFill,
 };
+
+function triggerCreations(): Creation[] {
+  return SEARCH_TRIGGERS.map(name => ({
+    kind: 'trigger',
+    name,
+    table: 'entities',
+  }));
+}

@@ -20,16 +20,33 @@ const TABLES = [
 ];
 
 const INDEXES = [
-  `create unique index if not exists entity_search_entity_key_value_idx
-  on entity_search (tenant_id, entity_id, key, value)`,
-  `create index if not exists entity_search_key_value_entity_idx
-  on entity_search (tenant_id, key, value, entity_id)`,
-  `create index if not exists entity_search_facets_idx
-  on entity_search (tenant_id, key, original_value, entity_id) where original_value is not null`,
   `create index if not exists entity_parents_entity_ref_idx
   on entity_parents (tenant_id, entity_ref)`,
   `create index if not exists entity_parents_parent_entity_ref_idx
   on entity_parents (tenant_id, parent_entity_ref)`,
+];
+
+/**
+ * The indexes of entity_search. They are built once it is filled: rows come in the order
+ * of none of the two that entities are searched by, so that each row would have to find
+ * its place there, which takes longer than all the rest.
+ */
+export const SEARCH_INDEXES = [
+  {
+    name: 'entity_search_entity_key_value_idx',
+    statement: `create unique index if not exists entity_search_entity_key_value_idx
+  on entity_search (tenant_id, entity_id, key, value)`,
+  },
+  {
+    name: 'entity_search_key_value_entity_idx',
+    statement: `create index if not exists entity_search_key_value_entity_idx
+  on entity_search (tenant_id, key, value, entity_id)`,
+  },
+  {
+    name: 'entity_search_facets_idx',
+    statement: `create index if not exists entity_search_facets_idx
+  on entity_search (tenant_id, key, original_value, entity_id) where original_value is not null`,
+  },
 ];
 
 const COMMENTS = [
@@ -63,14 +80,15 @@ const STATISTICS: Record<string, string> = {
 /** The names that the tables and their indexes take. */
 export const searchRelations = [
   ...SEARCH_TABLES,
-  'entity_search_entity_key_value_idx',
-  'entity_search_key_value_entity_idx',
-  'entity_search_facets_idx',
+  ...SEARCH_INDEXES.map(({ name }) => name),
   'entity_parents_entity_ref_idx',
   'entity_parents_parent_entity_ref_idx',
 ];
 
-/** The statements that create both tables. They can be repeated. */
+/**
+ * The statements that create both tables, without {@link SEARCH_INDEXES}. They can be
+ * repeated.
+ */
 export const tableStatements = [
   ...TABLES,
   ...INDEXES,

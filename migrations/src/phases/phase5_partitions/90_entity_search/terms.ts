@@ -21,11 +21,19 @@ const SPECIAL_PATHS = [
   'metadata.etag',
 ];
 
+/** A path that is longer than all of these is none of them. */
+const LONGEST_SPECIAL_PATH = Math.max(
+  ...SPECIAL_PATHS.map(({ length }) => length),
+);
+
 // Places of terms, in the order in which the stock catalog comes to them: members
 // whose key is an array index come before all others in JavaScript, and what it adds
-// after the walk comes last.
+// after the walk comes last. A place is the bytes of one number for each level, which
+// are in the order of the numbers, and cost less to append to and to compare than an
+// array of them.
 const OTHER_KEYS = 2 ** 30;
-const AFTER_THE_WALK = 2 ** 31 - 1;
+const AFTER_THE_WALK = `'\\x7fffffff'::bytea`;
+const BYTES_OF_A_LEVEL = 4;
 
 // An entity that somebody registers may have thousands of levels, each of which holds
 // all of those below. Keys of so many levels are too long to be there; what is left
@@ -66,9 +74,9 @@ function largeNumber(double: string): string {
                    else written end) chosen (shortest)`;
 }
 
-/** What `String(value)` is of a JSON primitive; null for null. */
-const TEXT = `case jsonb_typeof(node)
-         when 'number' then (select ${NUMBER} from (select node::numeric) number (n))
+/** What `String(value)` is of a JSON primitive; null for null, which is of the kind n too. */
+const TEXT = `case kind
+         when 'n' then (select ${NUMBER} from (select (node #>> '{}')::numeric) number (n))
          else node #>> '{}'
        end`;
 
@@ -93,85 +101,130 @@ function fits(text: string): string {
  * there. Of rows that are equal but for `original_value`, the one that comes first in
  * the entity stays.
  */
-export async function createTerms(executor: Executor): Promise<string> {
-  const lower = await lowerCaseOf(executor);
+export async function createTerms(
+  executor: Pick<Executor, 'read'>,
+): Promise<string> {
+  const query = await termsQuery(executor);
   return `create or replace function ${TERMS}(entity jsonb, entity_id uuid)
   returns table (key text, value text, original_value text)
   language sql stable parallel safe rows 60 as $body$
-with recursive walk (path, node, place) as (
-  select ''::text, entity, '{}'::int[]
+${query('entity', 'entity_id')}
+$body$`;
+}
+
+/**
+ * The same as a query, for a database that does not have the function: what it makes
+ * of an entity and its id, which are SQL.
+ */
+export async function termsQuery(
+  executor: Pick<Executor, 'read'>,
+): Promise<(entity: string, entityId: string) => string> {
+  const lower = await lowerCaseOf(executor);
+  return (entity, entityId) => `with recursive document (root) as materialized (
+  -- What is stored compressed is read once.
+  select ${entity} #> '{}'
+), walk (path, node, kind, place) as (
+  select ''::text, root, ${kindOf('root')}, ''::bytea from document
    union all
-  select step.path, step.node, walk.place || step.place
+  select step.path, step.node, ${kindOf(
+    'step.node',
+  )}, walk.place || int4send(step.place)
     from walk, lateral (
       select member.path, member.node,
              member.position::int + case
-               when member.key ~ '^(0|[1-9][0-9]{0,9})$' and member.key::bigint < 4294967295
+               when member.key collate "C" < ':' and member.key ~ '^(0|[1-9][0-9]{0,9})$'
+                and member.key::bigint < 4294967295
                then 0 else ${OTHER_KEYS} end
         from (select case walk.path when '' then m.key else walk.path || '.' || m.key end,
                      m.key, m.value, m.position
-                from jsonb_each(case jsonb_typeof(walk.node) when 'object' then walk.node else '{}' end)
-                     with ordinality m (key, value, position)) member (path, key, node, position)
-       where member.path <> all ('{${SPECIAL_PATHS}}')
+                from jsonb_each(case walk.kind when 'o' then walk.node end)
+                     with ordinality m (key, value, position)
+               where walk.kind = 'o' offset 0) member (path, key, node, position)
+       where octet_length(member.path) > ${LONGEST_SPECIAL_PATH}
+          or member.path <> all ('{${SPECIAL_PATHS}}')
        union all
       -- Each item, and true at each text.
       select case part when 0 then walk.path else walk.path || '.' || (item.node #>> '{}') end,
              case part when 0 then item.node else 'true' end,
              2 * item.position::int + part
-        from jsonb_array_elements(case jsonb_typeof(walk.node) when 'array' then walk.node else '[]' end)
+        from jsonb_array_elements(case walk.kind when 'a' then walk.node end)
              with ordinality item (node, position),
-             generate_series(0, (jsonb_typeof(item.node) = 'string')::int) part
+             (values (0), (1)) parts (part)
+       where walk.kind = 'a' and (part = 0 or jsonb_typeof(item.node) = 'string')
     ) step (path, node, place)
-   where jsonb_typeof(walk.node) in ('object', 'array')
-     and cardinality(walk.place) < ${DEEPEST} and char_length(walk.path) <= ${
-    2 * MAX_LENGTH
-  }
-), term (key, node, place) as (
-  select path, node, place from walk where jsonb_typeof(node) not in ('object', 'array')
+   where (walk.kind = 'o' or walk.kind = 'a')
+     and octet_length(walk.place) < ${DEEPEST * BYTES_OF_A_LEVEL}
+     and char_length(walk.path) <= ${2 * MAX_LENGTH}
+), term (key, node, kind, place) as (
+  select path, node, kind, place from walk where kind <> 'o' and kind <> 'a'
    union all
-  select added.key, coalesce(added.node, 'null'), array[${AFTER_THE_WALK}, added.place]
-    from (values
-      ('metadata.name', entity #> '{metadata,name}', 0),
-      ('metadata.namespace', entity #> '{metadata,namespace}', 1),
-      ('metadata.uid', coalesce(nullif(entity #> '{metadata,uid}', 'null'), to_jsonb(entity_id)), 2)
+  select added.key, added.node, ${kindOf(
+    'added.node',
+  )}, ${AFTER_THE_WALK} || int4send(added.place)
+    from (select root -> 'metadata' from document offset 0) m (metadata), lateral (values
+      ('metadata.name', coalesce(metadata -> 'name', 'null'), 0),
+      ('metadata.namespace', coalesce(metadata -> 'namespace', 'null'), 1),
+      ('metadata.uid', coalesce(nullif(metadata -> 'uid', 'null'), to_jsonb(${entityId})), 2),
+      ('metadata.namespace',
+       case when coalesce(metadata ->> 'namespace', '') = '' then jsonb '"default"' end, 3)
     ) added (key, node, place)
+   where added.node is not null
    union all
-  select 'metadata.namespace', '"default"', array[${AFTER_THE_WALK}, 3]
-   where coalesce(entity #>> '{metadata,namespace}', '') = ''
-   union all
-  select 'relations.' || coalesce(relation.node ->> 'type', 'undefined'),
-         coalesce(relation.node -> 'targetRef', 'null'),
-         array[${AFTER_THE_WALK}, 3 + relation.position::int]
-    from jsonb_array_elements(case jsonb_typeof(entity -> 'relations')
-           when 'array' then entity -> 'relations' else '[]' end)
-         with ordinality relation (node, position)
-   where jsonb_typeof(relation.node) = 'object'
-), written (key, original_value, place) as materialized (
-  select ${lower('key')}, ${TEXT}, place from term
-), lowered (key, value, original_value, place) as materialized (
+  select relation.key, relation.node, ${kindOf('relation.node')},
+         ${AFTER_THE_WALK} || int4send(3 + relation.position::int)
+    from (select 'relations.' || coalesce(r.node ->> 'type', 'undefined'),
+                 coalesce(r.node -> 'targetRef', 'null'), r.position
+            from document, jsonb_array_elements(case jsonb_typeof(root -> 'relations')
+                   when 'array' then root -> 'relations' else '[]' end)
+                 with ordinality r (node, position)
+           where jsonb_typeof(r.node) = 'object' offset 0) relation (key, node, position)
+), written (key, original_value, place) as not materialized (
+  select ${lower('key')}, ${TEXT}, place from term offset 0
+), lowered (key, value, original_value, place) as not materialized (
   select key, ${lower('original_value')}, original_value, place
-    from written where ${fits('key')}
+    from written where ${fits('key')} offset 0
 ), kept (key, value, original_value, place) as (
   select key, case when short then value end, case when short then original_value end, place
     from lowered, lateral (select ${fits('value')}) bounded (short)
 )
 select distinct on (key collate "C", value collate "C") key, value, original_value
   from kept
- order by key collate "C", value collate "C", place
-$body$`;
+ order by key collate "C", value collate "C", place`;
 }
 
-/** A server without ICU lower-cases by the database's own collation. */
+/** The first letter of what `jsonb_typeof` says: number and null have the same. */
+function kindOf(node: string): string {
+  return `jsonb_typeof(${node})::"char"`;
+}
+
+/**
+ * How a text is lower-cased. Most are ASCII, for which a look at the length and the
+ * collation C cost half of what ICU does; in an encoding of single bytes the length
+ * says nothing. A server without ICU lower-cases by the database's own collation.
+ */
 async function lowerCaseOf(
-  executor: Executor,
+  executor: Pick<Executor, 'read'>,
 ): Promise<(text: string) => string> {
-  const [{ found }] = await executor.read<{ found: boolean }>(
+  const [{ found, multibyte }] = await executor.read<{
+    found: boolean;
+    multibyte: boolean;
+  }>(
     `select exists (
        select from pg_catalog.pg_collation
         where collname = $1 and collnamespace = 'pg_catalog'::regnamespace
           and collencoding in (-1, pg_char_to_encoding(getdatabaseencoding()))
-     ) as found`,
+     ) as found,
+     pg_encoding_max_length(pg_char_to_encoding(getdatabaseencoding())) > 1 as multibyte`,
     [UNICODE_COLLATION],
   );
-  return text =>
-    found ? `lower(${text} collate "${UNICODE_COLLATION}")` : `lower(${text})`;
+  return text => {
+    const unicode = `lower(${text} collate "${UNICODE_COLLATION}")`;
+    if (!found) {
+      return `lower(${text})`;
+    }
+    return multibyte
+      ? `case when octet_length(${text}) = char_length(${text})
+              then lower(${text} collate "C") else ${unicode} collate "C" end`
+      : unicode;
+  };
 }
