@@ -12,6 +12,9 @@ export { copyRows } from '../../../migrations/src/phases/phase5_partitions/30_co
 export { firstCatchUp } from '../../../migrations/src/phases/phase5_partitions/40_catch_up';
 export { indexes } from '../../../migrations/src/phases/phase5_partitions/50_indexes';
 export { foreignKeys } from '../../../migrations/src/phases/phase5_partitions/60_foreign_keys';
+export { entitySearchFill } from '../../../migrations/src/phases/phase5_partitions/90_entity_search';
+export { findDifferences } from '../../../migrations/src/phases/phase5_partitions/90_entity_search/differences';
+export { SEARCH_INDEXES } from '../../../migrations/src/phases/phase5_partitions/90_entity_search/tables';
 export { swap } from '../../../migrations/src/phases/phase5_partitions/70_swap';
 export { givePartition } from '../../../migrations/src/partitions/givePartition';
 export { rollback } from '../../../migrations/src/rollback/rollback';

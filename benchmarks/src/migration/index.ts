@@ -7,6 +7,7 @@ import { compareBackfill } from './backfill';
 import { createCatalog, describeCatalog } from './catalog';
 import { compareCopy } from './copy';
 import { runStatements, setAutovacuum, withCopyOf } from './database';
+import { compareFill } from './fill';
 import { migrateLive } from './live';
 import { runPhase, SCHEMA } from './operator';
 import { FULL, rowsOf, SHORT } from './sizes';
@@ -78,9 +79,10 @@ async function compareRates(
       `vacuum (analyze) ${SCHEMA}.entities, ${SCHEMA}.relations, ${SCHEMA}.refresh_state`,
     ]);
     const copies = await compareCopy(context, copy, rowsOf(size));
+    const terms = await compareFill(context, size.searchedEntities);
     return {
-      comparisons: [...backfills, copies.comparison],
-      notes: copies.notes,
+      comparisons: [...backfills, copies.comparison, terms.comparison],
+      notes: [...copies.notes, ...terms.notes],
     };
   });
 }

@@ -5,6 +5,7 @@ import {
   TenancyMigration,
 } from './engine';
 import type { Database } from './database';
+import { StepClock, Stopped } from './StepClock';
 
 type Reporter = typeof silentReporter;
 
@@ -49,6 +50,26 @@ export async function runPhase(
   reporter?: Reporter,
 ): Promise<void> {
   await operate(database, migration => migration.runPhase(phase), reporter);
+}
+
+/** The same up to a step, before which it is ended; what it measured until then. */
+export async function runPhaseUpTo(
+  database: Database,
+  phase: 1 | 2 | 3 | 4 | 5,
+  step: { name: string; title: string },
+): Promise<StepClock> {
+  const clock = new StepClock({ stopBefore: step });
+  await runPhase(database, phase, clock.reporter).then(
+    () => {
+      throw new Error(`Phase ${phase} has no step ${step.name}`);
+    },
+    error => {
+      if (!(error instanceof Stopped)) {
+        throw error;
+      }
+    },
+  );
+  return clock;
 }
 
 /** `migrate:rollback`, with `--to` or without. */

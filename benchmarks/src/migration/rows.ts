@@ -67,7 +67,7 @@ const FINAL_ENTITY = `jsonb_build_object(
 export function fillStatements({
   entities,
   relationsPerEntity,
-}: Size): string[] {
+}: Pick<Size, 'entities' | 'relationsPerEntity'>): string[] {
   return [
     `insert into entities (entity_ref, entity_kind, entity_namespace, entity_name,
                            final_entity, hash, created_at, updated_at, deleted_at)

@@ -2,6 +2,8 @@
 export interface Size {
   entities: number;
   relationsPerEntity: number;
+  /** Those of the catalog whose entity_search is filled. */
+  searchedEntities: number;
   /** For how long the writers are watched before anything is done. */
   baselineSeconds: number;
   /** How often the tables are swapped back and forth after phase 5. */
@@ -11,6 +13,7 @@ export interface Size {
 export const FULL: Size = {
   entities: 1_000_000,
   relationsPerEntity: 3,
+  searchedEntities: 50_000,
   baselineSeconds: 60,
   swaps: 6,
 };
@@ -18,6 +21,7 @@ export const FULL: Size = {
 export const SHORT: Size = {
   entities: 1_000,
   relationsPerEntity: 3,
+  searchedEntities: 1_000,
   baselineSeconds: 0.5,
   swaps: 1,
 };
