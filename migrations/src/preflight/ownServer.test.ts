@@ -86,6 +86,7 @@ describe.each<PostgresVersion>([14, 18])(
       expect(found.details).toEqual([
         {
           needed: expect.any(Number),
+          reserve: 64 * 1024 ** 2,
           free: expect.any(Number),
           where: dataDirectory(),
         },
@@ -122,7 +123,11 @@ describe.each<PostgresVersion>([14, 18])(
     });
 
     it('tells its data directory to no other login, which is a warning', async () => {
-      await query(`create role plain login password 'p'`);
+      await query(
+        `create role plain login password 'p'`,
+        'grant usage on schema tenancy to plain',
+        'grant select on all tables in schema tenancy to plain',
+      );
       const url = new URL(server.connectionString());
       url.username = 'plain';
       url.password = 'p';
@@ -132,7 +137,9 @@ describe.each<PostgresVersion>([14, 18])(
         'free disk',
       );
       expect(found).toMatchObject({
-        message: expect.stringMatching(/may not see where the server keeps/),
+        message: expect.stringMatching(
+          /needs .* for entity_search.*may not see where the server keeps/,
+        ),
         advice: expect.stringContaining('--free-disk'),
       });
     });

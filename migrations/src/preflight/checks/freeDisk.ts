@@ -1,39 +1,58 @@
+import { describeNeeds, estimateNeeds } from '../../disk/needs';
+import {
+  describeRoom,
+  isShort,
+  measureNeeds,
+  reserveOf,
+  UnknownServerError,
+} from '../../disk/space';
+import type { DiskRoom } from '../../disk/space';
 import { failure, ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
-import { measureNeeds, UnknownServerError } from '../diskSpace';
-import type { DiskNeed } from '../diskSpace';
-import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
+import type { PreflightCheck } from '../PreflightCheck';
 import { formatBytes } from '../../text';
 
-/** Copy, indexes that are built for it, and the rows that the backfill leaves. */
-const COPY_FACTOR = 1.5;
-
-/** Room for the second copy of the three tables, which phase 5 makes. */
+/** Room for all that the phases write before anything is given back. */
 export const freeDisk: PreflightCheck = {
   name: 'free disk',
-  scope: 'tables',
+  scope: 'rows',
   async run(context) {
-    if (context.facts.begunPhase >= 5) {
-      return [ok('Not looked at: phase 5 is making the copy already.')];
+    const { executor, facts, options } = context;
+    if (facts.begunPhase >= 5) {
+      return [
+        ok('Not looked at: phase 5 has begun, and looks at it by itself.'),
+      ];
     }
-    const needs = await readNeeds(context);
-    const { freeDiskBytes } = context.options;
+    const needs = await estimateNeeds(executor, facts);
+    const what = `The migration needs ${describeNeeds(needs)}`;
     const needed = needs.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (freeDiskBytes !== undefined) {
-      return [judge({ needed, free: freeDiskBytes, where: 'as given' })];
+    if (options.freeDiskBytes !== undefined) {
+      return [
+        judge(what, {
+          needed,
+          reserve: reserveOf(needed),
+          free: options.freeDiskBytes,
+          where: 'as given',
+        }),
+      ];
     }
     try {
-      const filesystems = await measureNeeds(context, needs);
-      return filesystems.map(judge);
+      const rooms = await measureNeeds(executor, needs);
+      return rooms.map(room =>
+        judge(
+          rooms.length === 1
+            ? what
+            : `${what}, of which ${formatBytes(room.needed)} there`,
+          room,
+        ),
+      );
     } catch (error) {
       if (!(error instanceof UnknownServerError)) {
         throw error;
       }
       return [
         warning(
-          `The copy needs ${formatBytes(
-            needed,
-          )}, and the free disk could not be ` + `measured: ${error.message}.`,
+          `${what}, and the free disk could not be measured: ${error.message}.`,
           {
             advice:
               'Look it up on the server, and give it with --free-disk, such as --free-disk 500GB.',
@@ -44,49 +63,12 @@ export const freeDisk: PreflightCheck = {
   },
 };
 
-function judge({
-  needed,
-  free,
-  where,
-}: {
-  needed: number;
-  free: number;
-  where: string;
-}): Outcome {
-  const figures = `the copy needs ${formatBytes(needed)}, and ${formatBytes(
-    free,
-  )} are free (${where})`;
-  return free < needed
-    ? failure(`Too little room: ${figures}.`, {
+function judge(what: string, room: DiskRoom): Outcome {
+  const figures = `${what}; ${describeRoom(room)}`;
+  return isShort(room)
+    ? failure(`Too little room. ${figures}.`, {
         advice: 'Give the server more disk, or make room on it.',
-        details: [{ needed, free, where }],
+        details: [room],
       })
-    : ok(`Enough room: ${figures}.`, { details: [{ needed, free, where }] });
-}
-
-/** What is needed where: for each tablespace of the tables, and for the log. */
-async function readNeeds({
-  executor,
-  facts,
-}: PreflightContext): Promise<DiskNeed[]> {
-  const tables = await executor.read<{ location: string; bytes: number }>(
-    `select pg_tablespace_location(
-              coalesce(nullif(c.reltablespace, 0), d.dattablespace)) as location,
-            sum(pg_total_relation_size(c.oid))::float8 as bytes
-       from pg_class c, pg_database d
-      where c.oid = any ($1) and d.datname = current_database()
-      group by 1 order by 1`,
-    [facts.tables.map(({ oid }) => oid)],
-  );
-  const [{ log }] = await executor.read<{ log: number }>(
-    `select pg_size_bytes(current_setting('max_wal_size'))::float8 as log`,
-  );
-  return [
-    ...tables.map(({ location, bytes }) => ({
-      location: location || '.',
-      bytes: bytes * COPY_FACTOR,
-    })),
-    // The write-ahead log of a burst of writes grows to about that size.
-    { location: 'pg_wal', bytes: log },
-  ];
+    : ok(`Enough room. ${figures}.`, { details: [room] });
 }

@@ -1,19 +1,43 @@
 import { readFile, stat, statfs } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { PreflightContext } from './PreflightCheck';
-
-/** Room that is needed in a folder. */
-export interface DiskNeed {
-  /** Absolute, or within the data directory of the server. */
-  location: string;
-  bytes: number;
-}
+import { formatBytes } from '../text';
+import type { DiskNeed, Reader } from './needs';
 
 /** What is needed and what is free on one file system. */
 export interface DiskRoom {
   needed: number;
+  /** What stays free beside that: PostgreSQL crashes where its log finds no room. */
+  reserve: number;
   free: number;
   where: string;
+}
+
+const MB = 1024 ** 2;
+
+// A twentieth of what is needed, within these bounds: more than PostgreSQL writes between
+// two looks at the disk.
+const RESERVE = 0.05;
+const SMALLEST_RESERVE = 64 * MB;
+const LARGEST_RESERVE = 1024 * MB;
+
+/** The bytes that stay free where so many are needed. */
+export function reserveOf(needed: number): number {
+  return Math.round(
+    Math.min(LARGEST_RESERVE, Math.max(SMALLEST_RESERVE, needed * RESERVE)),
+  );
+}
+
+/** Whether what is needed would take a part of the reserve. */
+export function isShort({ needed, reserve, free }: DiskRoom): boolean {
+  return free < needed + reserve;
+}
+
+/** What is free, in words: `64 MB have to stay free; 1.2 GB are free (/var/lib)`. */
+export function describeRoom({ reserve, free, where }: DiskRoom): string {
+  return (
+    `${formatBytes(reserve)} have to stay free beside that, and ` +
+    `${formatBytes(free)} are free (${where})`
+  );
 }
 
 /** The server's disk can't be seen from here; the message says why. */
@@ -26,16 +50,29 @@ export class UnknownServerError extends Error {}
  * its data directory can be read
  */
 export async function measureNeeds(
-  context: PreflightContext,
-  needs: DiskNeed[],
+  reader: Reader,
+  needs: Pick<DiskNeed, 'location' | 'bytes'>[],
 ): Promise<DiskRoom[]> {
-  const dataDirectory = await findDataDirectory(context);
+  const dataDirectory = await findDataDirectory(reader);
+  return measureRooms(dataDirectory, needs);
+}
+
+/** The same, where the data directory of the server is known. */
+export async function measureRooms(
+  dataDirectory: string,
+  needs: Pick<DiskNeed, 'location' | 'bytes'>[],
+): Promise<DiskRoom[]> {
   const rooms = new Map<number, DiskRoom>();
   for (const { location, bytes } of needs) {
     const folder = resolve(dataDirectory, location);
     const { device, free } = await measure(folder);
-    const room = rooms.get(device) ?? { needed: 0, free, where: folder };
-    rooms.set(device, { ...room, needed: room.needed + bytes });
+    const { needed = 0, where = folder } = rooms.get(device) ?? {};
+    rooms.set(device, {
+      needed: needed + bytes,
+      reserve: reserveOf(needed + bytes),
+      free,
+      where,
+    });
   }
   return [...rooms.values()];
 }
@@ -52,10 +89,13 @@ async function measure(
   }
 }
 
-async function findDataDirectory({
-  executor,
-}: PreflightContext): Promise<string> {
-  const [server] = await executor.read<{
+/**
+ * The data directory of the server, if it is one of this machine.
+ *
+ * @throws {@link UnknownServerError} otherwise
+ */
+export async function findDataDirectory(reader: Reader): Promise<string> {
+  const [server] = await reader.read<{
     directory: string | null;
     port: string;
     started: number;
