@@ -1,5 +1,6 @@
 import type { ClientConfig } from 'pg';
 import { cleanup } from './cleanup/cleanup';
+import { DiskWatch } from './disk/DiskWatch';
 import type { Reporter } from './engine/Reporter';
 import { TenancyMigration } from './engine/TenancyMigration';
 import { phases } from './phases';
@@ -81,9 +82,10 @@ export async function migrateTo(
     } else if (await isFreshDatabase(migration.context)) {
       await createCatalogTables(migration.context);
     }
+    const disk = await DiskWatch.open(migration);
     for (const { number } of phases) {
       if (number <= phase) {
-        await migration.runPhase(number);
+        await disk.during(number, () => migration.runPhase(number));
       }
     }
     if (phase === 5 && options.keepOldTables === false) {

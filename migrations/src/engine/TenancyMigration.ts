@@ -127,6 +127,19 @@ export class TenancyMigration {
     await Promise.all(this.sessions.map(session => session.close()));
   }
 
+  /**
+   * Has the queries of all sessions fail with an error from now on, until it is called
+   * without one.
+   *
+   * @param except - a session of `openSession` that goes on
+   * @returns the processes of the server whose statements are to be cancelled
+   */
+  interrupt(error: Error | undefined, except?: MigrationSession): number[] {
+    return this.sessions
+      .filter(session => session !== except)
+      .flatMap(session => session.interrupt(error) ?? []);
+  }
+
   /** Whoever else works on the schema. */
   async operator(): Promise<Operator | undefined> {
     return findOperator(this.sessions[0], this.context.settings.schema);

@@ -105,6 +105,9 @@ export class MigrationSession {
   }
 
   private lost = false;
+  private closed = false;
+  /** The error with which queries fail; see {@link interrupt}. */
+  private interruption: Error | undefined;
   /** What the server said when it ended the session while no query was at work. */
   private reason: string | undefined;
 
@@ -174,6 +177,9 @@ export class MigrationSession {
     text: string,
     values?: unknown[],
   ): Promise<Row[]> {
+    if (this.interruption) {
+      throw this.interruption;
+    }
     try {
       const result = await this.client.query(text, values);
       const last = Array.isArray(result) ? result[result.length - 1] : result;
@@ -211,11 +217,26 @@ export class MigrationSession {
     await this.client.query('rollback').catch(() => undefined);
   }
 
+  /**
+   * Has queries fail with an error from now on, until it is called without one. The query
+   * at work fails with it too, once it is cancelled.
+   *
+   * @returns the process of the server to cancel
+   */
+  interrupt(error: Error | undefined): number | undefined {
+    this.interruption = error;
+    return this.closed ? undefined : this.serverPid;
+  }
+
   async close(): Promise<void> {
+    this.closed = true;
     await this.client.end().catch(() => undefined);
   }
 
   private explain(error: unknown): unknown {
+    if (this.interruption) {
+      return this.interruption;
+    }
     if (!(this.lost || endsSession(error))) {
       return isCancelled(error) ? new CancelledError() : error;
     }

@@ -1,3 +1,4 @@
+import { DiskWatch } from '../../disk/DiskWatch';
 import type { PhaseNumber } from '../../engine/Step';
 import { phases } from '../../phases';
 import {
@@ -46,8 +47,10 @@ async function runAll(invocation: Invocation): Promise<string> {
     reporter.info('None of the three tables exists: they are created empty.');
     await createCatalogTables(migration.context);
   }
+  // --free-disk is what is free now, before the first phase.
+  const disk = await DiskWatch.open(migration, options.freeDisk);
   for (const number of missing) {
-    const summary = await runPhase(invocation, number);
+    const summary = await runPhase(invocation, number, disk);
     if (options.dryRun) {
       return summary;
     }

@@ -6,6 +6,7 @@ import type { CommandDefinition } from '../CommandDefinition';
 import {
   baseUrlOption,
   forceOption,
+  freeDiskOption,
   noAdminGrantOption,
   preflightForceOption,
   preflightOptions,
@@ -27,7 +28,10 @@ const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
       'go on although an old application is still connected, or views show the rows of every tenant',
     ),
   ],
-  5: [forceOption('go on although things stay with the tables of before')],
+  5: [
+    freeDiskOption,
+    forceOption('go on although things stay with the tables of before'),
+  ],
   6: [baseUrlOption],
 };
 

@@ -1,4 +1,5 @@
 import { readAdoptionStatus } from '../../adopt/readAdoption';
+import { DiskWatch } from '../../disk/DiskWatch';
 import type { Phase, PhaseNumber } from '../../engine/Step';
 import { cutoverChecklist } from '../../phases/phase6_cutover';
 import type { Invocation } from '../CommandDefinition';
@@ -12,17 +13,25 @@ import { estimateRows, expectation, guidance } from './guidance';
 import type { RowCounts } from './guidance';
 import { operatorCommand } from '../../operatorCommand';
 
-/** Runs one phase and tells the operator what it was and what comes next. */
+/**
+ * Runs one phase and tells the operator what it was and what comes next.
+ *
+ * @param disk - the watch of a command that runs several phases
+ */
 export async function runPhase(
   invocation: Invocation,
   number: PhaseNumber,
+  disk?: DiskWatch,
 ): Promise<string> {
   const { migration, options, steps } = invocation;
   const before = await migration.completedPhase();
   const done = await migration.completedSteps();
   const rows = await estimateRows(migration.context);
-  const begun = await migration.runPhase(number, phase =>
-    announce(invocation, { phase, done, rows }),
+  const watch = disk ?? (await DiskWatch.open(migration, options.freeDisk));
+  const begun = await watch.during(number, () =>
+    migration.runPhase(number, phase =>
+      announce(invocation, { phase, done, rows }),
+    ),
   );
   const naming = number === 2 ? await nameDefaultTenant(invocation) : undefined;
   if (options.dryRun) {

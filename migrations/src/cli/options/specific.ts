@@ -37,7 +37,7 @@ const allowMissingOption = new Option(
   )} is the only one that can be missing`,
 ).argParser(gather(parseExtension));
 
-const freeDiskOption = new Option(
+export const freeDiskOption = new Option(
   '--free-disk <size>',
   'the free space of the disk of the database, such as 500GB, which PostgreSQL does not tell',
 ).argParser(parseBytes);

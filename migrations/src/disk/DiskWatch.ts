@@ -1,0 +1,294 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { DatabaseError } from 'pg';
+import type { PhaseNumber } from '../engine/Step';
+import type { TenancyMigration } from '../engine/TenancyMigration';
+import { RefusedError } from '../errors';
+import type { MigrationSession } from '../session/MigrationSession';
+import { formatBytes } from '../text';
+import {
+  describeNeeds,
+  estimateNeeds,
+  readLogLimit,
+  readStage,
+  SORTING,
+} from './needs';
+import type { DiskNeed, Reader } from './needs';
+import {
+  describeRoom,
+  findDataDirectory,
+  isShort,
+  measureRooms,
+  reserveOf,
+  UnknownServerError,
+} from './space';
+import type { DiskRoom } from './space';
+
+// The phase that copies the tables. What the others write is in the estimate of the
+// preflight, and comes in small batches.
+const WATCHED_PHASE = 5;
+
+const INTERVAL_MS = 250;
+
+const DISK_FULL = '53100';
+
+interface Gauge {
+  /** What is free where something is needed. */
+  measure(reader: Reader, needs: DiskNeed[]): Promise<DiskRoom[]>;
+  /** Whether it sees the files of a sort. If not, their room is kept free all the time. */
+  seesSorting: boolean;
+}
+
+class DiskIsShortError extends Error {
+  constructor({ free, where }: DiskRoom) {
+    super(`only ${formatBytes(free)} are left (${where})`);
+  }
+}
+
+/**
+ * Looks at the free disk of the server before phase 5 and while it is at work, and stops
+ * it before PostgreSQL has no room.
+ */
+export class DiskWatch {
+  /**
+   * @param freeDiskBytes - what is free now, where it cannot be measured from here: the
+   * growth of the database and of the log is subtracted from it
+   */
+  static async open(
+    migration: TenancyMigration,
+    freeDiskBytes?: number,
+  ): Promise<DiskWatch> {
+    const { executor } = migration.context;
+    if (freeDiskBytes !== undefined) {
+      return new DiskWatch(migration, await gaugeOf(executor, freeDiskBytes));
+    }
+    try {
+      const dataDirectory = await findDataDirectory(executor);
+      return new DiskWatch(migration, {
+        measure: (_, needs) => measureRooms(dataDirectory, needs),
+        seesSorting: true,
+      });
+    } catch (error) {
+      if (!(error instanceof UnknownServerError)) {
+        throw error;
+      }
+      return new DiskWatch(migration, error);
+    }
+  }
+
+  private constructor(
+    private readonly migration: TenancyMigration,
+    /** Or why there is none. */
+    private readonly gauge: Gauge | UnknownServerError,
+  ) {}
+
+  /**
+   * The result of a phase. Only phase 5 is watched, where it is the next one.
+   *
+   * @throws {@link RefusedError} if there is too little room for it, or if that runs
+   * out meanwhile: what was committed stays, and the phase goes on from there
+   */
+  async during<T>(number: PhaseNumber, run: () => Promise<T>): Promise<T> {
+    const { gauge, migration } = this;
+    const { executor, reporter } = migration.context;
+    if (
+      executor.dryRun ||
+      number !== WATCHED_PHASE ||
+      (await migration.completedPhase()) !== number - 1
+    ) {
+      return run();
+    }
+    if (gauge instanceof UnknownServerError) {
+      reporter.warn(
+        `The free disk is not watched: ${gauge.message}. Phase ${number} needs ` +
+          `${describeNeeds(
+            await estimateRest(executor),
+          )}: give what is free on ` +
+          'the server with --free-disk, such as --free-disk 500GB.',
+      );
+      return run();
+    }
+    const session = await migration.context.openSession();
+    try {
+      return await this.watched({ session, gauge, run });
+    } finally {
+      await session.close();
+    }
+  }
+
+  private async watched<T>({
+    session,
+    gauge,
+    run,
+  }: {
+    session: MigrationSession;
+    gauge: Gauge;
+    run: () => Promise<T>;
+  }): Promise<T> {
+    const reader: Reader = {
+      read: (sql, values) => session.query(sql, values),
+    };
+    const needs = await estimateRest(reader);
+    refuseShort(needs, await gauge.measure(reader, needs));
+    const unseen = gauge.seesSorting
+      ? 0
+      : total(needs.filter(({ what }) => what === SORTING));
+    const findShort = async () =>
+      (await gauge.measure(reader, needs)).find(
+        ({ free, reserve }) => free < reserve + unseen,
+      );
+    const ended = new AbortController();
+    const watching = this.watch(session, ended.signal, findShort);
+    try {
+      return await run();
+    } catch (error) {
+      if (
+        error instanceof DiskIsShortError ||
+        (error instanceof DatabaseError && error.code === DISK_FULL)
+      ) {
+        ended.abort();
+        await watching;
+        throw stopped(await this.estimateAgain(session, needs), error);
+      }
+      throw error;
+    } finally {
+      ended.abort();
+      await watching;
+      this.migration.interrupt(undefined);
+    }
+  }
+
+  /** What is left, or what there was: a table may be locked, and an answer need a file. */
+  private async estimateAgain(
+    session: MigrationSession,
+    needs: DiskNeed[],
+  ): Promise<DiskNeed[]> {
+    try {
+      const { lockTimeoutMs } = this.migration.context.settings;
+      await session.query(`set lock_timeout = ${lockTimeoutMs}`);
+      return await estimateRest({
+        read: (sql, values) => session.query(sql, values),
+      });
+    } catch {
+      return needs;
+    }
+  }
+
+  private async watch(
+    session: MigrationSession,
+    ended: AbortSignal,
+    findShort: () => Promise<DiskRoom | undefined>,
+  ): Promise<void> {
+    const { migration } = this;
+    try {
+      while (!ended.aborted) {
+        const short = await findShort();
+        if (short) {
+          const processes = migration.interrupt(
+            new DiskIsShortError(short),
+            session,
+          );
+          // Again and again, for a statement that was about to begin just then.
+          await cancel(session, processes);
+        }
+        await pause(INTERVAL_MS, undefined, { signal: ended }).catch(
+          () => undefined,
+        );
+      }
+    } catch (error) {
+      // A connection that is lost ends the phase as well, which says why.
+      if (!ended.aborted) {
+        migration.context.reporter.warn(
+          `The free disk is not watched any more: ${
+            error instanceof Error ? error.message : String(error)
+          }`,
+        );
+      }
+    }
+  }
+}
+
+/**
+ * Cancels what sessions of this command do. As the login: portal_admin may not. A pooler
+ * names processes that are none of ours, which the name rules out.
+ */
+async function cancel(
+  session: MigrationSession,
+  processes: number[],
+): Promise<void> {
+  await session.transaction('begin', async () => {
+    await session.query('set local role none');
+    await session.query(
+      `select pg_cancel_backend(pid) from pg_stat_activity
+        where pid = any ($1) and application_name = current_setting('application_name')`,
+      [processes],
+    );
+  });
+}
+
+/**
+ * Counts what the database and the log have grown by since now. It sees nothing of what
+ * others write to the disk.
+ */
+async function gaugeOf(reader: Reader, freeBytes: number): Promise<Gauge> {
+  const readSize = async (of: Reader, since?: { at: string }) => {
+    const [now] = await of.read<{ size: number; log: number; at: string }>(
+      `select pg_database_size(current_database())::float8 as size,
+              (pg_current_wal_lsn() - coalesce($1::pg_lsn, pg_current_wal_lsn()))::float8 as log,
+              pg_current_wal_lsn()::text as at`,
+      [since?.at],
+    );
+    return now;
+  };
+  const before = await readSize(reader);
+  return {
+    async measure(of, needs) {
+      const now = await readSize(of, before);
+      const log = Math.min(now.log, await readLogLimit(of));
+      const needed = total(needs);
+      return [
+        {
+          needed,
+          reserve: reserveOf(needed),
+          free: Math.max(0, freeBytes - (now.size - before.size) - log),
+          where: 'of what was given',
+        },
+      ];
+    },
+    seesSorting: false,
+  };
+}
+
+async function estimateRest(reader: Reader): Promise<DiskNeed[]> {
+  return estimateNeeds(reader, await readStage(reader, WATCHED_PHASE));
+}
+
+function refuseShort(needs: DiskNeed[], rooms: DiskRoom[]): void {
+  const short = rooms.find(isShort);
+  if (short) {
+    throw new RefusedError(
+      `Too little room for phase ${WATCHED_PHASE}. It needs ${describeNeeds(
+        needs,
+      )}${
+        rooms.length > 1 ? `, of which ${formatBytes(short.needed)} there` : ''
+      }; ${describeRoom(
+        short,
+      )}. Give the server more disk, or make room on it. ` +
+        'Where more is free than that, give it with --free-disk.',
+    );
+  }
+}
+
+function stopped(
+  needs: DiskNeed[],
+  error: DiskIsShortError | DatabaseError,
+): RefusedError {
+  return new RefusedError(
+    `Phase ${WATCHED_PHASE} was stopped, because the disk of the server is nearly full: ${error.message}. ` +
+      `What is left of it needs ${describeNeeds(needs)}. What was committed ` +
+      'stays: make room, and run the same command again. It goes on from there.',
+  );
+}
+
+function total(needs: DiskNeed[]): number {
+  return needs.reduce((sum, { bytes }) => sum + bytes, 0);
+}
