@@ -14,6 +14,8 @@ export interface BriefTransaction {
   /** The tables in use that it changes: see {@link lockStatements}. */
   tables?: readonly string[];
   statements: string[];
+  /** For how long the locks are asked for, where that is not as usual. */
+  patienceMs?: number;
 }
 
 // Longer than deadlock_timeout (a second, by default), after which PostgreSQL

@@ -27,7 +27,7 @@ export class LiveExecutor implements Executor {
   }
 
   async transaction(transaction: BriefTransaction): Promise<void> {
-    const { title, tables = [], statements } = transaction;
+    const { title, tables = [], statements, patienceMs } = transaction;
     const { lockTimeoutMs, maxPauseMs } = this.settings;
     await withLockRetries(
       {
@@ -36,6 +36,7 @@ export class LiveExecutor implements Executor {
         reporter: this.reporter,
         lockTimeoutMs,
         maxPauseMs: tables.length > 0 ? maxPauseMs : undefined,
+        patienceMs,
       },
       async request => {
         // In one message, so that no lock is held for the time of a round trip.

@@ -2,7 +2,7 @@ import { DatabaseError } from 'pg';
 import type { Reporter } from '../engine/Reporter';
 import { LockNotGrantedError } from '../errors';
 import { escapeLiteral } from '../schema/sql';
-import { formatCount, formatThings } from '../text';
+import { formatCount, formatSeconds, formatThings } from '../text';
 import { LockWatch } from './LockWatch';
 import type { MigrationSession } from './MigrationSession';
 
@@ -44,7 +44,7 @@ export interface LockedWork {
    * {@link lockTogether} does.
    */
   maxPauseMs?: number;
-  /** In place of {@link LOCK_PATIENCE_MINUTES}, for tests. */
+  /** In place of {@link LOCK_PATIENCE_MINUTES}. */
   patienceMs?: number;
 }
 
@@ -158,7 +158,7 @@ function isLockFailure(error: unknown): boolean {
 }
 
 function notGranted(
-  { title, lockTimeoutMs, maxPauseMs = 0 }: LockedWork,
+  { title, lockTimeoutMs, maxPauseMs = 0, patienceMs }: LockedWork,
   attempts: number,
 ): LockNotGrantedError {
   const tried = formatThings(attempts, 'attempt');
@@ -173,20 +173,24 @@ function notGranted(
         `${look}, or give a longer --max-pause.`,
     );
   }
+  const patience =
+    patienceMs === undefined
+      ? `${LOCK_PATIENCE_MINUTES} minutes`
+      : formatSeconds(patienceMs / 1000);
   const advice =
     lockTimeoutMs === undefined
       ? ''
       : `, or let the application wait for longer: --max-pause, which is ${lockTimeoutMs} ms ` +
         'as long as none is given (like --lock-timeout), should be longer than they are';
   return new LockNotGrantedError(
-    `The lock for "${title}" was not granted for ${LOCK_PATIENCE_MINUTES} minutes, in ` +
+    `The lock for "${title}" was not granted for ${patience}, in ` +
       `${tried}: other transactions hold the tables without a pause. ${look}${advice}.`,
   );
 }
 
 /**
- * The statement that locks tables in ACCESS EXCLUSIVE mode, one after the other, and
- * fails with lock_not_available where they are not all free in time.
+ * The statement that locks tables, in ACCESS EXCLUSIVE mode or a weaker one, one after
+ * the other, and fails with lock_not_available where they are not all free in time.
  *
  * `lock_timeout` holds for each lock. `statement_timeout` would hold for all, but a
  * statement that it has ended looks like one that somebody has cancelled. A partition
@@ -206,12 +210,13 @@ function notGranted(
 export function lockTogether(
   tables: readonly string[],
   { timeoutMs, queueMs }: Omit<LockRequest, 'turn'>,
+  mode: 'access exclusive' | 'share row exclusive' = 'access exclusive',
 ): string {
   const [first, ...others] = tables;
   const list = (items: readonly string[]) =>
     `array[${items.map(escapeLiteral).join(', ')}]::text[]`;
   const queue = `perform set_config('lock_timeout', '${queueMs}', true);
-  lock table ${first} in access exclusive mode;
+  lock table ${first} in ${mode} mode;
   if exists (
     select from pg_locks w join pg_locks h on h.pid = w.pid and h.database = w.database
      where not w.granted and w.relation = ${escapeLiteral(
@@ -238,7 +243,7 @@ begin
       raise exception 'The tables were not free within ${timeoutMs} ms' using errcode = 'lock_not_available';
     end if;
     perform set_config('lock_timeout', left_ms::text, true);
-    execute 'lock table ' || item || ' in access exclusive mode';
+    execute 'lock table ' || item || ' in ${mode} mode';
   end loop;
 end $$`;
 }

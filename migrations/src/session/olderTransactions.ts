@@ -1,7 +1,12 @@
 import type { StepContext } from '../engine/Step';
+import { LockNotGrantedError } from '../errors';
+import { escapeLiteral } from '../schema/sql';
+import { enumerate, formatSeconds } from '../text';
+import { LOCK_PATIENCE_MINUTES } from './lockRetries';
 import type { MigrationSession } from './MigrationSession';
 
 const POLL_MS = 100;
+const PATIENCE_MS = LOCK_PATIENCE_MINUTES * 60_000;
 
 /** Transactions that have to end before a step can go on. */
 export interface OlderTransactions {
@@ -12,28 +17,95 @@ export interface OlderTransactions {
   waiting(processes: string): string;
   /** A query for the processes whose snapshots are too old. */
   find(session: MigrationSession): Promise<string>;
+  /** For how long they are waited for; until they end, where it is left out. */
+  patienceMs?: number;
 }
 
-/** Waits for older transactions. Nobody waits for it. */
+/**
+ * Waits for older transactions. Nobody waits for it.
+ *
+ * @throws {@link LockNotGrantedError} once that took longer than it may
+ */
 export async function waitForOlderTransactions(
   { executor, reporter }: StepContext,
-  { title, script, waiting, find }: OlderTransactions,
+  { title, script, waiting, find, patienceMs = Infinity }: OlderTransactions,
 ): Promise<void> {
   await executor.work({
     title,
     script,
     async run(session) {
       const query = await find(session);
+      const end = performance.now() + patienceMs;
       let sessions = await session.query<{ pid: number }>(query);
       if (sessions.length > 0) {
         const processes = sessions.map(({ pid }) => pid).join(', ');
         reporter.info(waiting(processes));
       }
       while (sessions.length > 0) {
+        if (performance.now() >= end) {
+          throw tooLong(sessions, patienceMs);
+        }
         await session.pause(POLL_MS);
         sessions = await session.query(query);
       }
     },
+  });
+}
+
+function tooLong(
+  sessions: { pid: number }[],
+  patienceMs: number,
+): LockNotGrantedError {
+  return new LockNotGrantedError(
+    `Transactions that have to end first were open for another ${formatSeconds(
+      patienceMs / 1000,
+    )}: those of the processes ${enumerate(
+      sessions.map(({ pid }) => `${pid}`),
+    )}. Look for them in pg_stat_activity, end them or wait for them, and run the ` +
+      'command again.',
+  );
+}
+
+/**
+ * Waits for transactions that are open at this moment, and for no later ones, however
+ * old the snapshots of those look: the horizon that they share is that of the oldest
+ * transaction of the server.
+ *
+ * @param which - a condition on `l`, the locks, and `a`, the activity of their sessions
+ * @throws {@link LockNotGrantedError} once that took longer than it may
+ */
+export async function waitForTransactions(
+  context: StepContext,
+  options: { title: string; which: string; why: string; patienceMs?: number },
+): Promise<void> {
+  const { title, which, why, patienceMs = PATIENCE_MS } = options;
+  const open = `select distinct l.virtualtransaction as id
+    from pg_locks l join pg_stat_activity a on a.pid = l.pid
+   where l.pid <> pg_backend_pid() and ${which}`;
+  const stillOpen = (ids: string) =>
+    `select pid from pg_locks
+      where locktype = 'virtualxid' and mode = 'ExclusiveLock' and virtualxid = any (${ids})`;
+  await waitForOlderTransactions(context, {
+    title,
+    script: [
+      `do $$
+declare
+  ids text[] := array(${open});
+begin
+  while exists (${stillOpen('ids')}) loop
+    perform pg_sleep(${POLL_MS / 1000});
+  end loop;
+end $$`,
+    ],
+    waiting: processes =>
+      `Waiting for the transactions of the processes ${processes}: ${why}`,
+    async find(session) {
+      const ids = await session.query<{ id: string }>(open);
+      return stillOpen(
+        `array[${ids.map(({ id }) => escapeLiteral(id)).join(', ')}]::text[]`,
+      );
+    },
+    patienceMs,
   });
 }
 
