@@ -28,6 +28,11 @@ const SIZE = `
          greatest(c.reltuples, 0)::float8 as rows
     from pg_class c where c.oid = to_regclass(quote_ident($1))`;
 
+/** Where the state keeps how far the copy into a table has come, or one of several. */
+export function cursorKey(into: string, source?: string): string {
+  return source === undefined ? `copy:${into}` : `copy:${into}:${source}`;
+}
+
 /**
  * Copies the rows of a table in ranges of blocks while the application writes.
  *
@@ -43,6 +48,8 @@ export class BulkCopy {
     private readonly copy: TableCopy,
     /** The table that takes the rows: a partition, so that none has to be routed. */
     private readonly into: string,
+    /** Whether that takes rows of other sources, too. */
+    private readonly shared = false,
   ) {}
 
   /** The same in SQL alone, for a dry run. */
@@ -75,9 +82,10 @@ end $$`,
     const size = await this.measure(session);
     let cursor = await this.begin(session, size);
     const step = this.blocksPerBatch(size);
+    const rows = this.shared ? await this.count(session) : size.rows;
     const progress = this.context.reporter.progress(
-      `Copy ${this.copy.source}`,
-      Math.round((size.rows * (cursor.end - cursor.next)) / (cursor.end || 1)),
+      this.title(),
+      Math.round((rows * (cursor.end - cursor.next)) / (cursor.end || 1)),
     );
     while (cursor.next < cursor.end) {
       const { copied, advanced } = await this.batch(session, cursor, step);
@@ -94,7 +102,7 @@ end $$`,
   ): Promise<{ copied: number; advanced: Cursor }> {
     const { state, reporter } = this.context;
     const advanced = { ...cursor, next: cursor.next + step };
-    const title = `Copy ${this.copy.source}`;
+    const title = this.title();
     return withLockRetries({ title, session, reporter }, () =>
       // ACCESS SHARE, which only what would rewrite the table waits for: its blocks
       // are the same ones until the batch is committed.
@@ -143,8 +151,13 @@ end $$`,
     end: number,
   ): Promise<Cursor> {
     const cursor = { file, next: 0, end };
+    const into = escapeIdentifier(this.into);
     // ACCESS EXCLUSIVE on a copy that nobody uses yet.
-    await session.query(`truncate ${escapeIdentifier(this.into)}`);
+    await session.query(
+      this.shared
+        ? `delete from ${into} where ${ofTenant(this.copy)}`
+        : `truncate ${into}`,
+    );
     await session.query(this.context.state.put(this.stateKey(), cursor));
     return cursor;
   }
@@ -166,6 +179,21 @@ select ${columns.join(', ')}
     return size;
   }
 
+  /** The size of the source says little where only some of its rows are copied. */
+  private async count(session: MigrationSession): Promise<number> {
+    const [{ rows }] = await session.query<{ rows: number }>(
+      `select count(*)::float8 as rows from ${escapeIdentifier(
+        this.copy.source,
+      )} where ${ofTenant(this.copy)}`,
+    );
+    return rows;
+  }
+
+  private title(): string {
+    const { source } = this.copy;
+    return this.shared ? `Copy ${source} to ${this.into}` : `Copy ${source}`;
+  }
+
   private blocksPerBatch({ end, rows }: Size): number {
     const rowsPerBlock = Math.max(rows / Math.max(end, 1), 1);
     return Math.max(
@@ -175,6 +203,6 @@ select ${columns.join(', ')}
   }
 
   private stateKey(): string {
-    return `copy:${this.into}`;
+    return cursorKey(this.into, this.shared ? this.copy.source : undefined);
   }
 }

@@ -12,7 +12,7 @@ export interface Column {
   identityAlways: boolean;
 }
 
-/** One tenant's rows of one table, and where they are copied to. */
+/** Rows of one table, and where they are copied to: one tenant's, or all others'. */
 export interface TableCopy {
   table: TenantTable;
   /** The column that names the entity: what the change log remembers. */
@@ -23,6 +23,8 @@ export interface TableCopy {
   /** The table that is kept equal to it. */
   target: string;
   tenantId: string;
+  /** The rows of all tenants but that one. */
+  others?: boolean;
 }
 
 /** The columns of a table, in their order. */
@@ -45,7 +47,7 @@ export async function readColumns(
 export async function describeCopy(
   executor: Executor,
   table: TenantTable,
-  sides: Pick<TableCopy, 'source' | 'target' | 'tenantId'>,
+  sides: Pick<TableCopy, 'source' | 'target' | 'tenantId' | 'others'>,
 ): Promise<TableCopy> {
   const columns = await readColumns(executor, table);
   return { table, key: ENTITY_KEY[table], columns, ...sides };
@@ -68,7 +70,11 @@ export function insertInto(copy: TableCopy, target = copy.target): string {
   )})${overriding}`;
 }
 
-/** The condition for the rows of the tenant. */
-export function ofTenant({ tenantId }: TableCopy, alias?: string): string {
-  return `${alias ? `${alias}.` : ''}tenant_id = ${escapeLiteral(tenantId)}`;
+/** The condition for the rows that are copied. */
+export function ofTenant(
+  { tenantId, others }: Pick<TableCopy, 'tenantId' | 'others'>,
+  alias?: string,
+): string {
+  const column = `${alias ? `${alias}.` : ''}tenant_id`;
+  return `${column} ${others ? '<>' : '='} ${escapeLiteral(tenantId)}`;
 }

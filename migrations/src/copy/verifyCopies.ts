@@ -87,7 +87,8 @@ async function findOrphans(
        from ${escapeIdentifier(copy.target)} o
       where ${ofTenant(copy, 'o')} and not exists (
         select from ${escapeIdentifier(entities.target)} e
-         where ${ofTenant(entities, 'e')} and e.entity_id = o.${copy.key})`,
+         where ${ofTenant(entities, 'e')} and e.tenant_id = o.tenant_id
+           and e.entity_id = o.${copy.key})`,
   );
   return orphans;
 }
