@@ -33,6 +33,7 @@ export type {
   StepStatus,
   SwapStatus,
   TableStatus,
+  UnfinishedMove,
   WorkStatus,
 } from './status';
 export {

@@ -39,10 +39,13 @@ const QUERIES: Record<string, string> = {
      where relnamespace = 'tenancy'::regnamespace and relkind in ('r', 'p', 'v')
        and attnum > 0 and not attisdropped and ${OURS} order by 1, attnum`,
   constraints: `
-    select c.relname as table, conname as name, pg_get_constraintdef(k.oid) as definition,
-           convalidated as valid
+    select c.relname as table, pg_get_constraintdef(k.oid) as definition,
+           convalidated as valid,
+           -- For each partition that is referenced there is one whose name PostgreSQL chooses.
+           case when not exists (select from pg_constraint p where p.oid = k.conparentid
+                                    and p.conrelid = k.conrelid) then conname end as name
       from pg_constraint k join pg_class c on c.oid = k.conrelid
-     where relnamespace = 'tenancy'::regnamespace and ${OURS} order by 1, 2`,
+     where relnamespace = 'tenancy'::regnamespace and ${OURS} order by 1, name, 2`,
   indexes: `
     select pg_get_indexdef(indexrelid) as definition, indisvalid as valid
       from pg_index i join pg_class c on c.oid = i.indrelid

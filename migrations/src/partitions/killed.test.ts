@@ -1,66 +1,130 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { ClientConfig } from 'pg';
+import {
+  createCatalogDatabase,
+  openCatalogDatabase,
+} from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
-import { ConnectionLostError } from '../errors';
-import { MigrationSession } from '../session/MigrationSession';
+import { Clones } from '../resumption/__testUtils__/Clones';
+import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
 import { givePartition, takeBackPartition } from '.';
-import { contents, describeTenants, TEAM } from './__testUtils__/tenants';
+import { readPreparation } from './leftovers';
+import { addTenants, contents, ENTITIES, TEAM } from './__testUtils__/tenants';
 
 const databases = createTestDatabases();
-const STRIDE = 3;
+jest.setTimeout(600_000);
+
+// After so many statements the sessions of a command are terminated, then after twice as
+// many, and so on: KILL_AFTER_EVERY=1 takes them all, in some minutes.
+const every = Number(process.env.KILL_AFTER_EVERY ?? 11);
+
+const COMMANDS = { give: givePartition, takeBack: takeBackPartition };
+type Command = keyof typeof COMMANDS;
+const OPPOSITE = { give: 'takeBack', takeBack: 'give' } as const;
 
 describe.each(databases.eachSupportedId())('killed moves on %s', id => {
-  const { database } = describeTenants(databases, id);
-  afterEach(() => jest.restoreAllMocks());
+  let clones: Clones;
+  let template: ClientConfig;
+  let name: string;
 
-  /** Runs a command whose connection ends before its n-th message to the server. */
-  async function killAt(n: number, command: typeof givePartition) {
-    const original = MigrationSession.prototype.query;
-    let count = 0;
-    const spy = jest
-      .spyOn(MigrationSession.prototype, 'query')
-      .mockImplementation(async function query(
-        this: MigrationSession,
-        ...args: Parameters<typeof original>
-      ) {
-        count += 1;
-        if (count >= n) {
-          await this.close();
-          throw new ConnectionLostError('killed');
-        }
-        return original.apply(this, args) as any;
-      });
+  beforeAll(async () => {
+    const database = await createCatalogDatabase(databases, id, {
+      entities: ENTITIES,
+    });
+    await addTenants(database);
+    await database.close();
+    template = database.connection;
+    clones = await Clones.open(template);
+  });
+  beforeEach(async () => {
+    name = await clones.clone(template.database!);
+  });
+  afterAll(() => clones.close());
+
+  const run = (command: Command) =>
+    clones.migrate(name, async ({ context }) => {
+      await COMMANDS[command](context, 'my-team');
+      expect(await readPreparation(context.state)).toBeUndefined();
+    });
+
+  /** Works in a session that ends before the next kill. */
+  async function look<T>(
+    work: (database: CatalogDatabase) => Promise<T>,
+  ): Promise<T> {
+    const database = await openCatalogDatabase({ ...template, database: name });
     try {
-      await database().migrate(({ context }) => command(context, 'my-team'));
-      return true;
-    } catch (error) {
-      expect(error).toEqual(new ConnectionLostError('killed'));
-      return false;
+      return await work(database);
     } finally {
-      spy.mockRestore();
+      await database.close();
     }
   }
 
-  it('go on from wherever they were, and lose nothing', async () => {
-    const catalog = await catalogSnapshot(database().client);
-    for (const command of [givePartition, takeBackPartition]) {
-      let n = 1;
-      let expected = await contents(database());
-      while (!(await killAt(n, command))) {
-        n += STRIDE;
-        await database().client.query(
-          `update entities set hash = 'after-${n}'
-            where tenant_id = '${TEAM}' and entity_name = 'part-${n % 60}'`,
-        );
-        expected = await contents(database());
+  const write = (n: number) =>
+    look(({ client }) =>
+      client.query(`update entities set hash = 'after-${n}'
+        where tenant_id = '${TEAM}' and entity_name = 'part-${n % 60}'`),
+    );
+
+  const catalogOf = () => look(({ client }) => catalogSnapshot(client));
+
+  /** Whether a command came to its end before it had sent so many statements. */
+  async function killAfter(after: number, command: Command): Promise<boolean> {
+    const killer = new SessionKiller({
+      after,
+      admin: clones.admin,
+      database: name,
+    });
+    try {
+      await run(command);
+    } catch (error) {
+      if (!killer.kill) {
+        throw killer.failure ?? error;
       }
-      // It was killed many times, and the last run completed.
-      expect(n).toBeGreaterThan(5 * STRIDE);
-      await expect(contents(database())).resolves.toEqual(expected);
-      await expect(
-        database().migrate(({ context }) => command(context, 'my-team')),
-      ).resolves.toMatchObject({ changed: false });
-      await expect(contents(database())).resolves.toEqual(expected);
+    } finally {
+      await killer.stop();
     }
-    await expect(catalogSnapshot(database().client)).resolves.toEqual(catalog);
+    if (killer.failure) {
+      throw killer.failure;
+    }
+    return killer.kill === undefined;
+  }
+
+  it('go on from wherever they were, with what was written since', async () => {
+    const catalog = await catalogOf();
+    for (const command of ['give', 'takeBack'] as const) {
+      let place = every;
+      let expected = await look(contents);
+      while (!(await killAfter(place, command))) {
+        await write(place);
+        expected = await look(contents);
+        place += every;
+      }
+      expect(place).toBeGreaterThan(5 * every);
+      await expect(look(contents)).resolves.toEqual(expected);
+      // It was the last run that did it, or the one before.
+      await run(command);
+      await expect(look(contents)).resolves.toEqual(expected);
+    }
+    await expect(catalogOf()).resolves.toEqual(catalog);
   });
+
+  it.each(['give', 'takeBack'] as const)(
+    'are undone by the opposite command, wherever it was: %s',
+    async command => {
+      if (command === 'takeBack') {
+        await run('give');
+      }
+      const catalog = await catalogOf();
+      const before = await look(contents);
+      let place = every;
+      while (!(await killAfter(place, command))) {
+        await run(OPPOSITE[command]);
+        await expect(catalogOf()).resolves.toEqual(catalog);
+        await expect(look(contents)).resolves.toEqual(before);
+        place += every;
+      }
+      expect(place).toBeGreaterThan(5 * every);
+    },
+  );
 });

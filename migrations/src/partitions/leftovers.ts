@@ -1,149 +1,479 @@
-import { dropChangeLog, dropLogTriggers } from '../copy/changeLog';
-import type { TableCopy } from '../copy/TableCopy';
+import { cursorKey } from '../copy/BulkCopy';
+import { dropLogTriggers, logFunction } from '../copy/changeLog';
+import type { Executor } from '../engine/Executor';
 import type { MigrationState } from '../engine/MigrationState';
-import type { StepContext } from '../engine/Step';
-import { RefusedError } from '../errors';
-import { relationExists } from '../schema/lookups';
-import { catchAllPartition } from '../schema/partitions';
-import { escapeIdentifier } from '../schema/sql';
-import { TENANT_TABLES } from '../schema/tables';
-import { waitForOlderTransactions } from '../session/olderTransactions';
 import {
-  dropMoveFence,
-  dropMoveFenceFunction,
-  MOVE_STATE,
-  SESSIONS_BEFORE_MOVE,
-} from './fence';
+  describeFound,
+  findForeign,
+  recordOwnStatement,
+} from '../engine/ownership';
+import type { OwnRecord } from '../engine/ownership';
+import type { Creation, StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
+import { operatorCommand } from '../operatorCommand';
+import { relationExists } from '../schema/lookups';
+import { catchAllPartition, isSwapped } from '../schema/partitions';
+import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import { TENANT_TABLES } from '../schema/tables';
+import { waitForTransactions } from '../session/olderTransactions';
+import { formatThings } from '../text';
 import { PARTITION_LOG } from './names';
+import { dropLog, dropTriggerFunctions, switchOff } from './sync';
 import type { Tenant } from './Tenant';
 
-/** Where a preparation is remembered until the partitions are in their place. */
-export const PREPARATION = 'partition:preparation';
+/** Which way the rows of a tenant go. */
+export type Direction = 'give' | 'takeBack';
 
-interface Preparation extends Tenant {
+/** What a command has prepared, to be gone on with or undone by the next one. */
+export interface Preparation extends Tenant {
+  direction: Direction;
+  /** The tables that it has made. */
   tables: string[];
+  /** The partitions whose changes it follows. */
+  sources: string[];
+  /** The transaction of the swap of phase 5 by then. */
+  swap: string | null;
+  /** Whether it is being undone. */
+  ended?: boolean;
+}
+
+/** The command that moves the rows of a tenant. */
+export function commandOf(direction: Direction, slug: string): string {
+  return direction === 'give'
+    ? operatorCommand('partition', slug)
+    : operatorCommand('unpartition', slug);
+}
+
+/** A preparation that a command has begun, with the objects that it has created. */
+export type BegunPreparation = Preparation & OwnRecord;
+
+// An earlier version of the commands remembers less of what it has prepared.
+type Stored = Tenant & Partial<BegunPreparation>;
+
+const PREPARATION = 'partition:preparation';
+
+/** Where the transaction is kept from which both sides of a move are equal. */
+export const SYNCHRONIZED = 'partition:move';
+
+/** The move that was begun and is neither done nor undone, if there is one. */
+export async function readPreparation(
+  state: MigrationState,
+): Promise<BegunPreparation | undefined> {
+  const stored = await state.get<Stored>(PREPARATION);
+  return (
+    stored && {
+      direction: 'give',
+      tables: [],
+      sources: TENANT_TABLES.map(catchAllPartition),
+      swap: null,
+      ended: stored.sources === undefined,
+      // It knows its objects by their names, as after a restore.
+      journal: '',
+      known: [],
+      ...stored,
+    }
+  );
+}
+
+/** All that a command creates beside the indexes of its tables. */
+export function creationsOf({
+  tables,
+  sources,
+}: Pick<Preparation, 'tables' | 'sources'>): Creation[] {
+  const functions = [
+    PARTITION_LOG.replay,
+    ...TENANT_TABLES.map(table => logFunction(table, PARTITION_LOG)),
+  ];
+  return [
+    ...[...tables, PARTITION_LOG.table].map(
+      (name): Creation => ({ kind: 'relation', name }),
+    ),
+    ...functions.map(
+      (name): Creation => ({ kind: 'function', name: `${name}()` }),
+    ),
+    ...sources.flatMap(source =>
+      ['', '_truncate'].map(
+        (suffix): Creation => ({
+          kind: 'trigger',
+          name: `${PARTITION_LOG.trigger}${suffix}`,
+          table: escapeIdentifier(source),
+        }),
+      ),
+    ),
+  ];
 }
 
 /**
- * Ends what an earlier command has left: a move whose fence still stands, and a
- * preparation, unless it is the one of this tenant, which is gone on with.
+ * Refuses to drop or change what stands under the names of a preparation and was not
+ * created by its command.
+ *
+ * @throws {@link RefusedError} which names it
  */
-export async function endEarlierCommands(
-  context: StepContext,
-  goesOn?: Tenant,
-): Promise<void> {
-  if (await context.state.get(MOVE_STATE)) {
-    await settle(context);
-  }
-  const preparation = await context.state.get<Preparation>(PREPARATION);
-  if (preparation && preparation.id !== goesOn?.id) {
-    context.reporter.info(
-      `Drop what an earlier command has prepared for "${preparation.slug}"`,
-    );
-    await dropPreparation(context);
-  }
-}
-
-/** Drops the tables that were not put in their place, and their change log. */
-export async function dropPreparation(context: StepContext): Promise<void> {
-  const { executor, state } = context;
-  const preparation = await state.get<Preparation>(PREPARATION);
+export async function refuseForeignLeftovers({
+  executor,
+  state,
+}: Pick<StepContext, 'executor' | 'state'>): Promise<void> {
+  const preparation = await readPreparation(state);
   if (!preparation) {
     return;
   }
-  for (const shared of TENANT_TABLES.map(catchAllPartition)) {
-    await executor.transaction({
-      title: `Stop logging the changes of ${shared}`,
-      locks: `ACCESS EXCLUSIVE on ${shared}, for a change of the catalog.`,
-      tables: [shared],
-      statements: dropLogTriggers(shared, PARTITION_LOG),
-    });
+  const foreign = await findForeign(
+    executor,
+    preparation,
+    creationsOf(preparation),
+  );
+  if (foreign.length > 0) {
+    throw new RefusedError(
+      `The migration did not create ${foreign
+        .map(describeFound)
+        .join(', ')}, and to drop what was prepared for "${
+        preparation.slug
+      }" would drop or change it. Rename what stands there, or move it to another ` +
+        'schema.',
+    );
   }
-  await dropLeftovers(context);
 }
 
 /**
- * Drops what commands have left, where nothing of the tables in use hangs on it
- * any more: when their partitions are gone, all of it is.
+ * A move of a tenant's rows that was stopped, or partitions that are left of a tenant.
+ *
+ * @public
  */
-export async function dropLeftovers({
+export interface UnfinishedMove {
+  /** The tenant's. */
+  slug: string;
+  /** What is left, in words. */
+  what: string;
+  /** The command that goes on with it; `null` where there is nothing to go on with. */
+  goOn: string | null;
+  /** The command that drops what is left. */
+  drop: string;
+}
+
+/** What commands have left that were stopped, and which commands go on. */
+export async function readUnfinishedMoves({
+  executor,
+  state,
+}: Pick<StepContext, 'executor' | 'state'>): Promise<UnfinishedMove[]> {
+  const preparation = await readPreparation(state);
+  return [
+    ...(preparation
+      ? [await describeStopped(executor, state, preparation)]
+      : []),
+    ...(await findOrphanedPartitions(executor)),
+  ];
+}
+
+async function describeStopped(
+  executor: Executor,
+  state: MigrationState,
+  { slug, direction, tables, sources, ended }: Preparation,
+): Promise<UnfinishedMove> {
+  const [found] = await executor.read<{
+    active: boolean;
+    tables: string[];
+    triggers: number;
+    entries: number | null;
+  }>(
+    `select exists (select from tenants
+                     where tenant_slug = $1 and deleted_at is null) as active,
+            array(select name from unnest($2::text[]) name
+                   where to_regclass(quote_ident(name)) is not null) as tables,
+            (select count(*)::int from pg_trigger
+              where tgname in ('${PARTITION_LOG.trigger}', '${PARTITION_LOG.trigger}_truncate')
+                and tgrelid in (select to_regclass(quote_ident(name)) from unnest($3::text[]) name)) as triggers,
+            (select greatest(pg_stat_get_live_tuples(oid), 0)::float8 from pg_class
+              where oid = to_regclass('${PARTITION_LOG.table}')) as entries`,
+    [slug, tables, sources],
+  );
+  const isDone = ended && sources.length === 0;
+  const isMirrored = (await state.get(SYNCHRONIZED)) !== undefined;
+  const remains = [
+    ...found.tables,
+    ...(found.triggers > 0 ? [formatThings(found.triggers, 'trigger')] : []),
+    ...(found.entries
+      ? [`a log of about ${formatThings(found.entries, 'entry', 'entries')}`]
+      : []),
+  ];
+  const opposite = direction === 'give' ? 'takeBack' : 'give';
+  const canGoOn = !ended && (found.active || direction === 'takeBack');
+  return {
+    slug,
+    what: [
+      describeProgress({ direction, isDone, ended }),
+      remains.length > 0 ? `Left over: ${remains.join(', ')}.` : undefined,
+      isMirrored
+        ? 'Rows of the partitions that it copies are written twice.'
+        : undefined,
+    ]
+      .filter(Boolean)
+      .join(' '),
+    goOn: canGoOn ? commandOf(direction, slug) : null,
+    drop: commandOf(isDone ? direction : opposite, slug),
+  };
+}
+
+function describeProgress(options: {
+  direction: Direction;
+  isDone?: boolean;
+  ended?: boolean;
+}): string {
+  if (options.isDone) {
+    return 'It is done, but for what was replaced.';
+  }
+  if (options.ended) {
+    return 'It was given up.';
+  }
+  return options.direction === 'give'
+    ? 'The tenant was being given partitions.'
+    : 'Its partitions were being taken back.';
+}
+
+/** A tenant that is deleted by hand leaves its partitions, with no rows. */
+async function findOrphanedPartitions(
+  executor: Executor,
+): Promise<UnfinishedMove[]> {
+  if (!(await isSwapped(executor))) {
+    return [];
+  }
+  const rows = await executor.read<{ names: string[] }>(
+    `select array_agg(c.relname::text order by c.relname) as names
+       from pg_inherits i join pg_class c on c.oid = i.inhrelid
+      where i.inhparent in (select to_regclass(name) from unnest($1::text[]) name)
+        and pg_get_expr(c.relpartbound, c.oid) like 'FOR VALUES IN (%'
+        and not exists (
+          select from tenants t
+           where pg_get_expr(c.relpartbound, c.oid) = format('FOR VALUES IN (%L)', t.tenant_id))
+      group by pg_get_expr(c.relpartbound, c.oid)`,
+    [[...TENANT_TABLES]],
+  );
+  return rows.map(({ names }) => {
+    const [, slug] = /^entities_tenant_(.+)$/.exec(names[0]) ?? ['', '<slug>'];
+    const guess = slug.includes('$') ? '<slug>' : slug.replace(/_/g, '-');
+    return {
+      slug: guess,
+      what: `The tenant is gone, and its partitions are left: ${names.join(
+        ', ',
+      )}.`,
+      goOn: null,
+      drop: operatorCommand('unpartition', guess),
+    };
+  });
+}
+
+/**
+ * The statements that remember it, in the transaction that creates its objects, or has
+ * found that they are those of its command.
+ *
+ * @param objects - those of them that there are by then
+ */
+export function rememberPreparation(
+  state: MigrationState,
+  preparation: Preparation,
+  objects: Pick<Preparation, 'tables' | 'sources'> = preparation,
+): string[] {
+  return [
+    state.put(PREPARATION, preparation),
+    recordOwnStatement(PREPARATION, creationsOf(objects)),
+  ];
+}
+
+/** A table that copies take the place of, by its names before and after that. */
+export interface Replaced {
+  before: string;
+  after: string;
+}
+
+/**
+ * The statements that remember, before it has happened, that the copies have taken their
+ * place, and which tables are left to be dropped.
+ */
+export function putExchanged(
+  state: MigrationState,
+  preparation: Preparation,
+  replaced: Replaced[],
+): string[] {
+  const exchanged = {
+    ...preparation,
+    ended: true,
+    tables: replaced.map(({ after }) => after),
+    sources: [],
+  };
+  const before = { tables: replaced.map(table => table.before), sources: [] };
+  return [
+    ...forgetCursors(state, preparation),
+    state.forget(SYNCHRONIZED),
+    ...rememberPreparation(state, exchanged, before),
+  ];
+}
+
+function forgetPreparation(
+  state: MigrationState,
+  preparation: Pick<Preparation, 'tables' | 'sources'>,
+): string[] {
+  return [
+    ...forgetCursors(state, preparation),
+    state.forget(PREPARATION),
+    state.forget(SYNCHRONIZED),
+  ];
+}
+
+function forgetCursors(
+  state: MigrationState,
+  { tables, sources }: Pick<Preparation, 'tables' | 'sources'>,
+): string[] {
+  return tables.flatMap(table =>
+    sources.map(source => state.forget(cursorKey(table, source))),
+  );
+}
+
+/**
+ * Drops what a command has prepared and is not in use. Until the copies are, the rows
+ * are where they were.
+ *
+ * @param patienceMs - for how long locks and open transactions are waited for
+ */
+export async function endPreparation(
+  context: StepContext,
+  patienceMs?: number,
+): Promise<void> {
+  const { executor, state } = context;
+  const preparation = await readPreparation(state);
+  if (!preparation) {
+    return;
+  }
+  await refuseForeignLeftovers(context);
+  const { tables } = preparation;
+  const sources: string[] = [];
+  for (const source of preparation.sources) {
+    if (await relationExists(executor, source)) {
+      sources.push(escapeIdentifier(source));
+    }
+  }
+  if (sources.length > 0) {
+    await switchTriggersOff(context, preparation, sources, patienceMs);
+  }
+  await executor.transaction({
+    title: 'Drop the tables that are not in use, and the change log',
+    locks:
+      'ACCESS EXCLUSIVE on them, and on what a partition references that was ' +
+      'replaced, for a change of the catalog.',
+    statements: [
+      ...tables.map(table => `drop table if exists ${escapeIdentifier(table)}`),
+      ...dropLog,
+    ],
+    patienceMs,
+  });
+  for (const source of sources) {
+    await executor.transaction({
+      title: `Stop following the changes of ${source}`,
+      locks: `ACCESS EXCLUSIVE on ${source}, for a change of the catalog.`,
+      tables: [source],
+      statements: dropLogTriggers(source, PARTITION_LOG),
+      patienceMs,
+    });
+  }
+  await executor.transaction({
+    title: 'Drop the functions of the triggers, and forget the move',
+    locks: 'None.',
+    statements: [
+      ...dropTriggerFunctions,
+      ...forgetPreparation(state, preparation),
+    ],
+  });
+}
+
+/** From here on no trigger writes to the copies, whatever becomes of the command. */
+async function switchTriggersOff(
+  context: StepContext,
+  preparation: Preparation,
+  sources: string[],
+  patienceMs?: number,
+): Promise<void> {
+  const { executor, state, settings } = context;
+  await executor.transaction({
+    title: `End what was prepared for "${preparation.slug}"`,
+    locks: 'None: functions of triggers are replaced by ones that do nothing.',
+    statements: [
+      ...switchOff(settings.schema),
+      ...rememberPreparation(state, { ...preparation, ended: true }),
+      state.forget(SYNCHRONIZED),
+    ],
+  });
+  const relations = sources
+    .map(source => `to_regclass(${escapeLiteral(source)})`)
+    .join(', ');
+  await waitForTransactions(context, {
+    title: 'Wait for the transactions that write to the partitions',
+    // A transaction that has written there may still run the function of before.
+    which: `l.mode = 'RowExclusiveLock' and l.relation = any (array[${relations}]::oid[])`,
+    why: 'they may still write to the copies, which are dropped then',
+    patienceMs,
+  });
+}
+
+/**
+ * Drops what a move has left whose partitions are gone, with their triggers.
+ *
+ * @throws {@link RefusedError} where something else stands under the names
+ */
+export async function dropLeftovers(context: StepContext): Promise<void> {
+  const { executor, state } = context;
+  const preparation = await readPreparation(state);
+  if (!preparation) {
+    await dropOldFence(context);
+    return;
+  }
+  await refuseForeignLeftovers(context);
+  await executor.transaction({
+    title: 'Drop the tables that were prepared for the move of a tenant',
+    locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
+    statements: [
+      ...preparation.tables.map(
+        table => `drop table if exists ${escapeIdentifier(table)}`,
+      ),
+      ...dropTriggerFunctions,
+      ...dropLog,
+      ...forgetPreparation(state, preparation),
+    ],
+  });
+}
+
+// An earlier version of the commands kept older transactions off the tables by a
+// policy, until a command had waited for them.
+const OLD_FENCE = {
+  policy: 'tenancy_partition_fence',
+  dropFunction:
+    'drop function if exists tenancy_snapshot_after_move(xid8, uuid, uuid)',
+};
+
+/**
+ * Drops what a command of an earlier version has left that was killed after the rows had
+ * moved. Only such a one remembers its transaction without a preparation.
+ */
+export async function dropOldFence({
   executor,
   state,
 }: StepContext): Promise<void> {
-  const preparation = await state.get<Preparation>(PREPARATION);
-  const tables = preparation?.tables ?? [];
-  await executor.transaction({
-    title: 'Drop the tables that were prepared',
-    locks:
-      'ACCESS EXCLUSIVE on tables that are not in use, and on tenants, which they ' +
-      'reference, for a change of the catalog.',
-    statements: [
-      ...tables.map(table => `drop table if exists ${escapeIdentifier(table)}`),
-      ...forgetCopies(state, tables),
-      ...dropLog(),
-      dropMoveFenceFunction,
-      state.forget(PREPARATION),
-      state.forget(MOVE_STATE),
-    ],
-  });
-}
-
-/** The statements that forget how far the copies have come. */
-export function forgetCopies(
-  state: MigrationState,
-  tables: string[],
-): string[] {
-  return tables.map(table => state.forget(`copy:${table}`));
-}
-
-/** @throws {@link RefusedError} if tables of somebody else have the names */
-export async function refuseTakenNames(
-  { executor, state }: StepContext,
-  copies: TableCopy[],
-): Promise<void> {
-  const preparation = await state.get<Preparation>(PREPARATION);
-  for (const { target } of copies) {
-    if (
-      !preparation?.tables.includes(target) &&
-      (await relationExists(executor, target))
-    ) {
-      throw new RefusedError(
-        `There is a table ${target} already, and no command of ours has made it. ` +
-          'Rename or drop it: the partition will have this name.',
-      );
-    }
+  if ((await readPreparation(state)) || !(await state.get(SYNCHRONIZED))) {
+    return;
   }
-}
-
-/**
- * Waits for the transactions that are older than the move, and drops what it was
- * done with.
- */
-export async function settle(context: StepContext): Promise<void> {
-  const { executor, state } = context;
-  await waitForOlderTransactions(context, {
-    title: 'Wait until no transaction is older than the move.',
-    script: [],
-    waiting: processes =>
-      `The rows have moved. Waiting for transactions from before that, of the processes ${processes}`,
-    find: async () => SESSIONS_BEFORE_MOVE,
-  });
+  const tables = await executor.read<{ name: string }>(
+    `select polrelid::regclass::text as name from pg_policy
+      where polname = '${OLD_FENCE.policy}'
+        and polrelid in (select to_regclass(name) from unnest($1::text[]) name)`,
+    [[...TENANT_TABLES]],
+  );
   await executor.transaction({
     title: 'Let transactions in without a look at their age',
     locks: 'ACCESS EXCLUSIVE on each table, for a change of the catalog.',
-    tables: TENANT_TABLES,
+    tables: tables.map(({ name }) => name),
     statements: [
-      ...dropMoveFence,
-      dropMoveFenceFunction,
-      ...dropLog(),
-      state.forget(MOVE_STATE),
+      ...tables.map(({ name }) => `drop policy ${OLD_FENCE.policy} on ${name}`),
+      OLD_FENCE.dropFunction,
+      ...dropTriggerFunctions,
+      ...dropLog,
+      state.forget(SYNCHRONIZED),
     ],
   });
-}
-
-function dropLog(): string[] {
-  return [
-    ...dropChangeLog(PARTITION_LOG),
-    `drop function if exists ${PARTITION_LOG.replay}()`,
-  ];
 }

@@ -3,13 +3,22 @@ import type { ChangeLog } from '../copy/changeLog';
 import { catchAllPartition } from '../schema/partitions';
 import type { TenantTable } from '../schema/tables';
 
-/** The log of the changes of the tenant that is being given a partition. */
+/** The log of the changes of the partitions that a move copies. */
 export const PARTITION_LOG: ChangeLog = {
   table: 'tenancy_partition_log',
   trigger: 'tenancy_partition_log',
   functions: 'tenancy_partition_log',
   replay: 'tenancy_replay_partition',
 };
+
+/** The check of a copy that spares ATTACH PARTITION a look at every row. */
+export const ROWS_CHECK = 'tenancy_partition_rows';
+
+/**
+ * The policy that shows none of the rows: of a copy to everybody, and of the tables
+ * in use within the transaction that puts the copies in their place.
+ */
+export const UNSEEN_POLICY = 'tenancy_partition_unseen';
 
 // PostgreSQL cuts longer names without a word.
 const LONGEST_NAME = 63;
@@ -28,7 +37,17 @@ export function tenantPartition(table: TenantTable, slug: string): string {
   return `${table}_tenant_${name.replace(/-/g, '_')}`;
 }
 
-/** The name that an index of the catch-all partition has on a tenant's. */
+/** How the catch-all partition is called that will take the place of the one in use. */
+export function nextCatchAll(table: TenantTable): string {
+  return `${catchAllPartition(table)}_next`;
+}
+
+/** How the one is called that was replaced, until it is dropped. */
+export function lastCatchAll(table: TenantTable): string {
+  return `${catchAllPartition(table)}_last`;
+}
+
+/** The name that an index of the catch-all partition has on a copy. */
 export function indexName(
   table: TenantTable,
   partition: string,
@@ -38,14 +57,18 @@ export function indexName(
   const name = index.startsWith(`${shared}_`)
     ? partition + index.slice(shared.length)
     : `${partition}_${index}`;
-  return name.length <= LONGEST_NAME
+  return Buffer.byteLength(name) <= LONGEST_NAME
     ? name
-    : `${name.slice(0, LONGEST_NAME - HASH_LENGTH - 1)}$${hashOf(name)}`;
+    : `${beginningOf(name)}$${hashOf(name)}`;
 }
 
-/** The check that spares ATTACH PARTITION a look at every row. */
-export function tenantCheck(table: TenantTable): string {
-  return `${table}_one_tenant_check`;
+/** As many characters as leave room for the hash: a name is cut by its bytes. */
+function beginningOf(name: string): string {
+  let beginning = name;
+  while (Buffer.byteLength(beginning) > LONGEST_NAME - HASH_LENGTH - 1) {
+    beginning = [...beginning].slice(0, -1).join('');
+  }
+  return beginning;
 }
 
 function hashOf(text: string): string {

@@ -1,6 +1,9 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
+import { changeRole, connectionOf } from '../__testUtils__/roles';
 import { faultsOf } from '../phases/phase5_partitions/90_entity_search/__testUtils__/faults';
+import { MigrationSession } from '../session/MigrationSession';
+import { givePartition, takeBackPartition } from '.';
 import {
   contents,
   countIn,
@@ -10,6 +13,19 @@ import {
 
 const databases = createTestDatabases();
 const TABLES = ['entities', 'relations', 'refresh_state'];
+
+/** Keeps how many rows the transaction has read of each table by then. */
+const noteReads = (when: string) =>
+  `select set_config('tenancy.reads_${when}', (
+     select jsonb_object_agg(relid, seq_tup_read + coalesce(idx_tup_fetch, 0))
+       from pg_stat_xact_user_tables
+      where relname ~ '^(entities|relations|refresh_state)')::text, false)`;
+
+const READS_BETWEEN = `
+  select jsonb_object_agg(a.key::oid::regclass, a.value::int - coalesce(b.value::int, 0)) as tables
+    from jsonb_each_text(current_setting('tenancy.reads_after')::jsonb) a
+    left join jsonb_each_text(current_setting('tenancy.reads_before')::jsonb) b using (key)
+   where a.value <> coalesce(b.value, '0')`;
 
 describe.each(databases.eachSupportedId())('partitions on %s', id => {
   const { database, give, takeBack, query } = describeTenants(databases, id);
@@ -149,4 +165,57 @@ describe.each(databases.eachSupportedId())('partitions on %s', id => {
     await takeBack();
     await expect(takeBack()).resolves.toEqual({ changed: false });
   });
+
+  // What the neighbours wait for must not depend on how many rows there are.
+  it.each(['a superuser', 'a login that inherits portal_admin'])(
+    'reads no row of the tables while it locks them, as %s',
+    async who => {
+      const login = `tenancy_reader_${process.pid}`;
+      let { connection } = database();
+      if (who !== 'a superuser') {
+        await changeRole(
+          database().client,
+          `create role ${login} login in role portal_admin`,
+        );
+        connection = await connectionOf(database(), login);
+      }
+      const read: unknown[] = [];
+      const original = MigrationSession.prototype.query;
+      const spy = jest
+        .spyOn(MigrationSession.prototype, 'query')
+        .mockImplementation(async function counted<Row>(
+          this: MigrationSession,
+          text: string,
+          values?: unknown[],
+        ): Promise<Row[]> {
+          const run = (sql: string) => original.call(this, sql, values);
+          if (!/\$exchange\$.*;\s*commit$/s.test(text)) {
+            return run(text) as Promise<Row[]>;
+          }
+          // What was read before in this session may be counted, too.
+          const rows = await run(
+            `${noteReads('before')};\n${text.replace(
+              /commit$/,
+              `${noteReads('after')};\ncommit`,
+            )}`,
+          );
+          read.push(...(await run(READS_BETWEEN)));
+          return rows as Row[];
+        });
+      try {
+        for (const command of [givePartition, takeBackPartition]) {
+          await database().migrate(
+            ({ context }) => command(context, 'my-team'),
+            { connection },
+          );
+        }
+      } finally {
+        spy.mockRestore();
+      }
+      expect(read).toEqual([{ tables: null }, { tables: null }]);
+      if (who !== 'a superuser') {
+        await changeRole(database().client, `drop role ${login}`);
+      }
+    },
+  );
 });

@@ -1,166 +1,299 @@
 import { BulkCopy } from '../copy/BulkCopy';
-import { catchUp, catchUpScript, SNAPSHOT } from '../copy/catchUp';
-import {
-  createChangeLog,
-  createLogTriggers,
-  logFunction,
-} from '../copy/changeLog';
-import { createReplay } from '../copy/replay';
+import { catchUp, catchUpScript } from '../copy/catchUp';
+import { createLogTriggers } from '../copy/changeLog';
 import { describeCopy } from '../copy/TableCopy';
 import type { TableCopy } from '../copy/TableCopy';
-import { assertEqual, examineCopies } from '../copy/verifyCopies';
 import type { Executor } from '../engine/Executor';
-import type { StepContext } from '../engine/Step';
-import {
-  revokeAllStatement,
-  secludeStatements,
-} from '../phases/phase5_partitions/seclude';
-import { addConstraint } from '../schema/changes';
+import { describeFound, explainTaken, findForeign } from '../engine/ownership';
+import type { Creation, StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
+import { secludeStatements } from '../phases/phase5_partitions/seclude';
 import { catchAllPartition } from '../schema/partitions';
-import { ADMIN_ROLE } from '../schema/roles';
 import { identifyByAllColumns, identifyLike } from '../schema/replicaIdentity';
 import { statisticsStatements, storageParameters } from '../schema/storage';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
-import { TENANT_TABLES } from '../schema/tables';
+import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import type { MigrationSession } from '../session/MigrationSession';
-import { createMoveFenceFunction } from './fence';
-import { readIndexes } from './indexes';
-import type { NewIndex } from './indexes';
-import { PREPARATION, refuseTakenNames } from './leftovers';
-import { PARTITION_LOG, tenantCheck, tenantPartition } from './names';
-import type { Tenant } from './Tenant';
+import {
+  indexName,
+  lastCatchAll,
+  nextCatchAll,
+  PARTITION_LOG,
+  ROWS_CHECK,
+  tenantPartition,
+  UNSEEN_POLICY,
+} from './names';
+import { createLog } from './sync';
+import type { UniqueColumns } from './sync';
+import { creationsOf, rememberPreparation } from './leftovers';
+import type { BegunPreparation, Direction, Preparation } from './leftovers';
+import type { Partitions, Tenant } from './Tenant';
+
+/** A condition on rows that none fulfils, and that an index finds none with. */
+export const NO_TENANT = `tenant_id = '00000000-0000-0000-0000-000000000000'`;
 
 /**
- * Makes tables that only have to take their place: with the tenant's rows, kept up
- * to date by a change log, and everything that a partition needs. Nobody waits for
- * any of it. A preparation that was stopped is gone on with.
+ * A move of a tenant's rows out of the catch-all partitions, or back into them.
+ *
+ * A partition can't lose rows, or gain rows that its bounds exclude, while it is in
+ * use: so the catch-all partition is copied as a whole, without the tenant's rows or
+ * with them, and the copy takes its place.
  */
-export async function preparePartitions(
-  context: StepContext,
+export interface Move {
+  direction: Direction;
+  tenant: Tenant;
+  /** The partitions that the tenant gets, or has. */
+  partitions: Partitions;
+  /** The tenant's rows of the three tables, then those of all others. */
+  copies: TableCopy[];
+}
+
+/** Describes what is copied where. */
+export async function describeMove(
+  executor: Executor,
+  direction: Direction,
   tenant: Tenant,
-): Promise<TableCopy[]> {
+  found?: Partitions,
+): Promise<Move> {
+  const partitions =
+    found ??
+    (Object.fromEntries(
+      TENANT_TABLES.map(table => [table, tenantPartition(table, tenant.slug)]),
+    ) as Partitions);
+  const copies: TableCopy[] = [];
+  for (const others of [false, true]) {
+    for (const table of TENANT_TABLES) {
+      const shared = {
+        source: catchAllPartition(table),
+        target: nextCatchAll(table),
+      };
+      const own =
+        direction === 'give'
+          ? { ...shared, target: partitions[table] }
+          : { ...shared, source: partitions[table] };
+      const sides = others ? shared : own;
+      copies.push(
+        await describeCopy(executor, table, {
+          ...sides,
+          tenantId: tenant.id,
+          others,
+        }),
+      );
+    }
+  }
+  return { direction, tenant, partitions, copies };
+}
+
+/** The tables that a move fills, in the order in which they are attached. */
+export function targetsOf({ copies }: Pick<Move, 'copies'>): TableCopy[] {
+  return copies.filter(
+    ({ target }, index) =>
+      copies.findIndex(copy => copy.target === target) === index,
+  );
+}
+
+/** The partitions that it copies, and that go once it is done. */
+export function sourcesOf({ copies }: Pick<Move, 'copies'>): TableCopy[] {
+  return copies.filter(
+    ({ source }, index) =>
+      copies.findIndex(copy => copy.source === source) === index,
+  );
+}
+
+/**
+ * Makes tables that only have to take their place: with the rows, kept up to date by a
+ * change log, and everything that a partition needs. No reader or writer waits. A
+ * preparation that was stopped is gone on with.
+ */
+export async function prepareCopies(
+  context: StepContext,
+  move: Move,
+  preparation: Preparation,
+): Promise<void> {
   const { executor } = context;
-  const copies = await describeCopies(executor, tenant);
-  await createTables(context, tenant, copies);
-  await logChanges(context, tenant);
-  for (const copy of copies) {
-    const bulk = new BulkCopy(context, copy, copy.target);
+  await createTables(context, move, preparation);
+  await logChanges(context, move, preparation);
+  for (const copy of move.copies) {
+    const bulk = new BulkCopy(context, copy, copy.target, true);
     await executor.work({
-      title: `Copy the rows of "${tenant.slug}" from ${copy.source}`,
+      title: `Copy rows of ${copy.source} to ${copy.target}`,
       script: executor.dryRun ? await bulk.script() : [],
       run: session => bulk.run(session),
     });
   }
-  await executor.execute(createReplay(copies, PARTITION_LOG));
-  await buildIndexes(context, copies);
-  await addForeignKeys(context, copies);
-  await verify(context, copies);
-  return copies;
+  await buildIndexes(context, move);
 }
 
-async function describeCopies(
-  executor: Executor,
-  { id, slug }: Tenant,
-): Promise<TableCopy[]> {
-  const copies: TableCopy[] = [];
-  for (const table of TENANT_TABLES) {
-    copies.push(
-      await describeCopy(executor, table, {
-        source: catchAllPartition(table),
-        target: tenantPartition(table, slug),
-        tenantId: id,
-      }),
-    );
-  }
-  return copies;
+/** Replays the change log until it is short. */
+export async function replay(context: StepContext): Promise<void> {
+  await context.executor.work({
+    title: 'Replay the change log',
+    script: catchUpScript(PARTITION_LOG),
+    run: (session: MigrationSession) =>
+      catchUp(context, session, PARTITION_LOG),
+  });
 }
 
 async function createTables(
   context: StepContext,
-  tenant: Tenant,
-  copies: TableCopy[],
+  move: Move,
+  preparation: Preparation,
 ): Promise<void> {
-  const { executor, state } = context;
-  await refuseTakenNames(context, copies);
+  const { executor, settings } = context;
+  const targets = targetsOf(move);
   const statements: string[] = [];
-  for (const { table, target } of copies) {
+  for (const { table, target } of targets) {
+    // The partition that it will stand beside, or take the place of.
+    const model = catchAllPartition(table);
     statements.push(
-      await createTable(executor, table, target, tenant),
+      await createTable(executor, move, table, target),
       identifyByAllColumns(target),
       ...secludeStatements(target),
-      ...(await statisticsStatements(executor, table, [target])),
+      `drop policy if exists ${UNSEEN_POLICY} on ${escapeIdentifier(target)}`,
+      `create policy ${UNSEEN_POLICY} on ${escapeIdentifier(target)}
+  using (${NO_TENANT})`,
+      ...(await statisticsStatements(executor, model, [target])),
+      // Without its key, a row of entities that moves during the copy would be there
+      // twice; and replaying looks the rows of an entity up.
+      ...(await readIndexes(executor, table, target))
+        .filter(({ ofEntity }) => ofEntity)
+        .map(index => index.statement),
     );
   }
-  // Without its key, a row that moves during the copy would be there twice.
-  const keys = await readIndexes(executor, 'entities', copies[0].target);
   await executor.transaction({
-    title: `Create the tables of "${tenant.slug}"`,
+    title: `Create the tables of the move of "${move.tenant.slug}"`,
     locks:
       'New tables: nobody waits for them. ACCESS SHARE on the three tables.',
     statements: [
       ...statements,
-      ...keys.filter(key => key.primary).map(key => key.statement),
-      state.put(PREPARATION, {
-        ...tenant,
-        tables: copies.map(copy => copy.target),
-      }),
+      ...createLog(move.copies, settings.schema),
+      ...rememberPreparation(context.state, preparation),
     ],
   });
 }
 
 async function createTable(
   executor: Executor,
+  { direction, tenant, partitions }: Move,
   table: TenantTable,
-  name: string,
-  { id }: Tenant,
+  target: string,
 ): Promise<string> {
-  const storage = await storageParameters(executor, catchAllPartition(table));
-  // A partition has the identity of its table, and none of its own.
-  return `create table if not exists ${escapeIdentifier(name)} (
-  like ${table} including all excluding indexes excluding identity,
-  constraint ${tenantCheck(table)} check (tenant_id = ${escapeLiteral(id)})
+  const model = catchAllPartition(table);
+  const storage = await storageParameters(executor, model);
+  const isShared = target === nextCatchAll(table);
+  const rows = isShared
+    ? await boundsOfCatchAll(executor, table, {
+        without: direction === 'give' ? tenant.id : undefined,
+        dropped: direction === 'give' ? undefined : partitions[table],
+      })
+    : `tenant_id = ${escapeLiteral(tenant.id)}`;
+  // A partition has the identity of its table.
+  return `create table if not exists ${escapeIdentifier(target)} (
+  like ${
+    isShared ? model : table
+  } including all excluding indexes excluding identity,
+  constraint ${ROWS_CHECK} check (${rows})
 )${storage}`;
 }
 
-async function logChanges(context: StepContext, tenant: Tenant): Promise<void> {
-  const { executor, settings } = context;
-  await executor.transaction({
-    title: 'Create the change log',
-    locks: 'New objects: nobody waits for them.',
-    statements: [
-      ...createChangeLog(settings.schema, tenant.id, PARTITION_LOG),
-      createMoveFenceFunction,
-      `alter table ${PARTITION_LOG.table} owner to ${ADMIN_ROLE}`,
-      // Not even what default privileges give.
-      revokeAllStatement(PARTITION_LOG.table),
-      ...TENANT_TABLES.map(
-        table =>
-          `alter function ${logFunction(table, PARTITION_LOG)}() ` +
-          `owner to ${ADMIN_ROLE}`,
-      ),
-    ],
-  });
-  for (const table of TENANT_TABLES) {
-    const shared = catchAllPartition(table);
-    await executor.transaction({
-      title: `Log the changes of ${shared}`,
+/**
+ * The rows that the catch-all partition may have once the move is done, in the very
+ * words of PostgreSQL, which then looks at no row as it attaches the partition.
+ */
+async function boundsOfCatchAll(
+  executor: Executor,
+  table: TenantTable,
+  change: { without?: string; dropped?: string },
+): Promise<string> {
+  const partitions = await executor.read<{ name: string; bound: string }>(
+    `select c.relname as name, pg_get_expr(c.relpartbound, c.oid) as bound
+       from pg_inherits i join pg_class c on c.oid = i.inhrelid
+      where i.inhparent = to_regclass($1)`,
+    [table],
+  );
+  const tenants = partitions
+    .filter(({ name }) => name !== change.dropped)
+    .flatMap(({ bound }) =>
+      [...bound.matchAll(/'([^']+)'/g)].map(([, id]) => id),
+    )
+    .concat(change.without ?? [])
+    .sort()
+    .map(id => `${escapeLiteral(id)}::uuid`);
+  const within =
+    tenants.length === 1
+      ? `tenant_id = ${tenants[0]}`
+      : `tenant_id = any (array[${tenants.join(', ')}])`;
+  return `not ((tenant_id is not null) and (${within}))`;
+}
+
+/**
+ * @param begun - what an earlier command has prepared, where this one goes on with it
+ * @throws {@link RefusedError} if names that a move needs are taken
+ */
+export async function refuseTakenNames(
+  executor: Executor,
+  move: Move,
+  begun: BegunPreparation | undefined,
+): Promise<void> {
+  const last = lastCatchAll('entities');
+  const targets = targetsOf(move);
+  const relations = [last];
+  for (const { table, target } of targets) {
+    const indexes = await readIndexes(executor, table, target);
+    relations.push(...indexes.map(({ name }) => name));
+    if (target === nextCatchAll('entities')) {
+      relations.push(
+        ...indexes.map(({ model }) => indexName(table, last, model)),
+      );
+    }
+  }
+  const foreign = await findForeign(executor, begun, [
+    ...creationsOf({
+      tables: targets.map(({ target }) => target),
+      sources: sourcesOf(move).map(({ source }) => source),
+    }),
+    ...relations.map((name): Creation => ({ kind: 'relation', name })),
+  ]);
+  // The indexes of what it has created are its own.
+  const own = await executor.read<{ identity: string }>(
+    `select 'relation ' || indexrelid as identity from pg_index
+      where 'relation ' || indrelid = any ($1)`,
+    [begun?.known ?? []],
+  );
+  const taken = foreign.filter(
+    ({ identity }) => !own.some(index => index.identity === identity),
+  );
+  if (taken.length > 0) {
+    throw new RefusedError(explainTaken(taken.map(describeFound)));
+  }
+}
+
+async function logChanges(
+  context: StepContext,
+  move: Move,
+  preparation: Preparation,
+): Promise<void> {
+  for (const { table, source } of sourcesOf(move)) {
+    await context.executor.transaction({
+      title: `Log the changes of ${source}`,
       locks:
-        `SHARE ROW EXCLUSIVE on ${shared}, for a change of the catalog. It waits for ` +
+        `SHARE ROW EXCLUSIVE on ${source}, for a change of the catalog. It waits for ` +
         'the transactions that have written, so that none of them is missed.',
-      tables: [shared],
-      statements: createLogTriggers(table, shared, PARTITION_LOG),
+      tables: [escapeIdentifier(source)],
+      statements: [
+        ...createLogTriggers(table, escapeIdentifier(source), PARTITION_LOG),
+        ...rememberPreparation(context.state, preparation),
+      ],
     });
   }
 }
 
-async function buildIndexes(
-  context: StepContext,
-  copies: TableCopy[],
-): Promise<void> {
+async function buildIndexes(context: StepContext, move: Move): Promise<void> {
   const { executor, reporter } = context;
+  const targets = targetsOf(move);
   const all: NewIndex[] = [];
-  for (const { table, target } of copies) {
+  for (const { table, target } of targets) {
     all.push(...(await readIndexes(executor, table, target)));
   }
   reporter.info(`Build ${all.length} indexes`);
@@ -173,67 +306,145 @@ async function buildIndexes(
   for (const { statement } of all.filter(({ unique }) => unique)) {
     await executor.execute(statement);
   }
-  for (const { source, target } of copies) {
-    await executor.execute(identifyLike(source, target));
-    await executor.execute(`vacuum (analyze) ${escapeIdentifier(target)}`);
+  for (const { table, target } of targets) {
+    await executor.execute(identifyLike(catchAllPartition(table), target));
+    await executor.execute(
+      `vacuum (analyze, truncate false) ${escapeIdentifier(target)}`,
+    );
   }
   await replay(context);
+}
+
+/** An index that a copy gets. */
+export interface NewIndex {
+  /** The one of the catch-all partition. */
+  model: string;
+  name: string;
+  unique: boolean;
+  /** Whether it finds the rows of an entity. */
+  ofEntity: boolean;
+  /** Creates it unless it exists. */
+  statement: string;
+}
+
+interface ModelIndex {
+  name: string;
+  definition: string;
+  constraint: string | null;
+  comment: string | null;
+  unique: boolean;
+  ofEntity: boolean;
 }
 
 /**
- * All but those on entities: the rows of entities are deleted from the catch-all
- * partition when they move, which would delete what references them.
+ * The indexes of the catch-all partition, for a copy: ATTACH PARTITION takes those that
+ * it finds, and builds none.
  */
-async function addForeignKeys(
-  context: StepContext,
-  copies: TableCopy[],
-): Promise<void> {
-  for (const { table, target } of copies) {
-    const keys = await context.executor.read<Record<string, string>>(
-      `select conname as name, pg_get_constraintdef(oid) as definition,
-              confrelid::regclass::text as referenced
-         from pg_constraint
-        where conrelid = to_regclass($1) and contype = 'f' and conparentid = 0
-          and confrelid <> to_regclass('entities')
-        order by conname`,
-      [table],
-    );
-    for (const { name, definition, referenced } of keys) {
-      await addConstraint(context, {
-        table: target,
+export async function readIndexes(
+  executor: Executor,
+  table: TenantTable,
+  target: string,
+): Promise<NewIndex[]> {
+  const rows = await executor.read<ModelIndex>(
+    `select c.relname as name, pg_get_indexdef(i.indexrelid) as definition,
+            pg_get_constraintdef(k.oid) as constraint,
+            coalesce(obj_description(k.oid, 'pg_constraint'),
+                     obj_description(i.indexrelid, 'pg_class')) as comment,
+            i.indisunique as unique,
+            i.indpred is null and i.indimmediate and i.indnkeyatts = 2
+              and array(select attname::text
+                          from unnest(i.indkey::int2[]) with ordinality k (number, n)
+                          join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.number
+                         order by n limit 2) = array['tenant_id', $2] as "ofEntity"
+       from pg_index i
+       join pg_class c on c.oid = i.indexrelid
+       left join pg_constraint k on k.conindid = i.indexrelid
+                                and k.conrelid = i.indrelid and k.contype in ('p', 'u')
+      where i.indrelid = to_regclass($1) and i.indisvalid
+      order by i.indisprimary desc, c.relname`,
+    [catchAllPartition(table), ENTITY_KEY[table]],
+  );
+  return rows.map(
+    ({ name: model, definition, constraint, comment, ...row }) => {
+      const name = indexName(table, target, model);
+      const kind = constraint
+        ? `constraint ${escapeIdentifier(name)} on ${escapeIdentifier(target)}`
+        : `index ${escapeIdentifier(name)}`;
+      return {
+        ...row,
+        model,
         name,
-        definition,
-        locks:
-          `SHARE ROW EXCLUSIVE on ${referenced}, for a change of the catalog: foreign ` +
-          'keys of the application go on being checked.',
-      });
-    }
+        statement: unlessThere(name, [
+          constraint
+            ? `alter table ${escapeIdentifier(target)}
+      add constraint ${escapeIdentifier(name)} ${constraint}`
+            : `create ${row.unique ? 'unique ' : ''}index ${escapeIdentifier(
+                name,
+              )} ` +
+              `on ${escapeIdentifier(target)} ${definition.slice(
+                definition.indexOf(' USING ') + 1,
+              )}`,
+          // Those of a tenant's partition are as phase 5 makes them.
+          ...(comment === null || target !== nextCatchAll(table)
+            ? []
+            : [`comment on ${kind} is ${escapeLiteral(comment)}`]),
+        ]),
+      };
+    },
+  );
+}
+
+function unlessThere(name: string, statements: string[]): string {
+  return `do $index$ begin
+  if to_regclass(quote_ident(${escapeLiteral(name)})) is null then
+${statements.map(statement => `    ${statement};`).join('\n')}
+  end if;
+end $index$`;
+}
+
+/** Columns whose values a unique index of the catch-all partition depends on. */
+export async function readUniqueColumns(
+  executor: Executor,
+): Promise<UniqueColumns> {
+  const unique: UniqueColumns = {} as UniqueColumns;
+  for (const table of TENANT_TABLES) {
+    const [found] = await executor.read<UniqueColumns[TenantTable]>(
+      `with relevant as (
+         select indexrelid, indrelid, indkey::int2[] as keys, indimmediate from pg_index
+          where indrelid = to_regclass($1) and (indisunique or indisexclusion)
+       )
+       select not coalesce(bool_and(indimmediate), true) as deferrable,
+              array(select attname::text from pg_attribute a
+                     where a.attrelid = to_regclass($1) and a.attnum > 0
+                       and exists (
+                         select from relevant r
+                          where a.attnum = any (r.keys)
+                             or exists (select from pg_depend d
+                                         where d.classid = 'pg_class'::regclass
+                                           and d.objid = r.indexrelid
+                                           and d.refobjid = r.indrelid
+                                           and d.refobjsubid = a.attnum))
+                     order by attnum) as columns
+         from relevant`,
+      [catchAllPartition(table)],
+    );
+    unique[table] = found;
   }
+  return unique;
 }
 
-async function verify(
-  context: StepContext,
-  copies: TableCopy[],
-): Promise<void> {
-  await replay(context);
-  await context.executor.work({
-    title: 'Compare the copies with the rows that they were made of.',
-    script: [],
-    run: session =>
-      session.transaction(SNAPSHOT, async () => {
-        const read = <Row>(sql: string, values?: unknown[]) =>
-          session.query<Row>(sql, values);
-        assertEqual(await examineCopies(read, copies, PARTITION_LOG));
-      }),
-  });
-  await replay(context);
-}
-
-async function replay(context: StepContext): Promise<void> {
-  await context.executor.work({
-    title: 'Replay the change log',
-    script: catchUpScript(PARTITION_LOG),
-    run: (session: MigrationSession) =>
-      catchUp(context, session, PARTITION_LOG),
-  });
+/** What a move has prepared before it has done anything. */
+export async function newPreparation(
+  { state }: Pick<StepContext, 'state'>,
+  move: Move,
+): Promise<Preparation> {
+  const swap = await state.get<{ xid: string }>('swap');
+  return {
+    id: move.tenant.id,
+    slug: move.tenant.slug,
+    direction: move.direction,
+    tables: targetsOf(move).map(({ target }) => target),
+    sources: sourcesOf(move).map(({ source }) => source),
+    swap: swap?.xid ?? null,
+  };
 }

@@ -2,6 +2,7 @@ import type { AdoptionStatus } from '../adopt/readAdoption';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenantRows } from '../rollback/otherTenants';
 import type { WayBack } from '../rollback/rollback';
+import type { UnfinishedMove } from '../partitions/leftovers';
 import type { Operator } from '../session/operatorLock';
 
 /**
@@ -120,6 +121,8 @@ export interface StatusReport {
   changeLog: { rows: number; bytes: number } | null;
   /** The catalog whose entities are the default tenant's; `null` where there is none. */
   adoption: AdoptionStatus | null;
+  /** Moves of tenants to partitions, or back, that have not come to their end. */
+  moves: UnfinishedMove[];
   /** What is left to be removed. */
   leftovers: Leftover[];
 }

@@ -8,3 +8,4 @@ export type {
   TableStatus,
   WorkStatus,
 } from './StatusReport';
+export type { UnfinishedMove } from '../partitions/leftovers';

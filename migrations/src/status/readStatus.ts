@@ -7,6 +7,7 @@ import { STATE_TABLE } from '../engine/MigrationState';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { operatorCommand } from '../operatorCommand';
+import { readUnfinishedMoves } from '../partitions/leftovers';
 import { phases } from '../phases';
 import { readWayBack } from '../rollback/rollback';
 import type { WayBack } from '../rollback/rollback';
@@ -56,6 +57,7 @@ export async function readStatus(
     swap,
     changeLog: await readChangeLog(executor),
     adoption: adoption.engineTables || adoption.begun ? adoption : null,
+    moves: await readUnfinishedMoves(migration.context),
     leftovers: await readLeftovers(executor),
   };
 }

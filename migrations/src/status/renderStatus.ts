@@ -18,6 +18,7 @@ export function renderStatus(
     `${renderHeadline(status)}\n${renderOperator(status)}`,
     renderSwap(status.swap),
     ...(status.adoption ? [renderAdoption(status.adoption)] : []),
+    renderMoves(status),
     renderRest(status),
     renderTables(status),
     ...(options.steps ? [renderSteps(status)] : []),
@@ -103,6 +104,18 @@ function renderSwap(swap: SwapStatus): string {
         ]
       : []),
   ].join('\n');
+}
+
+function renderMoves({ moves }: StatusReport): string {
+  return moves
+    .map(({ slug, what, goOn, drop }) =>
+      [
+        `The move of "${slug}" has not come to its end. ${what}`,
+        ...(goOn ? [`Go on: ${goOn}`] : []),
+        `Drop it: ${drop}`,
+      ].join('\n'),
+    )
+    .join('\n');
 }
 
 function renderRest({ work, changeLog, leftovers }: StatusReport): string {

@@ -1,18 +1,31 @@
 import { givePartition, takeBackPartition } from '../../partitions';
 import type { CommandDefinition, Invocation } from '../CommandDefinition';
+import { LOCK_PATIENCE_MINUTES } from '../../session/lockRetries';
 import { maxBlockOption } from '../options/specific';
 
-const WAITING =
-  'Everybody who uses the tables waits while the rows move. That is one transaction, and\n' +
-  'it takes the longer the more rows the tenant has. After --max-block milliseconds it\n' +
-  'is given up, and nothing is changed.';
+const HOW = `
+The partitions change places with copies, which the command makes while the application
+reads and writes. The exchange locks the tables for changes of the catalog and reads no
+row: it takes milliseconds, whatever the size of the tenant. After --max-block
+milliseconds it is given up, and nothing is changed. Until the end, the copies need as
+much disk space as the partitions that tenants share.
+
+Once the copies are complete, triggers make each change of a row in them too, until the
+exchange, which waits for older transactions to end. A REPEATABLE READ or SERIALIZABLE
+transaction that began before that moment and writes rows of this tenant, or of tenants
+without partitions of their own, fails with 40001 (serialization_failure): retry it, as
+after any concurrent update. Transactions that only read, and READ COMMITTED
+transactions, never fail.
+
+What is in the way, a transaction or a lock, is waited for ${LOCK_PATIENCE_MINUTES} minutes. Then the command
+drops what it has prepared, and ends with exit code 6.`.trim();
 
 /** Gives a tenant partitions of its own. */
 export const partition: CommandDefinition = {
   name: 'partition',
   arguments: '<slug>',
   description: 'Give a tenant a partition of its own, after phase 5.',
-  details: `The copy is made while the application writes.\n${WAITING}`,
+  details: HOW,
   access: 'change',
   options: [maxBlockOption],
   async run(invocation) {
@@ -34,7 +47,7 @@ export const unpartition: CommandDefinition = {
   arguments: '<slug>',
   description:
     'Take the partition of a tenant back: its rows go into the one that tenants share.',
-  details: WAITING,
+  details: `${HOW}\n\nThe tenant may be deleted.`,
   access: 'change',
   options: [maxBlockOption],
   async run(invocation) {

@@ -12,8 +12,8 @@ import type { PartitionResult } from '..';
 export const TEAM = '00000000-0000-0000-0000-0000000000aa';
 export const OTHER = '00000000-0000-0000-0000-0000000000bb';
 
-// Of each tenant.
-const ENTITIES = 60;
+/** How many each tenant has. */
+export const ENTITIES = 60;
 
 /** The databases of a suite: each test has one, after phase 5, with three tenants. */
 export interface TenantsSuite {
@@ -48,7 +48,8 @@ export function describeTenants(
   };
 }
 
-async function addTenants(database: CatalogDatabase): Promise<void> {
+/** Phase 5, and tenants beside the default one. */
+export async function addTenants(database: CatalogDatabase): Promise<void> {
   await database.client.query('create extension pg_trgm schema public');
   await runPhases(database, 5);
   await database.client.query(`

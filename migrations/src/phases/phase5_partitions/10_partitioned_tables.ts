@@ -1,7 +1,10 @@
 import { dropFenceFunction, FENCE_FUNCTION } from '../../copy/fence';
 import type { Creation, Step, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
-import { dropLeftovers } from '../../partitions/leftovers';
+import {
+  dropLeftovers,
+  refuseForeignLeftovers,
+} from '../../partitions/leftovers';
 import { relationExists } from '../../schema/lookups';
 import {
   archiveName,
@@ -74,6 +77,7 @@ export const partitionedTables: Step = {
 
   async down(context) {
     const { executor } = context;
+    await refuseForeignLeftovers(context);
     await dropOldKeys(context);
     await executor.transaction({
       title: 'Drop the partitioned tables',

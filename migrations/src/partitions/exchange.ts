@@ -1,0 +1,373 @@
+import type { Executor } from '../engine/Executor';
+import type { MigrationState } from '../engine/MigrationState';
+import { STATE_TABLE } from '../engine/MigrationState';
+import { rememberStatement } from '../engine/ownership';
+import { catchAllPartition } from '../schema/partitions';
+import { ADMIN_ROLE } from '../schema/roles';
+import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import { TENANT_TABLES } from '../schema/tables';
+import type { TenantTable } from '../schema/tables';
+import { lockTogether, longestRequest } from '../session/lockRetries';
+import { putExchanged, SYNCHRONIZED } from './leftovers';
+import type { Preparation, Replaced } from './leftovers';
+import {
+  indexName,
+  lastCatchAll,
+  nextCatchAll,
+  PARTITION_LOG,
+  ROWS_CHECK,
+  UNSEEN_POLICY,
+} from './names';
+import { NO_TENANT, readIndexes, sourcesOf, targetsOf } from './prepare';
+import type { Move } from './prepare';
+
+/** The errors of an exchange that is not simply tried again. */
+export const EXCHANGE_ERRORS = {
+  /** It takes longer than everybody may wait. */
+  tooLong: 'TP001',
+  /** The tenant is deleted. */
+  tenantDeleted: 'TP002',
+  /** Some copy differs from its source, and the log says where. */
+  differs: 'TP003',
+  /** The tables have changed since the copies were made. */
+  changed: 'TP004',
+  /** There is a snapshot again that does not show all rows of the copies. */
+  older: 'TP005',
+} as const;
+
+/** A setting of the session: for how long the last exchange locked the tables. */
+export const LOCKED_MS = 'tenancy.locked_ms';
+
+/** A setting of the transaction: since when it has the locks. */
+const BEGUN = 'tenancy.locked_since';
+
+interface Part {
+  /** What takes too long, if it does. */
+  title: string;
+  statements: string[];
+}
+
+/** A transaction in two messages. */
+export interface Exchange {
+  /** Takes no lock that a reader or writer waits for. */
+  quiet: string[];
+  /** Locks the tables, and ends the transaction. */
+  blocking: string[];
+}
+
+/**
+ * A condition on the activity of a session: that its snapshot may be older than the
+ * transaction from which both sides are equal. Replication connections and background
+ * workers run queries too; autovacuum, which has no user, reads no rows for anybody.
+ */
+export const MAY_BE_OLDER = `a.datname = current_database() and a.pid <> pg_backend_pid()
+     and a.usesysid is not null
+     and age(a.backend_xmin) >= age((
+       select mod((value ->> 'xid')::numeric, 4294967296)::text::xid
+         from ${STATE_TABLE} where key = '${SYNCHRONIZED}'))`;
+
+// Sessions hand snapshots on (pg_export_snapshot), for as long as they have them: once
+// none has an old one, none gets one any more. The horizon says so for sure unless a
+// transaction is open that is older than all of this, which only holds it back.
+const REFUSE_OLDER_SNAPSHOTS = `do $$ begin
+  if pg_snapshot_xmin(pg_current_snapshot()) > (
+       select (value ->> 'xid')::xid8 from ${STATE_TABLE} where key = '${SYNCHRONIZED}')
+     and exists (select from pg_stat_activity a where ${MAY_BE_OLDER}) then
+    raise exception 'A snapshot is too old' using errcode = '${EXCHANGE_ERRORS.older}';
+  end if;
+end $$`;
+
+/**
+ * Within this transaction the statements that follow are those of an owner of the
+ * tables who sees none of the rows.
+ *
+ * PostgreSQL validates foreign keys as a partition comes and goes, by queries that it
+ * runs as the role that acts: all rows, while everybody waits. It asks in vain here.
+ * The copies were compared with their sources, in which the foreign keys hold, and each
+ * change has been made on both sides since then. Under FORCE ROW LEVEL SECURITY an owner
+ * sees what the policies show, unless the role bypasses them: so does a superuser, in
+ * whose place acts a role that only exists until the end of the transaction, and so does
+ * ${ADMIN_ROLE}, in whose place acts the login that inherits it. A login that does not
+ * inherit it can't avoid the validation.
+ */
+const SEE_NO_ROW = [
+  ...['relations', 'refresh_state'].map(
+    table =>
+      `create policy ${UNSEEN_POLICY} on ${table} as restrictive using (${NO_TENANT})`,
+  ),
+  `select rolsuper, rolbypassrls, pg_has_role(oid, '${ADMIN_ROLE}', 'usage') as inherits
+  into item from pg_roles where rolname = session_user`,
+  `if item.rolsuper then
+  execute format('create role %I in role ${ADMIN_ROLE}', onlooker);
+  perform set_config('role', onlooker, true);
+elsif item.inherits and not item.rolbypassrls then
+  perform set_config('role', 'none', true);
+end if`,
+  `perform set_config('row_security', 'on', true)`,
+  `perform set_config('app.tenant_id', '00000000-0000-0000-0000-000000000000', true)`,
+];
+
+const SEE_ALL_ROWS = [
+  `perform set_config('role', acting, true)`,
+  `perform set_config('row_security', 'off', true)`,
+  `perform set_config('app.tenant_id', '', true)`,
+  `if item.rolsuper then
+  execute format('drop role %I', onlooker);
+end if`,
+  ...['relations', 'refresh_state'].map(
+    table => `drop policy ${UNSEEN_POLICY} on ${table}`,
+  ),
+];
+
+/**
+ * The transaction that puts the copies in the place of the
+ * partitions. Both sides show the same rows to every snapshot that is left, so that
+ * a transaction that has waited goes on with the rows that it expects.
+ *
+ * It takes ACCESS EXCLUSIVE on the tables and on the partitions that change places, and
+ * SHARE ROW EXCLUSIVE on what the tables reference, for changes of the catalog alone: how
+ * many rows there are makes no difference. The other partitions are kept from autovacuum,
+ * which would be waited for, before any reader or writer waits.
+ */
+export async function describeExchange(
+  executor: Executor,
+  state: MigrationState,
+  move: Move,
+  preparation: Preparation,
+  limits: { lockTimeoutMs: number; maxBlockMs: number },
+): Promise<Exchange> {
+  const { lockTimeoutMs, maxBlockMs } = limits;
+  const request = longestRequest({ lockTimeoutMs });
+  const targets = targetsOf(move).map(({ target }) => escapeIdentifier(target));
+  const sources = sourcesOf(move).map(({ source }) => escapeIdentifier(source));
+  const referenced = await readReferenced(executor);
+  return {
+    quiet: [
+      'begin',
+      'set local synchronous_commit = off',
+      // Autovacuum is cancelled without a writer waiting (see Executor.ts).
+      'set local lock_timeout = 5000',
+      `lock table ${[...TENANT_TABLES, ...targets].join(
+        ', ',
+      )} in share update exclusive mode`,
+      await refuseOtherIndexes(executor, move),
+      REFUSE_OLDER_SNAPSHOTS,
+      // Object ids stay when names change: so it can be remembered before the locks.
+      rememberStatement(
+        TENANT_TABLES.map(table => ({
+          kind: 'relation',
+          name: nextCatchAll(table),
+        })),
+      ),
+      ...putExchanged(state, preparation, replacedEntities(move)),
+    ],
+    blocking: [
+      // A foreign key is checked with a weaker lock, which goes together with this one.
+      lockTogether(referenced, request, 'share row exclusive'),
+      lockTogether(
+        [...TENANT_TABLES, ...sources, ...targets].map(name => `only ${name}`),
+        request,
+      ),
+      // What else is locked below is only used through the tables.
+      `set local lock_timeout = ${lockTimeoutMs}`,
+      // What PostgreSQL asks as it validates foreign keys finds no row (see SEE_NO_ROW),
+      // and reads none either where it looks for them in an index.
+      'set local enable_seqscan = off',
+      `select set_config('${BEGUN}', clock_timestamp()::text, true)`,
+      `set local statement_timeout = ${maxBlockMs}`,
+      exchange(
+        [
+          ...partsOf(move),
+          {
+            title: 'take over the names',
+            statements: await renameStatements(executor),
+          },
+        ],
+        maxBlockMs,
+      ),
+      'set local statement_timeout = 0',
+      'commit',
+    ],
+  };
+}
+
+/** The tables that the three reference besides each other. */
+async function readReferenced(executor: Executor): Promise<string[]> {
+  const rows = await executor.read<{ name: string }>(
+    `select distinct confrelid::regclass::text as name from pg_constraint
+      where contype = 'f' and conparentid = 0
+        and conrelid in (select to_regclass(name) from unnest($1::text[]) name)
+        and confrelid not in (select to_regclass(name) from unnest($1::text[]) name)
+      order by 1`,
+    [[...TENANT_TABLES]],
+  );
+  return rows.map(({ name }) => name);
+}
+
+/**
+ * Fails where the copies have other indexes than their partitions, which PostgreSQL
+ * would build as it attaches them.
+ */
+async function refuseOtherIndexes(
+  executor: Executor,
+  move: Move,
+): Promise<string> {
+  const counts: string[] = [];
+  for (const { table, target } of targetsOf(move)) {
+    const { length } = await readIndexes(executor, table, target);
+    counts.push(
+      `(${escapeLiteral(catchAllPartition(table))}, ${length})`,
+      `(${escapeLiteral(escapeIdentifier(target))}, ${length})`,
+    );
+  }
+  return `do $$
+declare
+  difference text;
+begin
+  select string_agg(format('%s has %s indexes', name, there), ', ') into difference
+    from (values ${counts.join(', ')}) expected (name, indexes),
+         lateral (select count(*) as there from pg_index
+                   where indrelid = name::regclass and indisvalid) i
+   where there <> indexes;
+  if difference is not null then
+    raise exception '%', difference using errcode = '${
+      EXCHANGE_ERRORS.changed
+    }';
+  end if;
+end $$`;
+}
+
+function exchange(parts: Part[], maxBlockMs: number): string {
+  return `do $exchange$
+declare
+  part text;
+  begun timestamptz := current_setting('${BEGUN}');
+  acting text := current_setting('role');
+  onlooker text := format('tenancy_partition_%s', pg_backend_pid());
+  item record;
+begin
+${parts
+  .map(({ title, statements }) =>
+    [`part := ${escapeLiteral(title)}`, ...statements]
+      .map(statement => `${statement};`.replace(/^/gm, '  '))
+      .join('\n'),
+  )
+  .join('\n')}
+  perform set_config('${LOCKED_MS}',
+    ceil(extract(epoch from clock_timestamp() - begun) * 1000)::text, false);
+exception when query_canceled then
+  -- PostgreSQL has one code for this and for pg_cancel_backend.
+  if clock_timestamp() < begun + interval '${
+    0.9 * maxBlockMs
+  } milliseconds' then
+    raise;
+  end if;
+  raise exception '%', part using errcode = '${EXCHANGE_ERRORS.tooLong}';
+end $exchange$`;
+}
+
+function partsOf(move: Move): Part[] {
+  const { direction, tenant, partitions } = move;
+  const sources = (tables: readonly TenantTable[]) =>
+    sourcesOf(move)
+      .filter(({ table }) => tables.includes(table))
+      .map(({ source }) => escapeIdentifier(source));
+  const attach = (table: TenantTable) => [
+    // The tenant's first: while there is no catch-all partition, none is looked at for
+    // rows of the tenant.
+    ...(direction === 'give'
+      ? [
+          `alter table ${table} attach partition ${escapeIdentifier(
+            partitions[table],
+          )} for values in (${escapeLiteral(tenant.id)})`,
+        ]
+      : []),
+    `alter table ${table} attach partition ${nextCatchAll(table)} default`,
+  ];
+  return [
+    {
+      title: 'look whether anything has changed',
+      statements: [
+        `if exists (select from ${PARTITION_LOG.table}) then
+  raise exception 'Copies differ' using errcode = '${EXCHANGE_ERRORS.differs}';
+end if`,
+        // The lock on tenants keeps it from being deleted at this moment.
+        ...(direction === 'give'
+          ? [
+              `if not exists (select from tenants where tenant_id = ${escapeLiteral(
+                tenant.id,
+              )} and deleted_at is null) then
+  raise exception 'The tenant is deleted' using errcode = '${
+    EXCHANGE_ERRORS.tenantDeleted
+  }';
+end if`,
+            ]
+          : []),
+      ],
+    },
+    { title: 'become a role that sees no row', statements: SEE_NO_ROW },
+    {
+      title: 'take the partitions out of the tables',
+      statements: [
+        // What references entities first: what is gone references nothing.
+        `drop table ${sources(['relations', 'refresh_state']).join(', ')}`,
+        ...sources(['entities']).map(
+          name => `alter table entities detach partition ${name}`,
+        ),
+      ],
+    },
+    {
+      title: 'put the copies in their place',
+      // Entities first, which the others reference.
+      statements: TENANT_TABLES.flatMap(attach),
+    },
+    { title: 'become who it was', statements: SEE_ALL_ROWS },
+    {
+      title: 'drop what only the copies had',
+      statements: [
+        ...targetsOf(move).flatMap(({ target }) => [
+          `drop policy ${UNSEEN_POLICY} on ${escapeIdentifier(target)}`,
+          `alter table ${escapeIdentifier(
+            target,
+          )} drop constraint ${ROWS_CHECK}`,
+        ]),
+      ],
+    },
+  ];
+}
+
+/**
+ * The partitions of entities that are out of use, but still there: to drop them takes
+ * ACCESS EXCLUSIVE on what they reference, which would make the exchange longer.
+ */
+function replacedEntities({ direction, partitions }: Move): Replaced[] {
+  const own = partitions.entities;
+  return [
+    { before: catchAllPartition('entities'), after: lastCatchAll('entities') },
+    ...(direction === 'takeBack' ? [{ before: own, after: own }] : []),
+  ];
+}
+
+async function renameStatements(executor: Executor): Promise<string[]> {
+  const statements: string[] = [];
+  const rename = (kind: 'index' | 'table', from: string, to: string) =>
+    statements.push(
+      `alter ${kind} ${escapeIdentifier(from)} rename to ${escapeIdentifier(
+        to,
+      )}`,
+    );
+  for (const table of TENANT_TABLES) {
+    const [shared, next] = [catchAllPartition(table), nextCatchAll(table)];
+    const indexes = await readIndexes(executor, table, next);
+    if (table === 'entities') {
+      const last = lastCatchAll(table);
+      rename('table', shared, last);
+      indexes.forEach(({ model }) =>
+        rename('index', model, indexName(table, last, model)),
+      );
+    }
+    indexes.forEach(({ model, name }) => rename('index', name, model));
+    rename('table', next, shared);
+  }
+  return statements;
+}
