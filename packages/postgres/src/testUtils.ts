@@ -129,7 +129,16 @@ export function createTestDatabases(): TestDatabases {
   ) {
     ids.unshift('POSTGRES_14');
   }
+  const created: CreatedDatabase[] = [];
+  // Before the hook that TestDatabases.create registers, which has a minute for all of them.
+  afterAll(() => dropDatabases(created));
   const databases = TestDatabases.create({ ids, disableDocker: true });
+  const init = databases.init.bind(databases);
+  databases.init = async id => {
+    const knex = await init(id);
+    created.push({ id, knex, createAnother: () => init(id) });
+    return knex;
+  };
   const missing = ids.filter(id => !databases.supports(id));
   if (missing.length > 0) {
     throw new Error(
@@ -140,4 +149,30 @@ export function createTestDatabases(): TestDatabases {
     );
   }
   return databases;
+}
+
+type TestKnex = Awaited<ReturnType<TestDatabases['init']>>;
+
+interface CreatedDatabase {
+  id: TestDatabaseId;
+  knex: TestKnex;
+  /** On the same server, and not among those that are dropped here. */
+  createAnother: () => Promise<TestKnex>;
+}
+
+/**
+ * Drops databases, by the connection to another one of the same server. The server writes
+ * a checkpoint for each, which takes a busy machine long.
+ */
+async function dropDatabases(created: CreatedDatabase[]): Promise<void> {
+  for (const id of new Set(created.map(each => each.id))) {
+    const ofServer = created.filter(each => each.id === id);
+    const other = await ofServer[0].createAnother();
+    for (const { knex } of ofServer) {
+      await knex.destroy();
+      await other.raw('drop database if exists ?? with (force)', [
+        knex.client.config.connection.database,
+      ]);
+    }
+  }
 }
