@@ -29,6 +29,7 @@ const MESSAGES_OF: Record<string, readonly OperatorCommandName[]> = {
   'cli/commands/rollback.ts': ['rollback'],
   'cli/commands/runPhase.ts': ['phase2', 'all'],
   'cli/commands/unadopt.ts': ['unadopt'],
+  'disk/': ['phase5', 'all'],
   'partitions/': ['partition', 'unpartition'],
   'phases/freshDatabase.ts': ['all'],
   'phases/obstacles.ts': [...PREFLIGHT, 'phase4', 'phase5', 'rollback'],
