@@ -69,7 +69,6 @@ const TAKEN: [statement: string, name: string, check?: string][] = [
   [
     `create policy tenant_isolation on entities using (true)`,
     'the policy tenant_isolation of entities',
-    'row-level security',
   ],
   [
     `alter table entities add column tenant_id uuid`,

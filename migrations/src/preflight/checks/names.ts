@@ -7,12 +7,13 @@ import type { PreflightCheck } from '../PreflightCheck';
 
 const STEPS = phases.flatMap(({ steps }) => steps);
 
-// The checks of columns and of row-level security say more of theirs.
+// The check of columns says more of theirs.
 const KINDS: Creation['kind'][] = [
   'relation',
   'function',
   'constraint',
   'trigger',
+  'policy',
 ];
 
 /** The names of all that the migration creates are free, or its own. */

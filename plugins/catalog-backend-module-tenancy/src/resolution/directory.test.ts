@@ -140,10 +140,10 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
     }
   });
 
-  it('that is not there makes for 500, and for no tenant', async () => {
+  it('that is not there makes for 503, and for no tenant', async () => {
     const { directory } = createDirectory({ schema: 'elsewhere' });
     for (const answer of await askEachWay(directory)) {
-      expect(answer.status).toBe(500);
+      expect(answer.status).toBe(503);
       expect(answer.text).toContain('A table of tenants is missing');
       expect(answer.text).not.toMatch(/tenantId|select/i);
     }
