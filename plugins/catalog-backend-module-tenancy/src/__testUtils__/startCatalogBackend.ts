@@ -48,7 +48,7 @@ export async function startCatalogBackend(options: CatalogBackendOptions) {
   const { enabled, features = [] } = options;
   const services: { store?: CatalogStore; tenants?: TenantStore } = {};
 
-  const { server } = await startTestBackend({
+  const backend = await startTestBackend({
     features: [
       catalogPlugin,
       closingDatabaseFactory,
@@ -59,6 +59,8 @@ export async function startCatalogBackend(options: CatalogBackendOptions) {
       ...features,
     ],
   });
+
+  const { server } = backend;
 
   const as = (tenantSlug: string | undefined): Caller => {
     const send = (method: string, path: string, body?: unknown) => {
@@ -105,7 +107,7 @@ export async function startCatalogBackend(options: CatalogBackendOptions) {
     get tenants(): TenantStore {
       return present(services.tenants);
     },
-    stop: () => server.stop(),
+    stop: () => backend.stop(),
   };
 }
 
