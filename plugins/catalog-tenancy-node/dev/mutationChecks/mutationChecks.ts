@@ -80,8 +80,8 @@ export const mutationChecks: MutationCheck[] = [
     edits: [
       {
         file: `${SEARCH}/functions.ts`,
-        find: '      revokeAllOnFunctionStatement(signature),',
-        replace: '      `grant execute on function ${signature} to public`,',
+        find: '    revokeAllOnFunctionStatement(signature),',
+        replace: '    `grant execute on function ${signature} to public`,',
       },
     ],
     tests: [`${SEARCH}/follow.test.ts`],
@@ -275,8 +275,8 @@ export const mutationChecks: MutationCheck[] = [
     edits: [
       {
         file: `${MIGRATIONS}/phases/phase5_partitions/97_ready.ts`,
-        find: 'statements: [`drop table if exists ${READY}`],',
-        replace: "statements: [`select '${READY}'`],",
+        find: 'statements: [`drop table if exists ${READY_TABLE}`],',
+        replace: "statements: [`select '${READY_TABLE}'`],",
       },
     ],
     tests: [
