@@ -1,4 +1,5 @@
 import {
+  type BackendFeature,
   coreServices,
   createBackendModule,
   createServiceFactory,
@@ -54,6 +55,16 @@ type FailedStatement = Error & {
   detail?: string;
 };
 
+/** A backend whose problems are noted. */
+export interface FollowedBackend {
+  features: BackendFeature[];
+  /**
+   * It is about to be stopped, and closes its connections under the work of its engine,
+   * which the engine of the next one does again.
+   */
+  end(): void;
+}
+
 /**
  * Everything that goes wrong for the engine: what its logger is told at the level
  * of warnings and above, and each statement of its that fails.
@@ -61,14 +72,27 @@ type FailedStatement = Error & {
 export class EngineLog {
   readonly problems: string[] = [];
 
-  readonly features = [this.logger(), this.statements()];
+  /** The features of a backend that notes its problems, until it is about to be stopped. */
+  follow(): FollowedBackend {
+    let isOver = false;
+    const note = (problem: string) => {
+      if (!isOver) {
+        this.problems.push(problem);
+      }
+    };
+    return {
+      features: [this.logger(note), this.statements(note)],
+      end: () => {
+        isOver = true;
+      },
+    };
+  }
 
-  private logger() {
-    const { problems } = this;
+  private logger(noteProblem: (problem: string) => void) {
     const note = (message: string, meta?: unknown) => {
       const text = meta ? `${message} ${describe(meta)}` : message;
       if (!USUAL.some(usual => usual.test(text))) {
-        problems.push(text);
+        noteProblem(text);
       }
     };
     const logger: RootLoggerService = {
@@ -85,8 +109,7 @@ export class EngineLog {
     });
   }
 
-  private statements() {
-    const { problems } = this;
+  private statements(noteProblem: (problem: string) => void) {
     return createBackendModule({
       pluginId: 'catalog',
       moduleId: 'failed-statements',
@@ -100,7 +123,7 @@ export class EngineLog {
               (error: FailedStatement, { sql }: { sql: string }) => {
                 if (!isOfItsOwn(error, sql)) {
                   const { code, message, where, detail } = error;
-                  problems.push(
+                  noteProblem(
                     [`${code} ${message}: ${sql}`, where, detail].join('\n'),
                   );
                 }

@@ -11,7 +11,7 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '../../__testUtils__/startCatalogBackend';
-import { EngineLog } from './EngineLog';
+import { EngineLog, type FollowedBackend } from './EngineLog';
 import type { LiveDatabase } from './LiveDatabase';
 import { LiveEngine } from './LiveEngine';
 
@@ -35,6 +35,7 @@ interface Deployment {
   backend: CatalogBackend;
   engine: LiveEngine;
   enabled: boolean;
+  followed: FollowedBackend;
 }
 
 /** A backend with the stock catalog, whose engine works all the time. */
@@ -68,6 +69,7 @@ export class LiveCatalog {
   ): Promise<void> {
     const old = this.current;
     const engine = new LiveEngine();
+    const followed = this.log.follow();
     const backend = await startCatalogBackend({
       connection: this.database.engine,
       ...(enabled && { enabled }),
@@ -75,17 +77,17 @@ export class LiveCatalog {
       features: [
         engine.feature,
         ...(enabled ? [tenantsPlugin] : []),
-        ...this.log.features,
+        ...followed.features,
       ],
     });
     await handOver(() => {
-      this.current = { backend, engine, enabled };
+      this.current = { backend, engine, enabled, followed };
     });
-    await old?.backend.stop();
+    await stop(old);
   }
 
   async stop(): Promise<void> {
-    await this.current?.backend.stop();
+    await stop(this.current);
     this.current = undefined;
     await rm(this.folder, { recursive: true, force: true });
   }
@@ -194,4 +196,9 @@ export class LiveCatalog {
     );
     return JSON.parse((await find())[0].entity);
   }
+}
+
+async function stop(deployment: Deployment | undefined): Promise<void> {
+  deployment?.followed.end();
+  await deployment?.backend.stop();
 }
