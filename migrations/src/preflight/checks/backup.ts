@@ -10,7 +10,11 @@ export const backup: PreflightCheck = {
       return [ok('A completed backup is confirmed.')];
     }
     if (!(await holdsRows(context))) {
-      return [ok('The tables to migrate have no rows yet that a backup would have to hold.')];
+      return [
+        ok(
+          'The tables to migrate have no rows yet that a backup would have to hold.',
+        ),
+      ];
     }
     return [
       failure('Nobody has confirmed that a backup is complete.', {
