@@ -1,7 +1,16 @@
-import type { Sides } from './swap';
 import { escapeLiteral } from '../schema/sql';
 import { ENTITY_DEFAULTS } from '../schema/tables';
+import type { TenantTable } from '../schema/tables';
 import { LOG_TRIGGER } from './changeLog';
+
+/** The names of a table's two sides. */
+export interface Sides {
+  table: TenantTable;
+  /** The side that takes the production name. */
+  incoming: string;
+  /** The name that the side in use gets. */
+  outgoing: string;
+}
 
 const TRIGGERS = `
   for item in

@@ -1,6 +1,6 @@
 import { oneTenantCheck, TENANT_TABLES } from '../schema/tables';
-import type { TenantTable } from '../schema/tables';
 import { carryOver } from './carryOver';
+import type { Sides } from './carryOver';
 import {
   CHANGE_LOG,
   createLogTriggers,
@@ -11,15 +11,6 @@ import { createFence, dropFenceOf } from './fence';
 import { inTurn, lockTogether } from '../session/lockRetries';
 import type { LockRequest } from '../session/lockRetries';
 import { REPLAY } from './replay';
-
-/** The names of a table's two sides. */
-export interface Sides {
-  table: TenantTable;
-  /** The side that takes the production name. */
-  incoming: string;
-  /** The name that the side in use gets. */
-  outgoing: string;
-}
 
 // So many entries take a few milliseconds, all of which writers wait for.
 const LONGEST_LOG = 500;

@@ -1,4 +1,5 @@
 import { DatabaseError } from 'pg';
+import type { Sides } from '../../copy/carryOver';
 import {
   CATCH_UP_SCRIPT,
   catchUp,
@@ -9,7 +10,6 @@ import { logTriggers } from '../../copy/changeLog';
 import { FENCE_POLICY } from '../../copy/fence';
 import { createReplay } from '../../copy/replay';
 import { swapStatements } from '../../copy/swap';
-import type { Sides } from '../../copy/swap';
 import type { TableCopy } from '../../copy/TableCopy';
 import { assertEqual, examineCopies } from '../../copy/verifyCopies';
 import { readCompletedSteps } from '../../engine/journal';
