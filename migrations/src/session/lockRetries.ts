@@ -85,8 +85,8 @@ export function longestRequest({
  * granted. An operator may grant longer ones (`--max-pause`): each attempt then waits
  * longer than the one before it, up to that.
  *
- * @throws {@link LockNotGrantedError} after {@link LOCK_PATIENCE_MINUTES}, or after ten
- *   attempts that were as long as the operator has granted
+ * @throws {@link LockNotGrantedError} after {@link LOCK_PATIENCE_MINUTES}; where longer
+ *   attempts were granted, after ten of the full length
  * @throws {@link CancelledError} once somebody cancels the session's statement
  */
 export async function withLockRetries<T>(
@@ -101,6 +101,11 @@ export async function withLockRetries<T>(
   let queueMs = lockTimeoutMs;
   let queued = 0;
   let longest = 0;
+  // Where the operator has granted a pause, how often it was taken decides.
+  const isOver = () =>
+    longestMs > lockTimeoutMs
+      ? longest === LONGEST_QUEUES
+      : performance.now() >= end;
   for (let attempts = 1; ; attempts += 1) {
     const isGranted = queueMs > lockTimeoutMs;
     const watch = isGranted
@@ -120,7 +125,7 @@ export async function withLockRetries<T>(
       }
       queued += isGranted ? 1 : 0;
       longest += isGranted && queueMs === longestMs ? 1 : 0;
-      if (performance.now() >= end || longest === LONGEST_QUEUES) {
+      if (isOver()) {
         throw notGranted(work, attempts);
       }
     } finally {
