@@ -11,6 +11,9 @@ const ROOT = resolve(__dirname, '../../..');
 const MIGRATIONS = 'migrations/src';
 
 const ALL = commands.map(({ name }) => name);
+const CHANGES = commands
+  .filter(({ access }) => access === 'change')
+  .map(({ name }) => name);
 const PREFLIGHT: OperatorCommandName[] = ['preflight', 'phase1', 'all'];
 
 /**
@@ -44,6 +47,8 @@ const MESSAGES_OF: Record<string, readonly OperatorCommandName[]> = {
   'preflight/': PREFLIGHT,
   'rollback/': ['rollback'],
   'session/': ALL,
+  // Nothing that reads asks for a lock in a queue.
+  'session/lockRetries.ts': CHANGES,
 };
 
 /** Strings of other programs' options, and of our own before they are parsed. */

@@ -3,7 +3,7 @@ import { EXIT_CODES } from '../errors';
 import type { CommandDefinition } from './CommandDefinition';
 import { commands } from './commands';
 import type { CommandOptions } from './options/CommandOptions';
-import { commonOptions } from './options/common';
+import { commonOptions, maxPauseOption } from './options/common';
 import type { Streams } from './output/Output';
 import { redact } from './output/redact';
 import { runCommand } from './runCommand';
@@ -90,9 +90,11 @@ function register(
     .action(async () => {
       await act(definition, command.opts<CommandOptions>(), command.args);
     });
-  [...definition.options, ...commonOptions()].forEach(option =>
-    command.addOption(option),
-  );
+  [
+    ...definition.options,
+    ...(definition.access === 'change' ? [maxPauseOption] : []),
+    ...commonOptions(),
+  ].forEach(option => command.addOption(option));
 }
 
 /** Commander has told the operator; a script that asked for JSON gets it too. */

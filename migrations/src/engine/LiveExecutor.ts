@@ -35,7 +35,8 @@ export class LiveExecutor implements Executor {
         session: this.session,
         reporter: this.reporter,
         lockTimeoutMs,
-        maxPauseMs: tables.length > 0 ? maxPauseMs : undefined,
+        queues: tables.length > 0,
+        maxPauseMs,
         patienceMs,
       },
       async request => {

@@ -17,7 +17,7 @@ import {
   lockTogether,
   withLockRetries,
 } from './lockRetries';
-import type { LockRequest } from './lockRetries';
+import type { LockedWork, LockRequest } from './lockRetries';
 
 const databases = createTestDatabases();
 
@@ -208,8 +208,7 @@ describe('a lock that is never granted', () => {
   afterEach(() => jest.restoreAllMocks());
 
   const ask = (
-    lockTimeoutMs?: number,
-    maxPauseMs?: number,
+    work: Partial<LockedWork> = {},
     attempt: (request: LockRequest) => Promise<never> = refusal,
   ) =>
     withLockRetries(
@@ -223,8 +222,7 @@ describe('a lock that is never granted', () => {
           openAnother: () => Promise.reject(new Error('too many connections')),
         },
         reporter: silentReporter,
-        lockTimeoutMs,
-        maxPauseMs,
+        ...work,
       },
       attempt,
     ).catch(error => error);
@@ -247,11 +245,28 @@ describe('a lock that is never granted', () => {
     );
   });
 
-  it('has the advice of --max-pause only where a request for the lock holds up others', async () => {
-    expect((await ask(30)).message).toContain(
-      '--max-pause, which is 30 ms as long as none is given',
+  it.each([
+    [
+      'a longer --max-pause where the work queues for it',
+      { lockTimeoutMs: 30, queues: true },
+      /--max-pause, which is 30 ms as long as none is given/,
+    ],
+    [
+      'a longer --lock-timeout where that alone ends the wait',
+      { lockTimeoutMs: 30, maxPauseMs: 6000 },
+      /give a longer --lock-timeout than 30 ms/,
+    ],
+    [
+      'no option where none would change anything',
+      { maxPauseMs: 6000 },
+      /pg_prepared_xacts\.$/,
+    ],
+  ])('has the advice of %s', async (_, work, advice) => {
+    const { message } = await ask(work);
+    expect(message).toMatch(advice);
+    expect(message.match(/--[a-z-]+/)?.[0]).toBe(
+      advice.source.match(/--[a-z-]+/)?.[0],
     );
-    expect((await ask()).message).not.toContain('--max-pause');
   });
 
   it.each([
@@ -261,11 +276,14 @@ describe('a lock that is never granted', () => {
     'is asked for longer each time, up to --max-pause %d and ten times as long as that, with a longer rest each time',
     async (maxPauseMs, text) => {
       const asked: { queueMs: number; at: number }[] = [];
-      const error = await ask(30, maxPauseMs, ({ queueMs }) => {
-        asked.push({ queueMs, at: now });
-        now += queueMs;
-        return refusal();
-      });
+      const error = await ask(
+        { lockTimeoutMs: 30, queues: true, maxPauseMs },
+        ({ queueMs }) => {
+          asked.push({ queueMs, at: now });
+          now += queueMs;
+          return refusal();
+        },
+      );
       const times = asked.map(({ queueMs }) => queueMs);
       expect(times[0]).toBe(30);
       expect(times).toEqual([...times].sort((a, b) => a - b));

@@ -40,9 +40,11 @@ export interface LockedWork {
    */
   lockTimeoutMs?: number;
   /**
-   * The operator's `--max-pause`, where the attempts ask for their locks as
-   * {@link lockTogether} does.
+   * Whether the attempts ask for their locks as {@link lockTogether} does, and so wait
+   * longer where the operator allows it.
    */
+  queues?: boolean;
+  /** The operator's `--max-pause`, of which only work that `queues` makes use. */
   maxPauseMs?: number;
   /** In place of {@link LOCK_PATIENCE_MINUTES}. */
   patienceMs?: number;
@@ -94,7 +96,7 @@ export async function withLockRetries<T>(
   attempt: (request: LockRequest) => Promise<T>,
 ): Promise<T> {
   const { title, session, reporter, lockTimeoutMs = 0 } = work;
-  const longestMs = Math.max(work.maxPauseMs ?? 0, lockTimeoutMs);
+  const longestMs = Math.max(grantedMs(work), lockTimeoutMs);
   const patienceMs = work.patienceMs ?? LOCK_PATIENCE_MINUTES * 60_000;
   const end = performance.now() + patienceMs;
   let pauseMs = FIRST_PAUSE_MS;
@@ -156,18 +158,22 @@ export function ownTimeout(
   return timeoutMs < lockTimeoutMs ? undefined : lockTimeoutMs;
 }
 
+/** How long a pause the operator has granted this work, in milliseconds. */
+function grantedMs({ queues = false, maxPauseMs = 0 }: LockedWork): number {
+  return queues ? maxPauseMs : 0;
+}
+
 function isLockFailure(error: unknown): boolean {
   return (
     error instanceof DatabaseError && LOCK_FAILURES.includes(error.code ?? '')
   );
 }
 
-function notGranted(
-  { title, lockTimeoutMs, maxPauseMs = 0, patienceMs }: LockedWork,
-  attempts: number,
-): LockNotGrantedError {
+function notGranted(work: LockedWork, attempts: number): LockNotGrantedError {
+  const { title, lockTimeoutMs, patienceMs } = work;
   const tried = formatThings(attempts, 'attempt');
   const look = 'Look for long ones in pg_stat_activity and pg_prepared_xacts';
+  const maxPauseMs = grantedMs(work);
   if (lockTimeoutMs !== undefined && maxPauseMs > lockTimeoutMs) {
     return new LockNotGrantedError(
       `The lock for "${title}" was not granted in ${tried}, the longest of which held ` +
@@ -182,15 +188,24 @@ function notGranted(
     patienceMs === undefined
       ? `${LOCK_PATIENCE_MINUTES} minutes`
       : formatSeconds(patienceMs / 1000);
-  const advice =
-    lockTimeoutMs === undefined
-      ? ''
-      : `, or let the application wait for longer: --max-pause, which is ${lockTimeoutMs} ms ` +
-        'as long as none is given (like --lock-timeout), should be longer than they are';
   return new LockNotGrantedError(
     `The lock for "${title}" was not granted for ${patience}, in ` +
-      `${tried}: other transactions hold the tables without a pause. ${look}${advice}.`,
+      `${tried}: other transactions hold the tables without a pause. ${look}${waitLonger(
+        work,
+      )}.`,
   );
+}
+
+/** With which option the request itself would wait longer. */
+function waitLonger({ lockTimeoutMs, queues }: LockedWork): string {
+  if (lockTimeoutMs === undefined) {
+    return '';
+  }
+  return queues
+    ? `, or let the application wait for longer: --max-pause, which is ${lockTimeoutMs} ms ` +
+        'as long as none is given (like --lock-timeout), should be longer than they are'
+    : `, or give a longer --lock-timeout than ${lockTimeoutMs} ms, which has to stay ` +
+        "below the server's deadlock_timeout";
 }
 
 /**

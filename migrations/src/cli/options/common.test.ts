@@ -38,3 +38,13 @@ it('takes over what the operator chose, and the token from the environment', () 
     },
   });
 });
+
+it('refuses a --max-pause that is shorter than --lock-timeout', () => {
+  const settings = (maxPause: number) =>
+    settingsOf({ ...defaults, maxPause }, {});
+  expect(() => settings(29)).toThrow(
+    '--max-pause 29 is shorter than --lock-timeout 30, for which the application is ' +
+      'held up in any case. Expected 30 or more.',
+  );
+  expect(settings(30)).toMatchObject({ maxPauseMs: 30 });
+});

@@ -8,6 +8,7 @@ import {
   parseMilliseconds,
   parseSchema,
 } from './parsers';
+import { UsageError } from '../usageError';
 import type { CommandOptions } from './CommandOptions';
 
 /** The options that every command takes. */
@@ -26,10 +27,6 @@ export function commonOptions(): Option[] {
     )
       .default(30)
       .argParser(parseMilliseconds),
-    new Option(
-      '--max-pause <ms>',
-      'for how long it may hold up the application where no request as short as --lock-timeout is granted: each is longer than the one before, up to this. Without it none is',
-    ).argParser(parseMilliseconds),
     new Option('--batch-size <rows>', 'rows of a batch')
       .default(2000)
       .argParser(parseBatchSize),
@@ -45,18 +42,35 @@ export function commonOptions(): Option[] {
   ];
 }
 
+/** What every command that changes something takes in addition. */
+export const maxPauseOption = new Option(
+  '--max-pause <ms>',
+  'for how long it may hold up the application where no request as short as --lock-timeout is granted: each is longer than the one before, up to this. Without it none is',
+).argParser(parseMilliseconds);
+
 /** A token for the application: as an argument, others could read it. */
 export const TOKEN_VARIABLE = 'MIGRATION_TOKEN';
 
-/** What the phases are told of the options. */
+/**
+ * The settings of the phases, as the options have them.
+ *
+ * @throws UsageError if `--max-pause` is shorter than `--lock-timeout`
+ */
 export function settingsOf(
   options: CommandOptions,
   env: NodeJS.ProcessEnv = process.env,
 ): MigrationSettings {
+  const { lockTimeout, maxPause } = options;
+  if (maxPause !== undefined && maxPause < lockTimeout) {
+    throw new UsageError(
+      `--max-pause ${maxPause} is shorter than --lock-timeout ${lockTimeout}, for which the ` +
+        `application is held up in any case. Expected ${lockTimeout} or more.`,
+    );
+  }
   return {
     schema: options.schema,
-    lockTimeoutMs: options.lockTimeout,
-    maxPauseMs: options.maxPause,
+    lockTimeoutMs: lockTimeout,
+    maxPauseMs: maxPause,
     batchSize: options.batchSize,
     defaultTenantName: options.tenantName ?? DEFAULT_TENANT_NAME,
     adminGrant: options.adminGrant ?? true,

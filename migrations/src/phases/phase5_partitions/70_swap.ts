@@ -149,6 +149,7 @@ async function swapOnce(
       session,
       reporter,
       lockTimeoutMs: settings.lockTimeoutMs,
+      queues: true,
       maxPauseMs: settings.maxPauseMs,
     },
     async request => {
