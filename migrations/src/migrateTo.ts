@@ -4,7 +4,7 @@ import { DiskWatch } from './disk/DiskWatch';
 import type { Reporter } from './engine/Reporter';
 import { TenancyMigration } from './engine/TenancyMigration';
 import { phases } from './phases';
-import { createCatalogTables, isFreshDatabase } from './phases/freshDatabase';
+import { createCatalogTables, isFreshDatabase } from './schema/catalogTables';
 import { DEFAULT_TENANT_NAME } from './schema/tables';
 import { readStatus, refuseWithoutTables } from './status';
 import type { StatusReport } from './status';

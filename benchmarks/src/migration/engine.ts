@@ -6,7 +6,7 @@ export { TenancyMigration } from '../../../migrations/src/engine/TenancyMigratio
 export { silentReporter } from '../../../migrations/src/engine/Reporter';
 export type { MigrationSettings } from '../../../migrations/src/engine/Step';
 export { phases } from '../../../migrations/src/phases';
-export { createCatalogTables } from '../../../migrations/src/phases/freshDatabase';
+export { createCatalogTables } from '../../../migrations/src/schema/catalogTables';
 export { backfill } from '../../../migrations/src/phases/phase2_backfill/20_backfill';
 export { copyRows } from '../../../migrations/src/phases/phase5_partitions/30_copy';
 export { firstCatchUp } from '../../../migrations/src/phases/phase5_partitions/40_catch_up';

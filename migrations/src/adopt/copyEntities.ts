@@ -2,7 +2,7 @@ import type { StepContext } from '../engine/Step';
 import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeLiteral } from '../schema/sql';
-import { patienceMs } from '../phases/phase2_backfill/tableSize';
+import { patienceMs } from '../session/tableSize';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
 import { putState, readState } from './state';

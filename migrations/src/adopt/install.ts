@@ -1,6 +1,6 @@
 import type { StepContext } from '../engine/Step';
-import { createCatalogTables, isFreshDatabase } from '../phases/freshDatabase';
-import { revokeAllStatement } from '../phases/phase5_partitions/seclude';
+import { createCatalogTables, isFreshDatabase } from '../schema/catalogTables';
+import { revokeAllStatement } from '../schema/seclude';
 import { escapeIdentifier } from '../schema/sql';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';

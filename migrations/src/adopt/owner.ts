@@ -4,7 +4,7 @@ import { RefusedError } from '../errors';
 import {
   revokeAllOnFunctionStatement,
   revokeAllStatement,
-} from '../phases/phase5_partitions/seclude';
+} from '../schema/seclude';
 import { escapeIdentifier } from '../schema/sql';
 import { ADMIN_ROLE } from '../schema/roles';
 import { waitForOlderSnapshots } from '../session/olderTransactions';

@@ -3,7 +3,7 @@ import { relationExists } from '../schema/lookups';
 import { escapeLiteral } from '../schema/sql';
 import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import { waitForOlderTransactions } from '../session/olderTransactions';
-import { patienceMs } from '../phases/phase2_backfill/tableSize';
+import { patienceMs } from '../session/tableSize';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
 import { PARENTS } from './names';

@@ -5,7 +5,7 @@ import type { MigrationSession } from '../session/MigrationSession';
 import { relationExists } from '../schema/lookups';
 import { escapeLiteral } from '../schema/sql';
 import { enumerate, formatThings } from '../text';
-import { patienceMs } from '../phases/phase2_backfill/tableSize';
+import { patienceMs } from '../session/tableSize';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
 import { differingEntities, differingParents } from './differences';

@@ -34,7 +34,7 @@ const MESSAGES_OF: Record<string, readonly OperatorCommandName[]> = {
   'cli/commands/unadopt.ts': ['unadopt'],
   'disk/': ['phase5', 'all'],
   'partitions/': ['partition', 'unpartition'],
-  'phases/freshDatabase.ts': ['all'],
+  'schema/catalogTables.ts': ['all'],
   'phases/obstacles.ts': [...PREFLIGHT, 'phase4', 'phase5', 'rollback'],
   'phases/phase1_tenant_column/10_tenants_table.ts': ['rollback'],
   'phases/phase4_row_level_security/30_owners.ts': ['rollback'],

@@ -3,7 +3,7 @@ import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
 import { adopt } from '../adopt/library';
 import { cleanup } from '../cleanup/cleanup';
 import { givePartition, takeBackPartition } from '../partitions';
-import { createCatalogTables } from '../phases/freshDatabase';
+import { createCatalogTables } from '../schema/catalogTables';
 import { rollback } from '../rollback/rollback';
 import { isSwapped } from '../schema/partitions';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';

@@ -7,7 +7,7 @@ import type { Executor } from '../engine/Executor';
 import { describeFound, explainTaken, findForeign } from '../engine/ownership';
 import type { Creation, StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
-import { secludeStatements } from '../phases/phase5_partitions/seclude';
+import { secludeStatements } from '../schema/seclude';
 import { catchAllPartition } from '../schema/partitions';
 import { identifyByAllColumns, identifyLike } from '../schema/replicaIdentity';
 import { statisticsStatements, storageParameters } from '../schema/storage';

@@ -1,7 +1,7 @@
 import { insertInto, ofTenant, writtenColumns } from '../copy/TableCopy';
 import type { TableCopy } from '../copy/TableCopy';
 import { logFunction } from '../copy/changeLog';
-import { revokeAllStatement } from '../phases/phase5_partitions/seclude';
+import { revokeAllStatement } from '../schema/seclude';
 import { ADMIN_ROLE } from '../schema/roles';
 import { escapeIdentifier, escapeLiteral } from '../schema/sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';

@@ -1,4 +1,4 @@
-import { revokeAllOnFunctionStatement } from '../../phases/phase5_partitions/seclude';
+import { revokeAllOnFunctionStatement } from '../../schema/seclude';
 import { createCopy, createJson, createPut } from './copy';
 import {
   createDropEntity,

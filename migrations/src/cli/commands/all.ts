@@ -4,7 +4,7 @@ import { phases } from '../../phases';
 import {
   createCatalogTables,
   isFreshDatabase,
-} from '../../phases/freshDatabase';
+} from '../../schema/catalogTables';
 import type { CommandDefinition, Invocation } from '../CommandDefinition';
 import {
   baseUrlOption,

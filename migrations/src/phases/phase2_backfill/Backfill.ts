@@ -8,7 +8,7 @@ import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { describeRowHolders } from './rowHolders';
 import { silenceTriggers } from './triggers';
-import { estimateRows, pageCount, patienceMs } from './tableSize';
+import { estimateRows, pageCount, patienceMs } from '../../session/tableSize';
 
 // The first batch; those after it follow from how many rows the one before found.
 const FIRST_PAGES = 16;

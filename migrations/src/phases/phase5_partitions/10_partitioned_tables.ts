@@ -27,7 +27,7 @@ import {
 import type { TenantTable } from '../../schema/tables';
 import { formatThings } from '../../text';
 import { dropOldKeys } from './oldKeys';
-import { revokeAllStatement, secludeStatements } from './seclude';
+import { revokeAllStatement, secludeStatements } from '../../schema/seclude';
 import { operatorCommand } from '../../operatorCommand';
 
 /**

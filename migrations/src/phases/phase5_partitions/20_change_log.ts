@@ -16,7 +16,7 @@ import { REPLAY } from '../../copy/replay';
 import type { Creation, Step } from '../../engine/Step';
 import { ADMIN_ROLE } from '../../schema/roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
-import { revokeAllStatement } from './seclude';
+import { revokeAllStatement } from '../../schema/seclude';
 
 /** From here on every change is remembered until it has reached the other side. */
 export const changeLog: Step = {

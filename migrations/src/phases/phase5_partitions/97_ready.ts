@@ -1,7 +1,7 @@
 import type { Step } from '../../engine/Step';
 import { ownerStatement } from '../../schema/roles';
 import { READY_TABLE } from '../../schema/searchTables';
-import { revokeAllStatement } from './seclude';
+import { revokeAllStatement } from '../../schema/seclude';
 
 /**
  * What lets an application of several tenants notice that its tables are gone.

@@ -166,7 +166,7 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the missing grant on partitions',
     edits: [
       {
-        file: `${MIGRATIONS}/phases/phase5_partitions/seclude.ts`,
+        file: `${MIGRATIONS}/schema/seclude.ts`,
         find: '    revokeAllStatement(partition),',
         replace: '    `grant select on ${name} to portal_app`,',
       },

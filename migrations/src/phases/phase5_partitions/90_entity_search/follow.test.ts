@@ -5,7 +5,7 @@ import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import { asLogin } from '../../../__testUtils__/roles';
 import { runPhases } from '../../../__testUtils__/runPhases';
 import { APP_ROLE } from '../../../schema/roles';
-import { createCatalogTables } from '../../freshDatabase';
+import { createCatalogTables } from '../../../schema/catalogTables';
 import { faultsOf } from './__testUtils__/faults';
 
 const databases = createTestDatabases();

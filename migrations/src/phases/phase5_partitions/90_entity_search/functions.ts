@@ -1,6 +1,6 @@
 import { ADMIN_ROLE } from '../../../schema/roles';
 import { escapeIdentifier } from '../../../schema/sql';
-import { revokeAllOnFunctionStatement } from '../seclude';
+import { revokeAllOnFunctionStatement } from '../../../schema/seclude';
 import { TERMS } from './terms';
 
 /** Makes the terms of some entities of a tenant what they have to be. */

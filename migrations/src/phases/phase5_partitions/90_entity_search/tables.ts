@@ -2,7 +2,7 @@ import { tenantPolicyStatements } from '../../../schema/policies';
 import { identifyByAllColumns } from '../../../schema/replicaIdentity';
 import { ADMIN_ROLE, APP_ROLE, ownerStatement } from '../../../schema/roles';
 import { SEARCH_TABLES } from '../../../schema/searchTables';
-import { revokeAllStatement } from '../seclude';
+import { revokeAllStatement } from '../../../schema/seclude';
 
 const TABLES = [
   `create table if not exists entity_search (

@@ -1,5 +1,5 @@
-import type { MigrationSession } from '../../session/MigrationSession';
-import type { TenantTable } from '../../schema/tables';
+import type { MigrationSession } from './MigrationSession';
+import type { TenantTable } from '../schema/tables';
 
 /** How many pages a table has now, whether it was ever analysed or not. */
 export async function pageCount(

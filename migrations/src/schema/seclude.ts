@@ -1,5 +1,5 @@
-import { escapeIdentifier, escapeLiteral } from '../../schema/sql';
-import { ownerStatement } from '../../schema/roles';
+import { escapeIdentifier, escapeLiteral } from './sql';
+import { ownerStatement } from './roles';
 
 /**
  * The statements that let nobody near a partition but through its parent.

@@ -1,8 +1,8 @@
 import { RefusedError } from '../errors';
 import type { StepContext } from '../engine/Step';
-import { relationExists } from '../schema/lookups';
-import { escapeIdentifier, escapeLiteral } from '../schema/sql';
-import { TENANT_TABLES } from '../schema/tables';
+import { relationExists } from './lookups';
+import { escapeIdentifier, escapeLiteral } from './sql';
+import { TENANT_TABLES } from './tables';
 
 const ENTITIES = `create table entities (
   entity_id uuid primary key default gen_random_uuid(),

@@ -2,7 +2,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { RefusedError } from '../errors';
-import { createCatalogTables, isFreshDatabase } from './freshDatabase';
+import { createCatalogTables, isFreshDatabase } from './catalogTables';
 
 const databases = createTestDatabases();
 
