@@ -15,7 +15,7 @@ const REPORT = /^\d+ rows? of the catalog's engine could not be carried over/;
 const USUAL = [
   REPORT,
   /detected conflicting entityRef/i,
-  /^Failed to stitch .* (violates foreign key constraint|deadlock detected)/s,
+  /^Failed to (stitch|delete orphaned entities) .*(violates foreign key constraint|deadlock detected)/s,
   /^Processing of .* failed ConflictError: Conflicting write of processing result/,
 ];
 
@@ -36,7 +36,7 @@ function isOfItsOwn(
   return (
     (['23503', '23505'].includes(code) && schema === 'public') ||
     (code === '40P01' &&
-      (/^while \w+ tuple \S+ in relation "refresh_state"$/.test(where) ||
+      (/^while [a-z ]+ tuple \S+ in relation "refresh_state"$/.test(where) ||
         (where === '' &&
           /^Process \d+ waits for \w+ on tuple /.test(detail) &&
           /^(update|delete from) "refresh_state" /i.test(sql)) ||
