@@ -1,4 +1,3 @@
-import { candidatesBenchmark } from './candidates';
 import { adoptionBenchmark } from './adoption';
 import { catalogBenchmark } from './catalog';
 import { faultsBenchmark } from './faults';
@@ -13,7 +12,6 @@ export const benchmarks: Benchmark[] = [
   mockupBenchmark,
   catalogBenchmark,
   scopeBenchmark,
-  candidatesBenchmark,
   migrationBenchmark,
   adoptionBenchmark,
   loadBenchmark,

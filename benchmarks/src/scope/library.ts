@@ -1,7 +1,10 @@
-// As for the candidates; and what those who build statements are told.
+// The store as it is, on a pool of its own: its service would bring a whole backend,
+// of which nothing is measured here.
 /* eslint-disable @backstage/no-relative-monorepo-imports */
-export * from '../candidates/library';
-export type {
-  TenantDatabase,
-  TenantScope,
+export { PostgresCatalogStore } from '../../../plugins/catalog-tenancy-node/src/catalog/PostgresCatalogStore';
+export {
+  PooledTenantDatabase,
+  TenancyPool,
+  type TenantDatabase,
+  type TenantScope,
 } from '../../../plugins/catalog-tenancy-node/src/database';

@@ -1,7 +1,7 @@
 import createKnex from 'knex';
 import { Pool } from 'pg';
 import { APP_LOGIN, PASSWORD, SCHEMA } from '../catalog/constants';
-import { openTenancyPool } from '../candidates/tenancyPool';
+import { openTenancyPool } from './tenancyPool';
 import { KIND } from './entities';
 import {
   PooledTenantDatabase,

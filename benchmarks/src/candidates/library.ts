@@ -1,8 +1,0 @@
-// The store as it is, on a pool of its own: over its public interface it would come
-// with a whole backend, of which nothing is measured here.
-/* eslint-disable @backstage/no-relative-monorepo-imports */
-export { PostgresCatalogStore } from '../../../plugins/catalog-tenancy-node/src/catalog/PostgresCatalogStore';
-export {
-  PooledTenantDatabase,
-  TenancyPool,
-} from '../../../plugins/catalog-tenancy-node/src/database';
