@@ -14,7 +14,7 @@ export { adopt, readAdoption, retryFaults } from './adopt/library';
 export type { AdoptOptions, AdoptResult } from './adopt/library';
 export type { AdoptionFault, AdoptionStatus } from './adopt/readAdoption';
 export { connectionOfKnex } from './session/connectionOfKnex';
-export type { LockQueue, Progress, Reporter } from './engine/Reporter';
+export type { LockQueue, Progress, Reporter } from './Reporter';
 export type { PhaseNumber } from './engine/Step';
 export {
   describeFinding,

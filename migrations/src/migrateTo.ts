@@ -1,7 +1,7 @@
 import type { ClientConfig } from 'pg';
 import { cleanup } from './cleanup/cleanup';
 import { DiskWatch } from './disk/DiskWatch';
-import type { Reporter } from './engine/Reporter';
+import type { Reporter } from './Reporter';
 import { TenancyMigration } from './engine/TenancyMigration';
 import { phases } from './phases';
 import { createCatalogTables, isFreshDatabase } from './schema/catalogTables';

@@ -3,7 +3,7 @@
 // the way back.
 /* eslint-disable @backstage/no-relative-monorepo-imports */
 export { TenancyMigration } from '../../../migrations/src/engine/TenancyMigration';
-export { silentReporter } from '../../../migrations/src/engine/Reporter';
+export { silentReporter } from '../../../migrations/src/Reporter';
 export type { MigrationSettings } from '../../../migrations/src/engine/Step';
 export { phases } from '../../../migrations/src/phases';
 export { createCatalogTables } from '../../../migrations/src/schema/catalogTables';
@@ -18,7 +18,7 @@ export { SEARCH_INDEXES } from '../../../migrations/src/phases/phase5_partitions
 export { swap } from '../../../migrations/src/phases/phase5_partitions/70_swap';
 export { givePartition } from '../../../migrations/src/partitions';
 export { rollback } from '../../../migrations/src/rollback/rollback';
-export { APP_ROLE } from '../../../migrations/src/schema/roles';
+export { APP_ROLE } from '../../../migrations/src/roles';
 export {
   catchAllPartition,
   defaultTenantPartition,

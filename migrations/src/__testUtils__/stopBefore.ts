@@ -1,4 +1,4 @@
-import { silentReporter } from '../engine/Reporter';
+import { silentReporter } from '../Reporter';
 import type { PhaseNumber, Step } from '../engine/Step';
 import type { CatalogDatabase } from './catalogDatabase';
 

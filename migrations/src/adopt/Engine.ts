@@ -1,6 +1,6 @@
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { ENGINE_TABLES } from './names';
 import type { EngineTable } from './names';
 

@@ -7,7 +7,7 @@ import type { Knex } from 'knex';
 import { setTimeout as pause } from 'node:timers/promises';
 import { runPhases } from '../__testUtils__/runPhases';
 import { stopBefore } from '../__testUtils__/stopBefore';
-import { silentReporter } from '../engine/Reporter';
+import { silentReporter } from '../Reporter';
 import { rollback } from '../rollback/rollback';
 import { entitySearch } from '../phases/phase5_partitions/90_entity_search';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';

@@ -1,7 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
-import { escapeLiteral } from '../schema/sql';
+import { escapeLiteral } from '../sql';
 import { patienceMs } from '../session/tableSize';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';

@@ -1,7 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import { createCatalogTables, isFreshDatabase } from '../schema/catalogTables';
 import { revokeAllStatement } from '../schema/seclude';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';
 import { createFunctions } from './functions';

@@ -1,5 +1,5 @@
 import type { ClientConfig } from 'pg';
-import type { Reporter } from '../engine/Reporter';
+import type { Reporter } from '../Reporter';
 import { TenancyMigration } from '../engine/TenancyMigration';
 import { DEFAULT_TENANT_NAME } from '../schema/tables';
 import { adopt as adoptCatalog } from './adopt';

@@ -5,9 +5,9 @@ import {
   revokeAllOnFunctionStatement,
   revokeAllStatement,
 } from '../schema/seclude';
-import { escapeIdentifier } from '../schema/sql';
-import { ADMIN_ROLE } from '../schema/roles';
-import { waitForOlderSnapshots } from '../session/olderTransactions';
+import { escapeIdentifier } from '../sql';
+import { ADMIN_ROLE } from '../roles';
+import { waitForOlderSnapshots } from '../engine/olderTransactions';
 import { SET_OWNER_ROLE } from '../session/ownerRole';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';

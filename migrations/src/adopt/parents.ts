@@ -1,8 +1,8 @@
 import type { StepContext } from '../engine/Step';
 import { relationExists } from '../schema/lookups';
-import { escapeLiteral } from '../schema/sql';
+import { escapeLiteral } from '../sql';
 import { ownTimeout, withLockRetries } from '../session/lockRetries';
-import { waitForOlderTransactions } from '../session/olderTransactions';
+import { waitForOlderTransactions } from '../engine/olderTransactions';
 import { patienceMs } from '../session/tableSize';
 import { engineTable } from './Engine';
 import type { Engine } from './Engine';

@@ -3,7 +3,7 @@ import { VerificationError } from '../errors';
 import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { relationExists } from '../schema/lookups';
-import { escapeLiteral } from '../schema/sql';
+import { escapeLiteral } from '../sql';
 import { enumerate, formatThings } from '../text';
 import { patienceMs } from '../session/tableSize';
 import { engineTable } from './Engine';

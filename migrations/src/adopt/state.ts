@@ -1,7 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { columnExists } from '../schema/lookups';
-import { escapeLiteral } from '../schema/sql';
+import { escapeLiteral } from '../sql';
 import type { Engine } from './Engine';
 import { ADOPTION_STATE } from './names';
 

@@ -3,7 +3,7 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { relationExists } from '../schema/lookups';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { TENANT_TABLES } from '../schema/tables';
 import { engineTable } from './Engine';
 import { dropFunctions } from './functions';

@@ -1,7 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { oldName } from '../schema/partitions';
-import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import { LOCK_CLASS } from '../session/operatorLock';
 import {
   cleanupTransactions,

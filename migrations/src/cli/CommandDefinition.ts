@@ -1,7 +1,7 @@
 import type { Option } from 'commander';
 import type { ClientConfig } from 'pg';
 import type { MigrationSettings } from '../engine/Step';
-import type { Reporter } from '../engine/Reporter';
+import type { Reporter } from '../Reporter';
 import type { OperatorCommandName } from '../operatorCommand';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import type { CommandOptions } from './options/CommandOptions';

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
 import type { StockCatalog } from '../adopt/__testUtils__/stockCatalog';
 import { TestApplication } from '../phases/phase6_cutover/__testUtils__/TestApplication';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { urlOf } from './__testUtils__/runCli';
 import { main } from './program';
 

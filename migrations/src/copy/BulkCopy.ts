@@ -1,7 +1,7 @@
 import { withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import type { StepContext } from '../engine/Step';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { insertInto, ofTenant, writtenColumns } from './TableCopy';
 import type { TableCopy } from './TableCopy';
 

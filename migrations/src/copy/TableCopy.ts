@@ -1,5 +1,5 @@
 import type { Executor } from '../engine/Executor';
-import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ENTITY_KEY } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 

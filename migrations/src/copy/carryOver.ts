@@ -1,4 +1,4 @@
-import { escapeLiteral } from '../schema/sql';
+import { escapeLiteral } from '../sql';
 import { ENTITY_DEFAULTS } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { LOG_TRIGGER } from './changeLog';

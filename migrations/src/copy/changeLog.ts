@@ -1,5 +1,5 @@
 import type { Creation } from '../engine/Step';
-import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 

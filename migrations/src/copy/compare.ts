@@ -1,5 +1,5 @@
 import type { Executor } from '../engine/Executor';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { MIGRATION_LOG } from './changeLog';
 import { ofTenant } from './TableCopy';
 import type { TableCopy } from './TableCopy';

@@ -1,7 +1,7 @@
 import type { BriefTransaction } from '../engine/Executor';
 import { STATE_TABLE } from '../engine/MigrationState';
 import { currentTenant } from '../schema/policies';
-import { escapeLiteral } from '../schema/sql';
+import { escapeLiteral } from '../sql';
 import { TENANT_TABLES } from '../schema/tables';
 
 /** The policy of a fence. */

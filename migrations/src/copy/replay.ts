@@ -1,4 +1,4 @@
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { MIGRATION_LOG } from './changeLog';
 import { checksum } from './compare';
 import { insertInto, ofTenant, writtenColumns } from './TableCopy';

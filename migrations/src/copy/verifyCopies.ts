@@ -1,6 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import { VerificationError } from '../errors';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { MIGRATION_LOG } from './changeLog';
 import { compareCopy } from './compare';
 import type { Comparison } from './compare';

@@ -7,7 +7,7 @@ import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { changeRole, connectionOf } from '../__testUtils__/roles';
 import { runPhases } from '../__testUtils__/runPhases';
-import { silentReporter } from '../engine/Reporter';
+import { silentReporter } from '../Reporter';
 import { RefusedError } from '../errors';
 import { privileges } from '../phases/phase4_row_level_security/10_privileges';
 import { DiskWatch } from './DiskWatch';

@@ -1,7 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_indexes';
 import { termsQuery } from '../phases/phase5_partitions/90_entity_search/terms';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { formatBytes } from '../text';

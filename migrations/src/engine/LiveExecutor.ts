@@ -2,7 +2,7 @@ import { withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { lockStatements } from './Executor';
 import type { BriefTransaction, Executor, Work } from './Executor';
-import type { Reporter } from './Reporter';
+import type { Reporter } from '../Reporter';
 import type { MigrationSettings } from './Step';
 
 /** Runs what steps ask for. */

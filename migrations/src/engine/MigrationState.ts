@@ -1,4 +1,4 @@
-import { escapeLiteral } from '../schema/sql';
+import { escapeLiteral } from '../sql';
 import type { Executor } from './Executor';
 
 export const STATE_TABLE = 'tenancy_migration_state';

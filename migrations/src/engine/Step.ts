@@ -1,7 +1,7 @@
 import type { MigrationSession } from '../session/MigrationSession';
 import type { Executor } from './Executor';
 import type { MigrationState } from './MigrationState';
-import type { Reporter } from './Reporter';
+import type { Reporter } from '../Reporter';
 
 /** What the operator has chosen. */
 export interface MigrationSettings {

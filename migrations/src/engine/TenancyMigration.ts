@@ -27,8 +27,8 @@ import {
   undoBegun,
   undoOwned,
 } from './ownership';
-import { silentReporter } from './Reporter';
-import type { Reporter } from './Reporter';
+import { silentReporter } from '../Reporter';
+import type { Reporter } from '../Reporter';
 import type {
   MigrationSettings,
   Phase,

@@ -2,8 +2,8 @@ import createKnex from 'knex';
 import type { Knex } from 'knex';
 import type { Client, ClientConfig } from 'pg';
 import { RefusedError } from '../errors';
-import { ADMIN_ROLE } from '../schema/roles';
-import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import { ADMIN_ROLE } from '../roles';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import { MigrationSession } from '../session/MigrationSession';
 import {
   forgetStatement,

@@ -1,4 +1,4 @@
-import { escapeLiteral } from '../schema/sql';
+import { escapeLiteral } from '../sql';
 import type { Executor } from './Executor';
 import { STATE_TABLE } from './MigrationState';
 import type { Step } from './Step';

@@ -1,5 +1,5 @@
 import { RefusedError } from '../errors';
-import { escapeLiteral } from '../schema/sql';
+import { escapeLiteral } from '../sql';
 import { readCompletedSteps } from './journal';
 import type { Executor } from './Executor';
 import { STATE_TABLE } from './MigrationState';

@@ -1,4 +1,4 @@
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 
 /**
  * Something that is not as it has to be, and what to do about it.

@@ -1,5 +1,5 @@
-import { ADMIN_ROLE, APP_ROLE } from '../schema/roles';
-import { escapeIdentifier } from '../schema/sql';
+import { ADMIN_ROLE, APP_ROLE } from '../roles';
+import { escapeIdentifier } from '../sql';
 import { enumerate } from '../text';
 import { distinct, revoke, run } from './Finding';
 import type { Grantee, IsolationFinding, QueryRows } from './Finding';

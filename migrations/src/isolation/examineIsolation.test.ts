@@ -9,7 +9,7 @@ import { isSwapped } from '../schema/partitions';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { runPhases } from '../__testUtils__/runPhases';
-import { silentReporter } from '../engine/Reporter';
+import { silentReporter } from '../Reporter';
 import { verify } from '../verify/verify';
 import { examineIsolation } from './examineIsolation';
 

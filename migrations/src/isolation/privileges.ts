@@ -1,6 +1,6 @@
-import { ADMIN_ROLE, APP_PRIVILEGES } from '../schema/roles';
+import { ADMIN_ROLE, APP_PRIVILEGES } from '../roles';
 import { TENANT_REQUIRED } from '../schema/policies';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { findingOf, lookersOf } from './actors';
 import type { Actors } from './actors';
 import { enumerate } from '../text';

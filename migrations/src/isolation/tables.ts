@@ -9,10 +9,10 @@ import {
   TENANT_REQUIRED_BODY,
   tenantPolicyStatements,
 } from '../schema/policies';
-import { ADMIN_ROLE } from '../schema/roles';
+import { ADMIN_ROLE } from '../roles';
 import { SEARCH_TABLES } from '../schema/searchTables';
 import type { SearchTable } from '../schema/searchTables';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { script } from '../text';

@@ -1,6 +1,6 @@
 import { TENANT_SETTING } from '../schema/policies';
-import { ADMIN_ROLE } from '../schema/roles';
-import { escapeIdentifier } from '../schema/sql';
+import { ADMIN_ROLE } from '../roles';
+import { escapeIdentifier } from '../sql';
 import { enumerate } from '../text';
 import { findingOf, FIRST_NORMAL_OID, lookersOf } from './actors';
 import type { Actors } from './actors';

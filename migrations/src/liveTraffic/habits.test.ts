@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { availableVersions } from '@internal/postgres';
 import { testSettings } from '../__testUtils__/catalogDatabase';
 import { TenancyMigration } from '../engine/TenancyMigration';
-import { silentReporter } from '../engine/Reporter';
+import { silentReporter } from '../Reporter';
 import type { PhaseNumber } from '../engine/Step';
 import { rollback } from '../rollback/rollback';
 import { CatalogServer } from './__testUtils__/CatalogServer';

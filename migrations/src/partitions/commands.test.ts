@@ -2,7 +2,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { changeRole, connectionOf } from '../__testUtils__/roles';
-import { silentReporter } from '../engine/Reporter';
+import { silentReporter } from '../Reporter';
 import { CancelledError, RefusedError } from '../errors';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';

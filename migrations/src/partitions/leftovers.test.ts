@@ -1,8 +1,8 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
-import { silentReporter } from '../engine/Reporter';
-import type { Reporter } from '../engine/Reporter';
+import { silentReporter } from '../Reporter';
+import type { Reporter } from '../Reporter';
 import { LockNotGrantedError, RefusedError } from '../errors';
 import { readStatus } from '../status';
 import { renderStatus } from '../status/renderStatus';

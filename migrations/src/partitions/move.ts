@@ -12,15 +12,15 @@ import {
 } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { relationExists } from '../schema/lookups';
-import { ADMIN_ROLE } from '../schema/roles';
-import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import { ADMIN_ROLE } from '../roles';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import {
   lockTogether,
   longestRequest,
   withLockRetries,
 } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
-import { waitForTransactions } from '../session/olderTransactions';
+import { waitForTransactions } from '../engine/olderTransactions';
 import {
   describeExchange,
   EXCHANGE_ERRORS,

@@ -11,7 +11,7 @@ import { secludeStatements } from '../schema/seclude';
 import { catchAllPartition } from '../schema/partitions';
 import { identifyByAllColumns, identifyLike } from '../schema/replicaIdentity';
 import { statisticsStatements, storageParameters } from '../schema/storage';
-import { escapeIdentifier, escapeLiteral } from '../schema/sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import type { MigrationSession } from '../session/MigrationSession';

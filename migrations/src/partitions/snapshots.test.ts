@@ -2,7 +2,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { connectionOf } from '../__testUtils__/roles';
-import { silentReporter } from '../engine/Reporter';
+import { silentReporter } from '../Reporter';
 import { givePartition, takeBackPartition } from '.';
 import { describeTenants, OTHER, TEAM } from './__testUtils__/tenants';
 

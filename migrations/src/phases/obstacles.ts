@@ -2,7 +2,7 @@ import type { Executor } from '../engine/Executor';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { TENANT_POLICY } from '../schema/policies';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import {
   bypassesPolicies,

@@ -1,6 +1,6 @@
 import { readCompletedSteps } from '../engine/journal';
 import type { StepContext } from '../engine/Step';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 

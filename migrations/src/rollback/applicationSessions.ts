@@ -1,6 +1,6 @@
 import type { StepContext } from '../engine/Step';
 import { ApplicationConnectedError } from '../errors';
-import { APP_ROLE } from '../schema/roles';
+import { APP_ROLE } from '../roles';
 import { APPLICATION_PREFIX } from '../session/operatorLock';
 import { formatTime } from '../text';
 

@@ -1,6 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import { columnExists } from '../schema/lookups';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { formatThings } from '../text';
 

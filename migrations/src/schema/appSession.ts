@@ -4,8 +4,8 @@ import type { StepContext } from '../engine/Step';
 import { withLockRetries } from '../session/lockRetries';
 import { TENANT_SETTING } from './policies';
 import { grantAppToLogin, readRoleAccess } from './roleAccess';
-import { APP_ROLE } from './roles';
-import { escapeLiteral } from './sql';
+import { APP_ROLE } from '../roles';
+import { escapeLiteral } from '../sql';
 
 /** Something to try in a transaction of which nothing stays. */
 export interface Trial {

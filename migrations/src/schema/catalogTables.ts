@@ -1,7 +1,7 @@
 import { RefusedError } from '../errors';
 import type { StepContext } from '../engine/Step';
 import { relationExists } from './lookups';
-import { escapeIdentifier, escapeLiteral } from './sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import { TENANT_TABLES } from './tables';
 
 const ENTITIES = `create table entities (

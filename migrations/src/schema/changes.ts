@@ -1,5 +1,5 @@
 import type { StepContext } from '../engine/Step';
-import { escapeIdentifier } from './sql';
+import { escapeIdentifier } from '../sql';
 import { constraintValidity, indexValidity } from './lookups';
 
 /** An index of a table in use. */

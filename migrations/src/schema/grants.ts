@@ -1,6 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
-import { escapeIdentifier } from './sql';
+import { escapeIdentifier } from '../sql';
 
 const RELATION_ACL = `select coalesce(relacl,
     acldefault(case relkind when 'S' then 's' else 'r' end::"char", relowner)) as acl

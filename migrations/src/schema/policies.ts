@@ -1,4 +1,4 @@
-import { escapeIdentifier, escapeLiteral } from './sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import type { SearchTable } from './searchTables';
 import type { TenantTable } from './tables';
 

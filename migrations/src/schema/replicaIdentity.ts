@@ -1,4 +1,4 @@
-import { escapeIdentifier, escapeLiteral } from './sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 
 // PostgreSQL refuses an UPDATE or DELETE of a table that a publication has, be it as
 // one of all tables, and whose rows it can not name to the subscribers: a new

@@ -1,7 +1,7 @@
 import { RefusedError } from '../errors';
 import type { StepContext } from '../engine/Step';
-import { ADMIN_ROLE, APP_ROLE } from './roles';
-import { escapeIdentifier } from './sql';
+import { ADMIN_ROLE, APP_ROLE } from '../roles';
+import { escapeIdentifier } from '../sql';
 
 /** From here on a grant of a role says whether it is inherited, and can be set. */
 const GRANT_OPTIONS_SINCE = 160000;

@@ -1,4 +1,4 @@
-import { escapeLiteral } from './sql';
+import { escapeLiteral } from '../sql';
 
 /**
  * A statement about roles, run unless the condition says that there is no need.

@@ -1,5 +1,5 @@
-import { escapeIdentifier, escapeLiteral } from './sql';
-import { ownerStatement } from './roles';
+import { escapeIdentifier, escapeLiteral } from '../sql';
+import { ownerStatement } from '../roles';
 
 /**
  * The statements that let nobody near a partition but through its parent.

@@ -1,5 +1,5 @@
 import type { Executor } from '../engine/Executor';
-import { escapeIdentifier } from './sql';
+import { escapeIdentifier } from '../sql';
 
 // LIKE copies how columns are stored and compressed, and a partition has that from
 // its table. What is here neither does.

@@ -1,4 +1,4 @@
-import type { LockQueue } from '../engine/Reporter';
+import type { LockQueue } from '../Reporter';
 import type { MigrationSession } from './MigrationSession';
 
 const POLL_MS = 100;

@@ -1,6 +1,6 @@
 import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
-import { escapeIdentifier } from '../schema/sql';
+import { escapeIdentifier } from '../sql';
 import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
 
 /**

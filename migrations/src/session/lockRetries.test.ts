@@ -7,7 +7,7 @@ import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { runPhases } from '../__testUtils__/runPhases';
 import { stopBefore } from '../__testUtils__/stopBefore';
 import { runInProcess } from '../cli/__testUtils__/runCli';
-import { silentReporter } from '../engine/Reporter';
+import { silentReporter } from '../Reporter';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { CancelledError, EXIT_CODES, LockNotGrantedError } from '../errors';
 import { copyRows } from '../phases/phase5_partitions/30_copy';

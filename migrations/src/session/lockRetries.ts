@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg';
-import type { Reporter } from '../engine/Reporter';
+import type { Reporter } from '../Reporter';
 import { LockNotGrantedError } from '../errors';
-import { escapeLiteral } from '../schema/sql';
+import { escapeLiteral } from '../sql';
 import { formatCount, formatSeconds, formatThings } from '../text';
 import { LockWatch } from './LockWatch';
 import type { MigrationSession } from './MigrationSession';

@@ -9,8 +9,8 @@ import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { runPhases } from '../__testUtils__/runPhases';
 import { stopBefore } from '../__testUtils__/stopBefore';
 import { runInProcess } from '../cli/__testUtils__/runCli';
-import { silentReporter } from '../engine/Reporter';
-import type { LockQueue } from '../engine/Reporter';
+import { silentReporter } from '../Reporter';
+import type { LockQueue } from '../Reporter';
 import { settled } from '../phases/phase5_partitions/80_settle';
 import { swap } from '../phases/phase5_partitions/70_swap';
 

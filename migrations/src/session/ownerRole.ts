@@ -1,6 +1,6 @@
 import { RefusedError } from '../errors';
-import { ADMIN_ROLE } from '../schema/roles';
-import { escapeIdentifier } from '../schema/sql';
+import { ADMIN_ROLE } from '../roles';
+import { escapeIdentifier } from '../sql';
 import type { MigrationSession } from './MigrationSession';
 
 /** What lets a session act as the owner of the tables. */

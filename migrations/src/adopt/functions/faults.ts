@@ -1,4 +1,4 @@
-import { escapeLiteral } from '../../schema/sql';
+import { escapeLiteral } from '../../sql';
 import { FAULTS, UNKNOWN_KEY } from '../names';
 import { byTenant, functionSettings, UUID_PATTERN } from './parts';
 import type { Target } from './parts';

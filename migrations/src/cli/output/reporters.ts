@@ -1,5 +1,5 @@
 import { MultiBar } from 'cli-progress';
-import type { LockQueue, Progress, Reporter } from '../../engine/Reporter';
+import type { LockQueue, Progress, Reporter } from '../../Reporter';
 import { formatCount, formatSeconds, formatThings } from '../../text';
 import { RateMeter } from './RateMeter';
 

@@ -1,7 +1,7 @@
 import { RefusedError } from '../../errors';
 import type { Step } from '../../engine/Step';
 import { readExtension, REQUIRED_EXTENSIONS } from '../../schema/extensions';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 
 const STATE_KEY = 'phase1.extensions';
 

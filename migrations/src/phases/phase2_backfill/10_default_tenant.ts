@@ -1,7 +1,7 @@
 import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
 import { relationExists } from '../../schema/lookups';
-import { escapeLiteral } from '../../schema/sql';
+import { escapeLiteral } from '../../sql';
 import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from '../../schema/tables';
 
 /**

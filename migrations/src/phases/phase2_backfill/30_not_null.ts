@@ -1,6 +1,6 @@
 import type { Step, StepContext } from '../../engine/Step';
 import { addConstraint, dropConstraint } from '../../schema/changes';
-import { waitForOlderSnapshots } from '../../session/olderTransactions';
+import { waitForOlderSnapshots } from '../../engine/olderTransactions';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { checkCounts } from './checkCounts';

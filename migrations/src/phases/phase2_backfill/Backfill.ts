@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
 import { STATE_TABLE } from '../../engine/MigrationState';
-import type { Progress } from '../../engine/Reporter';
+import type { Progress } from '../../Reporter';
 import type { StepContext } from '../../engine/Step';
 import { ownTimeout, withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';

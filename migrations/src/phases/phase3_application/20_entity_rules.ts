@@ -1,7 +1,7 @@
 import { addConstraint, dropConstraint } from '../../schema/changes';
 import type { Creation, Step, StepContext } from '../../engine/Step';
 import type { Executor } from '../../engine/Executor';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import { ENTITY_REF_DEFINITION } from '../../schema/tables';
 import { ENTITY_REF_RULE, nullableColumns } from './rules';
 import type { NullableColumn } from './rules';

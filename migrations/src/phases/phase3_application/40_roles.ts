@@ -9,12 +9,12 @@ import {
   readRoleAccess,
 } from '../../schema/roleAccess';
 import type { RoleAccess } from '../../schema/roleAccess';
-import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../schema/roles';
+import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../roles';
 import {
   createRoleStatement,
   roleStatement,
 } from '../../schema/roleStatements';
-import { escapeLiteral } from '../../schema/sql';
+import { escapeLiteral } from '../../sql';
 import { TENANT_TABLES } from '../../schema/tables';
 
 const STATE_KEY = 'phase3.grants';

@@ -6,8 +6,8 @@ import {
 import type { Executor } from '../../engine/Executor';
 import type { Step } from '../../engine/Step';
 import { tenantPolicyStatements } from '../../schema/policies';
-import { APP_ROLE } from '../../schema/roles';
-import { escapeIdentifier } from '../../schema/sql';
+import { APP_ROLE } from '../../roles';
+import { escapeIdentifier } from '../../sql';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 

@@ -1,7 +1,7 @@
 import { RefusedError } from '../../errors';
 import type { Executor } from '../../engine/Executor';
 import type { StepContext } from '../../engine/Step';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import {
   DEFAULT_TENANT_ID,
   ENTITY_KEY,

@@ -10,7 +10,7 @@ import {
 } from '../../schema/grants';
 import type { Grant } from '../../schema/grants';
 import { grantAdminToApp, readRoleAccess } from '../../schema/roleAccess';
-import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../schema/roles';
+import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../roles';
 import { roleStatement } from '../../schema/roleStatements';
 import { TENANT_TABLES } from '../../schema/tables';
 

@@ -9,8 +9,8 @@ import {
 import type { Grant } from '../../schema/grants';
 import { TENANT_REQUIRED } from '../../schema/policies';
 import { readRoleAccess } from '../../schema/roleAccess';
-import { ADMIN_ROLE, APP_PRIVILEGES, ownerStatement } from '../../schema/roles';
-import { escapeIdentifier } from '../../schema/sql';
+import { ADMIN_ROLE, APP_PRIVILEGES, ownerStatement } from '../../roles';
+import { escapeIdentifier } from '../../sql';
 import { TENANT_TABLES } from '../../schema/tables';
 import { SET_OWNER_ROLE } from '../../session/ownerRole';
 

@@ -4,7 +4,7 @@ import {
   tryOut,
 } from '../../schema/appSession';
 import type { Step } from '../../engine/Step';
-import { ADMIN_ROLE, APP_ROLE } from '../../schema/roles';
+import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 
 // No tenant has it.

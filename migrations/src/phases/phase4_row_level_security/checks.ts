@@ -3,7 +3,7 @@ import { adoptedEngine } from '../../adopt/state';
 import { RefusedError } from '../../errors';
 import type { StepContext } from '../../engine/Step';
 import { TENANT_SETTING } from '../../schema/policies';
-import { ADMIN_ROLE, APP_ROLE } from '../../schema/roles';
+import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { TENANT_TABLES } from '../../schema/tables';
 import { APPLICATION_PREFIX } from '../../session/operatorLock';
 

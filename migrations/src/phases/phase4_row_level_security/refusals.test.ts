@@ -5,7 +5,7 @@ import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { asLogin, changeRole, connectionOf } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
-import { silentReporter } from '../../engine/Reporter';
+import { silentReporter } from '../../Reporter';
 import type { MigrationSettings } from '../../engine/Step';
 import { privileges } from './10_privileges';
 import { verification } from './50_verification';

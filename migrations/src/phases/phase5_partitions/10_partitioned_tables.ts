@@ -16,7 +16,7 @@ import {
 } from '../../schema/partitions';
 import { identifyByAllColumns } from '../../schema/replicaIdentity';
 import { tenantPolicyStatements } from '../../schema/policies';
-import { ownerStatement } from '../../schema/roles';
+import { ownerStatement } from '../../roles';
 import { statisticsStatements, storageParameters } from '../../schema/storage';
 import {
   DEFAULT_TENANT_ID,

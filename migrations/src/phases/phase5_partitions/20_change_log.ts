@@ -14,7 +14,7 @@ import {
 } from '../../copy/fence';
 import { REPLAY } from '../../copy/replay';
 import type { Creation, Step } from '../../engine/Step';
-import { ADMIN_ROLE } from '../../schema/roles';
+import { ADMIN_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 import { revokeAllStatement } from '../../schema/seclude';
 

@@ -8,7 +8,7 @@ import {
   defaultTenantPartition,
   partitionedName,
 } from '../../schema/partitions';
-import { escapeIdentifier, escapeLiteral } from '../../schema/sql';
+import { escapeIdentifier, escapeLiteral } from '../../sql';
 import { describeCopies } from './copies';
 import { readForeignKeys } from './foreignKeys';
 import type { ForeignKey } from './foreignKeys';

@@ -1,6 +1,6 @@
 import { dropFence, SESSIONS_BEFORE_SWAP } from '../../copy/fence';
 import type { Step, StepContext } from '../../engine/Step';
-import { waitForOlderTransactions } from '../../session/olderTransactions';
+import { waitForOlderTransactions } from '../../engine/olderTransactions';
 
 /** The fence is needed while there are transactions from before the swap. */
 export const settled: Step = {

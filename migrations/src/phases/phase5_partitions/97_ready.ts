@@ -1,5 +1,5 @@
 import type { Step } from '../../engine/Step';
-import { ownerStatement } from '../../schema/roles';
+import { ownerStatement } from '../../roles';
 import { READY_TABLE } from '../../schema/searchTables';
 import { revokeAllStatement } from '../../schema/seclude';
 

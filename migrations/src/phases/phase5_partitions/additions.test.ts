@@ -3,7 +3,7 @@ import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
-import { silentReporter } from '../../engine/Reporter';
+import { silentReporter } from '../../Reporter';
 import { RefusedError } from '../../errors';
 import { rollback } from '../../rollback/rollback';
 import { MigrationSession } from '../../session/MigrationSession';

@@ -3,7 +3,7 @@ import type { Executor } from '../../engine/Executor';
 import type { StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { defaultTenantPartition } from '../../schema/partitions';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import { oneTenantCheck, TENANT_TABLES } from '../../schema/tables';
 import { script } from '../../text';
 import { readForeignKeys } from './foreignKeys';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { TableCopy } from '../../copy/TableCopy';
 import type { Executor } from '../../engine/Executor';
-import { escapeIdentifier, escapeLiteral } from '../../schema/sql';
+import { escapeIdentifier, escapeLiteral } from '../../sql';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 

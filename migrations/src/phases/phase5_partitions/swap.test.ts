@@ -5,7 +5,7 @@ import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { asLogin, changeRole, connectionOf } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
-import { silentReporter } from '../../engine/Reporter';
+import { silentReporter } from '../../Reporter';
 import { ApplicationConnectedError } from '../../errors';
 import { readApplicationSessions } from '../../rollback/applicationSessions';
 import { rollback } from '../../rollback/rollback';

@@ -5,7 +5,7 @@ import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { cleanupTransactions } from '../../cleanup/cleanup';
-import { silentReporter } from '../../engine/Reporter';
+import { silentReporter } from '../../Reporter';
 import type { TenancyMigration } from '../../engine/TenancyMigration';
 import { rollback } from '../../rollback/rollback';
 import { swap } from './70_swap';

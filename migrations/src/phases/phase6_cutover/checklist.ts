@@ -1,4 +1,4 @@
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import { checklistItems } from './checklistItems';
 import type { ChecklistItem } from './checklistItems';
 import { operatorCommand } from '../../operatorCommand';

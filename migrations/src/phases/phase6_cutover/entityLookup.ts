@@ -1,5 +1,5 @@
 import type { Executor } from '../../engine/Executor';
-import { escapeLiteral } from '../../schema/sql';
+import { escapeLiteral } from '../../sql';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 
 /** By the specification, with partition pruning; shown beside what was measured. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { StepContext } from '../../engine/Step';
-import { escapeLiteral } from '../../schema/sql';
+import { escapeLiteral } from '../../sql';
 import { asCurl } from './curl';
 import { isActiveTenant } from './tenantResolution';
 import { requests } from './TenantApplication';

@@ -1,4 +1,4 @@
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
 import { obstacleOutcomes } from '../obstacleOutcomes';

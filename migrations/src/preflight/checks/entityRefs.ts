@@ -1,5 +1,5 @@
 import { ENTITY_REF_RULE } from '../../phases/phase3_application/rules';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import { failure, ok } from '../Finding';
 import { hasColumns } from '../hasColumns';
 import type { PreflightCheck } from '../PreflightCheck';

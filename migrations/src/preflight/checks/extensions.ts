@@ -1,5 +1,5 @@
 import { readExtension, REQUIRED_EXTENSIONS } from '../../schema/extensions';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';

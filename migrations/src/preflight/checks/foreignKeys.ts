@@ -1,6 +1,6 @@
 import { ENTITY_KEY } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';

@@ -1,6 +1,6 @@
 import type { Executor } from '../../engine/Executor';
 import { readExtension } from '../../schema/extensions';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import { failure, ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';

@@ -2,8 +2,8 @@ import {
   leftToSuperuserStatements,
   readRoleAccess,
 } from '../../schema/roleAccess';
-import { ADMIN_ROLE, APP_ROLE } from '../../schema/roles';
-import { escapeIdentifier, escapeLiteral } from '../../schema/sql';
+import { ADMIN_ROLE, APP_ROLE } from '../../roles';
+import { escapeIdentifier, escapeLiteral } from '../../sql';
 import { failure, ok, warning } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck, PreflightContext } from '../PreflightCheck';

@@ -1,5 +1,5 @@
 import { nullableColumns } from '../../phases/phase3_application/rules';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import { failure, ok } from '../Finding';
 import type { Outcome } from '../Finding';
 import type { PreflightCheck } from '../PreflightCheck';

@@ -1,5 +1,5 @@
 import { defaultTenantPartition } from '../../schema/partitions';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import type { TenantTable } from '../../schema/tables';
 import { enumerate } from '../../text';
 import { ok, warning } from '../Finding';

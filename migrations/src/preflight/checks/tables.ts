@@ -1,6 +1,6 @@
 import { readAdoptionStatus } from '../../adopt/readAdoption';
 import { TENANT_TABLES } from '../../schema/tables';
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import {
   decideAdoption,
   describeCatalog,

@@ -1,4 +1,4 @@
-import { escapeIdentifier } from '../../schema/sql';
+import { escapeIdentifier } from '../../sql';
 import { failure, ok } from '../Finding';
 import type { PreflightCheck } from '../PreflightCheck';
 

@@ -3,7 +3,7 @@ import {
   examineIsolation,
 } from '../../isolation/examineIsolation';
 import { isSwapped } from '../../schema/partitions';
-import { APP_ROLE } from '../../schema/roles';
+import { APP_ROLE } from '../../roles';
 import type { Check } from '../Check';
 
 /** What the database itself does to keep tenants apart (design: the database). */

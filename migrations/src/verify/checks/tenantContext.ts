@@ -1,6 +1,6 @@
 import { findMissingRights } from '../../isolation/examineIsolation';
 import { verification } from '../../phases/phase4_row_level_security/50_verification';
-import { APP_ROLE } from '../../schema/roles';
+import { APP_ROLE } from '../../roles';
 import { complaintOf } from './complaintOf';
 import type { Check } from '../Check';
 

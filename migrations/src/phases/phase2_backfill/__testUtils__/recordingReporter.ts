@@ -1,4 +1,4 @@
-import type { Reporter } from '../../../engine/Reporter';
+import type { Reporter } from '../../../Reporter';
 
 /** What is called at the moment that something is reported. */
 export interface ReporterHooks {

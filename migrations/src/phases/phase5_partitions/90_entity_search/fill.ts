@@ -1,12 +1,12 @@
 import { STATE_TABLE } from '../../../engine/MigrationState';
 import { fillParents } from '../../../adopt/parents';
-import type { Progress } from '../../../engine/Reporter';
+import type { Progress } from '../../../Reporter';
 import type { MigrationSettings, StepContext } from '../../../engine/Step';
 import { relationExists } from '../../../schema/lookups';
-import { escapeLiteral } from '../../../schema/sql';
+import { escapeLiteral } from '../../../sql';
 import type { MigrationSession } from '../../../session/MigrationSession';
 import { withLockRetries } from '../../../session/lockRetries';
-import { waitForOlderSnapshots } from '../../../session/olderTransactions';
+import { waitForOlderSnapshots } from '../../../engine/olderTransactions';
 import {
   findChanged,
   findDifferencesSince,

@@ -4,7 +4,7 @@ import { createCatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import { asLogin } from '../../../__testUtils__/roles';
 import { runPhases } from '../../../__testUtils__/runPhases';
-import { APP_ROLE } from '../../../schema/roles';
+import { APP_ROLE } from '../../../roles';
 import { createCatalogTables } from '../../../schema/catalogTables';
 import { faultsOf } from './__testUtils__/faults';
 

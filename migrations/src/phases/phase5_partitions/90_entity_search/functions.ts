@@ -1,5 +1,5 @@
-import { ADMIN_ROLE } from '../../../schema/roles';
-import { escapeIdentifier } from '../../../schema/sql';
+import { ADMIN_ROLE } from '../../../roles';
+import { escapeIdentifier } from '../../../sql';
 import { revokeAllOnFunctionStatement } from '../../../schema/seclude';
 import { TERMS } from './terms';
 

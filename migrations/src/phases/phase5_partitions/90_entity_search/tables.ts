@@ -1,6 +1,6 @@
 import { tenantPolicyStatements } from '../../../schema/policies';
 import { identifyByAllColumns } from '../../../schema/replicaIdentity';
-import { ADMIN_ROLE, APP_ROLE, ownerStatement } from '../../../schema/roles';
+import { ADMIN_ROLE, APP_ROLE, ownerStatement } from '../../../roles';
 import { SEARCH_TABLES } from '../../../schema/searchTables';
 import { revokeAllStatement } from '../../../schema/seclude';
 

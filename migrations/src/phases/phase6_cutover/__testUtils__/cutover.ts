@@ -2,7 +2,7 @@ import type {
   TestDatabaseId,
   TestDatabases,
 } from '@backstage/backend-test-utils';
-import type { Reporter } from '../../../engine/Reporter';
+import type { Reporter } from '../../../Reporter';
 import type { MigrationSettings } from '../../../engine/Step';
 import { createCatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';

@@ -4,7 +4,7 @@ import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { changeRole, connectionOf } from '../__testUtils__/roles';
-import { silentReporter } from '../engine/Reporter';
+import { silentReporter } from '../Reporter';
 import { waitForOlderSnapshots } from './olderTransactions';
 
 const databases = createTestDatabases();

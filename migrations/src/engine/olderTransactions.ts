@@ -1,9 +1,9 @@
-import type { StepContext } from '../engine/Step';
+import type { StepContext } from './Step';
 import { LockNotGrantedError } from '../errors';
-import { escapeLiteral } from '../schema/sql';
+import { escapeLiteral } from '../sql';
 import { enumerate, formatSeconds } from '../text';
-import { LOCK_PATIENCE_MINUTES } from './lockRetries';
-import type { MigrationSession } from './MigrationSession';
+import { LOCK_PATIENCE_MINUTES } from '../session/lockRetries';
+import type { MigrationSession } from '../session/MigrationSession';
 
 const POLL_MS = 100;
 const PATIENCE_MS = LOCK_PATIENCE_MINUTES * 60_000;
