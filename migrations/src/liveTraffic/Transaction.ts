@@ -4,7 +4,7 @@ import type { QueryResult } from 'pg';
 import type { Draft } from './Draft';
 import { insertStatement } from './application';
 import type { Application, Statement } from './application';
-import type { Random } from './Random';
+import type { Random } from '@internal/postgres/testUtils';
 import type { Session } from './Session';
 import type { Waits } from './Waits';
 import type { TrafficSizes } from './sizes';

@@ -6,7 +6,7 @@ import type { Isolation } from './attempt';
 import { Draft } from './Draft';
 import type { Committed } from './Draft';
 import type { Outages } from './Outages';
-import { Random } from './Random';
+import { Random } from '@internal/postgres/testUtils';
 import { nextScenario } from './scenarios';
 import type { Scenario } from './scenarios';
 import { Session } from './Session';

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { availableVersions } from '@internal/postgres';
 import type { PostgresVersion } from '@internal/postgres';
-import { waitUntil } from '@internal/postgres/testUtils';
+import { Random, waitUntil } from '@internal/postgres/testUtils';
 import { APPLICATION_PREFIX } from '../session/operatorLock';
 import { BACK_AND_FORTH, Journey, UP } from './__testUtils__/Journey';
 import type { Disturbance } from './__testUtils__/Journey';
 import type { Command } from './__testUtils__/Operator';
 import type { CatalogServer } from './__testUtils__/CatalogServer';
-import { Random } from './Random';
 import { numberFromEnvironment, sizesFromEnvironment } from './sizes';
 
 // The command is killed at random moments and run again, and the server goes down,

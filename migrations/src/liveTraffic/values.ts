@@ -1,4 +1,4 @@
-import type { Random } from './Random';
+import type { Random } from '@internal/postgres/testUtils';
 
 // Values that a copy which takes a detour over another type or another notation
 // would change.

@@ -10,6 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { availableVersions } from './binaries';
 import { connectionStringVariable } from './testServers';
 
+export { Random } from './Random';
+
 // Ends before Jest ends a test after ten minutes, so that a failure says what was waited for.
 const DEADLINE_MS = 300_000;
 const POLL_MS = 10;

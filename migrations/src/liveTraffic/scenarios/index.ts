@@ -1,4 +1,4 @@
-import type { Random } from '../Random';
+import type { Random } from '@internal/postgres/testUtils';
 import { DeliberateRollback } from '../Transaction';
 import type { Transaction } from '../Transaction';
 import { writeMany } from './bulk';

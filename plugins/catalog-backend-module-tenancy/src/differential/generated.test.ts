@@ -1,5 +1,5 @@
 import type { Entity } from '@backstage/catalog-model';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, Random } from '@internal/postgres/testUtils';
 import type { FacetCount } from 'backstage-plugin-catalog-tenancy-node';
 import { isEqual } from 'lodash';
 import {
@@ -19,7 +19,6 @@ import {
   answersDue,
   MEANT_DIFFERENCES,
 } from './__testUtils__/meantDifferences';
-import { Random } from './__testUtils__/Random';
 import { get, type Request } from './__testUtils__/Request';
 import { type Answer, type Send, sender } from './__testUtils__/Sender';
 import { sizes } from './__testUtils__/sizes';

@@ -5,7 +5,7 @@ import { userInfoServiceFactory } from '@backstage/backend-defaults/userInfo';
 import authBackend from '@backstage/plugin-auth-backend';
 import guestProvider from '@backstage/plugin-auth-backend-module-guest-provider';
 import permissionBackend from '@backstage/plugin-permission-backend';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, Random } from '@internal/postgres/testUtils';
 import request from 'supertest';
 import {
   type CatalogBackend,
@@ -22,7 +22,6 @@ import {
   MEANT_DIFFERENCES,
 } from './__testUtils__/meantDifferences';
 import { changeablePolicy, DECISIONS } from './__testUtils__/policies';
-import { Random } from './__testUtils__/Random';
 import { get } from './__testUtils__/Request';
 import { type Send, sender } from './__testUtils__/Sender';
 import { sizes } from './__testUtils__/sizes';

@@ -1,8 +1,7 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, Random } from '@internal/postgres/testUtils';
 import { Pool } from 'pg';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import { Random } from './__testUtils__/model/Random';
 import type { Entities } from './__testUtils__/model/steps';
 import { TenantActor } from './__testUtils__/model/TenantActor';
 import { PoolWatch } from './__testUtils__/PoolWatch';
@@ -63,7 +62,7 @@ describe.each(databases.eachSupportedId())('Tenants on %s', id => {
     if (!proxy.armed && random.chance(CUTS)) {
       proxy.cutAt({
         side: random.pick(['frontend', 'backend']),
-        message: random.upTo(30),
+        message: 1 + random.below(30),
         when: random.pick(['before', 'within', 'after']),
       });
     }

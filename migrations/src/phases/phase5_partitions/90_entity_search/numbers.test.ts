@@ -1,5 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
-import { Random } from '../../../liveTraffic/Random';
+import { createTestDatabases, Random } from '@internal/postgres/testUtils';
 import { NUMBER } from './terms';
 
 const databases = createTestDatabases();

@@ -12,7 +12,7 @@ import {
 import { createTenancyDatabase } from '../../__testUtils__/tenancyDatabase';
 import { GeneratedSource } from './GeneratedSource';
 import { generateCatalog } from './generatedEntities';
-import { Random } from './Random';
+import { Random } from '@internal/postgres/testUtils';
 
 const CONFIG: JsonObject = {
   catalog: {

@@ -1,5 +1,5 @@
 import type { EngineCatalog } from './EngineCatalog';
-import type { Random } from './Random';
+import type { Random } from '@internal/postgres/testUtils';
 
 export interface Term {
   key: string;

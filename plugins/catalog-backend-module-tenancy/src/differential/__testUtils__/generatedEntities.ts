@@ -4,7 +4,7 @@ import {
   type Entity,
 } from '@backstage/catalog-model';
 import type { JsonObject, JsonValue } from '@backstage/types';
-import type { Random } from './Random';
+import type { Random } from '@internal/postgres/testUtils';
 
 /** Fails from the second time that it is processed. */
 export const FAILS = 'example.com/fails';

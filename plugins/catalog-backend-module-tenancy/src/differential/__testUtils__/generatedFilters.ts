@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@backstage/types';
 import { someSize } from './generatedEntities';
-import type { Random } from './Random';
+import type { Random } from '@internal/postgres/testUtils';
 import type { Vocabulary } from './Vocabulary';
 
 /** The parameters `filter` of a request, if any. */

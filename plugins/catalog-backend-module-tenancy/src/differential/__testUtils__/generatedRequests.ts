@@ -1,7 +1,7 @@
 import { parseEntityRef } from '@backstage/catalog-model';
 import { malformedRequests } from './malformedRequests';
 import { filterParameters, predicate } from './generatedFilters';
-import type { Random } from './Random';
+import type { Random } from '@internal/postgres/testUtils';
 import { get, post, type Request, withQuery } from './Request';
 import type { Vocabulary } from './Vocabulary';
 

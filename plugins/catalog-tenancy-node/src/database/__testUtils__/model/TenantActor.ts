@@ -2,7 +2,7 @@ import { DatabaseTimeoutError, DatabaseUnavailableError } from '../../errors';
 import type { TenantDatabase } from '../../TenantDatabase';
 import { createOperation, predict, runOperation } from './operations';
 import type { Operation, Prediction } from './operations';
-import type { Random } from './Random';
+import type { Random } from '@internal/postgres/testUtils';
 import type { Entities } from './steps';
 
 export interface TenantActorOptions {

@@ -1,7 +1,7 @@
 import type { TenantDatabase, TenantTransaction } from '../../TenantDatabase';
 import { createStep, UNSENT } from './steps';
 import type { Entities, Row, Step } from './steps';
-import type { Random } from './Random';
+import type { Random } from '@internal/postgres/testUtils';
 
 /** How the statements of a transaction are given, and how it ends. */
 const MANNERS = [

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { TenantScope } from '../../TenantDatabase';
 import { entityRow } from '../entityRow';
-import type { Random } from './Random';
+import type { Random } from '@internal/postgres/testUtils';
 
 /** The entities of a tenant: their `hash` by their name. */
 export type Entities = Map<string, string>;
@@ -63,7 +63,7 @@ const readOther: CreateStep = (_, otherTenant) => ({
 
 const insert: CreateStep = random => {
   const names = NAMES.filter(() => random.chance(0.2));
-  const hash = String(random.upTo(1e6));
+  const hash = String(1 + random.below(1e6));
   const inserted = names.length > 0 ? names : [NAMES[0]];
   return {
     build: scope =>
@@ -85,7 +85,7 @@ const insert: CreateStep = random => {
 
 const insertMissing: CreateStep = random => {
   const name = random.pick(NAMES);
-  const hash = String(random.upTo(1e6));
+  const hash = String(1 + random.below(1e6));
   return {
     build: scope =>
       scope
@@ -105,7 +105,7 @@ const insertMissing: CreateStep = random => {
 
 const upsert: CreateStep = random => {
   const name = random.pick(NAMES);
-  const hash = String(random.upTo(1e6));
+  const hash = String(1 + random.below(1e6));
   return {
     build: scope =>
       scope
@@ -122,7 +122,7 @@ const upsert: CreateStep = random => {
 
 const update: CreateStep = random => {
   const name = random.pick(NAMES);
-  const hash = String(random.upTo(1e6));
+  const hash = String(1 + random.below(1e6));
   return {
     build: scope =>
       scope
@@ -141,7 +141,7 @@ const update: CreateStep = random => {
 };
 
 const updateWithoutPredicate: CreateStep = random => {
-  const hash = String(random.upTo(1e6));
+  const hash = String(1 + random.below(1e6));
   return {
     build: ({ knex }) => knex('entities').update({ hash }).returning(COLUMNS),
     apply: entities => {

@@ -1,6 +1,8 @@
 /**
- * Random numbers that a seed repeats (mulberry32), so that a run that failed can
- * be run again with the choices that it made.
+ * A seeded source of random choices (mulberry32): the seed that a failed run prints
+ * repeats its choices.
+ *
+ * @public
  */
 export class Random {
   constructor(private state: number) {}
@@ -29,7 +31,16 @@ export class Random {
     return list[this.below(list.length)];
   }
 
-  /** Up to `count` different ones of a list. */
+  /** Between none and `most` elements of a list, each at most once. */
+  some<T>(list: readonly T[], most: number): T[] {
+    const picked = new Set<T>();
+    for (let count = this.below(most + 1); count > 0; count -= 1) {
+      picked.add(this.pick(list));
+    }
+    return [...picked];
+  }
+
+  /** `count` elements of a list, each at most once; all of a shorter list. */
   sample<T>(list: readonly T[], count: number): T[] {
     const rest = [...list];
     const picked: T[] = [];
@@ -39,7 +50,7 @@ export class Random {
     return picked;
   }
 
-  /** One of a list, each as likely as its weight says. */
+  /** An element of a list, with a probability in proportion to its weight. */
   weighted<T extends { weight: number }>(list: readonly T[]): T {
     let left =
       this.next() * list.reduce((total, { weight }) => total + weight, 0);
