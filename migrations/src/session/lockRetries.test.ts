@@ -237,7 +237,7 @@ describe('a lock that is never granted', () => {
     expect(minutes).toBeGreaterThanOrEqual(LOCK_PATIENCE_MINUTES);
     expect(minutes).toBeLessThan(LOCK_PATIENCE_MINUTES + 0.1);
     const runbook = readFileSync(
-      resolve(__dirname, '../../../docs/operations/migration.md'),
+      resolve(__dirname, '../../../docs/operators/migration.md'),
       'utf8',
     );
     expect(/After (\d+) minutes the command gives up/.exec(runbook)?.[1]).toBe(

@@ -1,6 +1,6 @@
 // What `npm run smoke:packages` runs: packs the public packages, installs them into a
 // stock-like repository in a folder of its own, and takes that through what
-// docs/tenancy/mounting.md says, on a throw-away PostgreSQL: without tenants, through
+// docs/integrators/mounting.md says, on a throw-away PostgreSQL: without tenants, through
 // the migration by the package's own commands, through a start that has to fail, with
 // and without the lines that end the process then, and with tenants.
 
@@ -87,7 +87,7 @@ async function createPortal(portal: string): Promise<void> {
 }
 
 /**
- * The entry of the backend with the lines of docs/tenancy/mounting.md that end the
+ * The entry of the backend with the lines of docs/integrators/mounting.md that end the
  * process when it can't start.
  */
 async function createMendedEntry(
@@ -95,7 +95,7 @@ async function createMendedEntry(
   stock: string,
 ): Promise<string> {
   const documentation = await readFile(
-    targetPaths.resolveRoot('docs/tenancy/mounting.md'),
+    targetPaths.resolveRoot('docs/integrators/mounting.md'),
     'utf8',
   );
   const lines = documentation.match(

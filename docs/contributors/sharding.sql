@@ -2,7 +2,7 @@
 -- sharding.md tells with their sources. It reads the catalogs of PostgreSQL and nothing
 -- else, and needs no Citus. On any migrated database:
 --
---   psql -X "$MIGRATION_DATABASE_URL" -f docs/tenancy/sharding.sql
+--   psql -X "$MIGRATION_DATABASE_URL" -f docs/contributors/sharding.sql
 --
 -- The tables are looked for in the schema "tenancy", or in that of -v schema=<name>.
 
