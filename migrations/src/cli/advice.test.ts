@@ -89,7 +89,7 @@ function sourcesBelow(folder: string): Source[] {
   })
     .filter(entry => entry.isFile() && entry.name.endsWith('.ts'))
     .map(entry => join(entry.parentPath, entry.name))
-    .filter(file => !/\.test\.ts$|__testUtils__|liveTraffic/.test(file))
+    .filter(file => !/\.test\.ts$|__testUtils__/.test(file))
     .map(file => ({
       path: relative(join(ROOT, folder), file),
       root: ts.createSourceFile(

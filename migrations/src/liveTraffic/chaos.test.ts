@@ -7,7 +7,10 @@ import { BACK_AND_FORTH, Journey, UP } from './__testUtils__/Journey';
 import type { Disturbance } from './__testUtils__/Journey';
 import type { Command } from './__testUtils__/Operator';
 import type { CatalogServer } from './__testUtils__/CatalogServer';
-import { numberFromEnvironment, sizesFromEnvironment } from './sizes';
+import {
+  numberFromEnvironment,
+  sizesFromEnvironment,
+} from './__testUtils__/sizes';
 
 // The command is killed at random moments and run again, and the server goes down,
 // while writers write. As often as the migration has been proven against:

@@ -2,13 +2,13 @@ import { availableVersions } from '@internal/postgres';
 import { waitUntil } from '@internal/postgres/testUtils';
 import type { Client } from 'pg';
 import { CatalogServer } from './__testUtils__/CatalogServer';
-import { compare } from './compare';
-import { readEntities } from './rowTexts';
-import { isDeletable, SHARED_REFS } from './SharedRows';
-import { sizesFromEnvironment } from './sizes';
-import type { TrafficSizes } from './sizes';
-import { Traffic } from './Traffic';
-import type { TrafficRecord } from './Traffic';
+import { compare } from './__testUtils__/compare';
+import { readEntities } from './__testUtils__/rowTexts';
+import { isDeletable, SHARED_REFS } from './__testUtils__/SharedRows';
+import { sizesFromEnvironment } from './__testUtils__/sizes';
+import type { TrafficSizes } from './__testUtils__/sizes';
+import { Traffic } from './__testUtils__/Traffic';
+import type { TrafficRecord } from './__testUtils__/Traffic';
 
 // That the live-traffic tests would notice: without any migration, what writers
 // record is what is there, and whatever else happens to a row is seen.

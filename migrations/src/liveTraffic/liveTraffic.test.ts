@@ -1,6 +1,6 @@
 import { availableVersions } from '@internal/postgres';
 import { BACK_AND_FORTH, Journey, UP } from './__testUtils__/Journey';
-import { sizesFromEnvironment } from './sizes';
+import { sizesFromEnvironment } from './__testUtils__/sizes';
 
 // Writers run from before the first phase to the end without a pause. More of
 // them, for longer:

@@ -7,7 +7,7 @@ import { Postgres } from '@internal/postgres';
 import type { PostgresVersion } from '@internal/postgres';
 import { seedCatalog } from '../../__testUtils__/seed';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
-import type { Application } from '../application';
+import type { Application } from './application';
 
 const DATABASE = 'catalog';
 const OLD_LOGIN = 'catalog_application';

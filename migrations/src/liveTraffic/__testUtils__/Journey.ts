@@ -1,9 +1,9 @@
 import type { PostgresVersion } from '@internal/postgres';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
-import { compare } from '../compare';
-import { readEntities } from '../rowTexts';
-import type { TrafficSizes } from '../sizes';
-import { Traffic } from '../Traffic';
+import { compare } from './compare';
+import { readEntities } from './rowTexts';
+import type { TrafficSizes } from './sizes';
+import { Traffic } from './Traffic';
 import { CatalogServer } from './CatalogServer';
 import { Operator } from './Operator';
 import type { Command, Finished } from './Operator';

@@ -1,5 +1,5 @@
-import { TENANT_TABLES } from '../schema/tables';
-import type { TenantTable } from '../schema/tables';
+import { TENANT_TABLES } from '../../schema/tables';
+import type { TenantTable } from '../../schema/tables';
 import { COLUMNS } from './rows';
 import type { RecordedEntity, Row } from './rows';
 import { asTexts, readTexts } from './rowTexts';

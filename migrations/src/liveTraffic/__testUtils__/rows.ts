@@ -1,4 +1,4 @@
-import type { TenantTable } from '../schema/tables';
+import type { TenantTable } from '../../schema/tables';
 
 /** A row as texts, just as they were sent to the database or returned by it. */
 export type Row = Readonly<Record<string, string | null>>;

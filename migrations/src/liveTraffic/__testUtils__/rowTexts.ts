@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import type { TenantTable } from '../schema/tables';
+import type { TenantTable } from '../../schema/tables';
 import { COLUMNS } from './rows';
 import type { Entities, RecordedEntity, Row } from './rows';
 
