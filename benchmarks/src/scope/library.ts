@@ -4,7 +4,7 @@
 export { PostgresCatalogStore } from '../../../plugins/catalog-tenancy-node/src/catalog/PostgresCatalogStore';
 export {
   PooledTenantDatabase,
-  TenancyPool,
   type TenantDatabase,
   type TenantScope,
 } from '../../../plugins/catalog-tenancy-node/src/database';
+export { TenancyPool } from '../../../plugins/catalog-tenancy-node/src/pool';

@@ -8,6 +8,7 @@
 export * from './catalog';
 export * from './config';
 export * from './database';
+export * from './pool';
 export * from './replica';
 export * from './services';
 export * from './startup';

@@ -215,7 +215,7 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the reset of tenant and role',
     edits: [
       {
-        file: `${NODE}/database/protocol/context.ts`,
+        file: `${NODE}/pool/context.ts`,
         find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
         replace: 'select cast($1 as text), cast($2 as text)',
       },
@@ -229,12 +229,12 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the end of the settings with the transaction',
     edits: [
       {
-        file: `${NODE}/database/protocol/context.ts`,
+        file: `${NODE}/pool/context.ts`,
         find: "set_config('${TENANT_SETTING}', $2, true)",
         replace: "set_config('${TENANT_SETTING}', $2, false)",
       },
       {
-        file: `${NODE}/database/protocol/context.ts`,
+        file: `${NODE}/pool/context.ts`,
         find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
         replace: 'select cast($1 as text), cast($2 as text)',
       },
@@ -248,7 +248,7 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the end of connections in doubt',
     edits: [
       {
-        file: `${NODE}/database/protocol/Lease.ts`,
+        file: `${NODE}/pool/Lease.ts`,
         find: 'this.#client.release(options.inDoubt || !this.idle);',
         replace: 'this.#client.release(!options);',
       },
@@ -263,7 +263,7 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the look for tables that were taken back',
     edits: [
       {
-        file: `${NODE}/database/protocol/context.ts`,
+        file: `${NODE}/pool/context.ts`,
         find: '`with ready as (select from ${quotedSchema}.${READY_TABLE}) `',
         replace: '`with ready as (select from ${quotedSchema}.tenants) `',
       },
@@ -288,7 +288,7 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the check of tenant ids',
     edits: [
       {
-        file: `${NODE}/database/protocol/context.ts`,
+        file: `${NODE}/pool/context.ts`,
         find: "if (typeof tenantId !== 'string' || !UUID.test(tenantId)) {",
         replace: "if (typeof tenantId !== 'string' || !UUID) {",
       },

@@ -6,7 +6,7 @@ import { mockServices } from '@backstage/backend-test-utils';
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
-import { TenancyPool } from '../database';
+import { TenancyPool } from '../pool';
 import type { TenancyPoolLimits } from '../config';
 
 const SCHEMA = 'tenancy';

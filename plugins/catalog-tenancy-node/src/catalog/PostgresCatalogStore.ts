@@ -2,7 +2,8 @@ import type { Entity } from '@backstage/catalog-model';
 import { InputError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import type { Knex } from 'knex';
-import type { TenancyPool, TenantDatabase, TenantScope } from '../database';
+import type { TenantDatabase, TenantScope } from '../database';
+import type { TenancyPool } from '../pool';
 import type { CatalogMutation, MutationResult } from './CatalogMutation';
 import type {
   CatalogStore,

@@ -5,7 +5,7 @@ import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { AuditedAdminDatabase } from './AuditedAdminDatabase';
 import { entityRow } from './__testUtils__/entityRow';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
-import type { TenancyPool } from './TenancyPool';
+import type { TenancyPool } from '../pool/TenancyPool';
 
 const databases = createTestDatabases();
 

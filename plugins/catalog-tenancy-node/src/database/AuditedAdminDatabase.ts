@@ -2,7 +2,7 @@ import type { AuditorService } from '@backstage/backend-plugin-api';
 import { toError } from '@backstage/errors';
 import type { ReadReplica } from '../replica';
 import type { AdminDatabase, AdminTransaction } from './AdminDatabase';
-import type { TenancyPool } from './TenancyPool';
+import type { TenancyPool } from '../pool/TenancyPool';
 
 const noop = () => undefined;
 

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import { createTenantScope } from './createTenantScope';
-import { parseTenantId } from './protocol/context';
+import { parseTenantId } from '../pool/context';
 import type { ReadReplica } from '../replica';
-import type { BuildStatement, TenancyPool } from './TenancyPool';
+import type { BuildStatement, TenancyPool } from '../pool/TenancyPool';
 import type {
   TenantDatabase,
   TenantQueryOptions,

@@ -8,9 +8,9 @@ import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { entityRow } from './__testUtils__/entityRow';
 import { PoolWatch } from './__testUtils__/PoolWatch';
 import { WireProxy } from './__testUtils__/WireProxy';
-import { DatabaseUnavailableError } from './errors';
+import { DatabaseUnavailableError } from '../pool/errors';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
-import type { TenancyPool } from './TenancyPool';
+import type { TenancyPool } from '../pool/TenancyPool';
 
 const databases = createTestDatabases();
 

@@ -5,7 +5,7 @@ import { entityRow } from './__testUtils__/entityRow';
 import type { Cut } from './__testUtils__/Link';
 import { PoolWatch } from './__testUtils__/PoolWatch';
 import { WireProxy } from './__testUtils__/WireProxy';
-import { DatabaseUnavailableError } from './errors';
+import { DatabaseUnavailableError } from '../pool/errors';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 
 const databases = createTestDatabases();

@@ -7,10 +7,10 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Router } from 'express';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import { DatabaseUnavailableError } from './errors';
+import { DatabaseUnavailableError } from '../pool/errors';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
-import { retryAfter } from './retryAfter';
-import type { TenancyPool } from './TenancyPool';
+import { retryAfter } from '../pool/retryAfter';
+import type { TenancyPool } from '../pool/TenancyPool';
 
 const databases = createTestDatabases();
 

@@ -1,8 +1,8 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import { DatabaseUnavailableError } from './errors';
-import type { TenancyPool } from './TenancyPool';
+import { DatabaseUnavailableError } from '../pool/errors';
+import type { TenancyPool } from '../pool/TenancyPool';
 
 const databases = createTestDatabases();
 

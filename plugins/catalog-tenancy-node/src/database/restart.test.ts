@@ -3,8 +3,8 @@ import { tmpdir } from 'os';
 import { join } from 'path';
 import { mockServices } from '@backstage/backend-test-utils';
 import { Postgres } from '@internal/postgres';
-import { DatabaseUnavailableError } from './errors';
-import { TenancyPool } from './TenancyPool';
+import { DatabaseUnavailableError } from '../pool/errors';
+import { TenancyPool } from '../pool/TenancyPool';
 
 it('A pool heals after a restart of the server', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tenancy-restart-'));

@@ -3,7 +3,7 @@ import {
   createTenancyDatabase,
   type TenancyDatabase,
 } from '../__testUtils__/tenancyDatabase';
-import { DatabaseTimeoutError } from './errors';
+import { DatabaseTimeoutError } from '../pool/errors';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 
 const databases = createTestDatabases();

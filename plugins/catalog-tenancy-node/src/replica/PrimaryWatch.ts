@@ -1,6 +1,6 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { ClientConfig } from 'pg';
-import type { TenancyPool } from '../database';
+import type { TenancyPool } from '../pool';
 import { createProbe } from './createProbe';
 import { PrimaryLog, type Sample } from './PrimaryLog';
 import { QuietLogger } from './QuietLogger';

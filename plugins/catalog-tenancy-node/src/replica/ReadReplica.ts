@@ -1,7 +1,7 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { ClientConfig } from 'pg';
 import type { TenancyPoolLimits } from '../config';
-import type { BuildStatement, TenancyPool } from '../database';
+import type { BuildStatement, TenancyPool } from '../pool';
 import { isOfReplica, isOfServer } from './faults';
 import { isSame, type Sample } from './PrimaryLog';
 import { PrimaryWatch } from './PrimaryWatch';

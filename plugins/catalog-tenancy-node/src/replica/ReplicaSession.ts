@@ -1,4 +1,4 @@
-import type { BuildStatement, QuerySettings, TenancyPool } from '../database';
+import type { BuildStatement, QuerySettings, TenancyPool } from '../pool';
 
 /** The replica is gone, or is none any more: the primary has the answer. */
 export class ReplicaLostError extends Error {}

@@ -1,8 +1,8 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { ClientConfig } from 'pg';
 import type { TenancyPoolLimits } from '../config';
-import { TenancyPool } from '../database';
-import { DatabaseUnavailableError } from '../database/errors';
+import { TenancyPool } from '../pool';
+import { DatabaseUnavailableError } from '../pool/errors';
 import { within } from '../tenants/within';
 import { ANSWER_MS, createProbe } from './createProbe';
 import { faultOf } from './faults';

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { ClientConfig } from 'pg';
-import { TenancyPool } from '../database';
+import { TenancyPool } from '../pool';
 
 /** How long a server may take to tell how far it is, until it counts as gone. */
 export const ANSWER_MS = 2_000;

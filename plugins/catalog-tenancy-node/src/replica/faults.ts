@@ -1,7 +1,7 @@
 import {
   DatabaseStatementError,
   DatabaseUnavailableError,
-} from '../database/errors';
+} from '../pool/errors';
 import { ReplicaLostError } from './ReplicaSession';
 import {
   FENCE_SQL_STATE,

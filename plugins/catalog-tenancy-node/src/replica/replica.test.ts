@@ -1,7 +1,8 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { availableVersions } from '@internal/postgres';
 import { eventually } from '@internal/postgres/testUtils';
-import { AuditedAdminDatabase, TenancyPool } from '../database';
+import { AuditedAdminDatabase } from '../database';
+import { TenancyPool } from '../pool';
 import { type Backend, Backends } from './__testUtils__/openBackend';
 import { ReplicatedServers, SCHEMA } from './__testUtils__/ReplicatedServers';
 import { WATCH } from './createProbe';

@@ -1,4 +1,4 @@
-import type { BuildStatement } from '../database';
+import type { BuildStatement } from '../pool';
 
 /** Which database of which server, and on which branch of its history. */
 export interface Identity {

@@ -5,7 +5,7 @@ import {
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { migrateTo, status } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig } from 'pg';
-import { DatabaseUnavailableError } from '../database';
+import { DatabaseUnavailableError } from '../pool';
 import { DEFAULT_TENANT_ID } from '../tenants';
 import { startTenancy } from './startTenancy';
 

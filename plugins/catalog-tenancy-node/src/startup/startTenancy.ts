@@ -11,8 +11,8 @@ import {
   type TenancyPoolLimits,
 } from '../config';
 import { explainFlag } from '../config/readTenancyConfig';
-import { TenancyPool } from '../database';
-import { describeUntestedPg } from '../database/protocol/Batch';
+import { TenancyPool } from '../pool';
+import { describeUntestedPg } from '../pool/Batch';
 import { ReadReplica } from '../replica';
 import { DEFAULT_TENANT_ID } from '../tenants';
 import {

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { LRUCache } from 'lru-cache';
-import type { TenancyPool } from '../database';
+import type { TenancyPool } from '../pool';
 import { ChangeListener, type ListenerTiming } from './ChangeListener';
 import { isTenantSlug } from './slug';
 import type { ActiveTenant, TenantDirectory } from './TenantDirectory';

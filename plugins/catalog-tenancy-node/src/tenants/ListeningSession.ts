@@ -1,7 +1,7 @@
 import { toError } from '@backstage/errors';
 import { Client } from 'pg';
 import { randomUUID } from 'node:crypto';
-import type { TenancyPool } from '../database';
+import type { TenancyPool } from '../pool';
 import {
   changeChannel,
   type ChangeMessage,

@@ -3,9 +3,9 @@ import type { Knex } from 'knex';
 import type {
   AdminDatabase,
   AdminTransaction,
-  TenancyPool,
   TenantDatabase,
 } from '../database';
+import type { TenancyPool } from '../pool';
 import { notifyStatement } from './changes';
 import {
   parseCreateTenant,

@@ -1,6 +1,6 @@
 import type { TenantDatabase } from '../../database';
 import type { CatalogMutation, MutationResult } from '../CatalogMutation';
-import { parseTenantId } from '../../database/protocol/context';
+import { parseTenantId } from '../../pool/context';
 import { planMutation } from './planMutation';
 import { prepareMutation } from './prepareMutation';
 import { refuseAdopted } from './refuseAdopted';

@@ -1,7 +1,8 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { eventually } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
-import { PooledTenantDatabase, TenancyPool } from '../../database';
+import { PooledTenantDatabase } from '../../database';
+import { TenancyPool } from '../../pool';
 import { ReadReplica, type ReadReplicaOptions } from '../ReadReplica';
 import { type ReplicatedServers, SCHEMA } from './ReplicatedServers';
 

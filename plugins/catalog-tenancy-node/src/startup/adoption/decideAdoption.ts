@@ -3,7 +3,7 @@ import {
   operatorCommand,
   readAdoption,
 } from 'backstage-catalog-tenancy-migrations';
-import type { TenancyPool } from '../../database';
+import type { TenancyPool } from '../../pool';
 import { DEFAULT_TENANT_ID } from '../../tenants';
 import {
   type CatalogAdoption,

@@ -5,7 +5,7 @@ import {
   type IsolationFinding,
 } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
-import type { TenancyPool } from '../../database';
+import type { TenancyPool } from '../../pool';
 import { APP_ROLE } from '../tables';
 import { TenancyStartupError } from '../TenancyStartupError';
 import { type DatabaseUser, warningsOf } from './warnings';

@@ -7,11 +7,8 @@ import {
   createTenancyDatabase,
   type TenancyDatabase,
 } from '../../__testUtils__/tenancyDatabase';
-import {
-  AuditedAdminDatabase,
-  PooledTenantDatabase,
-  type TenancyPool,
-} from '../../database';
+import { AuditedAdminDatabase, PooledTenantDatabase } from '../../database';
+import { type TenancyPool } from '../../pool';
 import { PostgresTenantStore } from '../PostgresTenantStore';
 import { DEFAULT_TENANT_ID, type Tenant } from '../Tenant';
 import type { TenantDirectory } from '../TenantDirectory';

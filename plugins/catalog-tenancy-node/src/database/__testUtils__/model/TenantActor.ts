@@ -1,4 +1,7 @@
-import { DatabaseTimeoutError, DatabaseUnavailableError } from '../../errors';
+import {
+  DatabaseTimeoutError,
+  DatabaseUnavailableError,
+} from '../../../pool/errors';
 import type { TenantDatabase } from '../../TenantDatabase';
 import { createOperation, predict, runOperation } from './operations';
 import type { Operation, Prediction } from './operations';

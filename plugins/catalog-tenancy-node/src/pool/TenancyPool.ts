@@ -11,14 +11,9 @@ import {
   PooledTransaction,
 } from './PooledTransaction';
 import type { FailedOutcome } from './PooledTransaction';
-import { compileStatement } from './protocol/compileStatement';
-import {
-  CONTEXT_CHANGED,
-  createContext,
-  enter,
-  leave,
-} from './protocol/context';
-import { Lease } from './protocol/Lease';
+import { compileStatement } from './compileStatement';
+import { CONTEXT_CHANGED, createContext, enter, leave } from './context';
+import { Lease } from './Lease';
 import { isNotReady, isUnusable, toCallerError } from './toCallerError';
 
 // Nobody waits longer for a page, and a costly filter would keep its connection from

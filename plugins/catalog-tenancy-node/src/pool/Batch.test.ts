@@ -1,4 +1,4 @@
-import { dependencies } from '../../../package.json';
+import { dependencies } from '../../package.json';
 import { describeUntestedPg, TESTED_PG } from './Batch';
 
 describe('the version of pg', () => {

@@ -6,7 +6,7 @@ import {
   DatabaseTimeoutError,
   DatabaseUnavailableError,
 } from './errors';
-import type { BatchOutcome } from './protocol/Batch';
+import type { BatchOutcome } from './Batch';
 
 // Out of resources, shut down or starting, or read-only after a failover: it may
 // work again soon, on another connection.

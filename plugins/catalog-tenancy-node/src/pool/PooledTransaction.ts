@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import type { Lease } from './protocol/Lease';
-import type { BatchOutcome, Statement } from './protocol/Batch';
-import { compileStatement } from './protocol/compileStatement';
-import { CONTEXT_CHANGED, enter, leave } from './protocol/context';
-import type { SessionContext } from './protocol/context';
+import type { Lease } from './Lease';
+import type { BatchOutcome, Statement } from './Batch';
+import { compileStatement } from './compileStatement';
+import { CONTEXT_CHANGED, enter, leave } from './context';
+import type { SessionContext } from './context';
 import { isUnusable } from './toCallerError';
 
 const BEGIN: Statement = { text: 'begin' };
