@@ -1,6 +1,5 @@
 import { adoptionBenchmark } from './adoption';
 import { catalogBenchmark } from './catalog';
-import { faultsBenchmark } from './faults';
 import type { Benchmark } from './harness/Benchmark';
 import { loadBenchmark } from './load';
 import { migrationBenchmark } from './migration';
@@ -15,5 +14,4 @@ export const benchmarks: Benchmark[] = [
   migrationBenchmark,
   adoptionBenchmark,
   loadBenchmark,
-  faultsBenchmark,
 ];

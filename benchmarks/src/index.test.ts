@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { findPgBouncer } from '@internal/postgres';
 import type { BenchmarkResult } from './harness/Benchmark';
 import type { Report } from './harness/report';
 
@@ -35,7 +34,6 @@ it(
     expectAdoption(results.adoption);
     expectScope(results.scope);
     expectLoad(results.load);
-    expectFaults(results.faults);
   },
   LIMIT_MS + 10_000,
 );
@@ -195,27 +193,5 @@ function expectLoad({ comparisons, figures = [], failures }: BenchmarkResult) {
     'Quiet tenants, beside a noisy one',
     'The noisy one, warm-up included',
   ]);
-  expect(failures).toEqual([]);
-}
-
-// That nothing was wrong, lost or left behind has been checked, or it would have failed.
-function expectFaults({ figures = [], failures }: BenchmarkResult) {
-  expect(figures.map(({ title }) => title)).toEqual([
-    'What clients felt',
-    'What it left behind: connections to the tables of tenants, and memory',
-  ]);
-  const faults = [
-    'nothing',
-    'PostgreSQL crashes, and starts again',
-    'all connections are terminated, 4 times a second',
-    'a lock holds all connections of the pool',
-    'PostgreSQL accepts no connection, and ends those that there are',
-    ...(findPgBouncer()
-      ? ['PgBouncer: PgBouncer crashes, and starts again']
-      : []),
-  ];
-  for (const { rows } of figures) {
-    expect(rows.map(([what]) => what)).toEqual(faults);
-  }
   expect(failures).toEqual([]);
 }
