@@ -29,7 +29,7 @@ const USUAL = [
  * (a lock "on tuple"), and PostgreSQL says nothing of where. Had a trigger of ours come
  * to that row, its function would be named there.
  */
-function isOfItsOwn(
+export function isOfItsOwn(
   { code = '', schema, where = '', detail = '' }: FailedStatement,
   sql: string,
 ): boolean {
@@ -48,7 +48,8 @@ function isOfItsOwn(
   );
 }
 
-type FailedStatement = Error & {
+/** An error of PostgreSQL, as `pg` throws it. */
+export type FailedStatement = Error & {
   code?: string;
   schema?: string;
   where?: string;

@@ -1,10 +1,13 @@
 import type { LiveCatalog } from './LiveCatalog';
 import { deferred } from './LiveEngine';
 import { change, type Draft, foreign } from './drafts';
+import { type FailedStatement, isOfItsOwn } from './EngineLog';
 import type { Random } from './migrations';
 import type { Source } from './sources';
 
 const LOCATION_KEY = 'import';
+
+const MOST_ATTEMPTS = 20;
 
 /**
  * A tool that writes to the engine's tables, with ids of its own that are no UUIDs. The
@@ -41,7 +44,7 @@ export class ImportSource implements Source {
   }
 
   private async add(draft: Draft): Promise<void> {
-    await this.catalog.database.query(
+    await this.write(
       `with state as (
          insert into public.refresh_state
            (entity_id, entity_ref, unprocessed_entity, unprocessed_hash, errors,
@@ -55,7 +58,7 @@ export class ImportSource implements Source {
   }
 
   private async update(draft: Draft): Promise<void> {
-    await this.catalog.database.query(
+    await this.write(
       `update public.refresh_state
           set unprocessed_entity = $2, result_hash = '', next_update_at = now()
         where entity_ref = $1`,
@@ -65,11 +68,32 @@ export class ImportSource implements Source {
   }
 
   private async remove({ ref }: Draft): Promise<void> {
-    await this.catalog.database.query(
-      'delete from public.refresh_state where entity_ref = $1',
-      [ref],
-    );
+    await this.write('delete from public.refresh_state where entity_ref = $1', [
+      ref,
+    ]);
     this.current = undefined;
+  }
+
+  /** Tries again where it and the engine deadlock over rows of the stock catalog alone. */
+  private async write(sql: string, values: unknown[]): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.catalog.database.query(sql, values);
+        return;
+      } catch (error) {
+        const failed = error as FailedStatement;
+        if (
+          failed.code !== '40P01' ||
+          !isOfItsOwn(failed, sql) ||
+          attempt === MOST_ATTEMPTS
+        ) {
+          throw new Error(
+            [failed.message, failed.where, failed.detail].join('\n'),
+            { cause: error },
+          );
+        }
+      }
+    }
   }
 }
 

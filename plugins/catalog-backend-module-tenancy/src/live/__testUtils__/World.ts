@@ -86,10 +86,14 @@ export class World {
     const expected = JSON.stringify(sorted(this.expected()));
     await this.catalog.until('the engine to catch up', async () => {
       await engine.deleteOrphans();
-      // What the engine could not stitch, it tries again after a minute.
+      // What the engine could not stitch, it tries again after a minute. It locks these
+      // rows in no order: what it is at is left for the next look.
       await database.query(
         `update public.stitch_queue set next_stitch_at = now()
-          where next_stitch_at between now() and now() + interval '58 seconds'`,
+          where entity_ref in (
+                select entity_ref from public.stitch_queue
+                 where next_stitch_at between now() and now() + interval '58 seconds'
+                   for update skip locked)`,
       );
       const [{ shown, busy }] = await database.query<{
         shown: Record<string, number>;
