@@ -123,6 +123,7 @@ async function withMigration<T>(
 ): Promise<T> {
   const { connection, reporter } = options;
   const migration = await TenancyMigration.open({
+    phases,
     connection:
       typeof connection === 'string'
         ? { connectionString: connection }

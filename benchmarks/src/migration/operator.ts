@@ -1,5 +1,6 @@
 import {
   type MigrationSettings,
+  phases,
   rollback,
   silentReporter,
   TenancyMigration,
@@ -30,6 +31,7 @@ export async function operate<T>(
   reporter: Reporter = silentReporter,
 ): Promise<T> {
   const migration = await TenancyMigration.open({
+    phases,
     connection: { connectionString: postgres.connectionString(name) },
     command: 'benchmark',
     settings: SETTINGS,

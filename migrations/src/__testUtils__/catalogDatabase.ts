@@ -5,6 +5,7 @@ import type {
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { TenancyMigration } from '../engine/TenancyMigration';
+import { phases } from '../phases';
 import type { OpenOptions } from '../engine/TenancyMigration';
 import type { MigrationSettings } from '../engine/Step';
 import { APPLICATION_PREFIX } from '../session/operatorLock';
@@ -67,6 +68,7 @@ export async function openCatalogDatabase(
     client,
     async migrate(use, { settings, ...rest } = {}) {
       const migration = await TenancyMigration.open({
+        phases,
         connection,
         command: 'test',
         mode: 'change',

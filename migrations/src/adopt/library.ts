@@ -103,6 +103,8 @@ async function withContext<T>(
 ): Promise<T> {
   const { connection } = options;
   const migration = await TenancyMigration.open({
+    // An adoption runs none.
+    phases: [],
     connection:
       typeof connection === 'string'
         ? { connectionString: connection }

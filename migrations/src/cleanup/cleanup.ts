@@ -7,6 +7,7 @@ import {
 import { dropFence, dropFenceFunction } from '../copy/fence';
 import { REPLAY } from '../copy/replay';
 import type { BriefTransaction } from '../engine/Executor';
+import { Journal } from '../engine/journal';
 import { refuseForeignObjects } from '../engine/ownership';
 import type { Creation, StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
@@ -44,7 +45,8 @@ export async function cleanup(context: StepContext): Promise<boolean> {
   if (!settings.force) {
     await refuseEarly(context);
   }
-  await refuseForeignObjects(context, ALL_STEPS, {
+  const journal = await Journal.read(executor, ALL_STEPS);
+  await refuseForeignObjects(context, journal, {
     title: 'Drop the tables of before the swap and the change log',
     creates: () => [
       ...[...TENANT_TABLES.map(oldName), CHANGE_LOG].map(

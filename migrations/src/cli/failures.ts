@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
-import { CancelledError, EXIT_CODES, MigrationError } from '../errors';
+import { EXIT_CODES, MigrationError } from '../errors';
 import { targetOf } from './connection/Connection';
 import type { Target } from './connection/Connection';
 
@@ -48,9 +48,6 @@ const CONNECTION_FAILURES: Record<string, Explanation> = {
     `The database server at ${host}:${port} has no connection left.`,
 };
 
-// Knex, which records the steps, has a session of its own.
-const QUERY_CANCELED = '57014';
-
 // What `pg` says without a code.
 const CONNECTION_MESSAGES: [RegExp, Explanation][] = [
   [
@@ -65,10 +62,6 @@ const CONNECTION_MESSAGES: [RegExp, Explanation][] = [
   ],
 ];
 
-// Knex puts the statement in front of the message.
-const STATEMENT_OF_KNEX =
-  /^(select|insert|update|delete|create|alter|drop|begin|commit|rollback|set)\b[^]*? - /i;
-
 /** Says what an error means, without SQL and without a stack. */
 export function explainFailure(
   error: unknown,
@@ -77,9 +70,6 @@ export function explainFailure(
   if (error instanceof MigrationError) {
     const { name, message, exitCode } = error;
     return { name, message, exitCode };
-  }
-  if (error instanceof DatabaseError && error.code === QUERY_CANCELED) {
-    return explainFailure(new CancelledError());
   }
   const explanation = connection && connectionFailure(error, connection);
   return explanation
@@ -120,7 +110,7 @@ function messageOf(error: unknown): string {
   if (!(error instanceof Error)) {
     return String(error);
   }
-  const message = error.message.replace(STATEMENT_OF_KNEX, '') || error.name;
+  const message = error.message || error.name;
   if (!(error instanceof DatabaseError)) {
     return message;
   }

@@ -1,6 +1,7 @@
 import type { ClientConfig } from 'pg';
 import { EXIT_CODES } from '../errors';
 import { TenancyMigration } from '../engine/TenancyMigration';
+import { phases } from '../phases';
 import { describeOperator } from '../session/operatorLock';
 import type { CommandDefinition } from './CommandDefinition';
 import { confirmLosses } from './confirmation';
@@ -86,6 +87,7 @@ async function runOn(connection: ClientConfig, run: Run): Promise<string> {
   const settings = settingsOf(options);
   const migration = await orInterrupted(
     TenancyMigration.open({
+      phases,
       connection,
       command: definition.name,
       settings,

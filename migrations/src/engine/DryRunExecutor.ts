@@ -3,8 +3,8 @@ import { MigrationSession } from '../session/MigrationSession';
 import { SET_OWNER_ROLE } from '../session/ownerRole';
 import { formatThings } from '../text';
 import { lockStatements } from './Executor';
-import type { BriefTransaction, Executor, Work } from './Executor';
-import type { MigrationSettings } from './Step';
+import type { BriefTransaction, StepExecutor, Work } from './Executor';
+import type { MigrationSettings, Step } from './Step';
 
 /** A line of the outline of a script. */
 interface OutlineEntry {
@@ -26,7 +26,7 @@ const OUTLINE_WIDTH = 110;
  * Prints what steps ask for, each statement followed by an empty line. It reads
  * in a transaction that PostgreSQL itself keeps from writing.
  */
-export class DryRunExecutor implements Executor {
+export class DryRunExecutor implements StepExecutor {
   static async create(
     session: MigrationSession,
     settings: ScriptSettings,
@@ -98,8 +98,12 @@ export class DryRunExecutor implements Executor {
     }
   }
 
-  /** Begins a step of the outline. */
-  step(text: string): void {
+  announce({ name, title }: Step, direction: 'up' | 'down' | 'begun'): void {
+    const text = {
+      up: `${name}: ${title}`,
+      down: `Undo ${name}: ${title}`,
+      begun: `${name} has not been done: ${title}`,
+    }[direction];
     this.comment(`Step ${text}`, { text, isStep: true });
   }
 

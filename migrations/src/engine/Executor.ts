@@ -1,6 +1,7 @@
 import { inTurn, lockTogether } from '../session/lockRetries';
 import type { LockRequest } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
+import type { Step } from './Step';
 
 /** A transaction that is meant to be short. */
 export interface BriefTransaction {
@@ -81,4 +82,12 @@ export interface Executor {
   transaction(transaction: BriefTransaction): Promise<void>;
   /** Runs work in batches, each with transactions of its own. */
   work(work: Work): Promise<void>;
+}
+
+/** An executor as the engine has it, which runs several steps in turn. */
+export interface StepExecutor extends Executor {
+  /** Runs steps, which a dry run prints behind an outline of them. */
+  outlined(title: string, run: () => Promise<void>): Promise<void>;
+  /** Says which step is done or undone next, or was begun and is undone. */
+  announce(step: Step, direction: 'up' | 'down' | 'begun'): void;
 }

@@ -1,12 +1,12 @@
 import { withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { lockStatements } from './Executor';
-import type { BriefTransaction, Executor, Work } from './Executor';
+import type { BriefTransaction, StepExecutor, Work } from './Executor';
 import type { Reporter } from '../Reporter';
-import type { MigrationSettings } from './Step';
+import type { MigrationSettings, Step } from './Step';
 
 /** Runs what steps ask for. */
-export class LiveExecutor implements Executor {
+export class LiveExecutor implements StepExecutor {
   readonly dryRun = false;
 
   constructor(
@@ -59,5 +59,15 @@ export class LiveExecutor implements Executor {
 
   async work({ run }: Work): Promise<void> {
     await run(this.session);
+  }
+
+  async outlined(_title: string, run: () => Promise<void>): Promise<void> {
+    await run();
+  }
+
+  announce({ title }: Step, direction: 'up' | 'down' | 'begun'): void {
+    if (direction !== 'begun') {
+      this.reporter.info(direction === 'up' ? title : `Undo: ${title}`);
+    }
   }
 }

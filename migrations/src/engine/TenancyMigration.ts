@@ -1,6 +1,5 @@
 import type { ClientConfig } from 'pg';
 import { RefusedError } from '../errors';
-import { phases } from '../phases';
 import {
   applicationName,
   findOperator,
@@ -10,17 +9,18 @@ import {
 import type { Operator } from '../session/operatorLock';
 import { MigrationSession } from '../session/MigrationSession';
 import { actAsOwner } from '../session/ownerRole';
-import { Bookkeeping, bookkeepingStatements } from './bookkeeping';
 import {
+  bookkeepingStatements,
   forgetStatement,
-  readCompletedSteps,
+  Journal,
   recordStatement,
 } from './journal';
 import { DryRunExecutor } from './DryRunExecutor';
-import type { Executor } from './Executor';
+import type { StepExecutor } from './Executor';
 import { LiveExecutor } from './LiveExecutor';
 import { MigrationState } from './MigrationState';
 import {
+  refuseForeignObjects,
   refuseForeignRelations,
   refuseTakenNames,
   runOwned,
@@ -42,6 +42,8 @@ export interface OpenOptions {
   connection: ClientConfig;
   /** The command, as other operators and `pg_stat_activity` see it. */
   command: string;
+  /** All of them, in their order. */
+  phases: readonly Phase[];
   settings: MigrationSettings;
   reporter?: Reporter;
   /**
@@ -54,8 +56,6 @@ export interface OpenOptions {
 
 // Where an undo is remembered until it has come to its end.
 const UNDO = 'undo';
-
-const ALL_STEPS = phases.flatMap(({ steps }) => steps);
 
 /** The migration of one schema, on one session. */
 export class TenancyMigration {
@@ -77,7 +77,7 @@ export class TenancyMigration {
         await takeOperatorLock(session, settings.schema);
       }
       const actsAsOwner = await actAsOwner(session, settings.schema);
-      const script =
+      const executor =
         mode === 'dryRun'
           ? await DryRunExecutor.create(
               session,
@@ -85,42 +85,34 @@ export class TenancyMigration {
               options.print ?? (() => undefined),
               actsAsOwner,
             )
-          : undefined;
-      const executor: Executor =
-        script ?? new LiveExecutor(session, settings, reporter);
-      const state = new MigrationState(executor);
-      const { serverPid } = session;
+          : new LiveExecutor(session, settings, reporter);
       const sessions: [MigrationSession, ...MigrationSession[]] = [session];
-      const context: StepContext = {
+      const context = {
         executor,
-        state,
+        state: new MigrationState(executor),
         settings,
         reporter,
-        serverPid,
+        serverPid: session.serverPid,
         openSession: async () => {
           const helper = await openHelper(connection, settings.schema, name);
           sessions.push(helper);
           return helper;
         },
       };
-      return new TenancyMigration(
-        sessions,
-        { connection, name },
-        context,
-        script,
-      );
+      return new TenancyMigration(sessions, context, options);
     } catch (error) {
       await session.close();
       throw error;
     }
   }
 
+  /** What is known of the journal, where no other command can change it. */
+  private journal: Journal | undefined;
+
   private constructor(
     private readonly sessions: [MigrationSession, ...MigrationSession[]],
-    private readonly login: { connection: ClientConfig; name: string },
-    readonly context: StepContext,
-    /** What a dry run prints with; it is the executor as well. */
-    private readonly script: DryRunExecutor | undefined,
+    readonly context: StepContext & { executor: StepExecutor },
+    private readonly options: Pick<OpenOptions, 'phases' | 'mode'>,
   ) {}
 
   async close(): Promise<void> {
@@ -147,20 +139,17 @@ export class TenancyMigration {
 
   /** The names of the steps that are done. */
   async completedSteps(): Promise<string[]> {
-    return readCompletedSteps(this.context.executor);
+    return [...(await this.readJournal()).completed];
   }
 
   /** The last phase whose steps are all done; 0 before the first. */
   async completedPhase(): Promise<PhaseNumber | 0> {
-    const completed = await this.completedSteps();
-    let last: PhaseNumber | 0 = 0;
-    for (const phase of phases) {
-      if (phase.steps.some(step => !completed.includes(step.name))) {
-        break;
-      }
-      last = phase.number;
-    }
-    return last;
+    const { phases } = this.options;
+    const journal = await this.readJournal();
+    const next = phases.findIndex(
+      ({ steps }) => !steps.every(step => journal.isDone(step)),
+    );
+    return phases[(next < 0 ? phases.length : next) - 1]?.number ?? 0;
   }
 
   /**
@@ -174,9 +163,10 @@ export class TenancyMigration {
     number: PhaseNumber,
     onBegin?: (phase: Phase) => void,
   ): Promise<boolean> {
+    const { context } = this;
     const completed = await this.completedPhase();
     await this.giveUpUndo();
-    const phase = phaseOf(number);
+    const phase = this.options.phases[number - 1];
     if (completed >= number && !phase.repeats) {
       return false;
     }
@@ -190,28 +180,25 @@ export class TenancyMigration {
           )}".`,
       );
     }
-    await refuseTakenNames(this.context, ALL_STEPS, phase.steps);
-    await phase.check?.(this.context);
+    const journal = await this.readJournal();
+    refuseUnknownSteps(journal);
+    await refuseTakenNames(context, journal, phase.steps);
+    await phase.check?.(context);
     onBegin?.(phase);
     if (completed >= number) {
       for (const step of phase.steps) {
-        await step.up(this.context);
+        await step.up(context);
       }
       return true;
     }
-    // A later phase is done already where a step was added to this one since.
-    const done = await this.completedSteps();
-    const steps = phases.flatMap(each =>
-      each.steps.filter(
-        ({ name }) => each.number <= number || done.includes(name),
-      ),
-    );
-    const { script } = this;
-    await (script
-      ? script.outlined(`Phase ${number}, ${phase.title}`, () =>
-          this.printUp(script, phase.steps),
-        )
-      : this.withBookkeeping(bookkeeping => bookkeeping.up(steps)));
+    await this.changing(`Phase ${number}, ${phase.title}`, async () => {
+      await this.createBookkeeping();
+      for (const step of phase.steps.filter(each => !journal.isDone(each))) {
+        context.executor.announce(step, 'up');
+        await runOwned(context, await this.readJournal(), step);
+        await this.record(step);
+      }
+    });
     return true;
   }
 
@@ -221,47 +208,45 @@ export class TenancyMigration {
    * done is undone as well.
    */
   async undoFrom(first: Step): Promise<void> {
-    const completed = await this.completedSteps();
-    const later = ALL_STEPS.slice(ALL_STEPS.indexOf(first));
-    const undone = later
-      .filter(step => completed.includes(step.name))
-      .reverse();
-    const begun = later.find(step => !completed.includes(step.name));
-    await refuseForeignRelations(this.context, ALL_STEPS, undone);
-    for (const { steps, checkUndo } of phases) {
+    const { context } = this;
+    const { executor, state } = context;
+    const journal = await this.readJournal();
+    const later = journal.steps.slice(journal.steps.indexOf(first));
+    const undone = later.filter(step => journal.isDone(step)).reverse();
+    const begun = later.find(step => !journal.isDone(step));
+    refuseUnknownSteps(journal);
+    await refuseForeignRelations(context, journal, undone);
+    for (const { steps, checkUndo } of this.options.phases) {
       if (undone.includes(steps[0])) {
-        await checkUndo?.(this.context);
+        await checkUndo?.(context);
       }
     }
-    const { script } = this;
-    if (script) {
-      await script.outlined('The way back, the last step first', async () => {
-        if (begun) {
-          script.step(`${begun.name} has not been done: ${begun.title}`);
-        }
-        await this.undoBegun(begun);
-        await this.printDown(script, undone);
-      });
-      return;
-    }
-    await this.withBookkeeping(async bookkeeping => {
-      const { executor, state } = this.context;
-      await executor.execute(state.put(UNDO, first.name));
-      await this.undoBegun(begun);
-      for (let count = 0; count < undone.length; count += 1) {
-        await bookkeeping.down(ALL_STEPS);
+    await this.changing('The way back, the last step first', async () => {
+      if (!executor.dryRun) {
+        await this.createBookkeeping();
+        await executor.execute(state.put(UNDO, first.name));
       }
-      await executor.execute(state.forget(UNDO));
+      if (begun) {
+        executor.announce(begun, 'begun');
+        await undoBegun(context, journal, begun);
+      }
+      for (const step of undone) {
+        await this.undo(step);
+      }
+      if (!executor.dryRun) {
+        await executor.execute(state.forget(UNDO));
+      }
     });
   }
 
   /** The step from which an undo was begun that has not come to its end. */
   async unfinishedUndo(): Promise<Step | undefined> {
     const name = await this.context.state.get<string>(UNDO);
-    return ALL_STEPS.find(step => step.name === name);
+    const { steps } = await this.readJournal();
+    return steps.find(step => step.name === name);
   }
 
-  /** Whoever goes forward again does not want to come to the end of it. */
+  /** Going forward, nothing is left of an undo that would be gone on with. */
   private async giveUpUndo(): Promise<void> {
     const { executor, state } = this.context;
     if (!executor.dryRun && (await this.unfinishedUndo())) {
@@ -269,55 +254,87 @@ export class TenancyMigration {
     }
   }
 
-  private async withBookkeeping(
-    use: (bookkeeping: Bookkeeping) => Promise<void>,
-  ): Promise<void> {
-    const { executor, settings } = this.context;
-    for (const statement of bookkeepingStatements(settings.schema)) {
-      await executor.execute(statement);
+  private async undo(step: Step): Promise<void> {
+    const { context } = this;
+    const { executor } = context;
+    executor.announce(step, 'down');
+    // A script is printed as a whole, before the steps behind this one are undone.
+    if (!executor.dryRun) {
+      await refuseForeignObjects(context, await this.readJournal(), step);
     }
-    const { connection, name } = this.login;
-    const bookkeeping = await Bookkeeping.open(
-      connection,
-      name,
-      this.context,
-      ALL_STEPS,
-    );
+    // Before the undo: one that is killed leaves a step that is half done,
+    // which must not count as done for a command that goes forward again.
+    await this.forget(step);
     try {
-      await use(bookkeeping);
-    } finally {
-      await bookkeeping.close();
+      await undoOwned(context, step);
+    } catch (error) {
+      if (error instanceof RefusedError) {
+        await this.record(step);
+      }
+      throw error;
     }
   }
 
-  private async printUp(script: DryRunExecutor, steps: Step[]): Promise<void> {
+  /** Runs what changes the journal. If it fails, the database alone knows how far it came. */
+  private async changing(
+    title: string,
+    run: () => Promise<void>,
+  ): Promise<void> {
+    try {
+      await this.context.executor.outlined(title, run);
+    } catch (error) {
+      this.journal = undefined;
+      throw error;
+    }
+  }
+
+  private async createBookkeeping(): Promise<void> {
     const { executor, settings } = this.context;
-    const completed = await this.completedSteps();
     for (const statement of bookkeepingStatements(settings.schema)) {
       await executor.execute(statement);
     }
-    for (const step of steps.filter(({ name }) => !completed.includes(name))) {
-      script.step(`${step.name}: ${step.title}`);
-      await runOwned(this.context, ALL_STEPS, step);
-      await executor.execute(recordStatement(step));
+  }
+
+  private async record(step: Step): Promise<void> {
+    const { executor } = this.context;
+    await executor.execute(recordStatement(step));
+    if (!executor.dryRun) {
+      this.journal = this.journal?.with(step);
     }
   }
 
-  private async printDown(
-    script: DryRunExecutor,
-    steps: Step[],
-  ): Promise<void> {
-    for (const step of steps) {
-      script.step(`Undo ${step.name}: ${step.title}`);
-      await this.context.executor.execute(forgetStatement(step));
-      await undoOwned(this.context, step);
+  private async forget(step: Step): Promise<void> {
+    const { executor } = this.context;
+    await executor.execute(forgetStatement(step));
+    if (!executor.dryRun) {
+      this.journal = this.journal?.without(step);
     }
   }
 
-  private async undoBegun(step: Step | undefined): Promise<void> {
-    if (step) {
-      await undoBegun(this.context, ALL_STEPS, step);
-    }
+  /** Under the operator's lock, one reading is enough. */
+  private async readJournal(): Promise<Journal> {
+    const { phases, mode } = this.options;
+    const journal =
+      this.journal ??
+      (await Journal.read(
+        this.context.executor,
+        phases.flatMap(({ steps }) => steps),
+      ));
+    this.journal = mode === 'change' ? journal : undefined;
+    return journal;
+  }
+}
+
+/** @throws {@link RefusedError} where a newer version has done steps that this one lacks */
+function refuseUnknownSteps(journal: Journal): void {
+  const unknown = journal.unknown();
+  if (unknown.length > 0) {
+    throw new RefusedError(
+      `This version of the migration does not know ${
+        unknown.length === 1 ? 'the step' : 'the steps'
+      } ${unknown.join(', ')}, which the database records as done. Run the ` +
+        'command with the version that did that, or a later one.',
+    );
   }
 }
 
@@ -340,8 +357,4 @@ async function openHelper(
     await session.close();
     throw error;
   }
-}
-
-function phaseOf(number: PhaseNumber): Phase {
-  return phases[number - 1];
 }

@@ -1,15 +1,53 @@
-import { escapeLiteral } from '../sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import type { Executor } from './Executor';
 import { STATE_TABLE } from './MigrationState';
 import type { Step } from './Step';
 
-// Names of our own: the default ones are Backstage's catalog's, which refuses to
-// start when it finds migrations there that it does not know.
+// The tables are in the form that Knex's migrator has, which can list them. Their names
+// are not its default ones: those are the catalog's, which refuses to start when it
+// finds migrations there that it does not know.
 export const MIGRATIONS_TABLE = 'tenancy_migrations';
-export const LOCK_TABLE = 'tenancy_migrations_lock';
+const LOCK_TABLE = 'tenancy_migrations_lock';
 
 /** The tables of the migration itself. */
 export const bookkeepingTables = [MIGRATIONS_TABLE, LOCK_TABLE, STATE_TABLE];
+
+/** All steps of the migration, and which of them are done. */
+export class Journal {
+  static async read(
+    executor: Executor,
+    steps: readonly Step[],
+  ): Promise<Journal> {
+    return new Journal(steps, await readCompletedSteps(executor));
+  }
+
+  private constructor(
+    readonly steps: readonly Step[],
+    /** The names of those that are done, in the order in which they were. */
+    readonly completed: readonly string[],
+  ) {}
+
+  isDone({ name }: Step): boolean {
+    return this.completed.includes(name);
+  }
+
+  with(step: Step): Journal {
+    return new Journal(this.steps, [...this.completed, step.name]);
+  }
+
+  without(step: Step): Journal {
+    return new Journal(
+      this.steps,
+      this.completed.filter(name => name !== step.name),
+    );
+  }
+
+  /** The names of steps that another version of the migration has done. */
+  unknown(): string[] {
+    const known = this.steps.map(({ name }) => name);
+    return this.completed.filter(name => !known.includes(name));
+  }
+}
 
 /** A step that is done. */
 export interface StepRecord {
@@ -40,7 +78,35 @@ export async function readCompletedSteps(
   return records.map(({ name }) => name);
 }
 
-/** The statements that record a step in a script that is run by hand. */
+/** The statements that create the schema and the tables of the migration. */
+export function bookkeepingStatements(schema: string): string[] {
+  return [
+    // IF NOT EXISTS asks for the right to create one even where it exists.
+    `do $$ begin
+  if to_regnamespace(${escapeLiteral(escapeIdentifier(schema))}) is null then
+    create schema ${escapeIdentifier(schema)};
+  end if;
+end $$`,
+    `create table if not exists ${MIGRATIONS_TABLE} (
+  id serial primary key,
+  name varchar(255),
+  batch integer,
+  migration_time timestamptz
+)`,
+    `create table if not exists ${LOCK_TABLE} (
+  index serial primary key,
+  is_locked integer
+)`,
+    `insert into ${LOCK_TABLE} (is_locked)
+select 0 where not exists (select from ${LOCK_TABLE})`,
+    `create table if not exists ${STATE_TABLE} (
+  key text primary key,
+  value jsonb not null
+)`,
+  ];
+}
+
+/** The statement that records a step as done. */
 export function recordStatement(step: Step): string {
   return (
     `insert into ${MIGRATIONS_TABLE} (name, batch, migration_time) values ` +

@@ -1,6 +1,6 @@
 import { RefusedError } from '../errors';
 import { escapeLiteral } from '../sql';
-import { readCompletedSteps } from './journal';
+import type { Journal } from './journal';
 import type { Executor } from './Executor';
 import { STATE_TABLE } from './MigrationState';
 import type { Creation, Step, StepContext } from './Step';
@@ -73,20 +73,19 @@ export async function findCreations(
 export class ObjectOwnership {
   static async read(
     context: StepContext,
-    steps: Step[],
+    journal: Journal,
   ): Promise<ObjectOwnership> {
     const { executor, state } = context;
-    const completed = await readCompletedSteps(executor);
     const stored = await state.get<Ownership>(KEY);
-    const [{ journal }] = await executor.read<{ journal: string | null }>(
-      `select to_regclass('${STATE_TABLE}')::oid::text as journal`,
+    const [{ table }] = await executor.read<{ table: string | null }>(
+      `select to_regclass('${STATE_TABLE}')::oid::text as table`,
     );
-    const restored = stored !== undefined && stored.journal !== journal;
+    const restored = stored !== undefined && stored.journal !== table;
     const claimed = stored?.claimed ?? [];
     const known = new Set(restored ? [] : stored?.known);
-    for (const step of steps) {
+    for (const step of journal.steps) {
       const begun = claimed.includes(step.name);
-      const done = completed.includes(step.name);
+      const done = journal.isDone(step);
       // Nothing is known yet of a step that was killed, nor of one that was done
       // before there was this record, or in a database that was restored.
       if (restored ? begun || done : begun !== done) {
@@ -100,7 +99,7 @@ export class ObjectOwnership {
     return new ObjectOwnership(
       context,
       known,
-      new Set([...claimed, ...completed]),
+      new Set([...claimed, ...journal.completed]),
     );
   }
 
@@ -138,17 +137,16 @@ export class ObjectOwnership {
 /**
  * The names that are taken of all that steps would still create.
  *
- * @param all - every step of the migration
  * @param steps - those that are to be looked at
  * @param kinds - all, or those that are to be looked at
  */
 export async function takenNames(
   context: StepContext,
-  all: Step[],
-  steps: Step[],
+  journal: Journal,
+  steps: readonly Step[],
   kinds?: Creation['kind'][],
 ): Promise<string[]> {
-  const ownership = await ObjectOwnership.read(context, all);
+  const ownership = await ObjectOwnership.read(context, journal);
   const taken: string[] = [];
   for (const step of steps.filter(each => !ownership.hasBegun(each))) {
     taken.push(...(await ownership.foreign(step, kinds)));
@@ -159,10 +157,10 @@ export async function takenNames(
 /** @throws {@link RefusedError} which names all that is taken */
 export async function refuseTakenNames(
   context: StepContext,
-  all: Step[],
-  steps: Step[],
+  journal: Journal,
+  steps: readonly Step[],
 ): Promise<void> {
-  const taken = await takenNames(context, all, steps);
+  const taken = await takenNames(context, journal, steps);
   if (taken.length > 0) {
     throw new RefusedError(explainTaken(taken));
   }
@@ -260,10 +258,10 @@ export function releaseStatements(step: Step): string[] {
  */
 export async function refuseForeignObjects(
   context: StepContext,
-  all: Step[],
+  journal: Journal,
   what: Pick<Step, 'title' | 'creates'>,
 ): Promise<void> {
-  const ownership = await ObjectOwnership.read(context, all);
+  const ownership = await ObjectOwnership.read(context, journal);
   const foreign = await ownership.foreign(what);
   if (foreign.length > 0) {
     throw new RefusedError(
@@ -283,10 +281,10 @@ export async function refuseForeignObjects(
  */
 export async function refuseForeignRelations(
   context: StepContext,
-  all: Step[],
-  steps: Step[],
+  journal: Journal,
+  steps: readonly Step[],
 ): Promise<void> {
-  const ownership = await ObjectOwnership.read(context, all);
+  const ownership = await ObjectOwnership.read(context, journal);
   const foreign: string[] = [];
   for (const step of steps) {
     foreign.push(...(await ownership.foreign(step, ['relation', 'function'])));
@@ -323,10 +321,10 @@ export async function undoOwned(
  */
 export async function undoBegun(
   context: StepContext,
-  all: Step[],
+  journal: Journal,
   step: Step,
 ): Promise<void> {
-  const ownership = await ObjectOwnership.read(context, all);
+  const ownership = await ObjectOwnership.read(context, journal);
   if (!step.creates || ownership.hasBegun(step)) {
     await undoOwned(context, step);
   }
@@ -335,7 +333,7 @@ export async function undoBegun(
 /** Runs a step, whose names must be free or ours. */
 export async function runOwned(
   context: StepContext,
-  all: Step[],
+  journal: Journal,
   step: Step,
 ): Promise<void> {
   const { executor } = context;
@@ -344,7 +342,7 @@ export async function runOwned(
     await step.up(context);
     return;
   }
-  await refuseTakenNames(context, all, [step]);
+  await refuseTakenNames(context, journal, [step]);
   await executor.execute(claimStatement(step));
   await step.up(context);
   await executor.execute(rememberStatement(creations));

@@ -2,6 +2,7 @@ import { Client } from 'pg';
 import { availableVersions } from '@internal/postgres';
 import { testSettings } from '../__testUtils__/catalogDatabase';
 import { TenancyMigration } from '../engine/TenancyMigration';
+import { phases } from '../phases';
 import { silentReporter } from '../Reporter';
 import type { PhaseNumber } from '../engine/Step';
 import { rollback } from '../rollback/rollback';
@@ -42,6 +43,7 @@ describe.each(availableVersions())(
     ) {
       let waited: Promise<unknown> | undefined;
       const migration = await TenancyMigration.open({
+        phases,
         connection: server.connection,
         command: 'test',
         mode: 'change',

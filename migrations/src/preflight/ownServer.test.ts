@@ -16,6 +16,7 @@ import { Client } from 'pg';
 import { testSettings } from '../__testUtils__/catalogDatabase';
 import { seedCatalog } from '../__testUtils__/seed';
 import { TenancyMigration } from '../engine/TenancyMigration';
+import { phases } from '../phases';
 import { runPreflight } from '.';
 import type { PreflightReport } from '.';
 import { findings } from './__testUtils__/preflight';
@@ -46,6 +47,7 @@ describe.each<PostgresVersion>([14, 18])(
 
     const preflight = async (connectionString = server.connectionString()) => {
       const migration = await TenancyMigration.open({
+        phases,
         connection: { connectionString },
         command: 'test',
         mode: 'read',
@@ -173,6 +175,7 @@ describe.each<PostgresVersion>([14, 18])(
     // tests: only what it says of them is hidden.
     const withoutFiles = async () => {
       const migration = await TenancyMigration.open({
+        phases,
         connection: { connectionString: server.connectionString() },
         command: 'test',
         mode: 'read',

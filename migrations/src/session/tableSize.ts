@@ -1,10 +1,9 @@
 import type { MigrationSession } from './MigrationSession';
-import type { TenantTable } from '../schema/tables';
 
-/** How many pages a table has now, whether it was ever analysed or not. */
+/** How many pages a table (SQL) has now, whether it was ever analysed or not. */
 export async function pageCount(
   session: MigrationSession,
-  table: TenantTable,
+  table: string,
 ): Promise<number> {
   const [{ pages }] = await session.query<{ pages: number }>(
     `select (pg_relation_size('${table}')
@@ -19,7 +18,7 @@ export async function pageCount(
  */
 export async function estimateRows(
   session: MigrationSession,
-  table: TenantTable,
+  table: string,
   pages: number,
 ): Promise<number> {
   const [row] = await session.query<{

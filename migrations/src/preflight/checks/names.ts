@@ -1,4 +1,5 @@
 import { takenAdoptionNames } from '../../adopt/takenNames';
+import { Journal } from '../../engine/journal';
 import { explainTaken, takenNames } from '../../engine/ownership';
 import type { Creation } from '../../engine/Step';
 import { phases } from '../../phases';
@@ -21,8 +22,9 @@ export const names: PreflightCheck = {
   name: 'names',
   scope: 'server',
   async run(context) {
+    const journal = await Journal.read(context.executor, STEPS);
     const taken = [
-      ...(await takenNames(context, STEPS, STEPS, KINDS)),
+      ...(await takenNames(context, journal, STEPS, KINDS)),
       ...(await takenAdoptionNames(context)),
     ];
     return taken.length === 0

@@ -3,6 +3,7 @@ import type { ClientConfig } from 'pg';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { testSettings } from '../../__testUtils__/catalogDatabase';
 import { TenancyMigration } from '../../engine/TenancyMigration';
+import { phases } from '../../phases';
 
 /** Copies of databases on one server, made in a moment from one another. */
 export class Clones {
@@ -46,6 +47,7 @@ export class Clones {
     change: (migration: TenancyMigration) => Promise<unknown>,
   ): Promise<void> {
     const migration = await TenancyMigration.open({
+      phases,
       connection: { ...this.connection, database },
       command: 'test',
       mode: 'change',

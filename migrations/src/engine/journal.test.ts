@@ -1,0 +1,87 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import createKnex from 'knex';
+import type { Knex } from 'knex';
+import { Client } from 'pg';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { RefusedError } from '../errors';
+import { phases } from '../phases';
+import { rollback } from '../rollback/rollback';
+import type { Step } from './Step';
+
+const databases = createTestDatabases();
+const steps = phases.flatMap(phase => phase.steps);
+
+describe.each(databases.eachSupportedId())('on %s', id => {
+  it('is listed by the migrator of Knex', async () => {
+    const database = await createCatalogDatabase(databases, id);
+    await database.migrate(migration => migration.runPhase(1));
+    const knex = createKnex({
+      client: 'pg',
+      connection: database.connection as Knex.PgConnectionConfig,
+    });
+    try {
+      const [completed, pending] = await knex.migrate.list({
+        schemaName: 'tenancy',
+        tableName: 'tenancy_migrations',
+        migrationSource: {
+          getMigrations: async () => steps,
+          getMigrationName: (step: Step) => step.name,
+          getMigration: async () => {
+            throw new Error('Not run by Knex');
+          },
+        },
+      });
+      expect(completed.map(({ name }: { name: string }) => name)).toEqual(
+        phases[0].steps.map(({ name }) => name),
+      );
+      expect(pending).toHaveLength(steps.length - phases[0].steps.length);
+    } finally {
+      await knex.destroy();
+      await database.close();
+    }
+  });
+
+  it('is read once by a phase', async () => {
+    const database = await createCatalogDatabase(databases, id);
+    await database.migrate(migration => migration.runPhase(1));
+    const query = jest.spyOn(Client.prototype, 'query');
+    try {
+      await database.migrate(async migration => {
+        await migration.completedPhase();
+        await migration.runPhase(2);
+        expect(await migration.completedPhase()).toBe(2);
+      });
+      const readings = (query.mock.calls as unknown[][]).filter(([text]) =>
+        /from tenancy_migrations order by/.test(String(text)),
+      );
+      expect(readings).toHaveLength(1);
+    } finally {
+      query.mockRestore();
+      await database.close();
+    }
+  });
+
+  it('refuses to go on, or back, where another version has done more', async () => {
+    const database = await createCatalogDatabase(databases, id);
+    await database.migrate(migration => migration.runPhase(1));
+    await database.client.query(
+      `insert into tenancy_migrations (name, batch, migration_time)
+       values ('1_99_of_later', 1, now())`,
+    );
+    const refusal = new RefusedError(
+      'This version of the migration does not know the step 1_99_of_later, which the ' +
+        'database records as done. Run the command with the version that did that, or ' +
+        'a later one.',
+    );
+    await expect(
+      database.migrate(migration => migration.runPhase(2)),
+    ).rejects.toThrow(refusal);
+    await expect(
+      database.migrate(migration => rollback(migration, 0)),
+    ).rejects.toThrow(refusal);
+    await database.migrate(async migration =>
+      expect(await migration.completedPhase()).toBe(1),
+    );
+    await database.close();
+  });
+});
