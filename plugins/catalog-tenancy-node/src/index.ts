@@ -9,7 +9,11 @@ export * from './catalog';
 export * from './config';
 export * from './database';
 export * from './pool';
-export * from './replica';
+export {
+  ReadReplica,
+  type ReadReplicaOptions,
+  type ReplicaCounts,
+} from './replica/ReadReplica';
 export * from './services';
 export * from './startup';
 export * from './tenants';

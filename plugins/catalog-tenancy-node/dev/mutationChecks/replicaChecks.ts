@@ -17,11 +17,11 @@ export const replicaChecks: MutationCheck[] = [
     tests: [`${NODE}/replica/replica.test.ts`],
   },
   {
-    name: 'the fence of reads on a replica',
+    name: 'the precondition of reads on a replica',
     edits: [
       {
         file: `${NODE}/replica/ReadReplica.ts`,
-        find: '        fence: fence(required),\n',
+        find: '        fence: precondition(required),\n',
         replace: '',
       },
     ],
@@ -29,7 +29,7 @@ export const replicaChecks: MutationCheck[] = [
   },
   {
     // Each of both tells a server that was promoted.
-    name: 'the state and the branch of history of a replica in that fence',
+    name: 'the state and the branch of history of a replica in that precondition',
     edits: [
       {
         file: `${NODE}/replica/statements.ts`,
@@ -45,7 +45,7 @@ export const replicaChecks: MutationCheck[] = [
     tests: [`${NODE}/replica/loss.test.ts`],
   },
   {
-    name: 'the place in the log of a replica in that fence',
+    name: 'the place in the log of a replica in that precondition',
     edits: [
       {
         file: `${NODE}/replica/statements.ts`,
@@ -56,7 +56,7 @@ export const replicaChecks: MutationCheck[] = [
     tests: [`${NODE}/replica/loss.test.ts`],
   },
   {
-    name: 'the server of a replica in that fence',
+    name: 'the server of a replica in that precondition',
     edits: [
       {
         file: `${NODE}/replica/statements.ts`,
@@ -67,7 +67,7 @@ export const replicaChecks: MutationCheck[] = [
     tests: [`${NODE}/replica/loss.test.ts`],
   },
   {
-    name: 'the branch of history of a replica in that fence',
+    name: 'the branch of history of a replica in that precondition',
     edits: [
       {
         file: `${NODE}/replica/statements.ts`,
@@ -81,7 +81,7 @@ export const replicaChecks: MutationCheck[] = [
     name: 'the bound on the age of what a replica answers',
     edits: [
       {
-        file: `${NODE}/replica/PrimaryLog.ts`,
+        file: `${NODE}/replica/Freshness.ts`,
         find: 'return performance.now() - this.#maxStalenessMs;',
         replace: 'return 0 * this.#maxStalenessMs;',
       },
@@ -111,12 +111,34 @@ export const replicaChecks: MutationCheck[] = [
     tests: [`${NODE}/replica/replica.test.ts`],
   },
   {
+    name: 'the time until the end of a write, for reads of a replica',
+    edits: [
+      {
+        file: `${NODE}/replica/Freshness.ts`,
+        find: 'return writes?.underWay ? Infinity : writes?.endedAt ?? -Infinity;',
+        replace: 'return writes?.endedAt ?? -Infinity;',
+      },
+    ],
+    tests: [`${NODE}/replica/replica.test.ts`],
+  },
+  {
     name: 'the end of a write, for reads of a replica',
     edits: [
       {
-        file: `${NODE}/replica/Writes.ts`,
-        find: 'const settled = mark.underWay === 0 && mark.endedAt <= sample.askedAt;',
-        replace: 'const settled = mark !== undefined;',
+        file: `${NODE}/replica/Freshness.ts`,
+        find: 'writes.endedAt = performance.now();',
+        replace: '',
+      },
+    ],
+    tests: [`${NODE}/replica/replica.test.ts`],
+  },
+  {
+    name: 'the mark of a write by a query that was said to read, for reads of a replica',
+    edits: [
+      {
+        file: `${NODE}/database/PooledTenantDatabase.ts`,
+        find: 'onWrite: () => replica.writing(tenant)(),',
+        replace: '',
       },
     ],
     tests: [`${NODE}/replica/replica.test.ts`],

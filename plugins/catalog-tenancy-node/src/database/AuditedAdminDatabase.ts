@@ -1,6 +1,6 @@
 import type { AuditorService } from '@backstage/backend-plugin-api';
 import { toError } from '@backstage/errors';
-import type { ReadReplica } from '../replica';
+import type { ReadReplica } from '../replica/ReadReplica';
 import type { AdminDatabase, AdminTransaction } from './AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { createTenantScope } from './createTenantScope';
 import { parseTenantId } from '../pool/context';
-import type { ReadReplica } from '../replica';
+import type { ReadReplica } from '../replica/ReadReplica';
 import type { BuildStatement, TenancyPool } from '../pool/TenancyPool';
 import type {
   TenantDatabase,
@@ -37,13 +37,20 @@ export class PooledTenantDatabase implements TenantDatabase {
     const tenant = parseTenantId(tenantId);
     const buildScoped: BuildStatement = knex =>
       build(createTenantScope(tenant, knex));
-    const onPrimary = () =>
-      this.#pool.query<TRow>(buildScoped, { tenantId: tenant });
-    if (this.#replica && options.mayBeStale) {
-      return await this.#replica.read(tenant, buildScoped, onPrimary);
+    const replica = this.#replica;
+    if (replica && options.mayBeStale) {
+      return await replica.read(tenant, buildScoped, () =>
+        this.#pool.query<TRow>(buildScoped, {
+          tenantId: tenant,
+          // It should not write; if it has, the replica does not show that yet.
+          onWrite: () => replica.writing(tenant)(),
+        }),
+      );
     }
-    // It may write: which does, only PostgreSQL knows.
-    return await this.#writing(tenant, onPrimary);
+    // It may write: only PostgreSQL knows, and only when it has.
+    return await this.#writing(tenant, () =>
+      this.#pool.query<TRow>(buildScoped, { tenantId: tenant }),
+    );
   }
 
   /** {@inheritDoc TenantDatabase.transaction} */
@@ -62,7 +69,7 @@ export class PooledTenantDatabase implements TenantDatabase {
     );
   }
 
-  /** The replica shows it to whoever reads after it, and not what was before. */
+  /** Later reads of the tenant go to the primary until the replica shows the write. */
   async #writing<T>(tenantId: string, write: () => Promise<T>): Promise<T> {
     const end = this.#replica?.writing(tenantId);
     try {

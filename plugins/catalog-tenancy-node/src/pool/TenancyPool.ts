@@ -12,7 +12,13 @@ import {
 } from './PooledTransaction';
 import type { FailedOutcome } from './PooledTransaction';
 import { compileStatement } from './compileStatement';
-import { CONTEXT_CHANGED, createContext, enter, leave } from './context';
+import {
+  CONTEXT_CHANGED,
+  createContext,
+  enter,
+  hasWritten,
+  leave,
+} from './context';
 import { Lease } from './Lease';
 import { isNotReady, isUnusable, toCallerError } from './toCallerError';
 
@@ -46,6 +52,12 @@ export interface QuerySettings extends TransactionSettings {
    * not run, and fails as it does.
    */
   fence?: BuildStatement;
+
+  /**
+   * Called before the query resolves or rejects if it has written, or if the connection
+   * was lost and it may have.
+   */
+  onWrite?: () => void;
 }
 
 /**
@@ -190,7 +202,13 @@ export class TenancyPool {
     const outcome = await lease.run(statements);
     if (!isFailed(outcome)) {
       lease.release({ inDoubt: false });
+      if (hasWritten(outcome.results[builds.length + 1])) {
+        settings.onWrite?.();
+      }
       return outcome.results[builds.length].rows;
+    }
+    if (outcome.lost && outcome.sent) {
+      settings.onWrite?.();
     }
     const contextChanged =
       outcome.failedAt === builds.length + 1 && isContextChange(outcome);

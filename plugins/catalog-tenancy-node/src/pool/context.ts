@@ -1,4 +1,5 @@
 import { InputError } from '@backstage/errors';
+import type { QueryResult } from 'pg';
 import type { Statement } from './Batch';
 
 const TENANT_SETTING = 'app.tenant_id';
@@ -96,13 +97,19 @@ export function enter({
  * then statements have run as somebody else; or if the session has temporary
  * tables, which would show the rows of one tenant to the next. `role ""` is the
  * error for all of that. The reset of the tenant takes the outcome of the other, so
- * that it comes after it.
+ * that it comes after it. For {@link hasWritten} it also tells whether the transaction
+ * has an id: PostgreSQL gives it one with the first row that it writes or locks.
  */
 export function leave({ tenantId, role }: SessionContext): Statement {
   return {
-    text: `select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)`,
+    text: `select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false), pg_current_xact_id_if_assigned() is not null as wrote`,
     values: [tenantId, role],
   };
+}
+
+/** @param left - the result of {@link leave} */
+export function hasWritten(left: QueryResult): boolean {
+  return left.rows[0].wrote;
 }
 
 /** What {@link leave} has found. */

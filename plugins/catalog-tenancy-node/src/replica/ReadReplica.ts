@@ -1,13 +1,15 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { ClientConfig } from 'pg';
 import type { TenancyPoolLimits } from '../config';
-import type { BuildStatement, TenancyPool } from '../pool';
-import { isOfReplica, isOfServer } from './faults';
-import { isSame, type Sample } from './PrimaryLog';
-import { PrimaryWatch } from './PrimaryWatch';
-import { ReplicaWatch } from './ReplicaWatch';
-import { fence } from './statements';
-import { ALL_TENANTS } from './Writes';
+import {
+  type BuildStatement,
+  DatabaseStatementError,
+  DatabaseUnavailableError,
+  type TenancyPool,
+} from '../pool';
+import { ALL_TENANTS, Freshness } from './Freshness';
+import { ReplicaLostError, ReplicaWatch } from './ReplicaWatch';
+import { precondition, PRECONDITION_SQL_STATE } from './statements';
 
 /**
  * How many reads went where, since the start.
@@ -53,14 +55,14 @@ export interface ReadReplicaOptions {
  * A replica of the database by streaming replication, for reads that may be a little
  * older than the last write.
  *
- * Whatever is wrong with it is no error to anybody: the primary answers then.
+ * Its faults are not errors of a read: the primary answers then.
  *
  * @public
  */
 export class ReadReplica {
   readonly #counts = { replica: 0, written: 0, unusable: 0, failed: 0 };
-  readonly #primary: PrimaryWatch;
-  readonly #replica: ReplicaWatch;
+  readonly #freshness: Freshness;
+  readonly #watch: ReplicaWatch;
 
   /** Begins to look for it, and does not wait for that. */
   static create(options: ReadReplicaOptions): ReadReplica {
@@ -68,21 +70,16 @@ export class ReadReplica {
   }
 
   private constructor(options: ReadReplicaOptions) {
-    this.#primary = PrimaryWatch.start({
+    this.#freshness = new Freshness(options.maxStalenessMs);
+    this.#watch = ReplicaWatch.start({
       ...options,
-      connection: options.primary,
-      onAnswer: () => this.#replica.wake(),
-    });
-    this.#replica = ReplicaWatch.start({
-      ...options,
-      connection: options.replica,
-      primary: this.#primary,
+      freshness: this.#freshness,
     });
   }
 
   /** Whether reads go there, those of tenants that were written to left aside. */
   get inUse(): boolean {
-    return this.#replica.usable !== undefined;
+    return this.#watch.session !== undefined;
   }
 
   /** How many reads went where. */
@@ -98,7 +95,11 @@ export class ReadReplica {
    * @returns what to call at the end of the write, whatever became of it
    */
   writing(tenantId: string = ALL_TENANTS): () => void {
-    return this.#primary.writes.begin(tenantId);
+    const end = this.#freshness.beginWrite(tenantId);
+    return () => {
+      end();
+      this.#watch.wake();
+    };
   }
 
   /**
@@ -113,8 +114,8 @@ export class ReadReplica {
     build: BuildStatement,
     onPrimary: () => Promise<TRow[]>,
   ): Promise<TRow[]> {
-    const session = this.#replica.usable;
-    const required = session && this.#requiredFor(tenantId);
+    const { session } = this.#watch;
+    const required = session && this.#freshness.requiredFor(tenantId);
     if (!required) {
       this.#counts[session ? 'written' : 'unusable'] += 1;
       return await onPrimary();
@@ -122,7 +123,7 @@ export class ReadReplica {
     try {
       const rows = await session.query<TRow>(build, {
         tenantId,
-        fence: fence(required),
+        fence: precondition(required),
       });
       this.#counts.replica += 1;
       return rows;
@@ -132,7 +133,7 @@ export class ReadReplica {
       }
       this.#counts.failed += 1;
       if (isOfServer(error)) {
-        this.#replica.suspect();
+        this.#watch.suspect();
       }
       return await onPrimary();
     }
@@ -140,23 +141,24 @@ export class ReadReplica {
 
   /** Waits for what is under way, and closes all connections. */
   async close(): Promise<void> {
-    await Promise.all([this.#primary.close(), this.#replica.close()]);
+    await this.#watch.close();
   }
+}
 
-  /** What has to be replayed for a read of the tenant; nothing if it can't be there. */
-  #requiredFor(tenantId: string): Sample | undefined {
-    const required = this.#primary.required();
-    const written = this.#primary.writes.coveredBy(tenantId);
-    if (!required || written === undefined) {
-      return required;
-    }
-    if (
-      written === 'unknown' ||
-      !isSame(written, required) ||
-      written.lsn > this.#replica.replayed
-    ) {
-      return undefined;
-    }
-    return written.lsn > required.lsn ? written : required;
-  }
+/** Whether the primary may have an answer. A read that took too long there is over. */
+function isOfReplica(error: unknown): boolean {
+  return (
+    error instanceof ReplicaLostError ||
+    error instanceof DatabaseUnavailableError ||
+    error instanceof DatabaseStatementError
+  );
+}
+
+/** Whether the fault is the server's, and not the statement's. */
+function isOfServer(error: unknown): boolean {
+  return (
+    error instanceof DatabaseUnavailableError ||
+    (error instanceof DatabaseStatementError &&
+      error.sqlState === PRECONDITION_SQL_STATE)
+  );
 }

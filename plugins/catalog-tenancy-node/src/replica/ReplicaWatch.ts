@@ -1,53 +1,102 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
+import type { JsonObject } from '@backstage/types';
 import type { ClientConfig } from 'pg';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TenancyPoolLimits } from '../config';
-import { TenancyPool } from '../pool';
-import { DatabaseUnavailableError } from '../pool/errors';
-import { within } from '../tenants/within';
-import { ANSWER_MS, createProbe } from './createProbe';
-import { faultOf } from './faults';
-import type { PrimaryWatch } from './PrimaryWatch';
-import { QuietLogger } from './QuietLogger';
-import { Repeated } from './Repeated';
-import { ReplicaSession } from './ReplicaSession';
-import { type ReplicaRow, selectReplica, toReplicaFacts } from './statements';
-import { UseReport } from './UseReport';
+import {
+  type BuildStatement,
+  DatabaseUnavailableError,
+  type QuerySettings,
+  TenancyPool,
+} from '../pool';
+import type { Freshness } from './Freshness';
+import {
+  faultOf,
+  type LogPosition,
+  type ReplicaRow,
+  selectPrimary,
+  selectReplica,
+} from './statements';
 
-// While writes are waited for, which takes a replica some milliseconds.
+/** What `pg_stat_activity` calls the connections by which both servers are asked. */
+export const WATCH = 'backstage catalog tenancy replica watch';
+
+// A server that does not answer within this time counts as gone.
+const ANSWER_MS = 2_000;
+// While the replica replays writes, which takes some milliseconds.
 const CATCHING_UP_MS = 25;
+// However often a write ends, the servers get some time for others.
+const LEAST_PAUSE_MS = 10;
 const RETRY_MS = 1_000;
 // What an operator has to put right is looked at less often: it is a costly look.
 const RETRY_REFUSED_MS = 30_000;
 
+/** The replica was lost while it was read. */
+export class ReplicaLostError extends Error {}
+
+/** Connections to the replica, until it is lost. */
+export class ReplicaSession {
+  readonly #pool: TenancyPool;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(pool: TenancyPool) {
+    this.#pool = pool;
+  }
+
+  /**
+   * @throws {@link ReplicaLostError} once it is closed, for a server that vanished may
+   * never answer; and like the query of the pool
+   */
+  query<TRow extends object>(
+    build: BuildStatement,
+    settings: QuerySettings,
+  ): Promise<TRow[]> {
+    return new Promise((resolve, reject) => {
+      const giveUp = () => reject(new ReplicaLostError('The replica is lost'));
+      this.#waiting.add(giveUp);
+      this.#pool
+        .query<TRow>(build, settings)
+        .then(resolve, reject)
+        .finally(() => this.#waiting.delete(giveUp));
+    });
+  }
+
+  /** Ends all waiting for answers, and closes each connection when it becomes free. */
+  async close(): Promise<void> {
+    this.#waiting.forEach(giveUp => giveUp());
+    await this.#pool.close();
+  }
+}
+
 interface ReplicaWatchOptions {
-  connection: ClientConfig;
+  primary: ClientConfig;
+  replica: ClientConfig;
   schema: string;
   pool: TenancyPoolLimits;
   whenReady?: boolean;
   maxStalenessMs: number;
   check: (pool: TenancyPool) => Promise<void>;
   logger: LoggerService;
-  primary: PrimaryWatch;
+  freshness: Freshness;
 }
 
 /**
- * Asks the replica again and again how far it is and whether it is one, and has
- * connections to it for as long as that is so.
+ * Asks the primary where its log ends, then the replica how much of that it has
+ * replayed, again and again; and has connections for reads while the replica may be read.
  */
 export class ReplicaWatch {
   readonly #options: ReplicaWatchOptions;
-  readonly #primary: PrimaryWatch;
-  readonly #quiet: QuietLogger;
-  readonly #probeLog: QuietLogger;
-  readonly #report: UseReport;
-  readonly #probe: TenancyPool;
-  readonly #probing: Repeated;
+  readonly #freshness: Freshness;
+  readonly #primary: TenancyPool;
+  readonly #replica: TenancyPool;
   readonly #startedAt = performance.now();
+  readonly #watching: Promise<void>;
   #session: ReplicaSession | undefined;
-  #replayed = 0n;
-  #looked = false;
-  #suspect = false;
-  #refused = false;
+  #isSuspect = false;
+  #reported: 'used' | 'lost' | undefined;
+  #lastMessage: string | undefined;
+  #wake = new AbortController();
+  #isClosed = false;
 
   static start(options: ReplicaWatchOptions): ReplicaWatch {
     return new ReplicaWatch(options);
@@ -55,143 +104,223 @@ export class ReplicaWatch {
 
   private constructor(options: ReplicaWatchOptions) {
     this.#options = options;
-    this.#primary = options.primary;
-    this.#quiet = new QuietLogger(options.logger);
-    this.#probeLog = new QuietLogger(options.logger);
-    this.#report = new UseReport(options.logger);
-    this.#probe = createProbe({ ...options, logger: this.#probeLog });
-    this.#probing = Repeated.start(
-      () => this.#look(),
-      () => this.#pauseMs(),
+    this.#freshness = options.freshness;
+    const { primary, replica, schema, logger } = options;
+    this.#primary = createProbe(primary, schema, atDebug(logger));
+    this.#replica = createProbe(
+      replica,
+      schema,
+      atDebug(logger, message => {
+        this.#lastMessage = message;
+      }),
     );
+    this.#watching = this.#watch();
   }
 
-  /** The connections for reads, if these may go there, by what is known of it. */
-  get usable(): ReplicaSession | undefined {
-    const required = this.#primary.required();
-    return required && !this.#suspect && this.#replayed >= required.lsn
+  /** The connections for reads, while reads may go there. */
+  get session(): ReplicaSession | undefined {
+    return !this.#isSuspect && this.#freshness.isReplicaFresh
       ? this.#session
       : undefined;
   }
 
-  /** How far it was when it was last asked. */
-  get replayed(): bigint {
-    return this.#replayed;
-  }
-
-  /** Looks at it soon, if something waits for that. The primary was just asked. */
+  /** Asks both servers soon: a write has ended. */
   wake(): void {
-    const writesWait = this.#session && this.#isCatchingUp();
-    if (!this.#looked || writesWait) {
-      this.#probing.wake();
+    // A replica that is lost is not tried again for each write.
+    if (this.#session) {
+      this.#wake.abort();
     }
   }
 
-  /** A read has found that something is wrong with it: none goes there until it was asked. */
+  /** A read has failed by the replica: no read goes there until it has answered again. */
   suspect(): void {
-    this.#suspect = true;
-    this.#probing.wake();
+    this.#isSuspect = true;
+    this.wake();
   }
 
+  /** Waits for what is under way. */
   async close(): Promise<void> {
-    await this.#probing.close();
+    this.#isClosed = true;
+    this.#wake.abort();
+    await this.#watching;
     await Promise.all([
-      this.#probe.close(),
+      this.#primary.close(),
+      this.#replica.close(),
       // A server that vanished does not say goodbye.
-      within(ANSWER_MS, 'Not closed', this.#closeSession()).catch(() => {}),
+      Promise.race([
+        this.#closeSession(),
+        sleep(ANSWER_MS, undefined, { ref: false }),
+      ]),
     ]);
   }
 
-  async #look(): Promise<void> {
-    const primary = this.#primary.latest;
-    if (!primary) {
+  async #watch(): Promise<void> {
+    while (!this.#isClosed) {
+      this.#wake = new AbortController();
+      const { signal } = this.#wake;
+      await this.#samplePrimary();
+      const pauseMs = await this.#lookAtReplica();
+      if (!this.#isClosed) {
+        await sleep(LEAST_PAUSE_MS, undefined, { ref: false });
+        // It rejects when it is woken, also if that was while it asked.
+        await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
+      }
+    }
+  }
+
+  async #samplePrimary(): Promise<void> {
+    if (!this.#freshness.isSampleDue) {
       return;
     }
-    this.#looked = true;
+    const askedAt = performance.now();
     try {
-      const [row] = await this.#probe.query<ReplicaRow>(selectReplica);
-      const facts = toReplicaFacts(row);
-      const fault = faultOf(facts, primary);
+      const [position] = await this.#primary.query<LogPosition>(selectPrimary);
+      this.#freshness.addSample({ ...position, askedAt });
+    } catch {
+      // The pool has logged why. Without samples the replica is soon too old for all.
+    }
+  }
+
+  /** @returns for how long both may be left alone */
+  async #lookAtReplica(): Promise<number> {
+    const freshness = this.#freshness;
+    const { primary, pending } = freshness;
+    if (!primary) {
+      return RETRY_MS;
+    }
+    try {
+      const [row] = await this.#replica.query<ReplicaRow>(
+        selectReplica(pending.map(({ lsn }) => lsn)),
+      );
+      const fault = faultOf(row, primary);
       if (fault) {
         throw new Error(fault);
       }
-      this.#replayed = facts.lsn;
-      // Before that it may lack the tables, or the rights to them.
-      if (facts.lsn >= (this.#primary.required()?.lsn ?? facts.lsn + 1n)) {
-        this.#session ??= await this.#open();
-      }
-      this.#suspect = false;
+      freshness.setReplayed(pending[row.replayed - 1]);
     } catch (error) {
-      this.#lose(
-        error instanceof DatabaseUnavailableError
-          ? this.#probeLog.last ?? error.message
-          : (error as Error).message,
-      );
-      return;
+      this.#lose(this.#reasonOf(error));
+      return RETRY_MS;
     }
-    this.#tell();
+    // Before that it may lack the tables, or the rights to them.
+    if (freshness.isReplicaFresh && !this.#session) {
+      try {
+        this.#session = await this.#open();
+      } catch (error) {
+        this.#lose(this.#reasonOf(error));
+        return RETRY_REFUSED_MS;
+      }
+    }
+    this.#isSuspect = false;
+    this.#report();
+    return freshness.isCatchingUp ? CATCHING_UP_MS : freshness.intervalMs;
   }
 
   async #open(): Promise<ReplicaSession> {
-    const {
-      connection,
-      schema,
-      pool: limits,
-      whenReady,
-      check,
-    } = this.#options;
+    const { replica, check, logger, ...options } = this.#options;
     const pool = TenancyPool.create({
-      connection,
-      schema,
-      pool: limits,
-      whenReady,
-      logger: this.#quiet,
+      ...options,
+      connection: replica,
+      logger: atDebug(logger),
     });
     try {
       await check(pool);
     } catch (error) {
-      this.#refused = true;
       await pool.close();
       throw error;
     }
-    this.#refused = false;
     return new ReplicaSession(pool);
+  }
+
+  #reasonOf(error: unknown): string {
+    const { message } = error as Error;
+    return error instanceof DatabaseUnavailableError
+      ? this.#lastMessage ?? message
+      : message;
   }
 
   #lose(reason: string): void {
     this.#closeSession().catch(() => undefined);
-    this.#replayed = 0n;
-    this.#report.lost(reason);
+    this.#freshness.setReplayed(undefined);
+    this.#reportLost(reason);
   }
 
   async #closeSession(): Promise<void> {
     const session = this.#session;
     this.#session = undefined;
-    await session?.lose();
+    await session?.close();
   }
 
-  #tell(): void {
-    const { maxStalenessMs } = this.#options;
-    if (this.usable) {
-      this.#report.used();
-    } else if (!this.#primary.required()) {
-      this.#report.lost('the primary does not tell how far it is');
+  #report(): void {
+    const { maxStalenessMs, logger } = this.#options;
+    if (this.session) {
+      if (this.#reported !== 'used') {
+        this.#reported = 'used';
+        logger.info('Catalogs are read from the read replica');
+      }
+    } else if (!this.#freshness.isPrimaryKnown) {
+      this.#reportLost('the primary does not tell how far it is');
     } else if (
       this.#session ||
       performance.now() - this.#startedAt > maxStalenessMs
     ) {
-      this.#report.lost(`it is more than ${maxStalenessMs} ms behind`);
+      this.#reportLost(`it is more than ${maxStalenessMs} ms behind`);
     }
   }
 
-  #isCatchingUp(): boolean {
-    return this.#primary.writes.reachBeyond(this.#replayed);
-  }
-
-  #pauseMs(): number {
-    if (!this.#session) {
-      return this.#refused ? RETRY_REFUSED_MS : RETRY_MS;
+  #reportLost(reason: string): void {
+    if (this.#reported !== 'lost') {
+      this.#reported = 'lost';
+      this.#options.logger.warn(
+        `Catalogs are read from the primary, and not from the read replica: ${reason}`,
+      );
     }
-    return this.#isCatchingUp() ? CATCHING_UP_MS : this.#primary.intervalMs;
   }
+}
+
+/**
+ * One connection, to ask a server how far it is. It is apart from those of the
+ * operations: or reads would leave the replica, and come on top, just when the primary
+ * has no connections left.
+ */
+function createProbe(
+  connection: ClientConfig,
+  schema: string,
+  logger: LoggerService,
+): TenancyPool {
+  return TenancyPool.create({
+    connection: {
+      fallback_application_name: WATCH,
+      ...connection,
+      // Not enumerable where it comes from a pool.
+      password: connection.password,
+      // A server that vanished does not say so.
+      query_timeout: ANSWER_MS,
+    },
+    schema,
+    pool: {
+      max: 1,
+      idleTimeoutMs: 60_000,
+      connectionTimeoutMs: ANSWER_MS,
+      statementTimeoutMs: ANSWER_MS,
+    },
+    logger,
+  });
+}
+
+/** Logs at the level `debug`: the faults of a single connection matter to nobody. */
+function atDebug(
+  logger: LoggerService,
+  onMessage: (message: string) => void = () => {},
+): LoggerService {
+  const log = (message: string, meta?: Error | JsonObject) => {
+    onMessage(message);
+    logger.debug(`Read replica: ${message}`, meta);
+  };
+  return {
+    error: log,
+    warn: log,
+    info: log,
+    debug: log,
+    child: meta => atDebug(logger.child(meta), onMessage),
+  };
 }

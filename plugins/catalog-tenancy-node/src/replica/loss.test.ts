@@ -6,13 +6,7 @@ import { TenancyPool } from '../pool';
 import { FreezableProxy } from '../tenants/__testUtils__/FreezableProxy';
 import { type Backend, Backends } from './__testUtils__/openBackend';
 import { ReplicatedServers, SCHEMA } from './__testUtils__/ReplicatedServers';
-import {
-  fence,
-  type PrimaryRow,
-  selectPrimary,
-  type ServerFacts,
-  toPrimaryFacts,
-} from './statements';
+import { type LogPosition, precondition, selectPrimary } from './statements';
 
 const TENANT = randomUUID();
 const USED = 'Catalogs are read from the read replica';
@@ -160,7 +154,7 @@ describe.each(availableVersions())(
     });
 
     describe('is found out by the read itself,', () => {
-      let facts: ServerFacts;
+      let position: LogPosition;
       let onReplica: TenancyPool;
       let onPrimary: TenancyPool;
 
@@ -178,36 +172,35 @@ describe.each(availableVersions())(
               logger: mockServices.logger.mock(),
             }),
         );
-        const [row] = await onPrimary.query<PrimaryRow>(selectPrimary);
-        facts = toPrimaryFacts(row);
+        [position] = await onPrimary.query<LogPosition>(selectPrimary);
       });
 
       afterAll(() => Promise.all([onReplica?.close(), onPrimary?.close()]));
 
-      const ask = (pool: TenancyPool, required: ServerFacts) =>
+      const ask = (pool: TenancyPool, required: LogPosition) =>
         pool.query(knex => knex.raw('select 1 as answer'), {
-          fence: fence(required),
+          fence: precondition(required),
         });
 
       it('which is answered by a replica of the primary that is far enough', async () => {
         await eventually(async () =>
-          expect(await ask(onReplica, facts)).toEqual([{ answer: 1 }]),
+          expect(await ask(onReplica, position)).toEqual([{ answer: 1 }]),
         );
       });
 
-      it.each<[string, Partial<ServerFacts>]>([
-        ['is not as far', { lsn: 2n ** 60n }],
+      it.each<[string, Partial<LogPosition>]>([
+        ['is not as far', { lsn: '10000000/0' }],
         ['is of another server', { systemId: '1' }],
         ['has another database', { database: 'other' }],
         ['is on another branch of history', { timeline: 7 }],
       ])('and not by one that %s', async (_, difference) => {
         await expect(
-          ask(onReplica, { ...facts, ...difference }),
+          ask(onReplica, { ...position, ...difference }),
         ).rejects.toThrow('22012');
       });
 
       it('and not by the primary', async () => {
-        await expect(ask(onPrimary, facts)).rejects.toThrow('22012');
+        await expect(ask(onPrimary, position)).rejects.toThrow('22012');
       });
     });
 

@@ -5,7 +5,8 @@ import { AuditedAdminDatabase } from '../database';
 import { TenancyPool } from '../pool';
 import { type Backend, Backends } from './__testUtils__/openBackend';
 import { ReplicatedServers, SCHEMA } from './__testUtils__/ReplicatedServers';
-import { WATCH } from './createProbe';
+import { WATCH } from './ReplicaWatch';
+import { endOfLastRecord, timelineOf } from './statements';
 
 const USED = 'Catalogs are read from the read replica';
 
@@ -175,6 +176,25 @@ describe.each(availableVersions())(
       });
     });
 
+    it('and what a query has written that was said to read, on the primary', async () => {
+      const backend = await backends.openInUse();
+      await servers.whilePaused(async () => {
+        await backend.read(`update entities set hash = hash || 'y'`);
+        await backend.isReadFrom('replica', other);
+        await expect(backend.answeredBy()).resolves.toBe('primary');
+      });
+      await backend.isReadFrom('replica');
+    });
+
+    it('and not what a query has only read, on the primary', async () => {
+      const backend = await backends.openInUse();
+      await servers.whilePaused(async () => {
+        // A division by zero is what a replica fails with that is not far enough.
+        await expect(backend.read('select 1 / 0')).rejects.toThrow('22012');
+        await backend.isReadFrom('replica');
+      });
+    });
+
     describe('is read only as far as it may be behind', () => {
       it('and again once it is not', async () => {
         const backend = await backends.openInUse({ maxStalenessMs: 1_000 });
@@ -196,6 +216,35 @@ describe.each(availableVersions())(
         await servers.onPrimary.query('select pg_switch_wal()');
         const backend = await backends.openInUse();
         await expect(backend.answeredBy()).resolves.toBe('replica');
+      });
+    });
+
+    describe('is asked for the end of the last record of the log', () => {
+      const asked = async (expression: string, value: string) => {
+        const { rows } = await servers.onPrimary.query<{ answer: string }>(
+          `select (${expression})::text as answer`,
+          [value],
+        );
+        return rows[0].answer;
+      };
+
+      it.each([
+        ['0/2000028', '0/2000000'],
+        ['0/2002018', '0/2002000'],
+      ])('which is before the header of a page, at %s', async (lsn, end) => {
+        expect(await asked(endOfLastRecord('$1::pg_lsn'), lsn)).toBe(end);
+      });
+
+      it.each(['0/2000018', '0/2002028', '0/2000030', '16/B374D848', '1/0'])(
+        'which is right there, at %s',
+        async lsn => {
+          expect(await asked(endOfLastRecord('$1::pg_lsn'), lsn)).toBe(lsn);
+        },
+      );
+
+      it('on the timeline that its segment is named after', async () => {
+        const segment = '0000000A0000000100000002';
+        expect(await asked(timelineOf('$1::text'), segment)).toBe('10');
       });
     });
 

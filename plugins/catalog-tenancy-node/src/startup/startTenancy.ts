@@ -13,7 +13,7 @@ import {
 import { explainFlag } from '../config/readTenancyConfig';
 import { TenancyPool } from '../pool';
 import { describeUntestedPg } from '../pool/Batch';
-import { ReadReplica } from '../replica';
+import { ReadReplica } from '../replica/ReadReplica';
 import { DEFAULT_TENANT_ID } from '../tenants';
 import {
   catalogConnection,

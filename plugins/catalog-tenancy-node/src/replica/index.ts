@@ -1,5 +1,0 @@
-export {
-  ReadReplica,
-  type ReadReplicaOptions,
-  type ReplicaCounts,
-} from './ReadReplica';
