@@ -2,6 +2,7 @@
 // goes forward only, a phase at a time; what is measured here are single steps, and
 // the way back.
 /* eslint-disable @backstage/no-relative-monorepo-imports */
+/* eslint-disable no-restricted-imports -- the live writer of the tests writes here too */
 export { TenancyMigration } from '../../../migrations/src/engine/TenancyMigration';
 export { silentReporter } from '../../../migrations/src/Reporter';
 export type { MigrationSettings } from '../../../migrations/src/engine/Step';
@@ -28,3 +29,13 @@ export {
   DEFAULT_TENANT_ID,
   TENANT_TABLES,
 } from '../../../migrations/src/schema/tables';
+export {
+  LiveTraffic,
+  TRAFFIC_TABLES,
+} from '../../../migrations/src/liveTraffic/__testUtils__/LiveTraffic';
+export type { Application } from '../../../migrations/src/liveTraffic/__testUtils__/Session';
+export type {
+  Scenario,
+  Transaction,
+} from '../../../migrations/src/liveTraffic/__testUtils__/Transaction';
+export type { Row } from '../../../migrations/src/liveTraffic/__testUtils__/expectedRows';

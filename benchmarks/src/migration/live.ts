@@ -4,14 +4,14 @@ import type { BenchmarkContext, BenchmarkResult } from '../harness/Benchmark';
 import { judge, waitsOfEach } from '../harness/waits';
 import { PASSWORD } from './catalog';
 import { type Database, runStatements } from './database';
-import { APP_ROLE } from './engine';
+import { APP_ROLE, type LiveTraffic } from './engine';
 import { expectations } from './expectations';
 import { goBack, runPhase } from './operator';
 import type { Size } from './sizes';
 import { StepClock, type StepTime } from './StepClock';
 import { swapBackAndForth, type SwapResult, watchSwap } from './swaps';
-import { NEW, OLD } from './writers/Application';
-import { Writers } from './writers/Writers';
+import { WriteLog } from './WriteLog';
+import { newApplication, oldApplication, startWriters } from './writers';
 
 const SWAP_TARGET_MS = 50;
 
@@ -36,17 +36,19 @@ export async function migrateLive(
 ): Promise<
   Required<Pick<BenchmarkResult, 'waits' | 'durations' | 'notes' | 'failures'>>
 > {
-  const writers = await Writers.create(database);
+  const log = new WriteLog();
+  log.begin('before phase 1');
+  const writers = await startWriters(database, log);
   const lateness = monitorEventLoopDelay({ resolution: 1 });
   lateness.enable();
   try {
-    const course = await follow(context, database, size, writers);
+    const course = await follow(context, database, size, { writers, log });
     lateness.disable();
     return {
-      ...report(course, writers),
+      ...report(course, log),
       notes: [
         ...describeCourse(course),
-        `Longest write with its COMMIT, which waits for the disk: ${writers.log
+        `Longest write with its COMMIT, which waits for the disk: ${log
           .wholes()
           .map(({ what, p100 }) => `${what} ${ms(p100)}`)
           .join(', ')}`,
@@ -63,9 +65,8 @@ async function follow(
   { progress }: BenchmarkContext,
   database: Database,
   size: Size,
-  writers: Writers,
+  { writers, log }: { writers: LiveTraffic; log: WriteLog },
 ): Promise<Course> {
-  const { log } = writers;
   const seconds = new Map<string, number>();
   const timed = async (name: string, command: () => Promise<unknown>) => {
     progress(`${name}, with writers`);
@@ -75,18 +76,15 @@ async function follow(
     seconds.set(name, (performance.now() - start) / 1000);
   };
 
-  await writers.start(OLD);
-  log.begin('before phase 1');
   await pause(size.baselineSeconds * 1000);
   await timed('phase 1', () => runPhase(database, 1));
   await timed('phase 2', () => runPhase(database, 2));
   await timed('phase 3', () => runPhase(database, 3));
 
-  await writers.stop();
   await runStatements(database, [
     `alter role ${APP_ROLE} password '${PASSWORD}'`,
   ]);
-  await writers.start(NEW);
+  await writers.deploy(newApplication(database));
   await timed('phase 4', () => runPhase(database, 4));
 
   const clock = new StepClock();
@@ -106,8 +104,7 @@ async function follow(
   const swaps = await swapBackAndForth(database, log, size.swaps);
   await timed('rollback to phase 3', () => goBack(database, 3));
 
-  await writers.stop();
-  await writers.start(OLD);
+  await writers.deploy(oldApplication(database));
   await timed('rollback to before phase 1', () => goBack(database, 0));
   return {
     seconds,
@@ -117,7 +114,7 @@ async function follow(
   };
 }
 
-function report({ seconds, back, forth }: Course, { log }: Writers) {
+function report({ seconds, back, forth }: Course, log: WriteLog) {
   const longest = (results: SwapResult[]) =>
     results.map(({ longest: { wait } }) => wait);
   const swaps = waitsOfEach(

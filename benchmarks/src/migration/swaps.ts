@@ -1,7 +1,7 @@
 import type { Database } from './database';
 import { silentReporter } from './engine';
 import { goBack, runPhase } from './operator';
-import type { Longest, WriteLog } from './writers/WriteLog';
+import type { Longest, WriteLog } from './WriteLog';
 
 /** What a command that swaps the tables did to the writers. */
 export interface SwapResult {

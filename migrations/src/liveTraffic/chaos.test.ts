@@ -3,8 +3,12 @@ import { availableVersions } from '@internal/postgres';
 import type { PostgresVersion } from '@internal/postgres';
 import { Random, waitUntil } from '@internal/postgres/testUtils';
 import { APPLICATION_PREFIX } from '../session/operatorLock';
-import { BACK_AND_FORTH, Journey, UP } from './__testUtils__/Journey';
-import type { Disturbance } from './__testUtils__/Journey';
+import {
+  BACK_AND_FORTH,
+  LiveMigration,
+  UP,
+} from './__testUtils__/LiveMigration';
+import type { Disturbance } from './__testUtils__/LiveMigration';
 import type { Command } from './__testUtils__/Operator';
 import type { CatalogServer } from './__testUtils__/CatalogServer';
 import {
@@ -61,7 +65,7 @@ async function atWork(
 }
 
 interface Moment {
-  journey: Journey;
+  migration: LiveMigration;
   command: Command;
   random: Random;
 }
@@ -76,32 +80,32 @@ async function problemsAfter(
   disturb: (moment: Moment) => Promise<boolean>,
 ): Promise<string[]> {
   const random = new Random(sizes.seed);
-  const journey = await Journey.start(version, sizes);
+  const migration = await LiveMigration.start(version, sizes);
   let done = 0;
   const upTo = (count: number) => {
     const end = Math.min(enough, done + count);
     return (): Disturbance | undefined =>
       done < end
         ? async command => {
-            done += (await disturb({ journey, command, random })) ? 1 : 0;
+            done += (await disturb({ migration, command, random })) ? 1 : 0;
           }
         : undefined;
   };
   try {
     for (const args of UP) {
-      await journey.run(args, upTo(1 + random.below(5)));
+      await migration.run(args, upTo(1 + random.below(5)));
     }
     do {
       for (const args of BACK_AND_FORTH) {
-        await journey.run(args, upTo(1 + random.below(5)));
+        await migration.run(args, upTo(1 + random.below(5)));
       }
     } while (done < enough);
-    const problems = await journey.end();
+    const problems = await migration.end();
     // eslint-disable-next-line no-console
-    console.info(`${done} disturbances\n${journey.traffic.summary()}`);
+    console.info(`${done} disturbances\n${migration.traffic.summary()}`);
     return problems;
   } finally {
-    await journey.server.stop();
+    await migration.server.stop();
   }
 }
 
@@ -110,8 +114,8 @@ describe.each(versionsFor('KILLS', ([lowest]) => lowest))(
   version => {
     it(`survives ${kills} kills of the command`, async () => {
       const problems = await problemsAfter(version, kills, async options => {
-        const { journey, command, random } = options;
-        await atWork(journey.server, command.finished);
+        const { migration, command, random } = options;
+        await atWork(migration.server, command.finished);
         const moment = sleep(random.below(LONGEST_RUN_MS));
         await Promise.race([moment, command.finished]);
         return command.kill();
@@ -127,14 +131,12 @@ describe.each(versionsFor('RESTARTS', versions => versions.at(-1)))(
     it(`survives ${restarts} restarts of the server`, async () => {
       let crash = false;
       const problems = await problemsAfter(version, restarts, async options => {
-        const { journey, command, random } = options;
-        const { server, traffic } = journey;
+        const { migration, command, random } = options;
+        const { server, traffic } = migration;
         await atWork(server, command.finished);
         await sleep(random.below(LONGEST_RUN_MS));
         crash = !crash;
-        await traffic.outages.during(() =>
-          crash ? server.crash() : server.restart(),
-        );
+        await traffic.outage(() => (crash ? server.crash() : server.restart()));
         return true;
       });
       expect(problems).toEqual([]);

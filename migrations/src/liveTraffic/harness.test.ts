@@ -3,12 +3,11 @@ import { waitUntil } from '@internal/postgres/testUtils';
 import type { Client } from 'pg';
 import { CatalogServer } from './__testUtils__/CatalogServer';
 import { compare } from './__testUtils__/compare';
-import { readEntities } from './__testUtils__/rowTexts';
-import { isDeletable, SHARED_REFS } from './__testUtils__/SharedRows';
+import { isDeletable, SHARED_REFS } from './__testUtils__/expectedRows';
+import type { TrafficRecord } from './__testUtils__/expectedRows';
+import { LiveTraffic } from './__testUtils__/LiveTraffic';
 import { sizesFromEnvironment } from './__testUtils__/sizes';
 import type { TrafficSizes } from './__testUtils__/sizes';
-import { Traffic } from './__testUtils__/Traffic';
-import type { TrafficRecord } from './__testUtils__/Traffic';
 
 // That the live-traffic tests would notice: without any migration, what writers
 // record is what is there, and whatever else happens to a row is seen.
@@ -25,11 +24,10 @@ const sizes: TrafficSizes = {
 const ONE = `(select entity_id from entities
   where entity_ref = 'component:default/service-5')`;
 
-async function startTraffic(server: CatalogServer): Promise<Traffic> {
-  const seeded = await server.query(readEntities);
-  const traffic = new Traffic(seeded, server.oldApplication(), sizes);
-  traffic.start();
-  return traffic;
+function startTraffic(server: CatalogServer): Promise<LiveTraffic> {
+  return server.query(client =>
+    LiveTraffic.start(client, [server.oldApplication()], sizes),
+  );
 }
 
 describe.each(versions)('live traffic on PostgreSQL %s', version => {

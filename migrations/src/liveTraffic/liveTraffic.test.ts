@@ -1,5 +1,9 @@
 import { availableVersions } from '@internal/postgres';
-import { BACK_AND_FORTH, Journey, UP } from './__testUtils__/Journey';
+import {
+  BACK_AND_FORTH,
+  LiveMigration,
+  UP,
+} from './__testUtils__/LiveMigration';
 import { sizesFromEnvironment } from './__testUtils__/sizes';
 
 // Writers run from before the first phase to the end without a pause. More of
@@ -14,17 +18,17 @@ const sizes = sizesFromEnvironment();
 
 describe.each(availableVersions())('live traffic on PostgreSQL %s', version => {
   it('goes through all phases, back and forward again', async () => {
-    const journey = await Journey.start(version, sizes);
+    const migration = await LiveMigration.start(version, sizes);
     try {
       for (const args of [...UP, ...BACK_AND_FORTH]) {
-        await journey.run(args);
+        await migration.run(args);
       }
-      const problems = await journey.end();
+      const problems = await migration.end();
       // eslint-disable-next-line no-console
-      console.info(journey.traffic.summary());
+      console.info(migration.traffic.summary());
       expect(problems).toEqual([]);
     } finally {
-      await journey.server.stop();
+      await migration.server.stop();
     }
   });
 });

@@ -1,41 +1,45 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { connectionOf } from '../__testUtils__/roles';
+import { LiveTraffic } from '../liveTraffic/__testUtils__/LiveTraffic';
+import { sizesFromEnvironment } from '../liveTraffic/__testUtils__/sizes';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { givePartition, takeBackPartition } from '.';
 import { describeTenants, OTHER, TEAM } from './__testUtils__/tenants';
-import { TenantWriter } from './__testUtils__/TenantWriter';
 
 const databases = createTestDatabases();
-const DEFAULT = '00000000-0000-0000-0000-000000000001';
+
+const sizes = {
+  ...sizesFromEnvironment(),
+  writers: 2,
+  entitiesPerWriter: 20,
+  bigTransaction: 50,
+  longestHoldMs: 200,
+};
 
 describe.each(databases.eachSupportedId())('live moves on %s', id => {
   const { database } = describeTenants(databases, id);
 
   it('lose no write, and let none fail', async () => {
-    const login = await connectionOf(database(), 'portal_app');
-    const writers: TenantWriter[] = [];
-    for (const tenant of [TEAM, TEAM, OTHER, DEFAULT]) {
-      for (const isolation of ['read committed', 'repeatable read'] as const) {
-        const name = `writer-${writers.length}`;
-        writers.push(
-          await TenantWriter.connect(login, { tenant, isolation, name }),
-        );
-      }
-    }
-    const runs = Promise.all(writers.map(writer => writer.run()));
+    const login = {
+      ...(await connectionOf(database(), 'portal_app')),
+      options: '-c search_path=tenancy',
+    };
+    const traffic = await LiveTraffic.start(
+      database().client,
+      [TEAM, OTHER, DEFAULT_TENANT_ID].map(tenantId => ({
+        name: 'new',
+        ...{ login, tenantId },
+      })),
+      sizes,
+    );
     for (let round = 0; round < 3; round += 1) {
       for (const command of [givePartition, takeBackPartition]) {
-        await Promise.all(writers.map(writer => writer.committed(5)));
+        await traffic.committed(5);
         await expect(
           database().migrate(({ context }) => command(context, 'my-team')),
         ).resolves.toMatchObject({ changed: true });
       }
     }
-    writers.forEach(writer => writer.stop());
-    await runs;
-    for (const writer of writers) {
-      await expect(writer.found(database().client)).resolves.toEqual(
-        writer.expected(),
-      );
-    }
+    await expect(traffic.end(database().client)).resolves.toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import { Postgres } from '@internal/postgres';
 import type { PostgresVersion } from '@internal/postgres';
 import { seedCatalog } from '../../__testUtils__/seed';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
-import type { Application } from './application';
+import type { Application } from './Session';
 
 const DATABASE = 'catalog';
 const OLD_LOGIN = 'catalog_application';
@@ -23,7 +23,7 @@ const SETTINGS = {
   max_prepared_transactions: '5',
 };
 
-/** What the applications of before have, and no more. */
+/** The rights of the application before the migration. */
 const OLD_APPLICATION = `
   create role ${OLD_LOGIN} login password '${PASSWORD}';
   grant usage on schema tenancy to ${OLD_LOGIN};
@@ -32,19 +32,9 @@ const OLD_APPLICATION = `
   grant usage on all sequences in schema tenancy to ${OLD_LOGIN};
 `;
 
-/** What the writers themselves need, apart from the tables of the catalog. */
-const TRAFFIC = `
-  create schema traffic;
-  grant usage on schema traffic to public;
-  create table traffic.commits (id text primary key);
-  grant select, insert on traffic.commits to public;
-  create sequence traffic.shared_order;
-  grant usage on sequence traffic.shared_order to public;
-`;
-
 /**
- * A server of its own with a single-tenant catalog: one that can be restarted, and
- * whose roles no other test knows.
+ * A PostgreSQL server with a single-tenant catalog, for one test: it can be restarted,
+ * and no other test uses its roles.
  */
 export class CatalogServer {
   static async start(
@@ -65,7 +55,6 @@ export class CatalogServer {
     await server.query(async database => {
       await seedCatalog(database, { entities });
       await database.query(OLD_APPLICATION);
-      await database.query(TRAFFIC);
     });
     return server;
   }

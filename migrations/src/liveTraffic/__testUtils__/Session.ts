@@ -1,7 +1,22 @@
 import { Client, DatabaseError } from 'pg';
-import type { QueryResult } from 'pg';
-import { scoped } from './application';
-import type { Application, Statement } from './application';
+import type { ClientConfig, QueryResult } from 'pg';
+
+/**
+ * One version of the application: how it logs in, and whether it knows tenants. The
+ * old one does not; the new one sets the tenant of each transaction, and names it in
+ * every statement.
+ */
+export interface Application {
+  name: 'old' | 'new';
+  login: ClientConfig;
+  tenantId?: string;
+}
+
+/** A statement, with `{scope}` where a condition on the tenant belongs. */
+export interface Statement {
+  text: string;
+  values: unknown[];
+}
 
 // The server shuts down, crashes, starts, or has closed the connection.
 const CODES_OF_LOSS = /^(57P0[123]|08)/;
@@ -35,7 +50,7 @@ export class Session {
     private readonly client: Client,
     readonly application: Application,
   ) {
-    // The query at work fails as well, and that is what counts.
+    // The running query fails as well, and the writer reports that failure.
     client.on('error', () => {
       this.lost = true;
     });
@@ -45,11 +60,18 @@ export class Session {
   }
 
   /**
-   * @param prepared - keeps the statement prepared on the server by a name, and
-   *   uses what was prepared whenever the same text comes again
+   * @param prepared - keeps the statement prepared on the server, and reuses it when
+   *   the same text comes again
    */
-  async query(statement: Statement, prepared = false): Promise<QueryResult> {
-    const { text, values } = scoped(this.application, statement);
+  async query(
+    statement: Statement | string,
+    prepared = false,
+  ): Promise<QueryResult> {
+    const { text, values } = this.scoped(
+      typeof statement === 'string'
+        ? { text: statement, values: [] }
+        : statement,
+    );
     const name = prepared ? this.nameOf(text) : undefined;
     const result = await this.client.query({ name, text, values });
     this.answeredAt = Date.now();
@@ -79,6 +101,18 @@ export class Session {
 
   async close(): Promise<void> {
     await this.client.end().catch(() => undefined);
+  }
+
+  /** The statement as the application sends it. */
+  private scoped({ text, values }: Statement): Statement {
+    const { tenantId } = this.application;
+    if (tenantId === undefined || !text.includes('{scope}')) {
+      return { text: text.replace('{scope}', ''), values };
+    }
+    return {
+      text: text.replace('{scope}', `and tenant_id = $${values.length + 1}`),
+      values: [...values, tenantId],
+    };
   }
 
   private nameOf(text: string): string {

@@ -1,77 +1,85 @@
+import type { Random } from '@internal/postgres/testUtils';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
 import type { QueryResult } from 'pg';
-import type { Draft } from './Draft';
-import { insertStatement } from './application';
-import type { Application, Statement } from './application';
-import type { Random } from '@internal/postgres/testUtils';
-import type { Session } from './Session';
-import type { Waits } from './Waits';
+import type { ExpectedRows, Row } from './expectedRows';
+import type { Session, Statement } from './Session';
 import type { TrafficSizes } from './sizes';
 
-/** A statement did something else than the record says that it must do. */
+/** What a writer does in one transaction, or in a part of one. */
+export interface Scenario {
+  name: string;
+  /** How often, compared with others. */
+  weight: number;
+  run(transaction: Transaction): Promise<void>;
+}
+
+/** A statement succeeded, with another effect than the expected rows show. */
 export class SilentFailure extends Error {}
 
 /** Thrown by a scenario that wants its transaction rolled back. */
 export class DeliberateRollback extends Error {}
 
 export interface TransactionOptions {
-  writer: string;
   session: Session;
-  draft: Draft;
+  expected: ExpectedRows;
   random: Random;
-  waits: Waits;
   sizes: TrafficSizes;
-  /** A text that no other call has returned, of this writer or another. */
-  fresh(): string;
+  /** A text that no other call of any writer returns. */
+  uniqueText(): string;
 }
 
-export interface QueryOptions {
-  /** How many rows it must touch. */
-  rows?: number;
-  /** Whether other writers touch the same rows. */
-  shared?: boolean;
+/** An upsert of one row. */
+export interface Upsert {
+  table: string;
+  /** The column of the unique key, which the old application names. */
+  key: string;
+  sent: Row;
+  /** The assignments for a row that exists, of `excluded.<column>` and others. */
+  assignments: Record<string, string>;
+  /** Expressions of the table's columns. */
+  returning: string;
+}
+
+export interface Upserted {
+  inserted: boolean;
+  row: Record<string, string>;
 }
 
 const PREPARED_SHARE = 0.4;
 
-/** A transaction of a writer, and what it has done so far. */
+/** A transaction of a writer, and the rows that it must leave. */
 export class Transaction {
-  readonly draft: Draft;
+  readonly expected: ExpectedRows;
   readonly random: Random;
   readonly sizes: TrafficSizes;
-  readonly application: Application;
+  readonly tenantId: string | undefined;
   private readonly session: Session;
 
   constructor(private readonly options: TransactionOptions) {
-    this.draft = options.draft;
+    this.expected = options.expected;
     this.random = options.random;
     this.sizes = options.sizes;
     this.session = options.session;
-    this.application = options.session.application;
+    this.tenantId = options.session.application.tenantId;
   }
 
-  fresh(): string {
-    return this.options.fresh();
+  uniqueText(): string {
+    return this.options.uniqueText();
   }
 
   /**
-   * @throws {@link SilentFailure} if it touches another number of rows than the
-   *   record says
+   * @throws {@link SilentFailure} if it touches another number of rows
    */
   async query(
     what: string,
     statement: Statement,
-    { rows, shared = false }: QueryOptions = {},
+    rows?: number,
   ): Promise<QueryResult> {
-    const { writer, waits, random } = this.options;
-    const begun = performance.now();
     const result = await this.session.query(
       statement,
-      random.chance(PREPARED_SHARE),
+      this.random.chance(PREPARED_SHARE),
     );
-    const ms = performance.now() - begun;
-    waits.add({ ms, what, writer, shared });
     if (rows !== undefined && result.rowCount !== rows) {
       throw new SilentFailure(
         `${what}: ${result.rowCount} rows instead of ${rows}`,
@@ -83,31 +91,61 @@ export class Transaction {
   /** Inserts rows that have the same columns. */
   async insert(
     table: string,
-    rows: Readonly<Record<string, unknown>>[],
+    rows: readonly Row[],
     returning = '',
   ): Promise<QueryResult> {
-    const { text, values } = insertStatement(this.application, table, rows);
+    const { text, values } = this.insertStatement(table, rows);
     return this.query(
       `insert into ${table}`,
       { text: `${text} ${returning}`, values },
-      { rows: rows.length },
+      rows.length,
     );
+  }
+
+  /** An INSERT of rows that have the same columns. */
+  insertStatement(table: string, rows: readonly Row[]): Statement {
+    const columns = Object.keys(rows[0]);
+    const values: unknown[] = [];
+    const tenant = this.tenantId === undefined ? [] : [this.tenantId];
+    const lists = rows.map(row => {
+      const all = [...tenant, ...columns.map(column => row[column])];
+      return `(${all.map(value => `$${values.push(value)}`).join(', ')})`;
+    });
+    const names = [...tenant.map(() => 'tenant_id'), ...columns];
+    return {
+      text: `insert into ${table} (${names.join(', ')}) values ${lists.join(
+        ', ',
+      )}`,
+      values,
+    };
+  }
+
+  /**
+   * Inserts a row or updates the existing one.
+   *
+   * The old application names the key. The swap replaces that key, so the new
+   * application names none: it inserts unless any key is taken, and then updates.
+   */
+  async upsert(options: Upsert): Promise<Upserted> {
+    return this.tenantId === undefined
+      ? this.upsertByKey(options)
+      : this.upsertByAnyKey(options);
   }
 
   /** Does a part of the transaction that is taken back afterwards. */
   async takenBack(work: () => Promise<void>): Promise<void> {
-    const restore = this.draft.savepoint();
-    await this.control('savepoint part');
+    const restore = this.expected.savepoint();
+    await this.session.query('savepoint part');
     await work();
-    await this.control('rollback to savepoint part');
+    await this.session.query('rollback to savepoint part');
     restore();
   }
 
   /** Does a part of the transaction that could have been taken back. */
   async nested(work: () => Promise<void>): Promise<void> {
-    await this.control('savepoint part');
+    await this.session.query('savepoint part');
     await work();
-    await this.control('release savepoint part');
+    await this.session.query('release savepoint part');
   }
 
   /**
@@ -116,19 +154,19 @@ export class Transaction {
    * @throws {@link SilentFailure} if it does not
    */
   async refused(code: string, work: () => Promise<unknown>): Promise<void> {
-    const restore = this.draft.savepoint();
-    await this.control('savepoint refused');
+    const restore = this.expected.savepoint();
+    await this.session.query('savepoint refused');
     try {
       await work();
     } catch (error) {
       if (!(error instanceof DatabaseError) || error.code !== code) {
         throw error;
       }
-      await this.control('rollback to savepoint refused');
+      await this.session.query('rollback to savepoint refused');
       restore();
       return;
     }
-    throw new SilentFailure(`What violates a constraint (${code}) was done`);
+    throw new SilentFailure(`A constraint was violated without ${code}`);
   }
 
   /** Keeps the transaction open, with all the locks that it has. */
@@ -136,7 +174,63 @@ export class Transaction {
     await sleep(atLeast + this.random.below(Math.max(1, atMost - atLeast)));
   }
 
-  private async control(text: string): Promise<void> {
-    await this.session.query({ text, values: [] });
+  private async upsertByKey({
+    table,
+    key,
+    sent,
+    assignments,
+    returning,
+  }: Upsert): Promise<Upserted> {
+    const { text, values } = this.insertStatement(table, [sent]);
+    const list = Object.entries(assignments).map(pair => pair.join(' = '));
+    const { rows } = await this.query(
+      `upsert into ${table}`,
+      {
+        text:
+          `${text} on conflict (${key}) do update set ${list.join(', ')} ` +
+          `returning ${returning}, ${table}.xmax::text = '0' as inserted`,
+        values,
+      },
+      1,
+    );
+    const [{ inserted, ...row }] = rows;
+    return { inserted, row };
+  }
+
+  private async upsertByAnyKey({
+    table,
+    key,
+    sent,
+    assignments,
+    returning,
+  }: Upsert): Promise<Upserted> {
+    const insert = this.insertStatement(table, [sent]);
+    const values: unknown[] = [sent[key]];
+    const list = Object.entries(assignments).map(([column, expression]) => {
+      const value = expression.replace(
+        /excluded\.(\w+)/,
+        (_, name) => `$${values.push(sent[name])}`,
+      );
+      return `${column} = ${value}`;
+    });
+    for (;;) {
+      const inserted = await this.query(`insert into ${table} unless there`, {
+        text: `${insert.text} on conflict do nothing returning ${returning}`,
+        values: insert.values,
+      });
+      if (inserted.rowCount === 1) {
+        return { inserted: true, row: inserted.rows[0] };
+      }
+      const updated = await this.query(`update ${table} if there`, {
+        text:
+          `update ${table} set ${list.join(', ')} where ${key} = $1 {scope} ` +
+          `returning ${returning}`,
+        values,
+      });
+      if (updated.rowCount === 1) {
+        return { inserted: false, row: updated.rows[0] };
+      }
+      // Another writer has deleted the row in between.
+    }
   }
 }

@@ -1,22 +1,19 @@
+import { Random } from '@internal/postgres/testUtils';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
-import type { Application } from './application';
-import { attempt, wasCommitted } from './attempt';
-import type { Isolation } from './attempt';
-import { Draft } from './Draft';
-import type { Committed } from './Draft';
-import type { Outages } from './Outages';
-import { Random } from '@internal/postgres/testUtils';
-import { nextScenario } from './scenarios';
-import type { Scenario } from './scenarios';
+import { ExpectedRows, NO_HISTORY } from './expectedRows';
+import type { Committed, Entities } from './expectedRows';
 import { Session } from './Session';
+import type { Application } from './Session';
 import type { TrafficSizes } from './sizes';
-import { Transaction } from './Transaction';
-import type { Waits } from './Waits';
+import { DeliberateRollback, SilentFailure, Transaction } from './Transaction';
+import type { Scenario } from './Transaction';
 
 const SERIALIZATION_FAILURE = '40001';
 const MOST_ATTEMPTS = 200;
 const RECONNECT_MS = 50;
+
+export type Isolation = 'read committed' | 'repeatable read';
 
 /** A write that failed, or that did something else than it should. */
 export interface Failure {
@@ -29,18 +26,32 @@ export interface Failure {
   message: string;
 }
 
+/** When a write ran, in milliseconds of `performance.now()`. */
+export interface WriteTimes {
+  from: number;
+  /** When its COMMIT was sent: at the end if there was none. */
+  commit: number;
+  to: number;
+}
+
 /** What the writers have in common. */
 export interface WriterEnvironment {
-  sizes: TrafficSizes;
-  waits: Waits;
-  outages: Outages;
+  readonly sizes: TrafficSizes;
+  readonly scenarios: readonly Scenario[];
+  readonly isolations: readonly Isolation[];
+  /** What goes on meanwhile, such as the phase of the migration. */
+  during: string;
+  /** Whether the server was down on purpose at any time since then. */
+  wasDown(since: number): boolean;
   onFailure(failure: Failure): void;
   onCommit(): void;
+  /** Called when a write begins; the function that it returns, when it has ended. */
+  onWrite?(): (times: WriteTimes, error?: unknown) => void;
 }
 
 /**
- * Writes until told to stop, and keeps a record of what it has committed. The
- * record knows only what was sent, and the defaults that the database returned.
+ * A load client: writes until it is stopped, and records what it has committed. The
+ * record comes from what was sent, and from the defaults that the database returned.
  */
 export class Writer {
   readonly counts = {
@@ -50,23 +61,26 @@ export class Writer {
     'read committed': 0,
     'repeatable read': 0,
   };
-  /** Transactions that were begun again, by what went on meanwhile. */
+  /** Transactions that were repeated, by what went on meanwhile. */
   readonly retries = new Map<string, number>();
   private readonly random: Random;
   private wanted: Application;
   private session: Session | undefined;
+  private state: Committed;
+  private commitSentAt: number | undefined;
   private stopped = false;
   private texts = 0;
 
   constructor(
     readonly name: string,
     application: Application,
-    private state: Committed,
+    entities: Entities,
     private readonly environment: WriterEnvironment,
     seed: number,
   ) {
     this.random = new Random(seed);
     this.wanted = application;
+    this.state = { entities, shared: [], history: NO_HISTORY, lastSerial: 0 };
   }
 
   get committed(): Committed {
@@ -87,89 +101,143 @@ export class Writer {
     this.stopped = true;
   }
 
-  /** Resolves once told to stop. */
+  /** Resolves once stopped, after the transaction that is under way. */
   async run(): Promise<void> {
-    const { pauseMs } = this.environment.sizes;
+    const { sizes, scenarios, isolations } = this.environment;
     while (!this.stopped) {
-      const isolation = this.random.pick<Isolation>([
-        'read committed',
-        'repeatable read',
-      ]);
-      await this.write(nextScenario(this.random), isolation);
-      await sleep(this.random.below(pauseMs + 1));
+      const isolation = this.random.pick(isolations);
+      await this.write(this.random.weighted(scenarios), isolation);
+      await sleep(this.random.below(sizes.pauseMs + 1));
     }
     await this.session?.close();
   }
 
   /**
    * One transaction, repeated where PostgreSQL demands that of every application:
-   * after a serialization failure in REPEATABLE READ, and when the connection
-   * went down with the server. Nothing else is excused.
+   * after a serialization failure in REPEATABLE READ, and when the connection was
+   * lost with the server. Every other error is a failure.
    */
   private async write(scenario: Scenario, isolation: Isolation): Promise<void> {
+    const { environment } = this;
     for (let attempts = 1; ; attempts += 1) {
       const session = await this.connected();
-      const draft = new Draft(this.state);
-      const id = this.fresh();
-      const at = { session, id, scenario, isolation };
+      const expected = new ExpectedRows(this.state);
+      const id = this.uniqueText();
       const since = session.answeredAt;
+      const written = environment.onWrite?.();
+      const from = performance.now();
+      this.commitSentAt = undefined;
+      const ended = (error?: unknown) => {
+        const to = performance.now();
+        written?.({ from, commit: this.commitSentAt ?? to, to }, error);
+      };
       try {
-        const transaction = this.transaction(session, draft);
-        const end = await attempt({ ...at, transaction });
-        this.end(end, draft, isolation);
+        const end = await this.attempt(
+          { session, expected, id },
+          scenario,
+          isolation,
+        );
+        ended();
+        this.end(end, expected, isolation);
         return;
       } catch (error) {
         const excused = session.isLostBy(error)
-          ? this.environment.outages.excuse(since)
+          ? environment.wasDown(since)
           : isSerializationFailure(error, isolation) &&
             attempts < MOST_ATTEMPTS;
+        ended(excused ? undefined : error);
         if (!excused) {
           this.report(scenario, isolation, error);
         }
         if (await this.recover(session, id)) {
-          this.end('committed', draft, isolation);
+          this.end('committed', expected, isolation);
           return;
         }
         if (!excused) {
           return;
         }
       }
-      this.retried();
+      const { during } = environment;
+      this.retries.set(during, (this.retries.get(during) ?? 0) + 1);
       await sleep(this.random.below(20));
     }
   }
 
-  private transaction(session: Session, draft: Draft): Transaction {
-    const { sizes, waits } = this.environment;
-    return new Transaction({
-      ...{ session, draft, sizes, waits },
-      writer: this.name,
-      random: this.random,
-      fresh: () => this.fresh(),
+  /**
+   * One attempt at a transaction. It throws what the database throws.
+   *
+   * @param at - `id` is that by which `recover` finds the transaction afterwards
+   * @throws {@link SilentFailure} if COMMIT did something else
+   */
+  private async attempt(
+    at: { session: Session; expected: ExpectedRows; id: string },
+    scenario: Scenario,
+    isolation: Isolation,
+  ): Promise<'committed' | 'rolledBack'> {
+    const { session, expected, id } = at;
+    const { sizes } = this.environment;
+    await this.begin(session, isolation);
+    try {
+      await scenario.run(
+        new Transaction({
+          ...{ session, expected, sizes, random: this.random },
+          uniqueText: () => this.uniqueText(),
+        }),
+      );
+    } catch (error) {
+      if (error instanceof DeliberateRollback) {
+        await session.query('rollback');
+        return 'rolledBack';
+      }
+      throw error;
+    }
+    await session.query({
+      text: 'insert into traffic.commits (id) values ($1)',
+      values: [id],
     });
+    this.commitSentAt = performance.now();
+    const { command } = await session.query('commit');
+    if (command !== 'COMMIT') {
+      throw new SilentFailure(`COMMIT did a ${command}`);
+    }
+    return 'committed';
+  }
+
+  private async begin(session: Session, isolation: Isolation): Promise<void> {
+    const { tenantId } = session.application;
+    await session.query(`begin isolation level ${isolation}`);
+    if (tenantId !== undefined) {
+      await session.query({
+        text: `select set_config('app.tenant_id', $1, true)`,
+        values: [tenantId],
+      });
+    }
+    if (isolation === 'repeatable read') {
+      // This takes the snapshot, and the scenario touches the tables later: it does
+      // not see what the migration changes in between.
+      await session.query('select count(*) from pg_catalog.pg_class');
+      const { longestHoldMs } = this.environment.sizes;
+      const longest = this.random.chance(0.03) ? longestHoldMs : 10;
+      await sleep(this.random.below(longest));
+    }
   }
 
   private end(
     end: 'committed' | 'rolledBack',
-    draft: Draft,
+    expected: ExpectedRows,
     isolation: Isolation,
   ): void {
     this.counts[end] += 1;
     if (end === 'committed') {
       this.counts[isolation] += 1;
-      this.state = draft.committedAfter(this.state);
+      this.state = expected.committedAfter(this.state);
       this.environment.onCommit();
     }
   }
 
-  private retried(): void {
-    const { during } = this.environment.waits;
-    this.retries.set(during, (this.retries.get(during) ?? 0) + 1);
-  }
-
   /**
-   * Ends a transaction that has failed. Where the connection is gone, the database
-   * is asked afterwards whether the transaction was committed.
+   * Ends a transaction that has failed. Where the connection is lost, it asks the
+   * database whether the transaction was committed.
    */
   private async recover(session: Session, id: string): Promise<boolean> {
     if (await session.rollBack()) {
@@ -179,7 +247,11 @@ export class Writer {
       const next = await this.connected();
       this.counts.reconnected += 1;
       try {
-        return await wasCommitted(next, id);
+        const { rows } = await next.query({
+          text: 'select from traffic.commits where id = $1',
+          values: [id],
+        });
+        return rows.length > 0;
       } catch (error) {
         if (!next.isLostBy(error)) {
           throw error;
@@ -201,7 +273,7 @@ export class Writer {
         this.session = await Session.connect(wanted, this.name);
         return this.session;
       } catch (error) {
-        if (!this.environment.outages.excuse(since)) {
+        if (!this.environment.wasDown(since)) {
           throw error;
         }
       }
@@ -219,13 +291,13 @@ export class Writer {
       application: this.wanted.name,
       scenario: scenario.name,
       isolation,
-      during: this.environment.waits.during,
+      during: this.environment.during,
       code: error instanceof DatabaseError ? error.code : undefined,
       message: error instanceof Error ? error.message : String(error),
     });
   }
 
-  private fresh(): string {
+  private uniqueText(): string {
     this.texts += 1;
     return `${this.name}/${this.texts}`;
   }

@@ -1,10 +1,17 @@
+import type { Client } from 'pg';
+import { escapeLiteral } from '../../sql';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
-import { COLUMNS } from './rows';
-import type { RecordedEntity, Row } from './rows';
-import { asTexts, readTexts } from './rowTexts';
-import type { Database } from './rowTexts';
-import type { TrafficRecord } from './Traffic';
+import { COLUMNS, NO_HISTORY } from './expectedRows';
+import type {
+  Entities,
+  History,
+  RecordedEntity,
+  Row,
+  TrafficRecord,
+} from './expectedRows';
+
+export type Database = Pick<Client, 'query'>;
 
 const KEYS: Record<TenantTable, string | undefined> = {
   entities: 'entity_id',
@@ -13,7 +20,7 @@ const KEYS: Record<TenantTable, string | undefined> = {
 };
 
 export interface CompareOptions {
-  /** The tenant of every row; left out, rows may be without one. */
+  /** The tenant of rows for which the record names none; left out, they may have none. */
   tenantId?: string;
 }
 
@@ -27,20 +34,98 @@ export interface CompareOptions {
 export async function compare(
   client: Database,
   record: TrafficRecord,
-  { tenantId }: CompareOptions = {},
+  options: CompareOptions = {},
 ): Promise<string[]> {
   const differences = [...record.contradictions];
   await client.query(`set timezone = 'UTC'`);
+  const ids = record.tenants.map(({ tenantId = options.tenantId }) => tenantId);
   for (const table of TENANT_TABLES) {
     differences.push(...(await compareColumns(client, table)));
-    const wanted = await asTexts(client, table, rowsOf(table, record.entities));
-    const found = await readTexts(client, table);
-    differences.push(...differencesBetween(table, wanted, found));
-    if (tenantId !== undefined) {
-      differences.push(...(await otherTenants(client, table, tenantId)));
+    for (const { tenantId, entities } of record.tenants) {
+      const wanted = await asTexts(client, table, rowsOf(table, entities));
+      const found = await readTexts(client, table, tenantId);
+      differences.push(...differencesBetween(table, wanted, found));
+    }
+    if (!ids.includes(undefined)) {
+      differences.push(...(await otherTenants(client, table, ids)));
     }
   }
   return [...differences, ...(await compareHistory(client, record))];
+}
+
+/** The rows of a tenant, or all of them, as the record to begin with. */
+export async function readEntities(
+  client: Database,
+  tenantId?: string,
+): Promise<Entities> {
+  await client.query(`set timezone = 'UTC'`);
+  const read = async (table: TenantTable): Promise<Row[]> =>
+    (await readTexts(client, table, tenantId)).map(text => {
+      const values: (string | null)[] = JSON.parse(text);
+      return Object.fromEntries(
+        COLUMNS[table].map(({ name }, index) => [name, values[index]]),
+      );
+    });
+  const entities = new Map<string, RecordedEntity>();
+  for (const row of await read('entities')) {
+    entities.set(row.entity_id!, { row, relations: [] });
+  }
+  for (const row of await read('relations')) {
+    const id = row.originating_entity_id!;
+    const entity = entities.get(id)!;
+    const relations = [...entity.relations, row];
+    entities.set(id, { ...entity, relations });
+  }
+  for (const refreshState of await read('refresh_state')) {
+    const id = refreshState.entity_id!;
+    entities.set(id, { ...entities.get(id)!, refreshState });
+  }
+  return entities;
+}
+
+/** How often the trigger on relations has fired so far. */
+export async function readHistory(client: Database): Promise<History> {
+  const { rows } = await client.query(
+    `select operation, count(*)::int as times from relation_history group by 1`,
+  );
+  return {
+    ...NO_HISTORY,
+    ...Object.fromEntries(rows.map(row => [row.operation, row.times])),
+  };
+}
+
+/** Rows as the database would write them. */
+async function asTexts(
+  client: Database,
+  table: TenantTable,
+  rows: Row[],
+): Promise<string[]> {
+  const { rows: texts } = await client.query(
+    `select ${rowText(table, name => `r ->> '${name}'`)} as text
+       from json_array_elements($1) r`,
+    [JSON.stringify(rows)],
+  );
+  return texts.map(({ text }) => text);
+}
+
+async function readTexts(
+  client: Database,
+  table: TenantTable,
+  tenantId: string | undefined,
+): Promise<string[]> {
+  const { rows } = await client.query(
+    `select ${rowText(table, name => name)} as text from ${table}
+      ${tenantId ? `where tenant_id = ${escapeLiteral(tenantId)}` : ''}`,
+  );
+  return rows.map(({ text }) => text);
+}
+
+/** A row as the JSON array of its columns' texts. */
+function rowText(table: TenantTable, value: (name: string) => string): string {
+  const columns = COLUMNS[table].map(
+    ({ name, type }) => `(${value(name)})::${type}::text`,
+  );
+  return `to_json(array[${columns.join(', ')}])::text`;
 }
 
 function rowsOf(table: TenantTable, entities: RecordedEntity[]): Row[] {
@@ -136,12 +221,12 @@ async function compareColumns(
 async function otherTenants(
   client: Database,
   table: TenantTable,
-  tenantId: string,
+  ids: (string | undefined)[],
 ): Promise<string[]> {
   const { rows } = await client.query(
     `select count(*)::int as count, tenant_id from ${table}
-      where tenant_id is distinct from $1 group by tenant_id`,
-    [tenantId],
+      where tenant_id is null or tenant_id <> all ($1) group by tenant_id`,
+    [ids],
   );
   return rows.map(
     ({ count, tenant_id }) => `${table}: ${count} rows of tenant ${tenant_id}`,
@@ -153,14 +238,11 @@ async function compareHistory(
   client: Database,
   { history }: TrafficRecord,
 ): Promise<string[]> {
-  const { rows } = await client.query(
-    `select operation, count(*)::int as times from relation_history group by 1`,
-  );
-  const found = new Map(rows.map(row => [row.operation, row.times]));
-  return Object.entries(history).flatMap(([operation, times]) =>
-    (found.get(operation) ?? 0) === times
+  const found = await readHistory(client);
+  return (['INSERT', 'UPDATE', 'DELETE'] as const).flatMap(operation =>
+    found[operation] === history[operation]
       ? []
-      : `the trigger on relations fired ${found.get(operation) ?? 0} times ` +
-        `instead of ${times} for ${operation}`,
+      : `the trigger on relations fired ${found[operation]} times ` +
+        `instead of ${history[operation]} for ${operation}`,
   );
 }

@@ -5,10 +5,11 @@ import {
 import { Client } from 'pg';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { LiveTraffic } from '../../liveTraffic/__testUtils__/LiveTraffic';
+import { sizesFromEnvironment } from '../../liveTraffic/__testUtils__/sizes';
 import { recordingReporter } from './__testUtils__/recordingReporter';
 import type { ReporterHooks } from './__testUtils__/recordingReporter';
 import { rowsWithoutTenant } from './__testUtils__/rowsWithoutTenant';
-import { CatalogWriter } from './__testUtils__/CatalogWriter';
 
 const databases = createTestDatabases();
 
@@ -37,21 +38,18 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
   };
 
   it('fails no write, loses none and ends while applications write', async () => {
-    const writers = await Promise.all(
-      [0, 1, 2].map(number => CatalogWriter.start(database, number, 3)),
+    const login = {
+      ...database.connection,
+      options: '-c search_path=tenancy',
+    };
+    const traffic = await LiveTraffic.start(
+      database.client,
+      [{ name: 'old', login }],
+      { ...sizesFromEnvironment(), writers: 3, bigTransaction: 50, pauseMs: 0 },
     );
-    await Promise.all(writers.map(writer => writer.hasWritten()));
+    await traffic.committed(1);
     await start({}).done;
-    const expected = new Map<string, string>();
-    for (const writer of writers) {
-      (await writer.stop()).forEach((hash, ref) => expected.set(ref, hash));
-    }
-    const { rows } = await database.client.query(
-      'select entity_ref, hash from entities',
-    );
-    expect(new Map(rows.map(row => [row.entity_ref, row.hash]))).toEqual(
-      expected,
-    );
+    await expect(traffic.end(database.client)).resolves.toEqual([]);
     await expect(rowsWithoutTenant(database)).resolves.toBe(0);
   });
 

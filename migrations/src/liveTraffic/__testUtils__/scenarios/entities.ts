@@ -1,7 +1,6 @@
-import { insertStatement } from '../application';
-import type { Row } from '../rows';
+import type { Row } from '../expectedRows';
 import { SilentFailure } from '../Transaction';
-import { anyTime } from '../values';
+import type { Scenario, Transaction } from '../Transaction';
 import {
   addEntity,
   changeEntity,
@@ -15,8 +14,7 @@ import {
 } from './entity';
 import { addRefreshState } from './refreshState';
 import { addRelations } from './relations';
-import type { Scenario } from './Scenario';
-import { upsert } from './upsert';
+import { anyTime } from './values';
 
 export const createEntity: Scenario = {
   name: 'create an entity',
@@ -42,7 +40,7 @@ const updateEntity: Scenario = {
           text: 'select hash from entities where entity_id = $1 {scope} for update',
           values: [entity.row.entity_id],
         },
-        { rows: 1 },
+        1,
       );
     }
     const more: Row = tx.random.chance(0.5)
@@ -65,7 +63,7 @@ const swapRefs: Scenario = {
   name: 'swap two references',
   weight: 4,
   async run(tx) {
-    const [one, other] = tx.random.sample(tx.draft.all(), 2);
+    const [one, other] = tx.random.sample(tx.expected.all(), 2);
     if (!other) {
       return;
     }
@@ -93,7 +91,7 @@ const recreateEntity: Scenario = {
     const { entity_id } = tx.random.chance(0.5) ? entity.row : entityRow(tx);
     const row = { ...entityRow(tx), ...pickRef(entity.row), entity_id };
     const again = { row: await insertAsSent(tx, row), relations: [] };
-    tx.draft.put(again);
+    tx.expected.put(again);
     await addRelations(tx, again);
   },
 };
@@ -102,9 +100,9 @@ const upsertEntity: Scenario = {
   name: 'upsert an entity',
   weight: 10,
   async run(tx) {
-    const before = tx.random.pick([undefined, ...tx.draft.all()]);
+    const before = tx.random.pick([undefined, ...tx.expected.all()]);
     const sent = { ...entityRow(tx), ...(before && pickRef(before.row)) };
-    const { inserted } = await upsert(tx, {
+    const { inserted } = await tx.upsert({
       table: 'entities',
       key: 'entity_ref',
       sent,
@@ -121,7 +119,7 @@ const upsertEntity: Scenario = {
       );
     }
     const { final_entity, hash, updated_at } = sent;
-    tx.draft.put(
+    tx.expected.put(
       before
         ? { ...before, row: { ...before.row, final_entity, hash, updated_at } }
         : { row: sent, relations: [] },
@@ -136,16 +134,14 @@ const insertUnlessThere: Scenario = {
   async run(tx) {
     const before = tx.random.chance(0.5) ? await pickEntity(tx) : undefined;
     const sent = { ...entityRow(tx), ...(before && pickRef(before.row)) };
-    const { text, values } = insertStatement(tx.application, 'entities', [
-      sent,
-    ]);
+    const { text, values } = tx.insertStatement('entities', [sent]);
     await tx.query(
       'insert an entity unless it is there',
       { text: `${text} on conflict do nothing`, values },
-      { rows: before ? 0 : 1 },
+      before ? 0 : 1,
     );
     if (!before) {
-      tx.draft.put({ row: sent, relations: [] });
+      tx.expected.put({ row: sent, relations: [] });
     }
   },
 };
@@ -167,7 +163,7 @@ const readEntity: Scenario = {
           from entities e where entity_id = $1 {scope}`,
         values: [row.entity_id],
       },
-      { rows: 1 },
+      1,
     );
     const expected = {
       entity_ref: row.entity_ref,
@@ -193,6 +189,93 @@ const refuseDuplicate: Scenario = {
     await tx.refused('23505', () =>
       tx.insert('entities', [{ ...entityRow(tx), ...taken }]),
     );
+  },
+};
+
+const BULK = 'bulk';
+const BULK_COLUMNS = [
+  'entity_id',
+  'entity_ref',
+  'entity_kind',
+  'entity_name',
+  'final_entity',
+  'hash',
+  'created_at',
+  'updated_at',
+];
+const BULK_TYPES = 'uuid text text text jsonb text timestamptz timestamptz'
+  .split(' ')
+  .map((type, index) => `$${index + 1}::${type}[]`);
+
+async function insertBulk(tx: Transaction): Promise<void> {
+  const rows = Array.from({ length: tx.sizes.bigTransaction }, (): Row => {
+    const entity_name = tx.uniqueText();
+    return {
+      ...entityRow(tx),
+      entity_kind: BULK,
+      entity_name,
+      entity_ref: `${BULK}:default/${entity_name}`,
+      final_entity: `{"n": ${tx.random.next()}}`,
+      stitch_ticket: null,
+      deleted_at: null,
+    };
+  });
+  const { tenantId } = tx;
+  const values: unknown[] = BULK_COLUMNS.map(column =>
+    rows.map(row => row[column]),
+  );
+  await tx.query(
+    'insert many entities',
+    {
+      text:
+        `insert into entities (${BULK_COLUMNS.join(', ')}` +
+        `${tenantId ? ', tenant_id' : ''}) ` +
+        `select *${tenantId ? `, $${values.length + 1}::uuid` : ''} ` +
+        `from unnest(${BULK_TYPES.join(', ')})`,
+      values: tenantId ? [...values, tenantId] : values,
+    },
+    rows.length,
+  );
+  rows.forEach(row => tx.expected.put({ row, relations: [] }));
+}
+
+/** One transaction over very many rows, such as a sync of an organisation. */
+export const writeMany: Scenario = {
+  name: 'write many entities',
+  weight: 1,
+  async run(tx) {
+    const bulk = tx.expected
+      .all()
+      .filter(({ row }) => row.entity_kind === BULK);
+    if (bulk.length === 0) {
+      await insertBulk(tx);
+      return;
+    }
+    const ids = bulk.map(({ row }) => row.entity_id);
+    if (tx.random.chance(0.5)) {
+      const hash = tx.uniqueText();
+      await tx.query(
+        'update many entities',
+        {
+          text: 'update entities set hash = $2 where entity_id = any ($1) {scope}',
+          values: [ids, hash],
+        },
+        ids.length,
+      );
+      bulk.forEach(entity =>
+        tx.expected.put({ ...entity, row: { ...entity.row, hash } }),
+      );
+      return;
+    }
+    await tx.query(
+      'delete many entities',
+      {
+        text: 'delete from entities where entity_id = any ($1) {scope}',
+        values: [ids],
+      },
+      ids.length,
+    );
+    bulk.forEach(entity => tx.expected.remove(entity));
   },
 };
 

@@ -1,13 +1,13 @@
-import type { RecordedEntity, Row } from '../rows';
+import type { RecordedEntity, Row } from '../expectedRows';
 import type { Transaction } from '../Transaction';
-import { anyJson, anyName, anyTime } from '../values';
+import { anyJson, anyName, anyTime } from './values';
 
 const KINDS = ['component', 'api', 'resource'];
 
 /** The columns of a reference that no other entity has. */
 export function newRef(tx: Transaction): Row {
   const kind = tx.random.pick(KINDS);
-  const name = `${anyName(tx.random)}-${tx.fresh()}`;
+  const name = `${anyName(tx.random)}-${tx.uniqueText()}`;
   return {
     entity_ref: `${kind}:default/${name}`,
     entity_kind: kind,
@@ -20,7 +20,7 @@ export function newRef(tx: Transaction): Row {
 export function content(tx: Transaction): Row {
   return {
     final_entity: anyJson(tx.random),
-    hash: tx.fresh(),
+    hash: tx.uniqueText(),
     updated_at: anyTime(tx.random),
   };
 }
@@ -30,7 +30,7 @@ export function entityRow(tx: Transaction): Row {
     entity_id: tx.random.uuid(),
     ...newRef(tx),
     ...content(tx),
-    stitch_ticket: tx.random.chance(0.5) ? tx.fresh() : null,
+    stitch_ticket: tx.random.chance(0.5) ? tx.uniqueText() : null,
     created_at: anyTime(tx.random),
     deleted_at: tx.random.chance(0.1) ? anyTime(tx.random) : null,
   };
@@ -38,7 +38,7 @@ export function entityRow(tx: Transaction): Row {
 
 /** An entity of the writer's own, a new one if it has none. */
 export async function pickEntity(tx: Transaction): Promise<RecordedEntity> {
-  const all = tx.draft.all();
+  const all = tx.expected.all();
   return all.length > 0 ? tx.random.pick(all) : addEntity(tx);
 }
 
@@ -47,7 +47,7 @@ export async function addEntity(tx: Transaction): Promise<RecordedEntity> {
     ? await insertWithDefaults(tx, entityRow(tx))
     : await insertAsSent(tx, entityRow(tx));
   const entity = { row, relations: [] };
-  tx.draft.put(entity);
+  tx.expected.put(entity);
   return entity;
 }
 
@@ -77,10 +77,9 @@ export async function deleteEntity(
       text: 'delete from entities where entity_ref = $1 {scope}',
       values: [entity.row.entity_ref],
     },
-    { rows: 1 },
+    1,
   );
-  tx.draft.fired('DELETE', entity.relations.length);
-  tx.draft.remove(entity);
+  tx.expected.remove(entity);
 }
 
 export async function changeEntity(
@@ -98,10 +97,10 @@ export async function changeEntity(
       )} where entity_id = $1 {scope}`,
       values: [entity.row.entity_id, ...Object.values(changes)],
     },
-    { rows: 1 },
+    1,
   );
   const changed = { ...entity, row: { ...entity.row, ...changes } };
-  tx.draft.put(changed);
+  tx.expected.put(changed);
   return changed;
 }
 

@@ -1,14 +1,14 @@
-import type { Random } from '@internal/postgres/testUtils';
 import { DeliberateRollback } from '../Transaction';
-import type { Transaction } from '../Transaction';
-import { writeMany } from './bulk';
-import { createEntity, entityScenarios, removeEntity } from './entities';
+import type { Scenario, Transaction } from '../Transaction';
+import {
+  createEntity,
+  entityScenarios,
+  removeEntity,
+  writeMany,
+} from './entities';
 import { refreshStateScenarios } from './refreshState';
 import { relationScenarios } from './relations';
 import { writeShared } from './shared';
-import type { Scenario } from './Scenario';
-
-export type { Scenario } from './Scenario';
 
 // On entities that only the writer itself touches.
 const own = [
@@ -66,7 +66,8 @@ const savepoints: Scenario = {
   },
 };
 
-const all = [
+/** All that the writers do by default. */
+export const scenarios: readonly Scenario[] = [
   ...own,
   writeShared,
   writeMany,
@@ -76,14 +77,9 @@ const all = [
   savepoints,
 ];
 
-/** What a writer does next. */
-export function nextScenario(random: Random): Scenario {
-  return random.weighted(all);
-}
-
 /** Keeps the number of entities near the one that is wanted. */
 function nextOwn(tx: Transaction): Scenario {
-  const count = tx.draft.all().length;
+  const count = tx.expected.all().length;
   if (count < tx.sizes.entitiesPerWriter * 0.7) {
     return createEntity;
   }

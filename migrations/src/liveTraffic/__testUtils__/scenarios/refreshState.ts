@@ -1,10 +1,8 @@
-import type { RecordedEntity, Row } from '../rows';
+import type { RecordedEntity, Row } from '../expectedRows';
 import { SilentFailure } from '../Transaction';
-import type { Transaction } from '../Transaction';
-import { anyJson, anyName, anyTime } from '../values';
+import type { Scenario, Transaction } from '../Transaction';
 import { pickEntity } from './entity';
-import type { Scenario } from './Scenario';
-import { upsert } from './upsert';
+import { anyJson, anyName, anyTime } from './values';
 
 /** The columns that are sent; the others are the database's to fill. */
 function refreshRow(tx: Transaction, entity: RecordedEntity): Row {
@@ -12,7 +10,7 @@ function refreshRow(tx: Transaction, entity: RecordedEntity): Row {
     entity_id: entity.row.entity_id,
     location_key: tx.random.chance(0.2)
       ? null
-      : `url:${tx.fresh()}/${anyName(tx.random)}`,
+      : `url:${tx.uniqueText()}/${anyName(tx.random)}`,
     next_update_at: anyTime(tx.random),
     errors: newErrors(tx),
   };
@@ -20,7 +18,7 @@ function refreshRow(tx: Transaction, entity: RecordedEntity): Row {
 
 /** JSON that differs from all before: the trigger counts such changes. */
 function newErrors(tx: Transaction): string {
-  return `[${JSON.stringify(tx.fresh())}, ${anyJson(tx.random)}]`;
+  return `[${JSON.stringify(tx.uniqueText())}, ${anyJson(tx.random)}]`;
 }
 
 function refLength({ location_key }: Row): string | null {
@@ -46,12 +44,12 @@ export async function addRefreshState(
 
 /** What a sequence has handed out must not come again. */
 function noteSerial(tx: Transaction, attempts: number): void {
-  if (attempts <= tx.draft.lastSerial) {
+  if (attempts <= tx.expected.lastSerial) {
     throw new SilentFailure(
-      `The default of attempts went back from ${tx.draft.lastSerial} to ${attempts}`,
+      `The default of attempts went back from ${tx.expected.lastSerial} to ${attempts}`,
     );
   }
-  tx.draft.lastSerial = attempts;
+  tx.expected.lastSerial = attempts;
 }
 
 function put(
@@ -61,7 +59,7 @@ function put(
 ): RecordedEntity {
   const refreshState = row && { ...row, ref_length: refLength(row) };
   const changed = { ...entity, refreshState };
-  tx.draft.put(changed);
+  tx.expected.put(changed);
   return changed;
 }
 
@@ -83,7 +81,7 @@ const updateRefreshState: Scenario = {
           'where entity_id = $1 {scope}',
         values: [entity.row.entity_id, one, two],
       },
-      { rows: before ? 1 : 0 },
+      before ? 1 : 0,
     );
     if (before) {
       const attempts = change.errors ? next(before.attempts) : before.attempts;
@@ -111,7 +109,7 @@ const replaceRefreshState: Scenario = {
         text: 'delete from refresh_state where entity_id = $1 {scope}',
         values: [entity.row.entity_id],
       },
-      { rows: 1 },
+      1,
     );
     const left = put(tx, entity, undefined);
     if (tx.random.chance(0.5)) {
@@ -127,7 +125,7 @@ const upsertRefreshState: Scenario = {
     const entity = await pickEntity(tx);
     const before = entity.refreshState;
     const sent = refreshRow(tx, entity);
-    const { row } = await upsert(tx, {
+    const { row } = await tx.upsert({
       table: 'refresh_state',
       key: 'entity_id',
       sent,

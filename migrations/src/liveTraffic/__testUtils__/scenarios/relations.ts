@@ -1,8 +1,7 @@
-import type { RecordedEntity, Row } from '../rows';
-import type { Transaction } from '../Transaction';
-import { anyName, anyTime, anyWeight } from '../values';
+import type { RecordedEntity, Row } from '../expectedRows';
+import type { Scenario, Transaction } from '../Transaction';
 import { pickEntity } from './entity';
-import type { Scenario } from './Scenario';
+import { anyName, anyTime, anyWeight } from './values';
 
 const TYPES = ['ownedBy', 'dependsOn', 'partOf'];
 
@@ -30,9 +29,9 @@ export async function addRelations(
   const added = random.chance(0.5)
     ? await insertWithDefaults(tx, rows)
     : await insertAsSent(tx, rows);
-  tx.draft.fired('INSERT', added.length);
+  tx.expected.fired('INSERT', added.length);
   const changed = { ...entity, relations: [...entity.relations, ...added] };
-  tx.draft.put(changed);
+  tx.expected.put(changed);
   return changed;
 }
 
@@ -76,11 +75,11 @@ async function deleteRelations(
         'and type = coalesce($2, type) {scope}',
       values: [entity.row.entity_id, type],
     },
-    { rows },
+    rows,
   );
-  tx.draft.fired('DELETE', rows);
+  tx.expected.fired('DELETE', rows);
   const changed = { ...entity, relations: kept };
-  tx.draft.put(changed);
+  tx.expected.put(changed);
   return changed;
 }
 
@@ -111,7 +110,7 @@ const updateRelations: Scenario = {
     const { entity_id } = entity.row;
     const retarget = tx.random.chance(0.5);
     const change: Row = retarget
-      ? { target_entity_ref: `user:default/${tx.fresh()}` }
+      ? { target_entity_ref: `user:default/${tx.uniqueText()}` }
       : { weight: anyWeight(tx.random) };
     const [[column, value]] = Object.entries(change);
     const rows = entity.relations.length;
@@ -123,12 +122,12 @@ const updateRelations: Scenario = {
           'where originating_entity_id = $1 {scope}',
         values: [entity_id, value],
       },
-      { rows },
+      rows,
     );
     // Only this column has a trigger.
-    tx.draft.fired('UPDATE', retarget ? rows : 0);
+    tx.expected.fired('UPDATE', retarget ? rows : 0);
     const relations = entity.relations.map(row => ({ ...row, ...change }));
-    tx.draft.put({ ...entity, relations });
+    tx.expected.put({ ...entity, relations });
   },
 };
 

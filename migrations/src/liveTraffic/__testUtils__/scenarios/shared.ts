@@ -1,12 +1,26 @@
-import type { Row } from '../rows';
-import { isDeletable, SHARED_REFS } from '../SharedRows';
-import type { Transaction } from '../Transaction';
-import { anyTime } from '../values';
+import { isDeletable, SHARED_REFS } from '../expectedRows';
+import type { Row } from '../expectedRows';
+import type { Scenario, Transaction } from '../Transaction';
 import { content } from './entity';
-import type { Scenario } from './Scenario';
-import { upsert } from './upsert';
+import { anyTime } from './values';
 
-const SHARED = { shared: true };
+/**
+ * Up to three entities that all writers write, each once: in the same order in
+ * every transaction, so that the application has no deadlocks of its own.
+ */
+export const writeShared: Scenario = {
+  name: 'write shared entities',
+  weight: 10,
+  async run(tx) {
+    const { random } = tx;
+    for (const ref of random.sample(SHARED_REFS, 3).sort()) {
+      const actions = isDeletable(ref)
+        ? [upsertShared, upsertShared, update, relate, remove]
+        : [upsertShared, update, relate];
+      await random.pick(actions)(tx, ref);
+    }
+  },
+};
 
 /** Draws the place of a write in the order in which writers had the lock. */
 async function drawOrder(tx: Transaction): Promise<number> {
@@ -29,43 +43,35 @@ async function upsertShared(tx: Transaction, ref: string): Promise<void> {
     created_at: anyTime(tx.random),
     deleted_at: null,
   };
-  const { row } = await upsert(
-    tx,
-    {
-      table: 'entities',
-      key: 'entity_ref',
-      sent,
-      assignments: {
-        final_entity: 'excluded.final_entity',
-        hash: 'excluded.hash',
-        updated_at: 'excluded.updated_at',
-        stitch_ticket: '(entities.stitch_ticket::int + 1)::text',
-      },
-      returning: 'entity_id, stitch_ticket',
+  const { row } = await tx.upsert({
+    table: 'entities',
+    key: 'entity_ref',
+    sent,
+    assignments: {
+      final_entity: 'excluded.final_entity',
+      hash: 'excluded.hash',
+      updated_at: 'excluded.updated_at',
+      stitch_ticket: '(entities.stitch_ticket::int + 1)::text',
     },
-    SHARED,
-  );
+    returning: 'entity_id, stitch_ticket',
+  });
   const { entity_id: entityId, stitch_ticket: ticket } = row;
   const order = await drawOrder(tx);
-  tx.draft.share({ kind: 'upsert', order, ref, entityId, sent, ticket });
+  tx.expected.share({ kind: 'upsert', order, ref, entityId, sent, ticket });
 }
 
 async function update(tx: Transaction, ref: string): Promise<void> {
   const sent = content(tx);
-  const { rows } = await tx.query(
-    'update a shared entity',
-    {
-      text:
-        'update entities set final_entity = $2, hash = $3, updated_at = $4, ' +
-        'stitch_ticket = (stitch_ticket::int + 1)::text ' +
-        'where entity_ref = $1 {scope} returning entity_id, stitch_ticket',
-      values: [ref, sent.final_entity, sent.hash, sent.updated_at],
-    },
-    SHARED,
-  );
+  const { rows } = await tx.query('update a shared entity', {
+    text:
+      'update entities set final_entity = $2, hash = $3, updated_at = $4, ' +
+      'stitch_ticket = (stitch_ticket::int + 1)::text ' +
+      'where entity_ref = $1 {scope} returning entity_id, stitch_ticket',
+    values: [ref, sent.final_entity, sent.hash, sent.updated_at],
+  });
   for (const { entity_id: entityId, stitch_ticket: ticket } of rows) {
     const order = await drawOrder(tx);
-    tx.draft.share({ kind: 'upsert', order, ref, entityId, sent, ticket });
+    tx.expected.share({ kind: 'upsert', order, ref, entityId, sent, ticket });
   }
 }
 
@@ -76,7 +82,7 @@ async function lockedBy(
   text: string,
   ref: string,
 ): Promise<string | undefined> {
-  const { rows } = await tx.query(what, { text, values: [ref] }, SHARED);
+  const { rows } = await tx.query(what, { text, values: [ref] });
   return rows[0]?.entity_id;
 }
 
@@ -89,7 +95,7 @@ async function remove(tx: Transaction, ref: string): Promise<void> {
   );
   if (entityId) {
     const order = await drawOrder(tx);
-    tx.draft.share({ kind: 'delete', order, ref, entityId });
+    tx.expected.share({ kind: 'delete', order, ref, entityId });
   }
 }
 
@@ -107,29 +113,11 @@ async function relate(tx: Transaction, ref: string): Promise<void> {
       originating_entity_id: entityId,
       source_entity_ref: ref,
       type: 'ownedBy',
-      target_entity_ref: `user:default/${tx.fresh()}`,
+      target_entity_ref: `user:default/${tx.uniqueText()}`,
       weight: '1.10',
       noted_at: anyTime(tx.random),
     };
     await tx.insert('relations', [relation]);
-    tx.draft.share({ kind: 'relate', order, ref, entityId, relation });
+    tx.expected.share({ kind: 'relate', order, ref, entityId, relation });
   }
 }
-
-/**
- * Up to three entities that all writers write, each once: in the same order in
- * every transaction, so that the application has no deadlocks of its own.
- */
-export const writeShared: Scenario = {
-  name: 'write shared entities',
-  weight: 10,
-  async run(tx) {
-    const { random } = tx;
-    for (const ref of random.sample(SHARED_REFS, 3).sort()) {
-      const actions = isDeletable(ref)
-        ? [upsertShared, upsertShared, update, relate, remove]
-        : [upsertShared, update, relate];
-      await random.pick(actions)(tx, ref);
-    }
-  },
-};

@@ -1,9 +1,7 @@
 import type { PostgresVersion } from '@internal/postgres';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
-import { compare } from './compare';
-import { readEntities } from './rowTexts';
 import type { TrafficSizes } from './sizes';
-import { Traffic } from './Traffic';
+import { LiveTraffic } from './LiveTraffic';
 import { CatalogServer } from './CatalogServer';
 import { Operator } from './Operator';
 import type { Command, Finished } from './Operator';
@@ -24,24 +22,24 @@ export const BACK_AND_FORTH = [['rollback', '--force'], ['phase5']];
 export type Disturbance = (command: Command) => Promise<void>;
 
 /** A migration under live traffic. */
-export class Journey {
+export class LiveMigration {
   static async start(
     version: PostgresVersion,
     sizes: TrafficSizes,
-  ): Promise<Journey> {
+  ): Promise<LiveMigration> {
     const server = await CatalogServer.start(version, sizes.seeded);
-    const seeded = await server.query(readEntities);
-    const traffic = new Traffic(seeded, server.oldApplication(), sizes);
-    traffic.start();
+    const traffic = await server.query(client =>
+      LiveTraffic.start(client, [server.oldApplication()], sizes),
+    );
     await traffic.committed();
-    return new Journey(server, traffic);
+    return new LiveMigration(server, traffic);
   }
 
   private readonly operator: Operator;
 
   private constructor(
     readonly server: CatalogServer,
-    readonly traffic: Traffic,
+    readonly traffic: LiveTraffic,
   ) {
     this.operator = new Operator(() => server.url);
   }
@@ -56,9 +54,9 @@ export class Journey {
     next: () => Disturbance | undefined = () => undefined,
   ): Promise<void> {
     const [name] = args;
-    this.traffic.waits.during = name;
+    this.traffic.during = name;
     await this.resume(args, next);
-    this.traffic.waits.during = `after ${name}`;
+    this.traffic.during = `after ${name}`;
     await this.traffic.committed();
     if (name === 'phase3') {
       await this.traffic.deploy(await this.server.newApplication());
@@ -67,11 +65,9 @@ export class Journey {
 
   /** Ends the traffic, and lists all that went wrong: nothing, if all is well. */
   async end(): Promise<string[]> {
-    const record = await this.traffic.stop();
-    const differences = await this.server.query(client =>
-      compare(client, record, { tenantId: DEFAULT_TENANT_ID }),
+    return this.server.query(client =>
+      this.traffic.end(client, { tenantId: DEFAULT_TENANT_ID }),
     );
-    return [...this.traffic.failureSummary(), ...differences];
   }
 
   private async resume(

@@ -1,5 +1,5 @@
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
-import { recordMs, type Waits, waitsOf } from '../../harness/waits';
+import { recordMs, type Waits, waitsOf } from '../harness/waits';
 
 /** Something that goes on while the writers write. */
 interface Stage {
