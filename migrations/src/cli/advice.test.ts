@@ -53,6 +53,7 @@ const MESSAGES_OF: Record<string, readonly OperatorCommandName[]> = {
 
 /** Strings of other programs' options, and of our own before they are parsed. */
 const OTHERS = [
+  'cli/options.ts',
   'cli/options/',
   'phases/phase6_cutover/curl.ts',
   // `--help` and `--json` are options of the whole command line.

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { RefusedError } from '../errors';
 import type { CommandOptions } from './options/CommandOptions';
-import type { Output, Streams } from './output/Output';
+import type { Output, Streams } from './output';
 
 /**
  * Shows the operator what a command is about to delete, and asks on the terminal

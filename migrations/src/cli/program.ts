@@ -4,9 +4,9 @@ import type { CommandDefinition } from './CommandDefinition';
 import { commands } from './commands';
 import type { CommandOptions } from './options/CommandOptions';
 import { commonOptions, maxPauseOption } from './options/common';
-import type { Streams } from './output/Output';
+import type { Streams } from './output';
 import { redact } from './output/redact';
-import { runCommand } from './runCommand';
+import { runCommand } from './run';
 import { operatorCommand, usageOfCommands } from '../operatorCommand';
 import type { OperatorCommandName } from '../operatorCommand';
 

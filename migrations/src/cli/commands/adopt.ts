@@ -2,11 +2,7 @@ import { adopt as adoptCatalog, readAdoptionLosses } from '../../adopt/adopt';
 import { readAdoptionStatus } from '../../adopt/readAdoption';
 import { renderAdoption } from '../../adopt/renderAdoption';
 import type { CommandDefinition } from '../CommandDefinition';
-import {
-  catalogSchemaOption,
-  forceOption,
-  yesOption,
-} from '../options/specific';
+import { catalogSchemaOption, forceOption, yesOption } from '../options';
 import { operatorCommand } from '../../operatorCommand';
 
 /** Makes the entities of the stock catalog those of the default tenant. */

@@ -12,7 +12,7 @@ import {
   noAdminGrantOption,
   preflightOptions,
   tenantNameOption,
-} from '../options/specific';
+} from '../options';
 import { checkFirst } from './checkFirst';
 import { nameDefaultTenant, nextOf, runPhase } from './runPhase';
 

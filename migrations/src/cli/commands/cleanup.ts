@@ -4,7 +4,7 @@ import {
 } from '../../cleanup/cleanup';
 import { scheduleCleanup } from '../../cleanup/schedule';
 import type { CommandDefinition } from '../CommandDefinition';
-import { forceOption, scheduleOption } from '../options/specific';
+import { forceOption, scheduleOption } from '../options';
 
 /** Drops what only served the way back. */
 export const cleanup: CommandDefinition = {

@@ -11,7 +11,7 @@ import {
   preflightForceOption,
   preflightOptions,
   tenantNameOption,
-} from '../options/specific';
+} from '../options';
 import { checkFirst } from './checkFirst';
 import { expectation, guidance } from './guidance';
 import { runPhase } from './runPhase';

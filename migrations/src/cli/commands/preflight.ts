@@ -3,7 +3,7 @@ import { runPreflight } from '../../preflight';
 import type { Finding } from '../../preflight';
 import { readNext } from '../../status';
 import type { CommandDefinition } from '../CommandDefinition';
-import { preflightForceOption, preflightOptions } from '../options/specific';
+import { preflightForceOption, preflightOptions } from '../options';
 import { formatThings } from '../../text';
 import { preflightOptionsOf } from './checkFirst';
 import { operatorCommand } from '../../operatorCommand';

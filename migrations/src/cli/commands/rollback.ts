@@ -3,9 +3,9 @@ import { phases } from '../../phases';
 import { readLosses, rollback as goBack } from '../../rollback/rollback';
 import type { ArchivedRows } from '../../rollback/rollback';
 import { readStatus } from '../../status';
-import { renderHeadline } from '../../status/renderStatus';
+import { renderHeadline } from './renderStatus';
 import type { CommandDefinition, Invocation } from '../CommandDefinition';
-import { forceOption, rollbackToOption, yesOption } from '../options/specific';
+import { forceOption, rollbackToOption, yesOption } from '../options';
 import { formatThings } from '../../text';
 import { UsageError } from '../usageError';
 

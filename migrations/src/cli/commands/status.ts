@@ -1,7 +1,7 @@
 import { readStatus } from '../../status';
-import { renderStatus } from '../../status/renderStatus';
+import { renderStatus } from './renderStatus';
 import type { CommandDefinition } from '../CommandDefinition';
-import { stepsOption } from '../options/specific';
+import { stepsOption } from '../options';
 
 /** Tells where the migration stands. */
 export const status: CommandDefinition = {

@@ -1,6 +1,6 @@
 import { unadopt as endAdoption } from '../../adopt/unadopt';
 import type { CommandDefinition } from '../CommandDefinition';
-import { keepTablesOption } from '../options/specific';
+import { keepTablesOption } from '../options';
 import { operatorCommand } from '../../operatorCommand';
 
 /** Ends an adoption. */

@@ -1,5 +1,5 @@
-import type { Failure } from '../failures';
-import { redact } from './redact';
+import type { Failure } from './failures';
+import { redact } from './output/redact';
 
 /** The streams of the process, or what stands for them in a test. */
 export interface Streams {

@@ -1,4 +1,4 @@
-import { redact } from './redact';
+import { redact } from './output/redact';
 
 it.each([
   ['postgresql://user:hush@host/db', 'postgresql://***@host/db'],

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
-import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import { runCli, urlOf } from '../__testUtils__/runCli';
-import { connectionFromConfig } from './fromConfig';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { runCli, urlOf } from './__testUtils__/runCli';
+import { connectionFromConfig } from './connection/fromConfig';
 
 const databases = createTestDatabases();
 

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { DEFAULT_TENANT_NAME } from '../../schema/tables';
+import { DEFAULT_TENANT_NAME } from '../schema/tables';
 import {
   gather,
   parseBaseUrl,
@@ -8,7 +8,7 @@ import {
   parsePhase,
   parseSchema,
   parseTenantName,
-} from './parsers';
+} from './options/parsers';
 
 // Options that only some commands take.
 

@@ -7,7 +7,7 @@ import {
   parsePhase,
   parseSchema,
   parseTenantName,
-} from './parsers';
+} from './options/parsers';
 
 describe('numbers', () => {
   it.each([

@@ -1,9 +1,13 @@
-import { renderAdoption } from '../adopt/renderAdoption';
-import { describeOperator } from '../session/operatorLock';
+import { renderAdoption } from '../../adopt/renderAdoption';
+import { describeOperator } from '../../session/operatorLock';
 import Table from 'cli-table3';
-import { formatBytes, formatCount, formatThings, formatTime } from '../text';
-import { describeRows } from '../rollback/otherTenants';
-import type { Leftover, StatusReport, SwapStatus } from './StatusReport';
+import { formatBytes, formatCount, formatThings, formatTime } from '../../text';
+import { describeRows } from '../../rollback/otherTenants';
+import type {
+  Leftover,
+  StatusReport,
+  SwapStatus,
+} from '../../status/StatusReport';
 
 /**
  * A status as text, for a terminal or a log: where it stands and what is next first.

@@ -10,10 +10,10 @@ import { explainFailure } from './failures';
 import { InterruptedError, Interruption } from './interruption';
 import type { CommandOptions } from './options/CommandOptions';
 import { settingsOf, TOKEN_VARIABLE } from './options/common';
-import { Output } from './output/Output';
-import type { Streams } from './output/Output';
-import { createReporter } from './output/reporters';
-import type { CloseableReporter } from './output/reporters';
+import { Output } from './output';
+import type { Streams } from './output';
+import { createReporter } from './reporters';
+import type { CloseableReporter } from './reporters';
 import { StepTracker } from './StepTracker';
 
 // For what is at work to end after a signal, before the process does.

@@ -1,7 +1,7 @@
 import { MultiBar } from 'cli-progress';
-import type { LockQueue, Progress, Reporter } from '../../Reporter';
-import { formatCount, formatSeconds, formatThings } from '../../text';
-import { RateMeter } from './RateMeter';
+import type { LockQueue, Progress, Reporter } from '../Reporter';
+import { formatCount, formatSeconds, formatThings } from '../text';
+import { RateMeter } from './output/RateMeter';
 
 /** Where reporters write: standard error, or what stands for it in a test. */
 export interface LogStream extends NodeJS.WritableStream {
