@@ -118,3 +118,10 @@ export class ApplicationConnectedError extends MigrationError {
     super(message, EXIT_CODES.applicationConnected);
   }
 }
+
+/** What was asked for can't be done as it was asked. */
+export class UsageError extends MigrationError {
+  constructor(message: string) {
+    super(message, EXIT_CODES.usage);
+  }
+}

@@ -4,8 +4,7 @@ import { Writable } from 'node:stream';
 import ts from 'typescript';
 import { operatorCommand } from '../operatorCommand';
 import type { OperatorCommandName } from '../operatorCommand';
-import { commands } from './commands';
-import { buildProgram } from './program';
+import { buildProgram, commands } from './program';
 
 const ROOT = resolve(__dirname, '../../..');
 const MIGRATIONS = 'migrations/src';
@@ -25,13 +24,12 @@ const MESSAGES_OF: Record<string, readonly OperatorCommandName[]> = {
   'adopt/unadopt.ts': ['unadopt'],
   'cleanup/': ['cleanup'],
   'cli/': ALL,
-  'cli/commands/all.ts': ['all'],
-  'cli/confirmation.ts': ['rollback', 'adopt'],
+  'cli/commands/adopt.ts': ['unadopt'],
   'cli/commands/guidance.ts': ['phase1'],
+  'cli/commands/maintenance.ts': ['rollback'],
   'cli/commands/partition.ts': ['partition', 'unpartition'],
-  'cli/commands/rollback.ts': ['rollback'],
-  'cli/commands/runPhase.ts': ['phase2', 'all'],
-  'cli/commands/unadopt.ts': ['unadopt'],
+  'cli/commands/phases.ts': ['all'],
+  'cli/output.ts': ['rollback', 'adopt'],
   'disk/': ['phase5', 'all'],
   'partitions/': ['partition', 'unpartition'],
   'schema/catalogTables.ts': ['all'],
@@ -54,12 +52,11 @@ const MESSAGES_OF: Record<string, readonly OperatorCommandName[]> = {
 /** Strings of other programs' options, and of our own before they are parsed. */
 const OTHERS = [
   'cli/options.ts',
-  'cli/options/',
   'phases/phase6_cutover/curl.ts',
   // `--help` and `--json` are options of the whole command line.
   'cli/program.ts',
   // Hands files on to the configuration of Backstage.
-  'cli/connection/fromConfig.ts',
+  'cli/connection.ts',
 ];
 
 /** Values for what messages leave open. */

@@ -6,7 +6,7 @@ import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { EXIT_CODES } from '../errors';
 import { runCli, urlEnvironment, urlOf } from './__testUtils__/runCli';
-import { commands } from './commands';
+import { commands } from './program';
 
 const databases = createTestDatabases();
 

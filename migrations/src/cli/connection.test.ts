@@ -7,7 +7,7 @@ import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runCli, urlOf } from './__testUtils__/runCli';
-import { connectionFromConfig } from './connection/fromConfig';
+import { connectionFromConfig } from './connection';
 
 const databases = createTestDatabases();
 

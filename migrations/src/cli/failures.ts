@@ -1,8 +1,8 @@
 import { DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
 import { EXIT_CODES, MigrationError } from '../errors';
-import { targetOf } from './connection/Connection';
-import type { Target } from './connection/Connection';
+import { targetOf } from './connection';
+import type { Target } from './connection';
 
 /** A failure as the operator, or a script, gets to see it. */
 export interface Failure {

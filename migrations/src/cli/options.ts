@@ -1,16 +1,107 @@
 import { InvalidArgumentError, Option } from 'commander';
+import type { MigrationSettings } from '../engine/Step';
+import { UsageError } from '../errors';
 import { DEFAULT_TENANT_NAME } from '../schema/tables';
-import {
-  gather,
-  parseBaseUrl,
-  parseBytes,
-  parseMilliseconds,
-  parsePhase,
-  parseSchema,
-  parseTenantName,
-} from './options/parsers';
+import { URL_VARIABLE } from './connection';
 
-// Options that only some commands take.
+/** The options of all commands, as commander names them. */
+export interface CommandOptions {
+  dryRun?: boolean;
+  schema: string;
+  lockTimeout: number;
+  maxPause?: number;
+  batchSize: number;
+  json?: boolean;
+  url?: string;
+  config?: string[];
+
+  tenantName?: string;
+  adminGrant?: boolean;
+  backupCompleted?: boolean;
+  allowMissing?: string[];
+  freeDisk?: number;
+  baseUrl?: string;
+  to?: number;
+  force?: boolean;
+  yes?: boolean;
+  steps?: boolean;
+  schedule?: boolean;
+  maxBlock?: number;
+  catalogSchema?: string;
+  keepTables?: boolean;
+}
+
+/** The options that every command takes. */
+export function commonOptions(): Option[] {
+  return [
+    new Option(
+      '--dry-run',
+      'print the SQL and change nothing (PostgreSQL itself sees to that)',
+    ),
+    new Option('--schema <name>', 'the schema of the catalog tables')
+      .default('tenancy')
+      .argParser(parseSchema),
+    new Option(
+      '--lock-timeout <ms>',
+      'for how long a request for a lock may hold up writers, before it is given up and repeated',
+    )
+      .default(30)
+      .argParser(parseMilliseconds),
+    new Option('--batch-size <rows>', 'rows of a batch')
+      .default(2000)
+      .argParser(parseBatchSize),
+    new Option('--json', 'print one JSON document instead of text'),
+    new Option(
+      '--url <url>',
+      `the database; ${URL_VARIABLE} in the environment is safer, since others on the machine can read arguments`,
+    ).conflicts('config'),
+    new Option(
+      '--config <file>',
+      'a configuration file of Backstage, instead of app-config.yaml and app-config.local.yaml; may be repeated',
+    ).argParser(gather(file => file)),
+  ];
+}
+
+/** What every command that changes something takes in addition. */
+export const maxPauseOption = new Option(
+  '--max-pause <ms>',
+  'for how long it may hold up the application where no request as short as --lock-timeout is granted: each is longer than the one before, up to this. Without it none is',
+).argParser(parseMilliseconds);
+
+/** A token for the application: as an argument, others could read it. */
+export const TOKEN_VARIABLE = 'MIGRATION_TOKEN';
+
+/**
+ * The settings of the phases, as the options have them.
+ *
+ * @throws UsageError if `--max-pause` is shorter than `--lock-timeout`
+ */
+export function settingsOf(
+  options: CommandOptions,
+  env: NodeJS.ProcessEnv = process.env,
+): MigrationSettings {
+  const { lockTimeout, maxPause } = options;
+  if (maxPause !== undefined && maxPause < lockTimeout) {
+    throw new UsageError(
+      `--max-pause ${maxPause} is shorter than --lock-timeout ${lockTimeout}, for which the ` +
+        `application is held up in any case. Expected ${lockTimeout} or more.`,
+    );
+  }
+  return {
+    schema: options.schema,
+    lockTimeoutMs: lockTimeout,
+    maxPauseMs: maxPause,
+    batchSize: options.batchSize,
+    defaultTenantName: options.tenantName ?? DEFAULT_TENANT_NAME,
+    adminGrant: options.adminGrant ?? true,
+    force: options.force ?? false,
+    catalogSchema: options.catalogSchema,
+    cutover:
+      options.baseUrl === undefined
+        ? undefined
+        : { baseUrl: options.baseUrl, token: env[TOKEN_VARIABLE] },
+  };
+}
 
 // Without the others a phase would fail.
 const MAY_BE_MISSING = ['pg_cron'];
@@ -96,6 +187,105 @@ export const stepsOption = new Option(
 /** An option that goes on where the command would refuse. */
 export function forceOption(consequence: string): Option {
   return new Option('--force', consequence);
+}
+
+// Parsers of option values, in the form that commander calls. Its message names
+// the option and the value that was given; ours says what is expected.
+
+/** PostgreSQL cuts longer names. */
+const MAX_NAME_BYTES = 63;
+
+const MAX_MILLISECONDS = 600_000;
+const MAX_BATCH_SIZE = 1_000_000;
+
+/** PostgreSQL's own units, of 1024 each, as `pg_size_pretty` prints them. */
+const UNITS = ['', 'K', 'M', 'G', 'T', 'P'];
+
+export function parseMilliseconds(value: string): number {
+  return wholeNumber(value, 1, MAX_MILLISECONDS, 'of milliseconds', '30');
+}
+
+export function parseBatchSize(value: string): number {
+  return wholeNumber(value, 1, MAX_BATCH_SIZE, 'of rows', '5000');
+}
+
+/** The phase that a rollback goes back to. */
+export function parsePhase(value: string): number {
+  return wholeNumber(value, 0, 5, 'of a phase', '3');
+}
+
+/** A name of a schema as it stands in the catalog, without quotes. */
+export function parseSchema(value: string): string {
+  const bytes = Buffer.byteLength(value);
+  if (bytes === 0 || bytes > MAX_NAME_BYTES || value.includes('\0')) {
+    throw new InvalidArgumentError(
+      `Expected the name of a schema, of 1 to ${MAX_NAME_BYTES} bytes, such as tenancy.`,
+    );
+  }
+  if (/^pg_/.test(value) || value === 'information_schema') {
+    throw new InvalidArgumentError(
+      'Expected a schema of yours, such as tenancy: PostgreSQL keeps this one to itself.',
+    );
+  }
+  return value;
+}
+
+export function parseTenantName(value: string): string {
+  if (value.trim() === '' || value.length > 255 || value.includes('\0')) {
+    throw new InvalidArgumentError(
+      'Expected a name of 1 to 255 characters, such as "Our company".',
+    );
+  }
+  return value;
+}
+
+/** A size such as `500GB`, in bytes. */
+export function parseBytes(value: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*([KMGTP]?)(?:i?B)?$/i.exec(value.trim());
+  const bytes =
+    match &&
+    Number(match[1]) * 1024 ** UNITS.indexOf(match[2].toLocaleUpperCase('en'));
+  if (!bytes || !Number.isSafeInteger(Math.floor(bytes))) {
+    throw new InvalidArgumentError(
+      'Expected a size with a unit (kB, MB, GB or TB, of 1024 each), such as 500GB.',
+    );
+  }
+  return Math.floor(bytes);
+}
+
+/** The address that the application answers at, without a trailing slash. */
+export function parseBaseUrl(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  const extras = url && [url.username, url.password, url.search, url.hash];
+  if (!url || !/^https?:$/.test(url.protocol) || extras?.some(Boolean)) {
+    throw new InvalidArgumentError(
+      'Expected an address such as https://portal.example.com, with neither a query nor a password.',
+    );
+  }
+  return value.replace(/\/+$/, '');
+}
+
+/** Gathers the values of an option that may be given several times. */
+export function gather<T>(
+  parse: (value: string) => T,
+): (value: string, previous?: T[]) => T[] {
+  return (value, previous = []) => [...previous, parse(value)];
+}
+
+function wholeNumber(
+  value: string,
+  min: number,
+  max: number,
+  what: string,
+  example: string,
+): number {
+  const parsed = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
+  if (!(parsed >= min && parsed <= max)) {
+    throw new InvalidArgumentError(
+      `Expected a whole number ${what} from ${min} to ${max}, such as ${example}.`,
+    );
+  }
+  return parsed;
 }
 
 function parseExtension(value: string): string {

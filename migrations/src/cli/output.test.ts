@@ -1,4 +1,4 @@
-import { redact } from './output/redact';
+import { redact } from './output';
 
 it.each([
   ['postgresql://user:hush@host/db', 'postgresql://***@host/db'],

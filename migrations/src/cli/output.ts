@@ -1,5 +1,7 @@
+import { createInterface } from 'node:readline/promises';
+import { RefusedError } from '../errors';
 import type { Failure } from './failures';
-import { redact } from './output/redact';
+import type { CommandOptions } from './options';
 
 /** The streams of the process, or what stands for them in a test. */
 export interface Streams {
@@ -96,4 +98,110 @@ export class Output {
     };
     this.streams.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
   }
+}
+
+/**
+ * Shows the operator what a command is about to delete, and asks on the terminal
+ * whether to go on.
+ *
+ * @param losses - a line for each; nothing is asked where there is none
+ * @throws {@link RefusedError} unless the answer is yes, and where there is no
+ *   terminal and no `--yes`
+ */
+export async function confirmLosses(
+  losses: string[],
+  options: Pick<CommandOptions, 'yes' | 'dryRun' | 'json'>,
+  streams: Pick<Streams, 'stdin' | 'stderr'>,
+  output: Pick<Output, 'warn'>,
+): Promise<void> {
+  if (losses.length === 0) {
+    return;
+  }
+  const { stdin, stderr } = streams;
+  output.warn(
+    [
+      options.dryRun
+        ? 'This deletes, and keeps no copy:'
+        : 'This will be deleted, and no copy is kept:',
+      ...losses.map(loss => `- ${loss}`),
+    ].join('\n'),
+  );
+  if (options.dryRun || options.yes) {
+    return;
+  }
+  if (options.json || !stdin?.isTTY || !stderr.isTTY) {
+    throw new RefusedError(
+      'Rows would be deleted of which there is no copy, and there is no terminal to ' +
+        'ask on. Nothing was changed. Give --yes, if they can go.',
+    );
+  }
+  // Without `terminal`, Ctrl-C stays the signal that stops the command.
+  const prompt = createInterface({
+    input: stdin,
+    output: stderr,
+    terminal: false,
+  });
+  try {
+    // The end of the input is an answer, too.
+    const closed = new Promise<string>(resolve =>
+      prompt.once('close', () => resolve('')),
+    );
+    const answer = await Promise.race([
+      prompt.question('Delete them? Only "yes" goes on: '),
+      closed,
+    ]);
+    if (answer.trim() !== 'yes') {
+      throw new RefusedError('Nothing was changed: the answer was not "yes".');
+    }
+  } finally {
+    prompt.close();
+  }
+}
+
+const MASK = '***';
+
+// Shorter ones are found all over; what is printed of them is caught by the patterns below.
+const MIN_SECRET_LENGTH = 4;
+
+const CREDENTIALS_OF_URL = /([a-z][a-z0-9+.-]*:\/\/)[^\s"'<>]*@/gi;
+const NAMED_SECRET =
+  /\b((?:password|passwd|token|secret)\s*[=:]\s*)[^\s&,;]+/gi;
+
+/** A single word, or a number, as names in SQL and in sentences are, too. */
+const WORD = /^(?:[A-Z]?[a-z_-]+|[A-Z_-]+|\d+)$/;
+
+/** A text without passwords: those that are known, and whatever looks like one. */
+export function redact(text: string, secrets: Iterable<string> = []): string {
+  let redacted = text
+    .replace(CREDENTIALS_OF_URL, `$1${MASK}@`)
+    .replace(NAMED_SECRET, `$1${MASK}`);
+  for (const secret of secrets) {
+    if (secret.length >= MIN_SECRET_LENGTH) {
+      for (const form of [secret, encodeURIComponent(secret)]) {
+        redacted = redacted.replace(valuePattern(form), MASK);
+      }
+    }
+  }
+  return redacted;
+}
+
+/**
+ * Where a secret stands as a value. It is never a part of a name: the password
+ * `portal` is not in `portal_admin`. One that is a word is a value only where values
+ * stand, after `=` or `:`, before `@` or between single quotes; elsewhere it is the word,
+ * such as the name of the user whose password is the same.
+ */
+function valuePattern(secret: string): RegExp {
+  const literal = secret.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const whole = [
+    /^[\w$]/.test(secret) ? '(?<![\\w$])' : '',
+    literal,
+    /[\w$]$/.test(secret) ? '(?![\\w$])' : '',
+  ].join('');
+  return new RegExp(
+    WORD.test(secret)
+      ? `(?<=[=:]["']?)${whole}|${whole}(?=@)|(?<=')${whole}(?=')`
+      : whole,
+    'g',
+  );
 }

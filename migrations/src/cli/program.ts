@@ -1,14 +1,34 @@
 import { Command, CommanderError } from 'commander';
 import { EXIT_CODES } from '../errors';
-import type { CommandDefinition } from './CommandDefinition';
-import { commands } from './commands';
-import type { CommandOptions } from './options/CommandOptions';
-import { commonOptions, maxPauseOption } from './options/common';
-import type { Streams } from './output';
-import { redact } from './output/redact';
-import { runCommand } from './run';
 import { operatorCommand, usageOfCommands } from '../operatorCommand';
 import type { OperatorCommandName } from '../operatorCommand';
+import { adopt, unadopt } from './commands/adopt';
+import { cleanup, rollback, verify } from './commands/maintenance';
+import { partition, unpartition } from './commands/partition';
+import { all, phaseCommands } from './commands/phases';
+import { preflight } from './commands/preflight';
+import { status } from './commands/status';
+import { commonOptions, maxPauseOption } from './options';
+import type { CommandOptions } from './options';
+import { redact } from './output';
+import type { Streams } from './output';
+import { runCommand } from './run';
+import type { CommandDefinition } from './run';
+
+/** The commands, in the order of the help. */
+export const commands: CommandDefinition[] = [
+  preflight,
+  ...phaseCommands,
+  all,
+  status,
+  verify,
+  rollback,
+  cleanup,
+  partition,
+  unpartition,
+  adopt,
+  unadopt,
+];
 
 const EXIT_CODES_HELP = `
 Exit codes:

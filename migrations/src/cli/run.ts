@@ -1,33 +1,159 @@
+import type { Option } from 'commander';
 import type { ClientConfig } from 'pg';
-import { EXIT_CODES } from '../errors';
+import type { MigrationSettings } from '../engine/Step';
 import { TenancyMigration } from '../engine/TenancyMigration';
+import { EXIT_CODES, MigrationError } from '../errors';
+import type { OperatorCommandName } from '../operatorCommand';
 import { phases } from '../phases';
+import type { Reporter } from '../Reporter';
 import { describeOperator } from '../session/operatorLock';
-import type { CommandDefinition } from './CommandDefinition';
-import { confirmLosses } from './confirmation';
 import { resolveConnection } from './connection';
 import { explainFailure } from './failures';
-import { InterruptedError, Interruption } from './interruption';
-import type { CommandOptions } from './options/CommandOptions';
-import { settingsOf, TOKEN_VARIABLE } from './options/common';
-import { Output } from './output';
+import { settingsOf, TOKEN_VARIABLE } from './options';
+import type { CommandOptions } from './options';
+import { confirmLosses, Output } from './output';
 import type { Streams } from './output';
 import { createReporter } from './reporters';
-import type { CloseableReporter } from './reporters';
-import { StepTracker } from './StepTracker';
+
+/** One run of a command. */
+export interface Invocation {
+  migration: TenancyMigration;
+  settings: MigrationSettings;
+  options: CommandOptions;
+  /** What follows the name of the command, such as a slug. */
+  args: string[];
+  reporter: Reporter;
+  /** Which steps were done, or undone, since the command began. */
+  steps: StepTracker;
+  /** Adds to the JSON document, also if the command fails after that. */
+  report(fields: Record<string, unknown>): void;
+  /**
+   * Shows the operator what is about to be deleted, and asks whether to go on. With
+   * `--yes` it does not ask, and a dry run only shows it.
+   *
+   * @throws {@link RefusedError} unless the answer is yes, and where there is no
+   *   terminal to ask on
+   */
+  confirm(losses: string[]): Promise<void>;
+  /** Prints what an operator gets to see also if the command fails after that. */
+  print(text: string): void;
+}
+
+/** A command of the operator. */
+export interface CommandDefinition {
+  name: OperatorCommandName;
+  /** As commander has them: `<slug>`. */
+  arguments?: string;
+  description: string;
+  /** More of it, at the end of its help. */
+  details?: string;
+  /** Whether it changes the database, and so needs the operator's lock. */
+  access: 'change' | 'read';
+  /** Those that not every command takes. */
+  options: Option[];
+  /** @returns the summary for the operator */
+  run(invocation: Invocation): Promise<string>;
+}
+
+/** Compares the steps that are done with those of the beginning. */
+class StepTracker {
+  static async begin(migration: TenancyMigration): Promise<StepTracker> {
+    return new StepTracker(migration, await migration.completedSteps());
+  }
+
+  private constructor(
+    private readonly migration: TenancyMigration,
+    private readonly before: string[],
+  ) {}
+
+  async done(): Promise<string[]> {
+    const after = await this.migration.completedSteps();
+    return after.filter(step => !this.before.includes(step));
+  }
+
+  /** For the JSON document: `null` where the database can't be asked any more. */
+  async report(): Promise<Record<string, unknown>> {
+    try {
+      const after = await this.migration.completedSteps();
+      const undone = this.before
+        .filter(step => !after.includes(step))
+        .reverse();
+      return {
+        phase: await this.migration.completedPhase(),
+        done: await this.done(),
+        ...(undone.length > 0 ? { undone } : {}),
+      };
+    } catch {
+      return { phase: null, done: null };
+    }
+  }
+}
+
+// As shells count them: 128 and the number of the signal.
+const EXIT_CODE = { SIGINT: 130, SIGTERM: 143 } as const;
+
+type Signal = keyof typeof EXIT_CODE;
+
+/** The operator has stopped the command. */
+class InterruptedError extends MigrationError {
+  constructor(signal: Signal, changes: boolean) {
+    super(
+      `Stopped by ${signal}. ${
+        changes
+          ? 'What was committed stays, and the server rolls back the rest: run the ' +
+            'same command again, and it goes on from there.'
+          : 'Nothing was changed.'
+      }`,
+      EXIT_CODE[signal],
+    );
+  }
+}
+
+/**
+ * Waits for SIGINT and SIGTERM. The first ends the command in good order; the
+ * second ends the process at once.
+ */
+class Interruption {
+  /** Rejects at the first signal, and never resolves. */
+  private readonly signalled: Promise<never>;
+  private readonly unlisten: () => void;
+
+  constructor({ changes }: { changes: boolean }) {
+    let reject: (error: Error) => void;
+    this.signalled = new Promise<never>((_, fail) => {
+      reject = fail;
+    });
+    // Nobody may be waiting at that moment.
+    this.signalled.catch(() => undefined);
+    let count = 0;
+    const onSignal = (signal: NodeJS.Signals) => {
+      count += 1;
+      if (count > 1) {
+        process.exit(EXIT_CODE[signal as Signal]);
+      }
+      reject(new InterruptedError(signal as Signal, changes));
+    };
+    process.on('SIGINT', onSignal);
+    process.on('SIGTERM', onSignal);
+    this.unlisten = () => {
+      process.off('SIGINT', onSignal);
+      process.off('SIGTERM', onSignal);
+    };
+  }
+
+  /** The outcome of work, or {@link InterruptedError} where a signal comes first. */
+  or<T>(work: Promise<T>): Promise<T> {
+    return Promise.race([work, this.signalled]);
+  }
+
+  /** Signals end the process again. */
+  close(): void {
+    this.unlisten();
+  }
+}
 
 // For what is at work to end after a signal, before the process does.
 const STOP_PATIENCE_MS = 5000;
-
-interface Run {
-  definition: CommandDefinition;
-  options: CommandOptions;
-  args: string[];
-  streams: Streams;
-  output: Output;
-  reporter: CloseableReporter;
-  interruption: Interruption;
-}
 
 /** Runs a command from its options to its last line, and resolves to the exit code. */
 export async function runCommand(
@@ -36,39 +162,66 @@ export async function runCommand(
   args: string[],
   streams: Streams,
 ): Promise<number> {
-  const mode = modeOf(definition, options);
+  const { name: command, access } = definition;
+  const mode = access === 'change' && options.dryRun ? 'dryRun' : access;
   const output = new Output(
     streams,
     { json: options.json, dryRun: mode === 'dryRun' },
-    {
-      command: definition.name,
-      schema: options.schema,
-      phase: null,
-      done: null,
-    },
+    { command, schema: options.schema, phase: null, done: null },
   );
   const reporter = createReporter(streams.stderr);
-  const changes = mode === 'change';
-  const interruption = new Interruption({ changes });
-  const run = {
-    definition,
-    options,
-    args,
-    streams,
-    output,
-    reporter,
-    interruption,
-  };
+  const interruption = new Interruption({ changes: mode === 'change' });
   let connection: ClientConfig | undefined;
   try {
-    const { config, secrets } = await orInterrupted(
+    const { config, secrets } = await interruption.or(
       resolveConnection(options),
-      run,
     );
     connection = config;
     output.conceal(secrets);
     output.conceal([process.env[TOKEN_VARIABLE] ?? '']);
-    const summary = await runOn(config, run);
+    const settings = settingsOf(options);
+    const migration = await interruption.or(
+      TenancyMigration.open({
+        phases,
+        connection,
+        command,
+        settings,
+        reporter,
+        mode,
+        print: output.printSql,
+      }),
+    );
+    let summary: string;
+    try {
+      const steps = await StepTracker.begin(migration);
+      if (mode !== 'change') {
+        await warnOfOperator(migration);
+      }
+      const work = definition.run({
+        migration,
+        settings,
+        options,
+        args,
+        reporter,
+        steps,
+        report: fields => output.add(fields),
+        confirm: losses => confirmLosses(losses, options, streams, output),
+        print: text => output.print(text),
+      });
+      try {
+        summary = await interruption.or(work);
+      } catch (error) {
+        if (error instanceof InterruptedError) {
+          // Ends what is at work, on the server as well.
+          await atMost(STOP_PATIENCE_MS, [migration.close(), work]);
+        }
+        throw error;
+      } finally {
+        output.add(await steps.report());
+      }
+    } finally {
+      await atMost(STOP_PATIENCE_MS, [migration.close()]);
+    }
     reporter.close();
     output.succeed(summary);
     return EXIT_CODES.done;
@@ -82,79 +235,14 @@ export async function runCommand(
   }
 }
 
-async function runOn(connection: ClientConfig, run: Run): Promise<string> {
-  const { definition, options, args, streams, output, reporter } = run;
-  const settings = settingsOf(options);
-  const migration = await orInterrupted(
-    TenancyMigration.open({
-      phases,
-      connection,
-      command: definition.name,
-      settings,
-      reporter,
-      mode: modeOf(definition, options),
-      print: output.printSql,
-    }),
-    run,
-  );
-  try {
-    const steps = await StepTracker.begin(migration);
-    await nameOperator(migration, run);
-    const work = definition.run({
-      migration,
-      connection,
-      settings,
-      options,
-      args,
-      reporter,
-      steps,
-      report: fields => output.add(fields),
-      confirm: losses => confirmLosses(losses, options, streams, output),
-      print: text => output.print(text),
-    });
-    try {
-      return await orInterrupted(work, run);
-    } catch (error) {
-      if (error instanceof InterruptedError) {
-        // Ends what is at work, on the server as well.
-        await atMost(STOP_PATIENCE_MS, [migration.close(), work]);
-      }
-      throw error;
-    } finally {
-      output.add({ ...(await steps.report()) });
-    }
-  } finally {
-    await atMost(STOP_PATIENCE_MS, [migration.close()]);
+/** A command that changes nothing goes on beside one that does. */
+async function warnOfOperator(migration: TenancyMigration): Promise<void> {
+  const operator = await migration.operator();
+  if (operator) {
+    migration.context.reporter.warn(
+      `another operator is at work: ${describeOperator(operator)}.`,
+    );
   }
-}
-
-function modeOf(
-  { access }: CommandDefinition,
-  { dryRun }: CommandOptions,
-): 'read' | 'dryRun' | 'change' {
-  if (access === 'read') {
-    return 'read';
-  }
-  return dryRun ? 'dryRun' : 'change';
-}
-
-/** Whoever changes nothing may go on, but should know. */
-async function nameOperator(
-  migration: TenancyMigration,
-  { definition, options, reporter }: Run,
-): Promise<void> {
-  if (modeOf(definition, options) !== 'change') {
-    const operator = await migration.operator();
-    if (operator) {
-      reporter.warn(
-        `another operator is at work: ${describeOperator(operator)}.`,
-      );
-    }
-  }
-}
-
-async function orInterrupted<T>(work: Promise<T>, run: Run): Promise<T> {
-  return Promise.race([work, run.interruption.signalled]);
 }
 
 /** Waits for all of it to end, well or not, but no longer than so many milliseconds. */

@@ -5,7 +5,7 @@ import { silentReporter } from '../Reporter';
 import type { Reporter } from '../Reporter';
 import { LockNotGrantedError, RefusedError } from '../errors';
 import { readStatus } from '../status';
-import { renderStatus } from '../cli/commands/renderStatus';
+import { renderStatus } from '../cli/commands/status';
 import { assertVerified, verify } from '../verify/verify';
 import { givePartition, takeBackPartition } from '.';
 import type { MoveOptions } from '.';

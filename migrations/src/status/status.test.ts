@@ -5,7 +5,7 @@ import { cleanup } from '../cleanup/cleanup';
 import { operatorCommand } from '../operatorCommand';
 import { backfill } from '../phases/phase2_backfill/20_backfill';
 import { readStatus } from './readStatus';
-import { renderStatus } from '../cli/commands/renderStatus';
+import { renderStatus } from '../cli/commands/status';
 import type { StatusReport } from './index';
 
 const databases = createTestDatabases();

@@ -1,7 +1,7 @@
 import { givePartition, takeBackPartition } from '../../partitions';
-import type { CommandDefinition, Invocation } from '../CommandDefinition';
 import { LOCK_PATIENCE_MINUTES } from '../../session/lockRetries';
 import { maxBlockOption } from '../options';
+import type { CommandDefinition, Invocation } from '../run';
 
 const HOW = `
 The partitions change places with copies, which the command makes while the application

@@ -1,8 +1,21 @@
 import type { Option } from 'commander';
-import type { PhaseNumber } from '../../engine/Step';
+import { readAdoptionStatus } from '../../adopt/readAdoption';
+import { DiskWatch } from '../../disk/DiskWatch';
+import type { Phase, PhaseNumber } from '../../engine/Step';
+import { operatorCommand } from '../../operatorCommand';
 import { phases } from '../../phases';
+import {
+  readDefaultTenantName,
+  renameDefaultTenant,
+} from '../../phases/phase2_backfill/10_default_tenant';
+import { cutoverChecklist } from '../../phases/phase6_cutover';
+import {
+  createCatalogTables,
+  isFreshDatabase,
+} from '../../schema/catalogTables';
+import { DEFAULT_TENANT_NAME } from '../../schema/tables';
 import { refuseWithoutTables } from '../../status';
-import type { CommandDefinition } from '../CommandDefinition';
+import { formatThings } from '../../text';
 import {
   baseUrlOption,
   forceOption,
@@ -12,9 +25,10 @@ import {
   preflightOptions,
   tenantNameOption,
 } from '../options';
-import { checkFirst } from './checkFirst';
-import { expectation, guidance } from './guidance';
-import { runPhase } from './runPhase';
+import type { CommandDefinition, Invocation } from '../run';
+import { estimateRows, expectation, guidance } from './guidance';
+import type { RowCounts } from './guidance';
+import { checkFirst } from './preflight';
 
 // Of a large catalog: for the help, which asks no database.
 const EXAMPLE = { entities: 1_000_000, others: 4_000_000 };
@@ -58,3 +72,188 @@ export const phaseCommands: CommandDefinition[] = phases.map(
     },
   }),
 );
+
+/** All phases in one go, for a fresh or small database. */
+export const all: CommandDefinition = {
+  name: 'all',
+  description:
+    'All phases in one go (6 only with --base-url), for a database that is fresh or small and has no old application to wait for.',
+  details:
+    'Where none of the three tables exists, they are created empty. A dry run prints the\n' +
+    'first phase that is not complete: what the later ones do depends on its outcome.',
+  access: 'change',
+  options: [
+    tenantNameOption,
+    noAdminGrantOption,
+    ...preflightOptions,
+    baseUrlOption,
+    forceOption(
+      'go on although an old application is still connected, another schema looks like the one of the catalog, or things stay with the tables of before',
+    ),
+  ],
+  run: runAll,
+};
+
+async function runAll(invocation: Invocation): Promise<string> {
+  const { migration, options, reporter } = invocation;
+  const missing = await missingPhases(invocation);
+  if (missing.length > 0) {
+    await checkFirst(invocation);
+  }
+  if (await isFreshDatabase(migration.context)) {
+    reporter.info('None of the three tables exists: they are created empty.');
+    await createCatalogTables(migration.context);
+  }
+  // --free-disk is what is free now, before the first phase.
+  const disk = await DiskWatch.open(migration, options.freeDisk);
+  for (const number of missing) {
+    const outcome = await runPhase(invocation, number, disk);
+    if (options.dryRun) {
+      return outcome;
+    }
+  }
+  const naming = await nameDefaultTenant(invocation);
+  const phase = await migration.completedPhase();
+  return [
+    `All phases up to ${phase} are complete.`,
+    ...naming.text,
+    await nextOf(invocation),
+  ].join('\n');
+}
+
+async function missingPhases({
+  migration,
+  options,
+}: Invocation): Promise<PhaseNumber[]> {
+  const completed = await migration.completedPhase();
+  return phases
+    .map(({ number }) => number)
+    .filter(number => number > completed && (number < 6 || options.baseUrl));
+}
+
+/**
+ * Runs one phase and tells the operator what it was and what comes next.
+ *
+ * @param disk - the watch of a command that runs several phases
+ */
+export async function runPhase(
+  invocation: Invocation,
+  number: PhaseNumber,
+  disk?: DiskWatch,
+): Promise<string> {
+  const { migration, options, steps } = invocation;
+  const before = await migration.completedPhase();
+  const done = await migration.completedSteps();
+  const rows = await estimateRows(migration.context);
+  const watch = disk ?? (await DiskWatch.open(migration, options.freeDisk));
+  const begun = await watch.during(number, () =>
+    migration.runPhase(number, phase =>
+      announce(invocation, { phase, done, rows }),
+    ),
+  );
+  const naming = number === 2 ? await nameDefaultTenant(invocation) : undefined;
+  if (options.dryRun) {
+    return begun || naming?.renamed
+      ? `Phase ${number} was printed, its outline first. Nothing was changed.`
+      : `Phase ${number} is complete already: there is nothing to print.`;
+  }
+  const now = await steps.done();
+  return [
+    summary({ number, begun, repeated: before >= number, done: now }),
+    ...now.map(step => `  ${step}`),
+    ...(naming?.text ?? []),
+    await nextOf(invocation),
+    ...(number === 6 ? ['', cutoverChecklist(invocation.settings)] : []),
+  ].join('\n');
+}
+
+/**
+ * Gives the default tenant the name that the operator has given, also where phase 2 was
+ * complete before, and says which name it has.
+ */
+export async function nameDefaultTenant({
+  migration,
+  options,
+  report,
+}: Invocation): Promise<{ renamed: boolean; text: string[] }> {
+  const { context } = migration;
+  const name = await readDefaultTenantName(context);
+  const { tenantName: wanted } = options;
+  if (name === undefined) {
+    return { renamed: false, text: [] };
+  }
+  if (wanted !== undefined && wanted !== name) {
+    await renameDefaultTenant(context, wanted);
+    report({ tenantName: options.dryRun ? name : wanted });
+    return {
+      renamed: true,
+      text: [
+        options.dryRun
+          ? `Its default tenant is named "${name}" until the script is run.`
+          : `The default tenant is named "${wanted}" now; it was "${name}".`,
+      ],
+    };
+  }
+  report({ tenantName: name });
+  const command = operatorCommand(
+    'phase2',
+    '--tenant-name "<name of your organisation>"',
+  );
+  return {
+    renamed: false,
+    text: [
+      `The default tenant is named "${name}".`,
+      ...(wanted === undefined && name === DEFAULT_TENANT_NAME
+        ? [
+            `That is the name by default. To rename it, at any time: ${command}.`,
+          ]
+        : []),
+    ],
+  };
+}
+
+function summary(run: {
+  number: PhaseNumber;
+  begun: boolean;
+  repeated: boolean;
+  done: string[];
+}): string {
+  const { number, begun, repeated, done } = run;
+  if (!begun) {
+    return `Phase ${number} was complete already.`;
+  }
+  return repeated
+    ? `Phase ${number} was complete already, and has succeeded again.`
+    : `Phase ${number} is complete: ${formatThings(done.length, 'step')} done.`;
+}
+
+function announce(
+  { reporter }: Invocation,
+  about: { phase: Phase; done: string[]; rows: RowCounts },
+): void {
+  const { number, title, steps } = about.phase;
+  reporter.info(
+    [
+      `Phase ${number}: ${title} (${expectation(number, about.rows)})`,
+      ...steps.map(step =>
+        `  ${step.name}: ${step.title}`.concat(
+          about.done.includes(step.name) ? ' (done)' : '',
+        ),
+      ),
+    ].join('\n'),
+  );
+}
+
+/** What comes after the last phase that is complete. */
+export async function nextOf({ migration }: Invocation): Promise<string> {
+  const phase = await migration.completedPhase();
+  if (phase === 0) {
+    return `Next: ${operatorCommand('phase1')}.`;
+  }
+  const { next, nextWhenAdopted } = guidance[phase];
+  if (nextWhenAdopted) {
+    const { adopted } = await readAdoptionStatus(migration.context);
+    return adopted ? nextWhenAdopted : next;
+  }
+  return next;
+}

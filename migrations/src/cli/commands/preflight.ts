@@ -1,12 +1,12 @@
 import { RefusedError } from '../../errors';
-import { runPreflight } from '../../preflight';
-import type { Finding } from '../../preflight';
-import { readNext } from '../../status';
-import type { CommandDefinition } from '../CommandDefinition';
-import { preflightForceOption, preflightOptions } from '../options';
-import { formatThings } from '../../text';
-import { preflightOptionsOf } from './checkFirst';
 import { operatorCommand } from '../../operatorCommand';
+import { assertPreflight, runPreflight } from '../../preflight';
+import type { Finding, PreflightOptions } from '../../preflight';
+import { readNext } from '../../status';
+import { formatThings } from '../../text';
+import { preflightForceOption, preflightOptions } from '../options';
+import type { CommandOptions } from '../options';
+import type { CommandDefinition, Invocation } from '../run';
 
 /** Looks at everything that a migration depends on. */
 export const preflight: CommandDefinition = {
@@ -59,4 +59,36 @@ function renderFinding({
       .filter((text): text is string => Boolean(text))
       .map(text => text.replace(/^/gm, ' '.repeat(9))),
   ].join('\n');
+}
+
+/**
+ * The preflight before a command that begins a migration. A dry run changes
+ * nothing that could go wrong, so that it only tells.
+ *
+ * @throws {@link RefusedError} if anything has to be put right first
+ */
+export async function checkFirst(invocation: Invocation): Promise<void> {
+  const { migration, options, reporter, report } = invocation;
+  const findings = await runPreflight(
+    migration.context,
+    preflightOptionsOf(options),
+  );
+  report({ findings });
+  for (const { check, level, message, advice, sql } of findings) {
+    if (level === 'warning' || (level === 'failure' && options.dryRun)) {
+      const words = [message, advice, sql?.replace(/\n/g, ' ')];
+      reporter.warn(`${check}: ${words.filter(Boolean).join(' ')}`);
+    }
+  }
+  if (!options.dryRun) {
+    assertPreflight(findings);
+  }
+}
+
+function preflightOptionsOf(options: CommandOptions): PreflightOptions {
+  return {
+    allowMissing: options.allowMissing ?? [],
+    backupCompleted: options.backupCompleted ?? false,
+    freeDiskBytes: options.freeDisk,
+  };
 }

@@ -1,7 +1,12 @@
+import Table from 'cli-table3';
+import { renderAdoption } from '../../adopt/renderAdoption';
+import { describeRows } from '../../rollback/otherTenants';
+import { describeOperator } from '../../session/operatorLock';
 import { readStatus } from '../../status';
-import { renderStatus } from './renderStatus';
-import type { CommandDefinition } from '../CommandDefinition';
+import type { Leftover, StatusReport, SwapStatus } from '../../status';
+import { formatBytes, formatCount, formatThings, formatTime } from '../../text';
 import { stepsOption } from '../options';
+import type { CommandDefinition } from '../run';
 
 /** Tells where the migration stands. */
 export const status: CommandDefinition = {
@@ -18,3 +23,163 @@ export const status: CommandDefinition = {
     return renderStatus(found, options);
   },
 };
+
+/**
+ * A status as text, for a terminal or a log: where it stands and what is next first.
+ *
+ * @param options - with `steps`, every step of every phase too
+ */
+export function renderStatus(
+  report: StatusReport,
+  options: { steps?: boolean } = {},
+): string {
+  return [
+    `${renderHeadline(report)}\n${renderOperator(report)}`,
+    renderSwap(report.swap),
+    ...(report.adoption ? [renderAdoption(report.adoption)] : []),
+    renderMoves(report),
+    renderRest(report),
+    renderTables(report),
+    ...(options.steps ? [renderSteps(report)] : []),
+  ]
+    .filter(Boolean)
+    .join('\n\n');
+}
+
+/** Where the migration stands, and the commands that go on from there. */
+export function renderHeadline(report: StatusReport): string {
+  const { schema, phase, next, back } = report;
+  return [
+    phase === 0
+      ? `Schema "${schema}": no phase is complete.`
+      : `Schema "${schema}": phase ${phase} is complete.`,
+    ...describeUnfinished(report),
+    `Next: ${next.what}${next.command ? ` (${next.command})` : ''}`,
+    ...(back ? [`Or back: ${back.what} (${back.command})`] : []),
+  ].join('\n');
+}
+
+function renderOperator({ operator }: StatusReport): string {
+  return operator
+    ? `At work: ${describeOperator(operator)}.`
+    : 'Nobody is at work.';
+}
+
+function describeUnfinished({
+  phaseBegun,
+  rollbackBegun,
+  swap,
+}: StatusReport): string[] {
+  if (rollbackBegun) {
+    return ['A rollback was begun that has not come to its end.'];
+  }
+  if (swap.undone) {
+    return [
+      'Phase 5 was rolled back: the tables of before are in use, and the partitioned ones are kept to go forward from.',
+    ];
+  }
+  return phaseBegun ? [`Phase ${phaseBegun} has begun.`] : [];
+}
+
+function renderSteps({ steps }: StatusReport): string {
+  return table(
+    ['Step', 'What it does', 'Done'],
+    steps.map(({ name, title, doneAt }) => [
+      name,
+      title,
+      doneAt ? formatTime(doneAt) : '',
+    ]),
+  );
+}
+
+function renderTables({ tables }: StatusReport): string {
+  if (tables.length === 0) {
+    return 'None of the tables exists.';
+  }
+  return table(
+    ['Table', 'Rows (about)', 'Size', 'Partitions'],
+    tables.map(({ name, rows, bytes, partitions }) => [
+      name,
+      formatCount(rows),
+      formatBytes(bytes),
+      partitions > 0 ? formatCount(partitions) : '',
+    ]),
+  );
+}
+
+function renderSwap(swap: SwapStatus): string {
+  const { swapped, undone, swappedAt, oldTables, cleanupFrom } = swap;
+  const when = swappedAt ? ` since ${formatTime(swappedAt)}` : '';
+  return [
+    ...(swapped ? [`The partitioned tables are in use${when}.`] : []),
+    // What was undone is told of first of all.
+    ...(swapped || undone ? [] : ['The tables are not swapped.']),
+    ...(oldTables.length > 0
+      ? [
+          `The old tables are still there: ${oldTables.join(', ')}.`,
+          cleanupFrom
+            ? `Cleanup may drop them from ${formatTime(cleanupFrom)} on.`
+            : 'Cleanup may drop them 24 hours after the swap.',
+        ]
+      : []),
+  ].join('\n');
+}
+
+function renderMoves({ moves }: StatusReport): string {
+  return moves
+    .map(({ slug, what, goOn, drop }) =>
+      [
+        `The move of "${slug}" has not come to its end. ${what}`,
+        ...(goOn ? [`Go on: ${goOn}`] : []),
+        `Drop it: ${drop}`,
+      ].join('\n'),
+    )
+    .join('\n');
+}
+
+function renderRest({ work, changeLog, leftovers }: StatusReport): string {
+  return [
+    // What has reached its end says so among the steps.
+    ...work
+      .filter(({ pagesDone, pages }) => pagesDone < pages)
+      .map(
+        ({ name, pagesDone, pages }) =>
+          `Progress of ${name}: ${formatCount(pagesDone)} of ` +
+          `${formatThings(pages, 'page')} (${percent(pagesDone, pages)}).`,
+      ),
+    ...(changeLog
+      ? [
+          `Entries of the change log: about ${formatCount(changeLog.rows)} ` +
+            `(${formatBytes(changeLog.bytes)}).`,
+        ]
+      : []),
+    ...leftovers.map(leftover => `Left over: ${describeLeftover(leftover)}.`),
+  ].join('\n');
+}
+
+function describeLeftover(leftover: Leftover): string {
+  const { kind, name, table: on, otherTenants } = leftover;
+  if (kind !== 'table') {
+    return `${kind} ${name} of ${on}`;
+  }
+  const others = otherTenants?.length
+    ? `${describeRows(otherTenants)}, which are nowhere else, and `
+    : '';
+  return `table ${name}. It holds ${others}a copy of the default tenant's rows`;
+}
+
+function percent(part: number, whole: number): string {
+  return `${Math.floor(whole > 0 ? (100 * part) / whole : 100)} %`;
+}
+
+function table(head: string[], rows: string[][]): string {
+  const rendered = new Table({
+    head,
+    // No colours: the output may go to a file.
+    style: { head: [], border: [] },
+    // No line between rows.
+    chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' },
+  });
+  rendered.push(...rows);
+  return rendered.toString();
+}

@@ -1,11 +1,94 @@
 import { DatabaseManager } from '@backstage/backend-defaults/database';
 import type { DatabaseManagerOptions } from '@backstage/backend-defaults/database';
-import { ConfigSources, StaticConfigSource } from '@backstage/config-loader';
 import type { Config } from '@backstage/config';
+import { ConfigSources, StaticConfigSource } from '@backstage/config-loader';
 import type { Knex } from 'knex';
-import { UsageError } from '../usageError';
-import { connectionOfKnex } from '../../session/connectionOfKnex';
-import type { Connection } from './Connection';
+import { Client } from 'pg';
+import type { ClientConfig } from 'pg';
+import { UsageError } from '../errors';
+import { connectionOfKnex } from '../session/connectionOfKnex';
+
+/** Preferred to the option: others on the machine can read an argument. */
+export const URL_VARIABLE = 'MIGRATION_DATABASE_URL';
+
+/** How to reach the database, and what of it must not be shown. */
+export interface Connection {
+  config: ClientConfig;
+  /** Grows when a password is fetched later, as with those of a cloud. */
+  secrets: Set<string>;
+}
+
+/**
+ * The connection that the operator has chosen: by URL, or else by the
+ * configuration of Backstage.
+ */
+export async function resolveConnection(
+  options: { url?: string; config?: string[] },
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Connection> {
+  if (options.url !== undefined) {
+    return connectionFromUrl(options.url, '--url');
+  }
+  const url = env[URL_VARIABLE];
+  // Files that are named are meant, whatever the environment holds.
+  if (url && !options.config) {
+    return connectionFromUrl(url, `The environment variable ${URL_VARIABLE}`);
+  }
+  return connectionFromConfig(options.config ?? []);
+}
+
+/** Where a connection leads to, as shown to the operator. */
+export interface Target {
+  host: string;
+  port: number;
+  user?: string;
+  database?: string;
+}
+
+/** What a configuration amounts to, the variables of libpq included. */
+export function targetOf(config: ClientConfig): Target {
+  // A stream of a configuration's own would be opened.
+  const { host, port, user, database } = new Client({
+    ...config,
+    stream: undefined,
+  });
+  return { host, port, user, database };
+}
+
+/** The connection that a URL describes. `source` is where the URL comes from. */
+export function connectionFromUrl(url: string, source: string): Connection {
+  const config: ClientConfig = { connectionString: url };
+  if (!/^postgres(ql)?:\/\//.test(url)) {
+    throw invalid(url, source);
+  }
+  let client: Client;
+  try {
+    client = new Client(config);
+  } catch {
+    // The message of the parser may quote the password.
+    throw invalid(url, source);
+  }
+  const { password } = client;
+  return {
+    config,
+    secrets: new Set(typeof password === 'string' ? [password] : []),
+  };
+}
+
+function invalid(url: string, source: string): UsageError {
+  // A URL that can't be parsed may have its password anywhere before the host, or
+  // in what follows the database.
+  const shown = url.includes('@')
+    ? url
+        .replace(/^([a-z0-9+.-]*:\/\/)?[^]*@/i, '$1***@')
+        .replace(/\?[^]*$/, '')
+    : `${url.slice(0, 12)}…`;
+  return new UsageError(
+    `${source} is not the URL of a PostgreSQL database: "${shown}". Expected ` +
+      'postgresql://<user>:<password>@<host>:5432/<database>, with special characters ' +
+      'percent-encoded.',
+  );
+}
 
 type Dependencies = Parameters<DatabaseManager['forPlugin']>[1];
 type ShutdownHook = () => void | Promise<void>;

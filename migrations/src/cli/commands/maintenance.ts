@@ -1,13 +1,79 @@
+import {
+  cleanup as dropOldTables,
+  RETENTION_HOURS,
+} from '../../cleanup/cleanup';
+import { scheduleCleanup } from '../../cleanup/schedule';
 import type { PhaseNumber } from '../../engine/Step';
+import { UsageError } from '../../errors';
 import { phases } from '../../phases';
 import { readLosses, rollback as goBack } from '../../rollback/rollback';
 import type { ArchivedRows } from '../../rollback/rollback';
 import { readStatus } from '../../status';
-import { renderHeadline } from './renderStatus';
-import type { CommandDefinition, Invocation } from '../CommandDefinition';
-import { forceOption, rollbackToOption, yesOption } from '../options';
 import { formatThings } from '../../text';
-import { UsageError } from '../usageError';
+import { assertVerified, verify as runChecks } from '../../verify/verify';
+import {
+  forceOption,
+  rollbackToOption,
+  scheduleOption,
+  yesOption,
+} from '../options';
+import type { CommandDefinition, Invocation } from '../run';
+import { renderHeadline } from './status';
+
+/** Checks the data itself. */
+export const verify: CommandDefinition = {
+  name: 'verify',
+  description:
+    'Check on the data itself everything that must hold after the phases that are complete.',
+  details:
+    'It changes nothing and may be run while the application writes. It reads the\n' +
+    'tables, so that it takes time on large ones.',
+  access: 'read',
+  options: [],
+  async run({ migration, report }) {
+    const verification = await runChecks(migration);
+    report({ checks: verification.checks });
+    assertVerified(verification);
+    const { phase, checks } = verification;
+    return checks.length === 0
+      ? 'No phase is complete after which there is anything to check.'
+      : [
+          `All that must hold after phase ${phase} holds:`,
+          ...checks.map(({ name }) => `  ${name}`),
+        ].join('\n');
+  },
+};
+
+/** Drops what only served the way back. */
+export const cleanup: CommandDefinition = {
+  name: 'cleanup',
+  description:
+    'Drop the tables of before the swap, the change log and the temporary indexes. After that there is no way back.',
+  details: `It refuses to within ${RETENTION_HOURS} hours of the swap.`,
+  access: 'change',
+  options: [
+    forceOption(`do it within ${RETENTION_HOURS} hours of the swap`),
+    scheduleOption.conflicts('force'),
+  ],
+  async run({ migration, options, report }) {
+    const { context } = migration;
+    if (options.schedule) {
+      await scheduleCleanup(context);
+      report({ scheduled: !options.dryRun });
+      return options.dryRun
+        ? 'The job was printed. Nothing was changed.'
+        : `pg_cron will clean up ${RETENTION_HOURS} hours after the swap. It leaves everything alone after a rollback.`;
+    }
+    const dropped = await dropOldTables(context);
+    report({ dropped: dropped && !options.dryRun });
+    if (!dropped) {
+      return 'There was nothing to clean up.';
+    }
+    return options.dryRun
+      ? 'The cleanup was printed. Nothing was changed.'
+      : 'The old tables and the change log are gone. The migration is finished.';
+  },
+};
 
 /** Goes back to an earlier phase, the last step first. */
 export const rollback: CommandDefinition = {
