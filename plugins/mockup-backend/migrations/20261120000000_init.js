@@ -3,8 +3,8 @@
 /**
  * Creates the tables of mockups, of their versions, and of their searchable text.
  *
- * Runs on an empty database, so that no statement waits for another or is
- * waited for. The CHECK constraints repeat the bounds that the HTTP layer
+ * Runs on an empty database, so no statement waits for a lock or makes another
+ * wait. The CHECK constraints repeat the bounds that the HTTP layer
  * enforces (specification, "Limits"): other plugins reach the store without
  * passing that layer.
  *
@@ -19,7 +19,7 @@ exports.up = async function up(knex) {
 
 /**
  * Drops all tables with everything in them. The extension pg_trgm stays: other
- * plugins may have come to use it.
+ * plugins may use it.
  *
  * @param {import('knex').Knex} knex
  * @returns {Promise<void>}
@@ -63,7 +63,7 @@ async function createMockups(knex) {
       .comment(
         'When it or its versions last changed, in UTC. Rises by at least a microsecond with every change, so that it also names the state of the mockup',
       );
-    // Every order that a list can be asked for.
+    // Every order that a list offers.
     table.index(['owner', 'updated_at', 'id'], 'mockups_owner_idx');
     table.index(['updated_at', 'id'], 'mockups_updated_at_idx');
     table.index(['created_at', 'id'], 'mockups_created_at_idx');
@@ -141,10 +141,9 @@ async function createVersions(knex) {
 }
 
 /**
- * A path that picks the items which keep the bounds on a layout item. They are
- * compared by count, because a path that picked the offending ones would pass
- * over an item whose field is missing: comparing with nothing is neither true
- * nor false.
+ * A path that selects the items within the bounds of a layout item. The CHECK
+ * compares counts: a path that selected the offending items would miss one whose
+ * field is missing, because a comparison with null is neither true nor false.
  */
 function validItems() {
   const conditions = [
@@ -167,10 +166,9 @@ function isInteger(field, minimum) {
 }
 
 /**
- * What a list can be searched for stands in a table of its own, under a trigram
- * index, which alone finds any part of a text. Beside the mockups themselves, the
- * index would take in the whole text again with every saved version, because
- * that moves updated_at, which other indexes are on.
+ * The searchable text has a separate table with a trigram index, the only kind that
+ * finds any part of a text. On `mockups` itself, every saved version would index
+ * the whole text again, because it changes updated_at, which other indexes cover.
  *
  * @param {import('knex').Knex} knex
  */
@@ -197,7 +195,7 @@ async function createSearch(knex) {
       using gin (name ${operators}, description ${operators})
   `);
 
-  // It has to find its table whatever the search path of the session that writes.
+  // Qualified, because the search path of the writing session may differ.
   await knex.raw(`
     create function mockup_search_refresh() returns trigger language plpgsql
       set search_path from current as $$
@@ -218,9 +216,9 @@ async function createSearch(knex) {
 }
 
 /**
- * Makes sure of the extension pg_trgm, and returns the schema that it is in: it
- * may have been installed before, off the search path of this plugin. In a
- * database that plugins share, it belongs where all of them find it.
+ * Creates the extension pg_trgm if it is missing, and returns its schema, which may
+ * be off the search path of this plugin. In a database that plugins share, it goes
+ * where all of them find it.
  *
  * @param {import('knex').Knex} knex
  * @returns {Promise<string>}

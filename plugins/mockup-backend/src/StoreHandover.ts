@@ -5,8 +5,8 @@ import type { MockupStore } from 'backstage-plugin-mockup-node';
 const PATIENCE_MS = 60_000;
 
 /**
- * Takes the store of the plugin to the other plugins of the backend, which may
- * hold and call it before the plugin has opened it.
+ * Hands the plugin's store to the other plugins of the backend, which may hold and
+ * call it before the plugin has opened it.
  */
 export class StoreHandover {
   readonly #opened: Promise<MockupStore>;
@@ -18,7 +18,7 @@ export class StoreHandover {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Where opening fails and nobody waits, the plugin itself reports it.
+    // If opening fails while no call waits, the plugin itself reports it.
     this.#opened.catch(() => {});
   }
 

@@ -100,7 +100,7 @@ function createPlugin(handover: StoreHandover) {
   });
 }
 
-/** Loads what permission rules are applied to, in the order of the ids. */
+/** Loads the mockups for the permission rules, in the order of the ids. */
 async function getMockups(store: MockupStore, ids: string[]) {
   const found = new Map<string, Mockup>();
   for (let start = 0; start < ids.length; start += MOCKUP_LIMITS.pageSize) {
@@ -110,6 +110,6 @@ async function getMockups(store: MockupStore, ids: string[]) {
     });
     items.forEach(mockup => found.set(mockup.id, mockup));
   }
-  // PostgreSQL returns a UUID in lower case, whatever was asked for.
+  // PostgreSQL returns UUIDs in lower case.
   return ids.map(id => found.get(id.toLowerCase()));
 }

@@ -42,7 +42,7 @@ function describe(issue: z.core.$ZodIssue, input: unknown): string {
     : `${subject} must be ${issue.message}, got ${formatValue(value)}`;
 }
 
-/** However much is wrong with an input, an error stays short. */
+/** Keeps an error short, however much is wrong with an input. */
 function joinFirst(problems: string[], separator: string): string {
   const shown = problems.slice(0, MOST_PROBLEMS);
   if (problems.length > shown.length) {
@@ -57,7 +57,7 @@ function valueAt(parent: unknown, key: PropertyKey): unknown {
     : undefined;
 }
 
-/** The keys of `props` are a caller's own: of any length, and any characters. */
+/** Callers choose the keys of `props`: any length, any characters. */
 function formatPath(path: PropertyKey[]): string {
   const text = path.reduce<string>((parent, key) => {
     if (typeof key === 'number') {
@@ -72,8 +72,7 @@ function formatPath(path: PropertyKey[]): string {
   return text.length > LONGEST_PATH ? `${text.slice(0, LONGEST_PATH)}…` : text;
 }
 
-// Objects and lists are not shown: what a caller nested in them may be of any
-// size and depth.
+// Not objects and lists: a caller may nest values of any size and depth in them.
 function formatValue(value: unknown): string {
   if (Array.isArray(value)) {
     return 'a list';

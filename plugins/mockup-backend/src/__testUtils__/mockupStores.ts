@@ -12,8 +12,8 @@ import { ALICE } from './startMockupBackend';
 
 /**
  * Every implementation of the mockup store, by name, with a way to get an empty
- * one. They have one contract: other plugins test against the one in memory, so
- * that it has to do what the real one does.
+ * one. They share one contract: other plugins test against the one in memory, so it
+ * has to behave like the real one.
  */
 export function mockupStores(
   databases: TestDatabases,

@@ -150,11 +150,11 @@ export class AuthorizedMockupStore implements MockupStore {
   }
 
   /**
-   * Whether the caller may change a mockup: false where there is none, or none
-   * that the caller may see.
+   * Whether the caller may change a mockup: false if it does not exist, or the
+   * caller may not see it.
    *
-   * The check and the write are two statements. Nothing is lost between them:
-   * what a rule can ask of a mockup in a query, its id and owner, never changes.
+   * The check and the write are two statements. Nothing can change between them: a
+   * rule's query can only use the id and the owner, which never change.
    *
    * @throws NotAllowedError if the caller may see the mockup but not change it
    */

@@ -126,7 +126,7 @@ describe.each(mockupStores(databases))(
 
     it('lets an empty alternative match nothing, and an empty conjunction everything', async () => {
       await createMockups(store, 'x');
-      // No policy can say so, but a rule of one's own can.
+      // No policy can express this, but a custom rule can.
       const none = [] as unknown as [MockupFilter];
       const countOf = async (filter: MockupFilter) =>
         (await store.list({ filter })).totalItems;

@@ -102,8 +102,8 @@ export class PostgresMockupStore implements MockupStore {
       fetchPage<MockupRow>(
         matching,
         this.#knex.raw(MOCKUP_COLUMNS),
-        // The id makes the order definite, so that no mockup appears on two
-        // pages or on none.
+        // The id makes the order total, so that no mockup appears on two pages or
+        // on none.
         [SORT_COLUMNS[field], 'mockups.id'].map(column => ({
           column,
           order: direction,
@@ -254,8 +254,7 @@ export class PostgresMockupStore implements MockupStore {
   }
 
   /**
-   * Tells a mockup that is not there from one that is at another revision than
-   * a write asked for.
+   * Tells a missing mockup from one at another revision than the write asked for.
    */
   async #explainNoChange(
     id: string,

@@ -22,10 +22,9 @@ const UNREACHABLE_CODES = new Set([
 ]);
 
 /**
- * Runs an operation on the database and turns what the database says of the
- * caller's values, or of its own state, into the errors that Backstage knows.
- * None of them carries what the driver attached: statements, addresses,
- * details of other rows.
+ * Runs an operation on the database and maps PostgreSQL's errors about the caller's
+ * values, or about the server's state, to Backstage's errors. None of them carries
+ * what the driver attached: statements, addresses, details of other rows.
  */
 export async function withMappedErrors<T>(
   logger: LoggerService,
@@ -53,7 +52,7 @@ function isUnreachable(error: unknown): boolean {
     /^E[A-Z_]+$/.test(code) ||
     // Class 08, connection exceptions
     /^08[0-9A-Z]{3}$/.test(code) ||
-    // No connection of the pool became free or could be opened in time
+    // The pool had no free connection and could open none in time
     name === 'KnexTimeoutError' ||
     // The driver gives these no code
     /^(Connection terminated|Client has encountered a connection error|timeout e)/.test(

@@ -7,8 +7,8 @@ export function applyFilter(
   query: Knex.QueryBuilder,
   filter: MockupFilter,
 ): void {
-  // Each starts from a condition of its own, because Knex leaves out a group
-  // that has none, and with it the restriction.
+  // Each starts from a constant condition, because Knex omits an empty group, and
+  // with it the restriction.
   if ('allOf' in filter) {
     query.andWhere(nested => {
       nested.whereRaw('true');

@@ -4,9 +4,10 @@ import type { Knex } from 'knex';
 /**
  * Brings the schema of the database up to date.
  *
- * Backends that start at once take turns: the first holds an advisory lock until
- * its transaction ends, the others wait and then find nothing left to do. Knex's
- * own lock makes them fail instead, and does not yet exist on a new database.
+ * Backends that start at the same time take turns: the first holds an advisory lock
+ * until its transaction ends, the others wait and then find nothing left to do.
+ * With Knex's lock they would fail instead, and it does not yet exist on a new
+ * database.
  */
 export async function migrate(knex: Knex): Promise<void> {
   await knex.transaction(async transaction => {

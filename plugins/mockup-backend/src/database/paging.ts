@@ -2,9 +2,9 @@ import type { Page } from 'backstage-plugin-mockup-common';
 import type { Knex } from 'knex';
 
 /**
- * Fetches one page of what a query matches, and counts the rest only where the
- * page does not already show how many there are. The two statements may see
- * different states: between pages, that holds for every list with an offset.
+ * Fetches one page of a query, and counts the rest only if the page does not
+ * already show how many there are. The two statements may see different states, as
+ * any two pages of a list with an offset do.
  */
 export async function fetchPage<TRow>(
   matching: Knex.QueryBuilder,

@@ -5,11 +5,11 @@ import {
   VERSION_HEAD_COLUMNS,
 } from './columns';
 
-// Types are given by cast(… as …): knex takes the name in `:name::type` for
-// that of a column.
+// Casts are written cast(… as …), because Knex parses `:name::type` as a column
+// name.
 
 /**
- * Finds the mockup that a write is for, unless it left the given revisions.
+ * Finds the mockup of a write, unless it is at none of the given revisions.
  * Bindings: `id`, `revisions` (an array, or null for any).
  */
 const AT_REVISION = `mockups.id = :id
@@ -18,9 +18,9 @@ const AT_REVISION = `mockups.id = :id
           = any(cast(:revisions as text[])))`;
 
 /**
- * When a mockup changes now. The row is locked by the UPDATE that sets this, so
- * that `updated_at` is the last committed one; stepping past it keeps the order
- * of changes even where the clock stands still or was set back.
+ * The time of a change. The UPDATE that sets it holds the row lock, so `updated_at`
+ * is the last committed value; going past it keeps the order of changes even if the
+ * clock stands still or was set back.
  */
 const NEXT_UPDATED_AT = `greatest(
   clock_timestamp() at time zone 'utc',
@@ -90,8 +90,8 @@ export const INSERT_VERSION = `
     ${revisionOf('mockup_versions.created_at')} as revision`;
 
 /**
- * A page of versions, cut short before the one with which the layouts on it
- * would exceed `maxBytes`. Bindings: `mockupId`, `limit`, `offset`, `maxBytes`.
+ * A page of versions. It ends before the version that would make its layouts exceed
+ * `maxBytes`. Bindings: `mockupId`, `limit`, `offset`, `maxBytes`.
  */
 export const SELECT_VERSIONS = `
   with page as (

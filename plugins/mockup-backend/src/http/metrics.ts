@@ -3,8 +3,8 @@ import type { RequestHandler } from 'express';
 
 /**
  * Makes middleware that counts and times the operations of the plugin by name
- * and outcome. The outcome is read off the response: only there do a handler and
- * the error middleware after it come together.
+ * and outcome. It reads the outcome from the response, because the error middleware
+ * runs after the handler.
  */
 export function measureOperations(
   metrics: MetricsService,

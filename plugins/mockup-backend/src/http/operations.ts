@@ -18,8 +18,8 @@ type ReadHandler = (context: {
 }) => Promise<void>;
 
 /**
- * Handles a request that changes something, and returns what the audit log is
- * to say of it beside the path parameters of the request.
+ * Handles a request that changes something, and returns what the audit log records
+ * beside the path parameters.
  */
 type WriteHandler = (context: {
   req: Request;
@@ -29,12 +29,11 @@ type WriteHandler = (context: {
 }) => Promise<JsonObject | void>;
 
 /**
- * Makes request handlers out of what is particular to each operation. Around
- * it goes what all have in common: who is calling, what that caller may do,
- * the audit event, and the metrics.
+ * Makes request handlers. Each adds to its operation what all share: the caller,
+ * the caller's permissions, the audit event, and the metrics.
  */
 export interface Operations {
-  /** An operation that users and services may ask for. */
+  /** An operation for users and services. */
   read(name: string, handler: ReadHandler): RequestHandler[];
   /** An operation for users, who become owner or creator of what it makes. */
   write(name: string, handler: WriteHandler): RequestHandler[];
@@ -87,7 +86,7 @@ async function audited(
 ): Promise<void> {
   const event = await auditor.createEvent({
     eventId,
-    // As Backstage advises for writes; anything lower is not logged by default.
+    // Backstage's advice for writes; it does not log lower ones by default.
     severityLevel: 'medium',
     request: req,
     meta: { ...req.params },

@@ -13,8 +13,8 @@ const ERRORS = {
 } as const;
 
 /**
- * Describes the HTTP interface of the plugin as an OpenAPI 3.1 document, with
- * the schemas that requests are validated against.
+ * Describes the HTTP interface of the plugin as an OpenAPI 3.1 document, with the
+ * schemas that validate requests.
  */
 export function createOpenApiDocument(): object {
   return {

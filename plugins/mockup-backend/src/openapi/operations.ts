@@ -6,13 +6,13 @@ import { queryParameters, type SchemaName, schemaRef } from './schemas';
 
 interface OperationDescription {
   summary: string;
-  /** Whether it can find the mockup or version of its path missing. */
+  /** Whether it answers 404 if the mockup or version of its path is missing. */
   path?: boolean;
   query?: ReturnType<typeof queryParameters>;
   body?: SchemaName;
-  /** Whether it goes ahead only at the entity tag that the caller names. */
+  /** Whether it takes `If-Match`. */
   conditional?: boolean;
-  /** Whether it answers 304 to a caller that has the current state already. */
+  /** Whether it takes `If-None-Match`. */
   revalidates?: boolean;
   success: ReturnType<typeof answer>;
 }

@@ -45,7 +45,7 @@ export function componentSchemas(): Record<string, JsonSchema> {
     registry.add(schema, { id });
   }
   const { schemas } = z.toJSONSchema(registry, {
-    // What callers may send, where that differs from what is kept of it.
+    // What callers may send, if the stored form differs.
     io: 'input',
     // `props` are checked by a function and described by hand.
     unrepresentable: 'any',

@@ -16,7 +16,7 @@ import type {
  * @public
  */
 export interface MockupRequestOptions {
-  /** A Backstage token, where the `fetchApi` of the client adds none. */
+  /** A Backstage token, if the `fetchApi` of the client adds none. */
   token?: string;
 }
 
@@ -27,15 +27,16 @@ export interface MockupRequestOptions {
  */
 export interface MockupWriteOptions extends MockupRequestOptions {
   /**
-   * The entity tag that the mockup had when the caller last saw it. The call
-   * fails with status 412 if somebody changed the mockup since.
+   * The entity tag that the mockup had when the caller last saw it. The call fails
+   * with status 412 if the mockup changed since.
    */
   ifMatch?: string;
 }
 
 /**
- * What the mockup plugin offers over HTTP. Everything that fails other than by
- * absence rejects with a `ResponseError` of `@backstage/errors`.
+ * The HTTP interface of the mockup plugin. Every failure rejects with a
+ * `ResponseError` of `@backstage/errors`, except that `getMockup` and `getVersion`
+ * return `undefined` for a missing one.
  *
  * @public
  */
@@ -46,7 +47,7 @@ export interface MockupApi {
     options?: MockupRequestOptions,
   ): Promise<Page<Mockup>>;
 
-  /** Gets a mockup with its newest version; nothing where there is none. */
+  /** Gets a mockup with its newest version, or `undefined`. */
   getMockup(
     id: string,
     options?: MockupRequestOptions,
@@ -69,8 +70,8 @@ export interface MockupApi {
   deleteMockup(id: string, options?: MockupWriteOptions): Promise<void>;
 
   /**
-   * Saves a layout as the next version of a mockup. The entity tag in the
-   * result is the one that the mockup has from now on.
+   * Saves a layout as the next version of a mockup. The result has the mockup's new
+   * entity tag.
    */
   saveVersion(
     mockupId: string,
@@ -85,7 +86,7 @@ export interface MockupApi {
     options?: MockupRequestOptions,
   ): Promise<Page<Version>>;
 
-  /** Gets one version of a mockup; nothing where there is none. */
+  /** Gets one version of a mockup, or `undefined`. */
   getVersion(
     mockupId: string,
     versionId: string,

@@ -51,8 +51,8 @@ export const layoutItemSchema: z.ZodType<LayoutItem> = layoutItem;
 
 /**
  * An item of a layout as a client sends it. react-grid-layout keeps state of a
- * drag in progress (`moved`, `placeholder`) in the same objects; it means
- * nothing once the layout is saved and is dropped.
+ * drag in progress (`moved`, `placeholder`) in the same objects; the schema drops
+ * it, because it means nothing in a saved layout.
  *
  * @public
  */

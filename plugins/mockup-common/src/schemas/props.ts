@@ -4,7 +4,7 @@ import { isStorableText } from './text';
 
 const EXPECTED = 'an object of component properties';
 
-/** A value that is still to be looked at, and where it stands. */
+/** A value to check, and its path. */
 interface PendingValue {
   value: unknown;
   depth: number;
@@ -19,10 +19,10 @@ interface Unstorable {
 }
 
 /**
- * Finds what cannot be kept as JSONB exactly as it is.
+ * Finds values that JSONB cannot store exactly.
  *
- * It walks with a list of its own instead of recursing: the nesting of a value
- * that a caller sent must not decide how deep our stack gets.
+ * It uses a work list instead of recursion: the nesting of a caller's value must
+ * not decide the depth of our stack.
  */
 function findUnstorable(root: unknown): Unstorable | undefined {
   const pending: PendingValue[] = [{ value: root, depth: 1 }];
@@ -35,7 +35,7 @@ function findUnstorable(root: unknown): Unstorable | undefined {
         expected: 'a string without NUL characters and lone surrogates',
       };
     }
-    // A number with a larger exponent, such as 1e400, is read as Infinity.
+    // JSON.parse reads a number with a larger exponent, such as 1e400, as Infinity.
     if (typeof value === 'number' && !Number.isFinite(value)) {
       return {
         path: pathOf(next),
@@ -84,8 +84,8 @@ function pathOf(found: PendingValue): PropertyKey[] {
 /**
  * The properties of a component: any JSON object.
  *
- * It is handed on as it came instead of being rebuilt key by key as `z.record`
- * does, which would lose a key such as `__proto__`.
+ * The schema passes it on unchanged. `z.record` would rebuild it key by key, and
+ * lose a key such as `__proto__`.
  */
 export const propsSchema = z
   .custom<Record<string, unknown>>(

@@ -4,8 +4,8 @@ import { z } from 'zod';
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
 
 /**
- * Whether PostgreSQL can keep a string unchanged. It has no place for the NUL
- * character, and a lone surrogate has no UTF-8 form.
+ * Whether PostgreSQL can store a string unchanged: it has no NUL character, and a
+ * lone surrogate has no UTF-8 form.
  */
 export function isStorableText(text: string): boolean {
   return !UNSTORABLE.test(text);
@@ -26,7 +26,7 @@ export function boundedText(minimum: number, maximum: number) {
     .meta({ minLength: minimum, maxLength: maximum });
 }
 
-/** A string of any length, as long as the database can keep it. */
+/** A string of any length that PostgreSQL can store. */
 export function storableText(expected: string) {
   return z.string({ error: expected }).refine(isStorableText, {
     error: `${expected} without NUL characters and lone surrogates`,
@@ -35,8 +35,7 @@ export function storableText(expected: string) {
 }
 
 function isWithin(text: string, minimum: number, maximum: number): boolean {
-  // A code point takes one or two UTF-16 units, which settles most strings
-  // without walking them.
+  // A code point takes one or two UTF-16 units, so `length` decides most strings.
   if (text.length > 2 * maximum) {
     return false;
   }

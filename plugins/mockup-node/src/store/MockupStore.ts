@@ -12,8 +12,8 @@ import type {
 } from 'backstage-plugin-mockup-common';
 
 /**
- * Something that can be asked of a mockup in a query: that its owner is among
- * the given user references, or its id among the given ids.
+ * A condition on a mockup that a query can evaluate: its owner is among the given
+ * user references, or its id among the given ids.
  *
  * @public
  */
@@ -37,32 +37,32 @@ export interface ListMockupsOptions extends ListMockupsQuery {
 }
 
 /**
- * Under which condition a write goes ahead.
+ * The condition of a write.
  *
  * @public
  */
 export interface MockupWriteCondition {
   /**
-   * The revisions at which the caller is content to find the mockup. At any
-   * other the write is refused with a {@link PreconditionFailedError}.
+   * The revisions that the caller accepts. At any other the write fails with a
+   * {@link PreconditionFailedError}.
    */
   ifRevisionIn?: string[];
 }
 
 /**
- * Keeps mockups and their versions. It does not ask who is calling: whoever
- * holds it may read and change everything.
+ * Stores mockups and their versions. It checks no permissions: its holder may read
+ * and change everything.
  *
  * @remarks
  *
- * A `revision` names one state of a mockup. Every change of the mockup and
- * every saved version gives it another one, which never comes back.
+ * A `revision` identifies one state of a mockup. Every change of the mockup and
+ * every saved version gives it a new one, which never repeats.
  *
- * It takes what the request schemas of `backstage-plugin-mockup-common` let
- * through, and does not check it again; parse what you did not make yourself
- * with `parseInput`. Of what slips past, the database refuses what breaks a
- * bound of the specification, with an `InputError`. While the database cannot
- * be reached, every operation rejects with a `ServiceUnavailableError`.
+ * It expects input that the request schemas of `backstage-plugin-mockup-common`
+ * accept, and does not check it again; parse foreign input with `parseInput`. The
+ * database still refuses values beyond the bounds of the specification, with an
+ * `InputError`. While the database is unreachable, every operation rejects with a
+ * `ServiceUnavailableError`.
  *
  * @public
  */
@@ -70,7 +70,7 @@ export interface MockupStore {
   /** Lists mockups, by default the most recently changed first. */
   list(options?: ListMockupsOptions): Promise<Page<Mockup>>;
 
-  /** Gets a mockup with its newest version; nothing where there is none. */
+  /** Gets a mockup with its newest version, or `undefined`. */
   get(
     id: string,
   ): Promise<{ mockup: MockupWithLatestVersion; revision: string } | undefined>;
@@ -81,19 +81,19 @@ export interface MockupStore {
     options: { owner: string },
   ): Promise<{ mockup: Mockup; revision: string }>;
 
-  /** Changes a mockup; nothing where there is none. */
+  /** Changes a mockup; `undefined` if it does not exist. */
   update(
     id: string,
     request: UpdateMockupRequest,
     condition?: MockupWriteCondition,
   ): Promise<{ mockup: Mockup; revision: string } | undefined>;
 
-  /** Deletes a mockup and its versions, and says whether there was one. */
+  /** Deletes a mockup and its versions; false if it does not exist. */
   delete(id: string, condition?: MockupWriteCondition): Promise<boolean>;
 
   /**
-   * Saves a layout as the next version of a mockup; nothing where there is no
-   * such mockup. The revision is the one that the mockup has from now on.
+   * Saves a layout as the next version of a mockup; `undefined` if the mockup does
+   * not exist. The revision is the mockup's new one.
    * `createdBy` has the form `user:<namespace>/<name>`.
    */
   saveVersion(
@@ -103,18 +103,17 @@ export interface MockupStore {
   ): Promise<{ version: Version; revision: string } | undefined>;
 
   /**
-   * Lists the versions of a mockup, the newest first; nothing where there is
-   * no such mockup. A page has fewer versions than asked for where their
-   * layouts would be larger than 4 MiB together.
+   * Lists the versions of a mockup, the newest first; `undefined` if the mockup
+   * does not exist. A page ends early if its layouts would exceed 4 MiB together.
    */
   listVersions(
     mockupId: string,
     options?: Pagination,
   ): Promise<Page<Version> | undefined>;
 
-  /** Gets one version of a mockup; nothing where there is none. */
+  /** Gets one version of a mockup, or `undefined`. */
   getVersion(mockupId: string, versionId: string): Promise<Version | undefined>;
 
-  /** Gets the newest version of a mockup; nothing where there is none. */
+  /** Gets the newest version of a mockup, or `undefined`. */
   getLatestVersion(mockupId: string): Promise<Version | undefined>;
 }

@@ -12,8 +12,8 @@ import type { MockupStore } from './MockupStore';
  * minute. A module of the mockup plugin itself must therefore not await one in
  * its `init`, which comes before that of its plugin.
  *
- * A factory of one's own for this service replaces it for other plugins only;
- * what the plugin serves over HTTP remains its own store.
+ * Another factory for this service replaces it for other plugins only; over HTTP
+ * the plugin still serves its own store.
  *
  * The store asks no permissions. To act as a user, call the plugin over HTTP
  * with `MockupClient` of `backstage-plugin-mockup-common` instead.

@@ -33,7 +33,7 @@ interface StoredMockup {
 
 /**
  * A mockup store without a database, for the tests of plugins that use one. It
- * keeps whatever it is given, and ends no page early.
+ * stores any input, and ends no page early.
  */
 export class InMemoryMockupStore implements MockupStore {
   readonly #stored = new Map<string, StoredMockup>();
@@ -194,7 +194,7 @@ export class InMemoryMockupStore implements MockupStore {
   }
 }
 
-/** Callers must not be able to change what is stored through what they got. */
+/** Copies, so that callers cannot change stored values. */
 function copyOf<T>(value: T): T {
   return structuredClone(value);
 }

@@ -14,7 +14,7 @@ import { InMemoryMockupStore } from './InMemoryMockupStore';
 
 /**
  * Creates a mockup store that keeps everything in memory. With valid input it
- * does what the one of the plugin does.
+ * behaves like the plugin's.
  *
  * @public
  */

@@ -78,7 +78,7 @@ export class TenancyDatabase {
   }
 }
 
-/** Again where another test file is at the same role: it belongs to the server. */
+/** Retries, because another test file may change the same role of the server. */
 async function setPassword(client: Client): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -16,18 +16,18 @@ import {
   readAdministrators,
 } from './readAdministrators';
 
-/** The credentials of somebody who may turn out to be an administrator. */
+/** The credentials of a user or a service, the callers that can be administrators. */
 export type CallerCredentials = BackstageCredentials<
   BackstageUserPrincipal | BackstageServicePrincipal
 >;
 
 /**
- * Who may administer tenants: whom the configuration lists, and nobody else, unless
- * it says that the permission policy may name users too.
+ * Who may administer tenants: the callers that the configuration lists, and with
+ * `adminsByPermission` also the users that the permission policy allows.
  *
- * Not the policy alone: Backstage allows everything to everybody where permissions
- * are disabled, and does so in a backend that has just been created; and it allows
- * everything to services, to whoever holds a tenant's token among them.
+ * The policy alone would not do: with permissions disabled, as in a new backend,
+ * Backstage allows everything to every user; and it always allows everything to
+ * services, tenants' tokens included.
  */
 export class Administrators {
   readonly #config: AdministratorsConfig;
@@ -88,7 +88,7 @@ export class Administrators {
     return result === AuthorizeResult.ALLOW;
   }
 
-  /** A token can be restricted to some permissions, also that of one who is listed. */
+  /** The token of a listed service can still be restricted to some permissions. */
   #mayService(
     { subject, accessRestrictions }: BackstageServicePrincipal,
     { name, attributes }: BasicPermission,

@@ -66,7 +66,7 @@ function service(backend: TenantsBackend, subject: string): Caller {
   );
 }
 
-// Nothing of this depends on the version of the database.
+// One version of PostgreSQL: no test here depends on it.
 describe.each(databases.eachSupportedId().slice(-1))(
   'who may administer tenants, on %s',
   id => {

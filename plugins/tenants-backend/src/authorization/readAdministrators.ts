@@ -14,7 +14,7 @@ export interface AdministratorsConfig {
   users: ReadonlySet<string>;
   /** Subjects of services. */
   services: ReadonlySet<string>;
-  /** Users to whom the permission policy allows it, too. */
+  /** Whether the permission policy may make users administrators. */
   byPermission: boolean;
 }
 
@@ -38,14 +38,14 @@ export function readAdministrators(
   };
 }
 
-/** Backstage's references are in lower case, however somebody spells them. */
+/** Backstage's references are in lower case, so any spelling matches. */
 export function normalizeUserRef(userEntityRef: string): string {
   return userEntityRef.toLocaleLowerCase('en-US');
 }
 
 function readByPermission(config: RootConfigService): boolean {
   const byPermission = config.getOptionalBoolean(BY_PERMISSION) ?? false;
-  // Backstage allows everything to everybody without it.
+  // Without it Backstage allows everything to every user.
   if (byPermission && !config.getOptionalBoolean('permission.enabled')) {
     throw new InputError(
       `Invalid ${BY_PERMISSION}: got true while permission.enabled is not, which ` +

@@ -7,9 +7,8 @@ import {
 const LONGEST_SLUG = 63;
 
 /**
- * What the audit log says of a tenant that is to be created: the slug asked for. The
- * path does not have it, and whoever looks for attempts at a slug needs it of those
- * that failed too. What can be no slug is kept out of the log.
+ * The requested slug, for the audit log: the path does not have it, and an auditor
+ * needs it for failed attempts too. Invalid slugs stay out of the log.
  */
 export function describeCreation(body: unknown): JsonObject {
   const slug = isObject(body) ? body.tenant_slug : undefined;
@@ -21,9 +20,9 @@ export function describeCreation(body: unknown): JsonObject {
 }
 
 /**
- * What the audit log says of changes to a tenant: which fields are to become what.
+ * The requested changes to a tenant, for the audit log.
  *
- * @throws InputError if they are none
+ * @throws InputError if the body is malformed
  */
 export function describeUpdate(body: unknown): JsonObject {
   return { changes: { ...parseUpdateTenant(body) } };

@@ -15,14 +15,14 @@ class PayloadTooLargeError extends CustomErrorBase {
   readonly statusCode = 413;
 }
 
-// Not only objects and lists: whoever is told what was expected gets further than by
-// hearing that a text or `null` were no JSON.
+// Not strict: a caller that sends a text or `null` gets the schema's error, which
+// names the expected form.
 const readJson = promisify(
   express.json({ limit: LARGEST_BODY, type: JSON_TYPE, strict: false }),
 );
 
 /**
- * Reads the body of a request, after it is known that the caller may send one.
+ * Reads the body of a request. Handlers call it after authorization.
  *
  * @returns nothing if there is none
  * @throws InputError if it is not JSON

@@ -2,9 +2,9 @@ import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import type { RequestHandler } from 'express';
 
 /**
- * Makes middleware that counts and times operations by name and outcome. The outcome
- * is read off the response: only there do a handler and the error middleware after
- * it come together.
+ * Makes middleware that counts and times operations by name and outcome. It reads
+ * the outcome from the response, because the error middleware runs after the
+ * handler.
  */
 export function measureOperations(
   metrics: MetricsService,

@@ -14,15 +14,14 @@ import { measureOperations } from './metrics';
 type Handler = (req: Request, res: Response) => Promise<void>;
 
 /**
- * Tells what a request asks for, beside the path parameters, as the audit log is to
- * have it. It may throw where the request does not say so.
+ * Returns what the audit log records beside the path parameters. It may throw if
+ * the request is malformed.
  */
 type Describe = (req: Request, res: Response) => Promise<JsonObject>;
 
 /**
- * Makes request handlers out of what is particular to each operation. Around it goes
- * what all have in common: who is calling and whether that caller may, the audit
- * event, and the metrics.
+ * Makes request handlers. Each adds to its operation what all share: the check of
+ * the caller, the audit event, and the metrics.
  */
 export type MakeOperation = (
   name: string,
@@ -54,7 +53,7 @@ export function createOperations(options: {
         const credentials = await httpAuth.credentials(req, {
           allow: ['user', 'service'],
         });
-        // Before anything of the request is looked at.
+        // Before it reads anything else of the request.
         await administrators.assertMay(credentials, permission);
         await handler(req, res);
       } catch (error) {
@@ -67,7 +66,7 @@ export function createOperations(options: {
   ];
 }
 
-/** A request that was refused may be one that nobody can read. */
+/** The body of a failed request may be unreadable. */
 async function describeSafely(
   describe: Describe | undefined,
   req: Request,

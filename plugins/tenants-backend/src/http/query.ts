@@ -19,7 +19,7 @@ export function parseListQuery(req: Request): Required<ListTenants> {
   });
 }
 
-/** What is no plain decimal number stays what it is, for the parser to refuse. */
+/** Converts plain decimal numbers; the parser refuses everything else. */
 function toNumber(value: unknown): unknown {
   return typeof value === 'string' && /^\d+$/.test(value)
     ? Number(value)

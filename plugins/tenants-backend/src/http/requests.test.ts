@@ -7,7 +7,7 @@ import {
 
 const JSON_TYPE = 'application/json';
 
-// Nothing of this gets as far as the database.
+// No request here reaches the database.
 const nowhere = TenancyPool.create({
   connection: { host: '127.0.0.1', port: 1 },
   schema: 'tenancy',

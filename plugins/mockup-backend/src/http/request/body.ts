@@ -21,10 +21,9 @@ const readJson = promisify(
 /**
  * Reads and parses the body of a request.
  *
- * Handlers call it themselves, after they know who is calling, instead of
- * mounting the parser in front of all routes: a body that nobody may send is
- * not read, and one that cannot be read is a failure of that operation like
- * any other, in metrics and audit log.
+ * Handlers call it after they know the caller; the parser is not mounted in front
+ * of all routes. So the plugin never reads a body that the caller may not send, and
+ * an unreadable body is a failure of its operation, in metrics and audit log too.
  *
  * @throws InputError if the body is not JSON or not what the schema expects
  */

@@ -10,16 +10,16 @@ import type { Request } from 'express';
 const ENTITY_TAG = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
 
 /**
- * Reads the `If-Match` header as the revisions at which the caller wants the
- * write to go ahead (RFC 9110, 13.1.1).
+ * Reads the `If-Match` header as the revisions that the caller accepts (RFC 9110,
+ * 13.1.1).
  *
  * @throws InputError if the header is neither `*` nor a list of entity tags
  * @throws PreconditionFailedError if no tag in it can ever match
  */
 export function parseIfMatch(req: Request): MockupWriteCondition {
   const header = req.get('If-Match')?.trim();
-  // `*` asks for any state, as long as the mockup exists; a write to one that
-  // does not is refused anyway.
+  // `*` means any state of an existing mockup; a write to a missing one fails
+  // anyway.
   if (header === undefined || header === '*') {
     return {};
   }

@@ -28,7 +28,7 @@ export function parsePagination(
   return parseInput(paginationSchema, withNumbers(req.query), 'query');
 }
 
-/** Turns what is a plain decimal number into one, and leaves the rest as text. */
+/** Converts plain decimal numbers, and leaves everything else as text. */
 function withNumbers(query: Request['query']): Record<string, unknown> {
   const parsed: Record<string, unknown> = { ...query };
   for (const key of ['limit', 'offset']) {

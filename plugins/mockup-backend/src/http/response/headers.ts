@@ -1,9 +1,6 @@
 import type { Request, Response } from 'express';
 
-/**
- * Lets a frontend of another origin read the headers that carry what the body
- * has no place for.
- */
+/** Lets a frontend of another origin read these headers (CORS). */
 export function exposeHeaders(_req: Request, res: Response, next: () => void) {
   res.append(
     'Access-Control-Expose-Headers',
@@ -17,7 +14,7 @@ export function setETag(res: Response, revision: string): void {
   res.set('ETag', `"${revision}"`);
 }
 
-/** Points at what a request to a collection has created in it. */
+/** Sets `Location` to the created resource. */
 export function setLocation(req: Request, res: Response, id: string): void {
   res.location(`${collectionPath(req)}/${id}`);
 }

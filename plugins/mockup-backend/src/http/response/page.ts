@@ -13,7 +13,7 @@ export function sendPage<TItem>(
   { limit, offset }: { limit: number; offset: number },
 ): void {
   res.set('X-Total-Count', String(page.totalItems));
-  // A page may have ended early, and past the last one there is nothing.
+  // A page may end early, and past the last one there is nothing.
   const nextOffset = offset + page.items.length;
   if (page.items.length > 0 && nextOffset < page.totalItems) {
     res.links({ next: pageUrl(req, limit, nextOffset) });
