@@ -1,6 +1,6 @@
--- What of the tables of tenants Citus takes as it is, and what not, by the rules that
--- sharding.md tells with their sources. It reads the catalogs of PostgreSQL and nothing
--- else, and needs no Citus. On any migrated database:
+-- Lists which parts of the tables of tenants Citus takes as they are, by the rules in
+-- sharding.md, which names their sources. It reads only the catalogs of PostgreSQL, and
+-- needs no Citus. On any migrated database:
 --
 --   psql -X "$MIGRATION_DATABASE_URL" -f docs/contributors/sharding.sql
 --
