@@ -12,7 +12,7 @@ export { migrateTo, status } from './migrateTo';
 export type { MigrateOptions, MigrateResult } from './migrateTo';
 export { adopt, readAdoption, retryFaults } from './adopt/library';
 export type { AdoptOptions, AdoptResult } from './adopt/library';
-export type { AdoptionFault, AdoptionStatus } from './adopt/readAdoption';
+export type { AdoptionFault, AdoptionStatus } from './adopt/status';
 export { connectionOfKnex } from './session/connectionOfKnex';
 export type { LockQueue, Progress, Reporter } from './Reporter';
 export type { PhaseNumber } from './engine/Step';

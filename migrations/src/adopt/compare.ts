@@ -3,8 +3,8 @@ import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { relationExists } from '../schema/lookups';
 import { formatThings } from '../text';
 import { ownRows } from './differences';
-import { engineTable } from './Engine';
-import type { Engine } from './Engine';
+import { engineTable } from './engine';
+import type { Engine } from './engine';
 import { FAULTS, PARENTS } from './names';
 import { operatorCommand } from '../operatorCommand';
 

@@ -1,7 +1,7 @@
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import type { Executor } from '../engine/Executor';
-import { engineTable } from './Engine';
-import type { Engine } from './Engine';
+import { engineTable } from './engine';
+import type { Engine } from './engine';
 import { FAULTS, PARENTS, UNKNOWN_KEY } from './names';
 
 /** The condition for the rows of ours that are the engine's. */

@@ -1,4 +1,4 @@
 export { adopt } from './adopt';
 export { fillParents } from './parents';
-export { readAdoptionStatus } from './readAdoption';
-export type { AdoptionStatus } from './readAdoption';
+export { readAdoptionStatus } from './status';
+export type { AdoptionStatus } from './status';

@@ -2,11 +2,11 @@ import type { StepContext } from '../engine/Step';
 import { createCatalogTables, isFreshDatabase } from '../schema/catalogTables';
 import { revokeAllStatement } from '../schema/seclude';
 import { escapeIdentifier } from '../sql';
-import { engineTable } from './Engine';
-import type { Engine } from './Engine';
-import { createFunctions } from './functions';
+import { engineTable } from './engine';
+import type { Engine } from './engine';
+import { createFunctions } from './objects';
 import { ADOPTION_STATE, ENGINE_TABLES, FAULTS } from './names';
-import { asLogin, followOwner } from './owner';
+import { asLogin, followOwner } from './rights';
 import { CREATE_STATE, putState, readState } from './state';
 import { createTriggers, tablesWithoutTriggers } from './triggers';
 

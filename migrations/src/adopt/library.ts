@@ -3,9 +3,9 @@ import type { Reporter } from '../Reporter';
 import { TenancyMigration } from '../engine/TenancyMigration';
 import { DEFAULT_TENANT_NAME } from '../schema/tables';
 import { adopt as adoptCatalog } from './adopt';
-import { readAdoptionStatus } from './readAdoption';
-import type { AdoptionStatus } from './readAdoption';
-import { settleFaults } from './settle';
+import { readAdoptionStatus } from './status';
+import type { AdoptionStatus } from './status';
+import { settleFaults } from './reconcile';
 import { adoptedEngine } from './state';
 
 /**

@@ -4,10 +4,10 @@ import { escapeLiteral } from '../sql';
 import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import { waitForOlderTransactions } from '../engine/olderTransactions';
 import { patienceMs } from '../session/tableSize';
-import { engineTable } from './Engine';
-import type { Engine } from './Engine';
+import { engineTable } from './engine';
+import type { Engine } from './engine';
 import { PARENTS } from './names';
-import { settleParents } from './settle';
+import { settleParents } from './reconcile';
 import { adoptedEngine } from './state';
 
 const TITLE = 'Carry the edges between entities';

@@ -1,5 +1,5 @@
 import { formatThings } from '../text';
-import type { AdoptionStatus } from './readAdoption';
+import type { AdoptionStatus } from './status';
 import { operatorCommand } from '../operatorCommand';
 
 /** How an adoption stands, as text. */

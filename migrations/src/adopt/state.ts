@@ -2,7 +2,7 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { columnExists } from '../schema/lookups';
 import { escapeLiteral } from '../sql';
-import type { Engine } from './Engine';
+import type { Engine } from './engine';
 import { ADOPTION_STATE } from './names';
 
 /** What the adoption remembers, by its keys in the database. */

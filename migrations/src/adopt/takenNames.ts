@@ -1,6 +1,6 @@
 import { describeFound, findCreations } from '../engine/ownership';
 import type { Creation, StepContext } from '../engine/Step';
-import { FUNCTION_SIGNATURES } from './functions';
+import { FUNCTION_SIGNATURES } from './objects';
 import { ADOPTION_STATE, FAULTS } from './names';
 import { readState } from './state';
 

@@ -1,6 +1,6 @@
 import type { Executor } from '../engine/Executor';
-import { engineTable } from './Engine';
-import type { Engine } from './Engine';
+import { engineTable } from './engine';
+import type { Engine } from './engine';
 import { ADOPTION_TRIGGER, ENGINE_TABLES, triggerFunction } from './names';
 import type { EngineTable } from './names';
 

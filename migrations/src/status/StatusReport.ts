@@ -1,4 +1,4 @@
-import type { AdoptionStatus } from '../adopt/readAdoption';
+import type { AdoptionStatus } from '../adopt/status';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenantRows } from '../rollback/otherTenants';
 import type { WayBack } from '../rollback/rollback';

@@ -1,5 +1,5 @@
-import { readAdoptionStatus } from '../adopt/readAdoption';
-import type { AdoptionStatus } from '../adopt/readAdoption';
+import { readAdoptionStatus } from '../adopt/status';
+import type { AdoptionStatus } from '../adopt/status';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';

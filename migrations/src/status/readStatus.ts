@@ -1,5 +1,5 @@
-import { readAdoptionStatus } from '../adopt/readAdoption';
-import type { AdoptionStatus } from '../adopt/readAdoption';
+import { readAdoptionStatus } from '../adopt/status';
+import type { AdoptionStatus } from '../adopt/status';
 import { readStepRecords } from '../engine/journal';
 import type { StepRecord } from '../engine/journal';
 import type { Executor } from '../engine/Executor';

@@ -1,6 +1,6 @@
-import { engineTable } from '../Engine';
-import { functionSettings } from './parts';
-import type { Target } from './parts';
+import { engineTable } from '../engine';
+import { functionSettings } from './support';
+import type { Target } from './support';
 
 /**
  * The function that carries a batch of entities in the order of their ids, and returns the last

@@ -1,7 +1,7 @@
 import { escapeLiteral } from '../../sql';
 import { FAULTS, UNKNOWN_KEY } from '../names';
-import { byTenant, functionSettings, UUID_PATTERN } from './parts';
-import type { Target } from './parts';
+import { byTenant, functionSettings, UUID_PATTERN } from './support';
+import type { Target } from './support';
 
 /**
  * The function that keeps aside what can't be carried, with the reason, and takes

@@ -1,8 +1,8 @@
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
-import { engineTable } from '../Engine';
+import { engineTable } from '../engine';
 import { FAULTS, PARENTS } from '../names';
-import { attempted, functionSettings, untilNothingIsLeft } from './parts';
-import type { Target } from './parts';
+import { attempted, functionSettings, untilNothingIsLeft } from './support';
+import type { Target } from './support';
 
 const TENANT = `'${DEFAULT_TENANT_ID}'::uuid`;
 

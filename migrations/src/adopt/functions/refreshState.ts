@@ -5,8 +5,8 @@ import {
   CHECK_SNAPSHOT,
   functionSettings,
   UUID_PATTERN,
-} from './parts';
-import type { Target } from './parts';
+} from './support';
+import type { Target } from './support';
 
 /**
  * The function that carries what a row of \`refresh_state\` tells about an entity that

@@ -1,4 +1,4 @@
-import { engineTable } from '../Engine';
+import { engineTable } from '../engine';
 import { FAULTS } from '../names';
 import {
   attempted,
@@ -7,8 +7,8 @@ import {
   functionSettings,
   untilNothingIsLeft,
   UUID_PATTERN,
-} from './parts';
-import type { Target } from './parts';
+} from './support';
+import type { Target } from './support';
 
 const COLUMNS = 'source_entity_ref, type, target_entity_ref';
 

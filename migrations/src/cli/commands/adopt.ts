@@ -1,5 +1,5 @@
 import { adopt as adoptCatalog, readAdoptionLosses } from '../../adopt/adopt';
-import { readAdoptionStatus } from '../../adopt/readAdoption';
+import { readAdoptionStatus } from '../../adopt/status';
 import { renderAdoption } from '../../adopt/renderAdoption';
 import { unadopt as endAdoption } from '../../adopt/unadopt';
 import { operatorCommand } from '../../operatorCommand';

@@ -1,5 +1,5 @@
 import type { Option } from 'commander';
-import { readAdoptionStatus } from '../../adopt/readAdoption';
+import { readAdoptionStatus } from '../../adopt/status';
 import { DiskWatch } from '../../disk/DiskWatch';
 import type { Phase, PhaseNumber } from '../../engine/Step';
 import { operatorCommand } from '../../operatorCommand';

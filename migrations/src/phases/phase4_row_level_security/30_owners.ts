@@ -1,4 +1,4 @@
-import { followOwner } from '../../adopt/owner';
+import { followOwner } from '../../adopt/rights';
 import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
 import {

@@ -1,4 +1,4 @@
-import { engineTable } from '../../adopt/Engine';
+import { engineTable } from '../../adopt/engine';
 import { adoptedEngine } from '../../adopt/state';
 import { RefusedError } from '../../errors';
 import type { StepContext } from '../../engine/Step';

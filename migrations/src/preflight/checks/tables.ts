@@ -1,4 +1,4 @@
-import { readAdoptionStatus } from '../../adopt/readAdoption';
+import { readAdoptionStatus } from '../../adopt/status';
 import { TENANT_TABLES } from '../../schema/tables';
 import { escapeIdentifier } from '../../sql';
 import {

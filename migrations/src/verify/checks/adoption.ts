@@ -1,5 +1,5 @@
 import { compareAdoption } from '../../adopt/compare';
-import { readAdoptionStatus } from '../../adopt/readAdoption';
+import { readAdoptionStatus } from '../../adopt/status';
 import { renderFaults } from '../../adopt/renderAdoption';
 import { adoptedEngine } from '../../adopt/state';
 import { SNAPSHOT } from '../../copy/catchUp';

@@ -90,7 +90,7 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the revoked right to call what carries the entities of an adopted catalog',
     edits: [
       {
-        file: `${MIGRATIONS}/adopt/functions/index.ts`,
+        file: `${MIGRATIONS}/adopt/objects.ts`,
         find: '    revokeAllOnFunctionStatement(signature),',
         replace: '    `grant execute on function ${signature} to public`,',
       },
@@ -101,7 +101,7 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the default tenant in what carries the entities of an adopted catalog',
     edits: [
       {
-        file: `${MIGRATIONS}/adopt/functions/parts.ts`,
+        file: `${MIGRATIONS}/adopt/functions/support.ts`,
         find: "}tenant_id = '${DEFAULT_TENANT_ID}' and `,",
         replace: '}tenant_id is not null and `,',
       },

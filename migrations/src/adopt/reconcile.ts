@@ -6,10 +6,10 @@ import { relationExists } from '../schema/lookups';
 import { escapeLiteral } from '../sql';
 import { enumerate, formatThings } from '../text';
 import { patienceMs } from '../session/tableSize';
-import { engineTable } from './Engine';
-import type { Engine } from './Engine';
+import { engineTable } from './engine';
+import type { Engine } from './engine';
 import { differingEntities, differingParents } from './differences';
-import { FORGET_PARENT_FAULTS } from './functions';
+import { FORGET_PARENT_FAULTS } from './objects';
 import type { EngineTable } from './names';
 import { FAULTS, PARENTS, UNKNOWN_KEY } from './names';
 

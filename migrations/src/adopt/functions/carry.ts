@@ -1,4 +1,4 @@
-import { engineTable } from '../Engine';
+import { engineTable } from '../engine';
 import { FAULTS } from '../names';
 import {
   attempted,
@@ -6,8 +6,8 @@ import {
   CHECK_SNAPSHOT,
   functionSettings,
   UUID_PATTERN,
-} from './parts';
-import type { Target } from './parts';
+} from './support';
+import type { Target } from './support';
 
 /**
  * The function that carries one entity: a row of `final_entities`, and with the first

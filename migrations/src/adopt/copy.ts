@@ -3,8 +3,8 @@ import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeLiteral } from '../sql';
 import { patienceMs } from '../session/tableSize';
-import { engineTable } from './Engine';
-import type { Engine } from './Engine';
+import { engineTable } from './engine';
+import type { Engine } from './engine';
 import { putState, readState } from './state';
 
 const TITLE = 'Carry the entities';

@@ -1,10 +1,10 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { relationExists } from '../schema/lookups';
-import { engineTable, findEngines } from './Engine';
-import type { Engine } from './Engine';
+import { engineTable, findEngines } from './engine';
+import type { Engine } from './engine';
 import { FAULTS } from './names';
-import { reading } from './owner';
+import { reading } from './rights';
 import { readState } from './state';
 import { tablesWithoutTriggers } from './triggers';
 

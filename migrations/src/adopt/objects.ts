@@ -1,28 +1,28 @@
-import { revokeAllOnFunctionStatement } from '../../schema/seclude';
-import { createCopy, createJson, createPut } from './copy';
+import { revokeAllOnFunctionStatement } from '../schema/seclude';
+import { createCopy, createJson, createPut } from './functions/copy';
 import {
   createDropEntity,
   createForgetEntity,
   createOnFinalEntities,
   createPutEntity,
   createPutRest,
-} from './entities';
-import { createCheckSnapshot, createNote } from './faults';
+} from './functions/carry';
+import { createCheckSnapshot, createNote } from './functions/faults';
 import {
   createCopyParents,
   createOnReferences,
   createPutParent,
-} from './parents';
-import type { Target } from './parts';
-import { createOnRefreshState, createPutState } from './refreshState';
+} from './functions/parents';
+import type { Target } from './functions/support';
+import { createOnRefreshState, createPutState } from './functions/refreshState';
 import {
   createIsCarried,
   createOnRelations,
   createPutRelations,
-} from './relations';
+} from './functions/relations';
 
-export type { Target } from './parts';
-export { FORGET_PARENT_FAULTS } from './parents';
+export type { Target } from './functions/support';
+export { FORGET_PARENT_FAULTS } from './functions/parents';
 
 /** Every function of the adoption by its signature, with what creates it. */
 const FUNCTIONS: Record<string, (target: Target) => string> = {

@@ -1,7 +1,7 @@
 import { escapeIdentifier } from '../../sql';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
-import type { Engine } from '../Engine';
+import type { Engine } from '../engine';
 import type { EngineTable } from '../names';
 
 /** What the functions are made for. */
