@@ -1,19 +1,22 @@
 import type { StepContext } from '../engine/Step';
+import { relationExists } from '../schema/lookups';
 import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
-import { escapeLiteral } from '../sql';
+import { waitForOlderTransactions } from '../engine/olderTransactions';
 import { patienceMs } from '../session/tableSize';
+import { escapeLiteral } from '../sql';
 import { engineTable } from './engine';
 import type { Engine } from './engine';
-import { putState, readState } from './state';
+import { reconcileParents } from './reconcile';
+import { adoptedEngine, PARENTS, putState, readState } from './state';
 
-const TITLE = 'Carry the entities';
+const ENTITIES_TITLE = 'Carry the entities';
 
-// The engine waits for the rows of a batch: about so long.
+// For about so long a write of the engine waits for a batch.
 const TARGET_MS = 20;
 const FIRST_ROWS = 20;
 
-const SCRIPT = `do $$
+const ENTITIES_SCRIPT = `do $$
 declare
   after text := '';
 begin
@@ -30,9 +33,9 @@ interface Batch {
 }
 
 /**
- * The first copy, in the order of the ids, each batch in a transaction of its own with
- * how far it has come. The triggers are there already: an entity that the engine has changed
- * meanwhile is carried as it is by then.
+ * The first copy, in the order of the ids; each batch is a transaction that also records
+ * the last id. The triggers exist already, so a batch may meet an entity that a trigger
+ * has carried: it carries the present row again.
  */
 export async function copyEntities(
   context: StepContext,
@@ -41,7 +44,7 @@ export async function copyEntities(
   const { executor } = context;
   await executor.work({
     title:
-      `${TITLE}. FOR SHARE on a few rows of ${engineTable(
+      `${ENTITIES_TITLE}. FOR SHARE on a few rows of ${engineTable(
         engine,
         'final_entities',
       )} and ` +
@@ -50,7 +53,7 @@ export async function copyEntities(
         'refresh_state',
       )} at a time, for ${TARGET_MS} ms or so: what the engine ` +
       'has locked is left for later',
-    script: [SCRIPT],
+    script: [ENTITIES_SCRIPT],
     run: session => copy(context, session, engine),
   });
 }
@@ -71,13 +74,13 @@ async function copy(
       where entity_id > $1`,
     [state.after],
   );
-  const progress = reporter.progress(TITLE, left);
-  // Well before PostgreSQL looks for deadlocks: the engine is never its victim.
+  const progress = reporter.progress(ENTITIES_TITLE, left);
+  // Below deadlock_timeout: PostgreSQL never picks the engine as the victim.
   const timeoutMs = Math.min(settings.lockTimeoutMs, await patienceMs(session));
   const batchOf = (after: string, rows: number) =>
     withLockRetries(
       {
-        title: TITLE,
+        title: ENTITIES_TITLE,
         session,
         reporter,
         lockTimeoutMs: ownTimeout(settings, timeoutMs),
@@ -101,7 +104,7 @@ async function copy(
   }
 }
 
-/** In one message: no row stays locked for the time of a round trip. */
+/** One message: no row stays locked during a round trip. */
 async function copyBatch(
   session: MigrationSession,
   after: string,
@@ -111,7 +114,7 @@ async function copyBatch(
   try {
     const [batch] = await session.query<Batch>(
       [
-        // What is lost in a crash is copied again.
+        // A crash loses batch and position together, and the next run copies it again.
         'set local synchronous_commit = off',
         `set local lock_timeout = ${lockTimeoutMs}`,
         `with batch as materialized (
@@ -134,5 +137,115 @@ async function copyBatch(
   }
 }
 
-/** The statement that says that the sides were equal once. */
+/** The statement that records that both sides were equal once. */
 export const COPY_IS_DONE = putState('copy', { after: '', done: true });
+
+const EDGES_TITLE = 'Carry the edges between entities';
+const EDGE_ROWS = 500;
+
+const EDGES_SCRIPT = `do $$
+declare
+  after bigint := 0;
+begin
+  loop
+    after := adoption_copy_parents(after, ${EDGE_ROWS});
+    exit when after is null;
+    commit;
+  end loop;
+end $$`;
+
+/**
+ * Copies the edges between entities from the engine's table to ours, for the default
+ * tenant, while the engine writes. Does nothing where no catalog is adopted, or the
+ * table does not exist.
+ *
+ * The triggers write to the table as soon as it exists, and this waits for transactions
+ * that have written before. It copies the rest in ranges, each edge under a lock of the
+ * engine's row: a transaction that deletes that row waits, and its trigger finds ours.
+ */
+export async function fillParents(
+  context: StepContext,
+  adopted?: Engine,
+): Promise<void> {
+  const { executor } = context;
+  const engine = adopted ?? (await adoptedEngine(context));
+  if (
+    !engine ||
+    (!executor.dryRun && !(await relationExists(executor, PARENTS)))
+  ) {
+    return;
+  }
+  await waitForWriters(context, engine);
+  await executor.work({
+    title: `${EDGES_TITLE}. FOR KEY SHARE on ${EDGE_ROWS} rows of ${engineTable(
+      engine,
+      'refresh_state_references',
+    )} at a time, for milliseconds`,
+    script: [EDGES_SCRIPT],
+    async run(session) {
+      const timeoutMs = Math.min(
+        context.settings.lockTimeoutMs,
+        await patienceMs(session),
+      );
+      const work = {
+        title: EDGES_TITLE,
+        session,
+        reporter: context.reporter,
+        lockTimeoutMs: ownTimeout(context.settings, timeoutMs),
+      };
+      let after: string | null = '0';
+      while (after !== null) {
+        const from: string = after;
+        after = await withLockRetries(work, async () => {
+          const rows = await session.query<{ last: string | null }>(
+            [
+              'set local synchronous_commit = off',
+              `set local lock_timeout = ${timeoutMs}`,
+              `select adoption_copy_parents(${from}, ${EDGE_ROWS})::text as last`,
+            ].join(';\n'),
+          );
+          return rows[0].last;
+        });
+      }
+    },
+  });
+  await reconcileParents(context, engine);
+}
+
+/**
+ * Waits for the transactions that may have written edges before the table existed: their
+ * triggers wrote nothing, and their rows are not visible yet.
+ */
+async function waitForWriters(
+  context: StepContext,
+  engine: Engine,
+): Promise<void> {
+  const name = engineTable(engine, 'refresh_state_references');
+  const why = 'they may have written edges that nobody sees yet.';
+  const writers = `from pg_locks
+  where locktype = 'relation' and mode = 'RowExclusiveLock' and granted
+    and database = (select oid from pg_database where datname = current_database())
+    and relation = to_regclass(${escapeLiteral(name)})`;
+  await waitForOlderTransactions(context, {
+    title: `Wait for transactions that have written to ${name}: ${why}`,
+    script: [
+      `do $$
+declare
+  writers text[] := array(select virtualtransaction ${writers});
+begin
+  while exists (select ${writers} and virtualtransaction = any (writers)) loop
+    perform pg_sleep(0.1);
+  end loop;
+end $$`,
+    ],
+    waiting: processes =>
+      `Waiting for the transactions of the processes ${processes}: ${why}`,
+    async find(session) {
+      const rows = await session.query<{ id: string }>(
+        `select virtualtransaction as id ${writers}`,
+      );
+      const ids = rows.map(({ id }) => escapeLiteral(id)).join(', ');
+      return `select pid ${writers} and virtualtransaction = any (array[${ids}]::text[])`;
+    },
+  });
+}

@@ -1,15 +1,23 @@
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { escapeIdentifier } from '../sql';
-import { ENGINE_TABLES } from './names';
-import type { EngineTable } from './names';
+
+/** The tables of the stock catalog's engine that we carry. */
+export const ENGINE_TABLES = [
+  'relations',
+  'refresh_state',
+  'refresh_state_references',
+  'final_entities',
+] as const;
+
+export type EngineTable = (typeof ENGINE_TABLES)[number];
 
 /** Where the tables of the stock catalog's engine stand. */
 export interface Engine {
   schema: string;
 }
 
-/** The columns that are read, by which the tables are told from others. */
+/** The columns that we read, by which we recognise the tables. */
 const COLUMNS: Record<EngineTable, readonly string[]> = {
   final_entities: [
     'entity_id',

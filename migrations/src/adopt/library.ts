@@ -5,11 +5,11 @@ import { DEFAULT_TENANT_NAME } from '../schema/tables';
 import { adopt as adoptCatalog } from './adopt';
 import { readAdoptionStatus } from './status';
 import type { AdoptionStatus } from './status';
-import { settleFaults } from './reconcile';
+import { retryAdoptionFaults } from './reconcile';
 import { adoptedEngine } from './state';
 
 /**
- * What an adoption is told. Only the connection has no default.
+ * The options of an adoption. Only the connection has no default.
  *
  * @public
  */
@@ -27,14 +27,14 @@ export interface AdoptOptions {
   lockTimeoutMs?: number;
   /** At most so many entities in a batch; 2000 by default. */
   batchSize?: number;
-  /** Goes on where entities of the default tenant would be removed. */
+  /** Also removes entities of the default tenant that the catalog does not have. */
   force?: boolean;
-  /** Is told what happens; by default nobody is. */
+  /** Reports progress and warnings; silent by default. */
   reporter?: Reporter;
 }
 
 /**
- * What {@link adopt} has done.
+ * The status after {@link adopt}.
  *
  * @public
  */
@@ -62,9 +62,8 @@ export async function adopt(options: AdoptOptions): Promise<AdoptResult> {
 }
 
 /**
- * Tries once more what could not be carried. It looks at nothing else, unless something
- * is kept aside of which it is not known what it belongs to, and does nothing where
- * no catalog is adopted.
+ * Retries what could not be carried. It compares all entities only where a fault's
+ * entity is unknown, and does nothing where no catalog is adopted.
  *
  * @throws {@link RefusedError} if the login may not write to the tables
  * @throws {@link OtherOperatorError} while another process works on the schema
@@ -76,15 +75,14 @@ export async function retryFaults(
   return withContext(options, 'change', async ({ context }) => {
     const engine = await adoptedEngine(context);
     if (engine) {
-      await settleFaults(context, engine);
+      await retryAdoptionFaults(context, engine);
     }
     return readAdoptionStatus(context);
   });
 }
 
 /**
- * Tells how the stock catalog and the default tenant stand to each other. It changes
- * nothing and locks nothing.
+ * The status of the adoption. It changes nothing and locks nothing.
  *
  * @public
  */

@@ -1,28 +1,57 @@
+import { describeFound, findCreations } from '../engine/ownership';
+import type { Executor } from '../engine/Executor';
+import type { Creation, StepContext } from '../engine/Step';
 import { revokeAllOnFunctionStatement } from '../schema/seclude';
-import { createCopy, createJson, createPut } from './functions/copy';
+import { ENGINE_TABLES, engineTable } from './engine';
+import type { Engine, EngineTable } from './engine';
 import {
+  createCopy,
   createDropEntity,
   createForgetEntity,
+  createIsCarried,
   createOnFinalEntities,
+  createOnRefreshState,
+  createOnRelations,
+  createPut,
   createPutEntity,
+  createPutRelations,
   createPutRest,
+  createPutState,
 } from './functions/carry';
-import { createCheckSnapshot, createNote } from './functions/faults';
 import {
   createCopyParents,
   createOnReferences,
   createPutParent,
 } from './functions/parents';
-import type { Target } from './functions/support';
-import { createOnRefreshState, createPutState } from './functions/refreshState';
 import {
-  createIsCarried,
-  createOnRelations,
-  createPutRelations,
-} from './functions/relations';
+  createCheckSnapshot,
+  createJson,
+  createNote,
+} from './functions/support';
+import type { Target } from './functions/support';
+import { ADOPTION_STATE, FAULTS, readState } from './state';
 
-export type { Target } from './functions/support';
-export { FORGET_PARENT_FAULTS } from './functions/parents';
+// What an adoption creates in the database: two tables, the functions, and the
+// triggers on the engine's tables.
+
+export const CREATE_STATE = `create table if not exists ${ADOPTION_STATE} (
+  key text primary key,
+  value jsonb not null
+)`;
+
+export const CREATE_FAULTS = [
+  `create table if not exists ${FAULTS} (
+  source text not null,
+  key text not null,
+  reason text not null,
+  sqlstate text not null,
+  first_seen_at timestamptz not null default now(),
+  last_seen_at timestamptz not null default now(),
+  attempts int not null default 1,
+  primary key (source, key)
+)`,
+  `comment on table ${FAULTS} is 'What of the catalog could not be carried, and why; written by triggers on its tables'`,
+];
 
 /** Every function of the adoption by its signature, with what creates it. */
 const FUNCTIONS: Record<string, (target: Target) => string> = {
@@ -49,9 +78,9 @@ const FUNCTIONS: Record<string, (target: Target) => string> = {
 export const FUNCTION_SIGNATURES = Object.keys(FUNCTIONS);
 
 /**
- * The statements that create the functions. Nobody is let call them, not even by
- * default privileges, and so nobody makes triggers of them: a trigger calls its
- * function whoever has written.
+ * The statements that create the functions, and revoke EXECUTE from every role, also
+ * what default privileges granted. Without EXECUTE no role can create a trigger with
+ * one: triggers call their function without checking the writer's rights.
  */
 export function createFunctions(target: Target): string[] {
   return Object.entries(FUNCTIONS).flatMap(([signature, create]) => [
@@ -63,3 +92,114 @@ export function createFunctions(target: Target): string[] {
 export const dropFunctions = FUNCTION_SIGNATURES.map(
   signature => `drop function if exists ${signature}`,
 );
+
+/** The names of the triggers on the engine's tables begin with it. */
+export const ADOPTION_TRIGGER = 'tenancy_adoption';
+
+/** The function that the triggers of one of the engine's tables call. */
+export function triggerFunction(table: EngineTable): string {
+  return `adoption_on_${table}`;
+}
+
+const NEW = 'new table as new_rows';
+const OLD = 'old table as old_rows';
+
+/** The events of each table's triggers, by the end of their names. */
+const EVENTS: Record<EngineTable, Record<string, string>> = {
+  // The engine changes one row, or few, in a statement.
+  final_entities: {
+    '': 'after insert or update or delete on TABLE for each row',
+    _truncate: 'after truncate on TABLE for each statement',
+  },
+  refresh_state: { '': 'after update on TABLE for each row' },
+  // The engine writes all relations, or edges, of an entity in one statement.
+  relations: byStatement(),
+  refresh_state_references: byStatement(),
+};
+
+function byStatement(): Record<string, string> {
+  const statement = 'for each statement';
+  return {
+    _insert: `after insert on TABLE referencing ${NEW} ${statement}`,
+    _update: `after update on TABLE referencing ${OLD} ${NEW} ${statement}`,
+    _delete: `after delete on TABLE referencing ${OLD} ${statement}`,
+    _truncate: `after truncate on TABLE ${statement}`,
+  };
+}
+
+/**
+ * The statements that create the triggers on a table of the engine.
+ *
+ * No trigger names a column: PostgreSQL refuses to drop or alter one that a trigger names,
+ * and the engine's next migration would fail.
+ */
+export function createTriggers(engine: Engine, table: EngineTable): string[] {
+  const name = engineTable(engine, table);
+  return Object.entries(EVENTS[table]).flatMap(([suffix, event]) => [
+    `drop trigger if exists ${ADOPTION_TRIGGER}${suffix} on ${name}`,
+    `create trigger ${ADOPTION_TRIGGER}${suffix} ${event.replace(
+      'TABLE',
+      name,
+    )} execute function ${triggerFunction(table)}()`,
+    // Fires also for logical replication, and under session_replication_role = replica.
+    `alter table ${name} enable always trigger ${ADOPTION_TRIGGER}${suffix}`,
+  ]);
+}
+
+export function dropTriggers(engine: Engine, table: EngineTable): string[] {
+  return Object.keys(EVENTS[table]).map(
+    suffix =>
+      `drop trigger if exists ${ADOPTION_TRIGGER}${suffix} on ${engineTable(
+        engine,
+        table,
+      )}`,
+  );
+}
+
+/** The tables of the engine that lack a trigger, or have one disabled. */
+export async function tablesWithoutTriggers(
+  executor: Executor,
+  engine: Engine,
+): Promise<EngineTable[]> {
+  const found = await executor.read<{ table: string; name: string }>(
+    `select r.relname as table, t.tgname as name
+       from pg_trigger t
+       join pg_class r on r.oid = t.tgrelid
+       join pg_namespace n on n.oid = r.relnamespace
+       join pg_proc p on p.oid = t.tgfoid
+      where n.nspname = $1 and t.tgenabled = 'A'
+        and p.pronamespace = (
+          select oid from pg_namespace where nspname = current_schema())`,
+    [engine.schema],
+  );
+  return ENGINE_TABLES.filter(table =>
+    Object.keys(EVENTS[table]).some(
+      suffix =>
+        !found.some(
+          each =>
+            each.table === table &&
+            each.name === `${ADOPTION_TRIGGER}${suffix}`,
+        ),
+    ),
+  );
+}
+
+const CREATIONS: Creation[] = [
+  ...[FAULTS, `${FAULTS}_pkey`, ADOPTION_STATE, `${ADOPTION_STATE}_pkey`].map(
+    (name): Creation => ({ kind: 'relation', name }),
+  ),
+  ...FUNCTION_SIGNATURES.map((name): Creation => ({ kind: 'function', name })),
+];
+
+/**
+ * Objects with the names that an adoption uses, where there is no adoption: `unadopt`
+ * drops everything with these names.
+ */
+export async function takenAdoptionNames({
+  executor,
+}: Pick<StepContext, 'executor'>): Promise<string[]> {
+  const { engine, created } = await readState(executor);
+  return engine || created
+    ? []
+    : (await findCreations(executor, CREATIONS)).map(describeFound);
+}

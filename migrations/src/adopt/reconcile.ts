@@ -1,31 +1,30 @@
 import type { StepContext } from '../engine/Step';
 import { VerificationError } from '../errors';
+import { relationExists } from '../schema/lookups';
 import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
-import { relationExists } from '../schema/lookups';
+import { patienceMs } from '../session/tableSize';
 import { escapeLiteral } from '../sql';
 import { enumerate, formatThings } from '../text';
-import { patienceMs } from '../session/tableSize';
+import { differingEntities, differingParents } from './compare';
 import { engineTable } from './engine';
-import type { Engine } from './engine';
-import { differingEntities, differingParents } from './differences';
-import { FORGET_PARENT_FAULTS } from './objects';
-import type { EngineTable } from './names';
-import { FAULTS, PARENTS, UNKNOWN_KEY } from './names';
+import type { Engine, EngineTable } from './engine';
+import { FORGET_PARENT_FAULTS } from './functions/parents';
+import { FAULTS, PARENTS, UNKNOWN_KEY } from './state';
 
-/** Whose faults are of edges, and not of entities. */
+/** The source of faults that are about edges. */
 const EDGES: EngineTable = 'refresh_state_references';
 
-// What is under way while one round looks is found by the next.
+// Each round finds what was under way during the one before.
 const ROUNDS = 20;
 
 /**
- * Carries one by one whatever is not as the engine has it: what a batch has passed over, what
- * was kept aside, and all that was changed while there were no triggers.
+ * Carries, one by one, the entities that differ from the engine's: those that a batch
+ * skipped, adoption faults, and changes from before the triggers.
  *
- * @throws {@link VerificationError} if that does not come to an end
+ * @throws {@link VerificationError} if entities still differ after 20 rounds
  */
-export async function settleEntities(
+export async function reconcileEntities(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
@@ -36,15 +35,14 @@ export async function settleEntities(
       'Carry what differs, one by one. FOR SHARE on the rows of one entity, for a moment',
     script: [`select adoption_put(key) from (${query}) differing`],
     async run(session) {
-      await settle(context, {
+      await reconcile(context, {
         title: 'Carry what differs',
         find: async () => {
           const rows = await session.query<{ key: string }>(query);
           return rows.map(({ key }) => key);
         },
         put: key => putOne(context, session, putStatement(key)),
-        // They have been tried, and told why.
-        given: async () => {
+        failed: async () => {
           const rows = await session.query<{ key: string }>(
             `select key from ${FAULTS}`,
           );
@@ -59,12 +57,12 @@ export async function settleEntities(
 }
 
 /**
- * Tries once more what was kept aside, and only that: a statement for each entity. What
- * is of no certain entity is looked for, by comparing all.
+ * Retries the adoption faults, with one statement for each entity. A fault of an unknown
+ * entity makes it compare all of them.
  *
- * @throws {@link VerificationError} if that does not come to an end
+ * @throws {@link VerificationError} if entities still differ after 20 rounds
  */
-export async function settleFaults(
+export async function retryAdoptionFaults(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
@@ -77,7 +75,7 @@ export async function settleFaults(
     fault => !edges.includes(fault) && fault.key.startsWith(UNKNOWN_KEY),
   );
   if (unknown.length > 0) {
-    await settleEntities(context, engine);
+    await reconcileEntities(context, engine);
   } else {
     const keys = new Set(
       faults.filter(fault => !edges.includes(fault)).map(({ key }) => key),
@@ -93,12 +91,12 @@ export async function settleFaults(
     });
   }
   if (edges.length > 0 && (await relationExists(executor, PARENTS))) {
-    await settleParents(context, engine);
+    await reconcileParents(context, engine);
   }
 }
 
-/** The same for the edges between entities. */
-export async function settleParents(
+/** Carries the edges between entities that differ from the engine's. */
+export async function reconcileParents(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
@@ -111,7 +109,7 @@ export async function settleParents(
       FORGET_PARENT_FAULTS,
     ],
     async run(session) {
-      await settle(context, {
+      await reconcile(context, {
         title: 'Carry the edges that differ',
         find: async () => {
           const rows = await session.query<{ parent: string; ref: string }>(
@@ -126,13 +124,14 @@ export async function settleParents(
           return putOne(
             context,
             session,
-            // Who is about to delete one of them is waited for, or waits and then finds ours.
+            // A transaction that deletes one of them is waited for, or waits and its
+            // trigger then finds our row.
             `select from ${edges} where source_entity_ref = ${from}
                 and target_entity_ref = ${to} for key share;
              select adoption_put_parent(${from}, ${to})`,
           );
         },
-        given: async () => [],
+        failed: async () => [],
       });
       await session.query(FORGET_PARENT_FAULTS);
     },
@@ -143,13 +142,13 @@ interface Differences {
   title: string;
   find(): Promise<string[]>;
   put(key: string): Promise<void>;
-  /** Those that are not tried twice. */
-  given(): Promise<string[]>;
+  /** Keys with a fault, which another round does not retry. */
+  failed(): Promise<string[]>;
 }
 
-async function settle(
+async function reconcile(
   { reporter }: StepContext,
-  { title, find, put, given }: Differences,
+  { title, find, put, failed }: Differences,
 ): Promise<void> {
   let differing = await find();
   for (let round = 1; differing.length > 0; round += 1) {
@@ -170,7 +169,7 @@ async function settle(
     } finally {
       progress.finish();
     }
-    const faults = new Set(await given());
+    const faults = new Set(await failed());
     differing = (await find()).filter(key => !faults.has(key));
   }
 }
@@ -184,7 +183,7 @@ async function putOne(
   session: MigrationSession,
   statement: string,
 ): Promise<void> {
-  // Well before PostgreSQL looks for deadlocks: the engine is never its victim.
+  // Below deadlock_timeout: PostgreSQL never picks the engine as the victim.
   const timeoutMs = Math.min(settings.lockTimeoutMs, await patienceMs(session));
   await withLockRetries(
     {

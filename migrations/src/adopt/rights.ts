@@ -1,27 +1,30 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
+import { ADMIN_ROLE } from '../roles';
 import {
   revokeAllOnFunctionStatement,
   revokeAllStatement,
 } from '../schema/seclude';
-import { escapeIdentifier } from '../sql';
-import { ADMIN_ROLE } from '../roles';
 import { waitForOlderSnapshots } from '../engine/olderTransactions';
 import { SET_OWNER_ROLE } from '../session/ownerRole';
-import { engineTable } from './engine';
-import type { Engine } from './engine';
-import { FUNCTION_SIGNATURES } from './objects';
-import { ADOPTION_STATE, ENGINE_TABLES, FAULTS } from './names';
-import type { EngineTable } from './names';
-import { adoptedEngine, putState, readState } from './state';
-import { tablesWithoutTriggers } from './triggers';
+import { escapeIdentifier } from '../sql';
+import { ENGINE_TABLES, engineTable } from './engine';
+import type { Engine, EngineTable } from './engine';
+import { FUNCTION_SIGNATURES, tablesWithoutTriggers } from './objects';
+import {
+  adoptedEngine,
+  ADOPTION_STATE,
+  FAULTS,
+  putState,
+  readState,
+} from './state';
 
 const RESET_ROLE = 'reset role';
 
 /**
- * A column to be let update: locking a row for share takes the right to update some
- * column of it. Nothing of ours ever does.
+ * The column for which we grant UPDATE: PostgreSQL requires it of FOR SHARE. Our
+ * functions never update it.
  */
 const LOCKING: Partial<Record<EngineTable, string>> = {
   final_entities: 'entity_id',
@@ -29,7 +32,7 @@ const LOCKING: Partial<Record<EngineTable, string>> = {
   refresh_state_references: 'id',
 };
 
-/** Works on the engine's tables, which are not portal_admin's. */
+/** Works as the login, which owns the engine's tables; `portal_admin` does not. */
 export async function asLogin(
   { executor }: Pick<StepContext, 'executor'>,
   work: () => Promise<void>,
@@ -52,8 +55,8 @@ async function actsAsAdmin(executor: Executor): Promise<boolean> {
 }
 
 /**
- * Reads from a table of the engine's, as the login where portal_admin may not, which
- * it is let by an adoption only.
+ * Reads a table of the engine: as the login where `portal_admin` has no right to it, which
+ * only an adoption grants.
  */
 export async function reading<T>(
   { executor }: Pick<StepContext, 'executor'>,
@@ -110,19 +113,18 @@ export async function refuseOthersTables(
   }
 }
 
-/** What {@link followOwner} may be told, rather than look it up. */
+/** Spares {@link followOwner} a look-up. */
 export interface OwnerOptions {
   engine?: Engine;
-  /** Whom the tables have just been given to, or are about to be. */
+  /** The owner of our tables after the step that calls it. */
   owner?: string;
 }
 
 /**
- * Lets the functions belong to whom our tables belong to, as which they write, and
- * lets that role read the engine's tables. Phase 4 hands the tables to `portal_admin`,
- * and its undo hands them back. In between, the functions go on as the former owner,
- * which may still write to the tables; so they come last on the way there, and first
- * on the way back.
+ * Gives the functions, which are SECURITY DEFINER, to the owner of our tables, and grants
+ * that role SELECT on the engine's tables. Phase 4 hands our tables to `portal_admin`, and
+ * its undo hands them back. Meanwhile the functions run as the former owner, which may
+ * still write to our tables; so phase 4 calls this last, and its undo first.
  *
  * @throws {@link RefusedError} if the login may not let that role read those tables
  */
@@ -145,8 +147,8 @@ export async function followOwner(
 }
 
 /**
- * A trigger that runs goes on as the owner that its function had when it began. Were
- * the tables to change hands meanwhile, it could carry nothing, nor keep that aside.
+ * A running trigger function keeps the owner that it had when it began. If our tables
+ * changed owner meanwhile, it could neither carry the change nor record a fault.
  */
 async function waitForFormerOwner(context: StepContext): Promise<void> {
   await waitForOlderSnapshots(
@@ -207,7 +209,7 @@ async function giveFunctions(
 }
 
 /**
- * Before anything is done, the same refusal as that of {@link followOwner}.
+ * Refuses as {@link followOwner} does, before anything is changed.
  *
  * @throws {@link RefusedError} if the login may not let our tables' owner read the engine's
  */
@@ -254,7 +256,7 @@ function schemaUsage(schema: string): string {
   return `usage on schema ${escapeIdentifier(schema)}`;
 }
 
-/** Whose a table of ours is; of one that is still to be created, the current user's. */
+/** The owner of a table of ours; of one that is still to be created, the current user. */
 async function ownerOf(
   { executor }: StepContext,
   table: string,
@@ -284,13 +286,13 @@ async function ownedByOthers(
   return rows.map(({ what }) => what);
 }
 
-/** What the owner still has to be granted, without the verb and the role. */
+/** The privileges that the owner still lacks, without the verb and the role. */
 async function missingGrants(
   { executor }: StepContext,
   engine: Engine,
   owner: string,
 ): Promise<string[]> {
-  // By its oid: a name is not looked up for whom the schema is closed to.
+  // By oid: a look-up by name fails for a role without USAGE on the schema.
   const oidOf = (table: EngineTable) =>
     `(select r.oid from pg_class r join pg_namespace n on n.oid = r.relnamespace
        where n.nspname = $2 and r.relname = '${table}')`;

@@ -3,30 +3,36 @@ import type { StepContext } from '../engine/Step';
 import { columnExists } from '../schema/lookups';
 import { escapeLiteral } from '../sql';
 import type { Engine } from './engine';
-import { ADOPTION_STATE } from './names';
 
-/** What the adoption remembers, by its keys in the database. */
+/** The table of rows that could not be carried, and why. */
+export const FAULTS = 'adoption_faults';
+
+/** How the keys of faults begin whose entity is unknown. */
+export const UNKNOWN_KEY = '*';
+
+/** The table of the adoption's state. */
+export const ADOPTION_STATE = 'adoption_state';
+
+/** The table of which entity emitted which, from phase 5 on. */
+export const PARENTS = 'entity_parents';
+
+/** The state of an adoption, by its keys in the table. */
 export interface AdoptionState {
-  /** Whose catalog is adopted. */
+  /** The adopted engine. */
   engine: Engine;
-  /** What was created for it, and goes with it. */
+  /** What the adoption created, which `unadopt` drops. */
   created: { schema: boolean; tables: boolean };
-  /** How far the first copy has come; `done` after the sides were equal once. */
+  /** The position of the first copy; `done` once both sides were equal. */
   copy: { after: string; done: boolean };
-  /** The statements that take back what was granted on the engine's tables. */
+  /** The statements that revoke what was granted on the engine's tables. */
   grants: string[];
 }
 
-export const CREATE_STATE = `create table if not exists ${ADOPTION_STATE} (
-  key text primary key,
-  value jsonb not null
-)`;
-
-/** What is remembered; nothing where there is no adoption. */
+/** The state; empty where there is no adoption. */
 export async function readState(
   executor: Executor,
 ): Promise<Partial<AdoptionState>> {
-  // A table of somebody else's under that name says nothing.
+  // A foreign table of that name is no state.
   if (!(await columnExists(executor, ADOPTION_STATE, 'value'))) {
     return {};
   }
@@ -36,7 +42,7 @@ export async function readState(
   return Object.fromEntries(rows.map(({ key, value }) => [key, value]));
 }
 
-/** The statement that remembers something. */
+/** The statement that records a value. */
 export function putState<Key extends keyof AdoptionState>(
   key: Key,
   value: AdoptionState[Key],

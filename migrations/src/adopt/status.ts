@@ -1,26 +1,27 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
+import { operatorCommand } from '../operatorCommand';
 import { relationExists } from '../schema/lookups';
+import { formatThings } from '../text';
 import { engineTable, findEngines } from './engine';
 import type { Engine } from './engine';
-import { FAULTS } from './names';
+import { tablesWithoutTriggers } from './objects';
 import { reading } from './rights';
-import { readState } from './state';
-import { tablesWithoutTriggers } from './triggers';
+import { FAULTS, readState } from './state';
 
 /**
- * Something of the catalog that could not be carried. The default tenant lacks it.
+ * A row of the catalog that could not be carried. The default tenant lacks it.
  *
  * @public
  */
 export interface AdoptionFault {
   /** The table of the engine: `final_entities`. */
   source: string;
-  /** The id of the entity, or `*` and who has written where that is not known. */
+  /** The id of the entity, or `*` and the writing process where it is unknown. */
   key: string;
   /** Why it was not carried, in the words of PostgreSQL. */
   reason: string;
-  /** Since when it is kept aside. */
+  /** When it failed first. */
   firstSeenAt: Date;
   /** How often it was tried. */
   attempts: number;
@@ -39,21 +40,21 @@ export interface AdoptionStatus {
   adopted: boolean;
   /** Whether an adoption was begun; it may have been stopped in the middle. */
   begun: boolean;
-  /** The schema of the engine's tables, if they are found, and told from others. */
+  /** The schema of the engine's tables, if exactly one has them. */
   catalogSchema?: string;
-  /** Whether the tables of a stock catalog are there. */
+  /** Whether the tables of a stock catalog exist. */
   engineTables: boolean;
   /** How many entities the engine has stitched; an estimate where the login may not read them. */
   engineEntities: number;
-  /** How many rows are kept aside because they could not be carried. */
+  /** How many rows could not be carried. */
   faults: number;
-  /** Those of them that were seen last. */
+  /** The ten that failed last. */
   latestFaults: AdoptionFault[];
   /** The tables of the engine whose changes are not carried, although they should be. */
   tablesWithoutTriggers: string[];
 }
 
-/** Reads it; nothing is locked. */
+/** Reads the status of the adoption, without a lock. */
 export async function readAdoptionStatus({
   executor,
   settings,
@@ -90,7 +91,7 @@ async function readFaults(executor: Executor): Promise<AdoptionFault[]> {
   );
 }
 
-/** As PostgreSQL estimates it, where the login may not read the table. */
+/** The planner's estimate where the login may not read the table. */
 async function countEntities(
   executor: Executor,
   engine: Engine,
@@ -131,4 +132,53 @@ async function count(
     `select count(*)::int as rows from ${table} where ${condition}`,
   );
   return rows;
+}
+
+/** The status of an adoption, as text. */
+export function renderAdoption(status: AdoptionStatus): string {
+  const { adopted, begun, catalogSchema, engineEntities } = status;
+  const entities = formatThings(engineEntities, 'entity', 'entities');
+  const where = catalogSchema ? ` in the schema "${catalogSchema}"` : '';
+  if (!begun) {
+    return (
+      `There is a stock catalog${where} with ${entities}, which is not adopted ` +
+      `(${operatorCommand('adopt')}).`
+    );
+  }
+  return [
+    adopted
+      ? `The stock catalog${where} is adopted: its ${entities} are the default tenant's.`
+      : `The adoption of the stock catalog${where} is not complete (${operatorCommand(
+          'adopt',
+        )}).`,
+    ...status.tablesWithoutTriggers.map(
+      table =>
+        `Changes of ${table} are not carried: its triggers are gone or disabled (${operatorCommand(
+          'adopt',
+        )}).`,
+    ),
+    ...renderFaults(status),
+  ].join('\n');
+}
+
+/** The adoption faults, a line for each. */
+export function renderFaults({
+  faults,
+  latestFaults,
+}: AdoptionStatus): string[] {
+  if (faults === 0) {
+    return [];
+  }
+  const more = faults - latestFaults.length;
+  return [
+    `Kept aside, because it could not be carried: ${formatThings(
+      faults,
+      'row',
+    )}.`,
+    ...latestFaults.map(
+      ({ source, key, reason, attempts }) =>
+        `  ${source} ${key}: ${reason} (${formatThings(attempts, 'attempt')})`,
+    ),
+    ...(more > 0 ? [`  and ${formatThings(more, 'other')}`] : []),
+  ];
 }

@@ -2,24 +2,22 @@ import { bookkeepingTables, readCompletedSteps } from '../engine/journal';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
-import { relationExists } from '../schema/lookups';
-import { escapeIdentifier } from '../sql';
-import { TENANT_TABLES } from '../schema/tables';
-import { engineTable } from './engine';
-import { dropFunctions } from './objects';
-import { ADOPTION_STATE, ENGINE_TABLES, FAULTS } from './names';
-import { asLogin } from './rights';
-import { readState } from './state';
-import { dropTriggers } from './triggers';
 import { operatorCommand } from '../operatorCommand';
+import { relationExists } from '../schema/lookups';
+import { TENANT_TABLES } from '../schema/tables';
+import { escapeIdentifier } from '../sql';
+import { ENGINE_TABLES, engineTable } from './engine';
+import { dropFunctions, dropTriggers } from './objects';
+import { asLogin } from './rights';
+import { ADOPTION_STATE, FAULTS, readState } from './state';
 
 export interface UnadoptOptions {
-  /** Leaves what was carried, as it is at this moment. */
+  /** Keeps the tables with the rows that were carried. */
   keepTables?: boolean;
 }
 
 /**
- * Ends an adoption, and leaves nothing of it. Tables that were there before stay, empty.
+ * Ends an adoption, and drops what it created. Tables from before it stay, empty.
  *
  * @returns whether there was anything to undo
  * @throws {@link RefusedError} while steps of phases are done, unless the tables are kept
@@ -69,9 +67,9 @@ export async function unadopt(
 }
 
 /**
- * What was there before the adoption stays, and loses what was carried to it. That is
- * all of its rows: before phase 1 there is no tenant but the catalog's. No step is done,
- * so that the tables of the migration itself have nothing to tell.
+ * Drops the tables that the adoption created; deletes all rows of those from before it:
+ * until phase 1 there is no other tenant. No step is recorded at this point, so the
+ * migration's own tables go too.
  */
 async function takeBackTables(
   executor: Executor,
@@ -91,7 +89,7 @@ async function takeBackTables(
   ];
 }
 
-/** What somebody else has put there keeps the schema. */
+/** Drops the schema, unless it holds foreign objects. */
 function dropSchema(schema: string): string {
   return `do $$ begin
   drop schema ${escapeIdentifier(schema)};

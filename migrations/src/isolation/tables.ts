@@ -1,4 +1,4 @@
-import { FAULTS } from '../adopt/names';
+import { FAULTS } from '../adopt/state';
 import { MIGRATION_LOG } from '../copy/changeLog';
 import { PARTITION_LOG } from '../partitions/names';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';

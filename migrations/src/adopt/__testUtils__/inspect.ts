@@ -1,5 +1,5 @@
 import { verify } from '../../verify/verify';
-import { FAULTS } from '../names';
+import { FAULTS } from '../state';
 import type { StockCatalog } from './stockCatalog';
 
 /** What differs between the stock catalog and the default tenant, by checksum. */

@@ -1,27 +1,29 @@
 import { engineTable } from '../engine';
-import { FAULTS } from '../names';
+import { FAULTS } from '../state';
 import {
   attempted,
   byTenant,
   CHECK_SNAPSHOT,
   functionSettings,
+  untilNothingIsLeft,
   UUID_PATTERN,
 } from './support';
 import type { Target } from './support';
 
 /**
- * The function that carries one entity: a row of `final_entities`, and with the first
- * of it the entity's relations and refresh state.
+ * The function that carries one entity: a row of `final_entities`, and when it inserts
+ * that, the entity's relations and refresh state.
  *
  * The engine changes those two in a transaction that has locked the entity's row in
  * its `refresh_state` for an update. FOR SHARE waits for such a transaction, and
- * keeps the next one waiting until ours has ended, so that either we read what it
- * has committed, or it finds the entity here and carries the change itself. Nobody can wait in a
- * circle: whoever updates that row never waits for `final_entities`, and who deletes
- * it was waiting for the engine's own insert already, whose foreign key locks the same row.
+ * blocks the next one until ours has ended. So either we read what that transaction
+ * has committed, or its trigger finds the entity here and carries the change. This
+ * cannot deadlock: a transaction that updates that row never waits for
+ * `final_entities`, and one that deletes it already waits for the engine's own insert,
+ * whose foreign key locks the same row.
  *
- * No conflict target would do on both sides of the swap of phase 5, so that an insert that
- * meets another one is followed by an update again.
+ * The unique key differs before and after the swap of phase 5, so there is no conflict
+ * target for both: the loop tries the update again after an insert that conflicts.
  */
 export function createPutEntity(target: Target): string {
   return `create or replace function adoption_put_entity(
@@ -114,18 +116,18 @@ begin
 end $$`;
 }
 
-// What hangs on an entity, before the entity.
-const TABLES = ['relations', 'refresh_state', 'entities'] as const;
+// Referencing tables first.
+const CARRIED_TABLES = ['relations', 'refresh_state', 'entities'] as const;
 
 /**
- * The function that deletes our rows of an entity. It leaves none to the foreign
- * keys: those do nothing in a session that plays a replica.
+ * The function that deletes our rows of an entity. It does not rely on cascading foreign
+ * keys, which do nothing under `session_replication_role = replica`.
  */
 export function createForgetEntity(target: Target): string {
   return `create or replace function adoption_forget_entity(p_id uuid)
 returns void language plpgsql ${functionSettings(target)} as $$
 begin
-  ${TABLES.map(table =>
+  ${CARRIED_TABLES.map(table =>
     byTenant(table, ({ where }) => {
       const id = table === 'relations' ? 'originating_entity_id' : 'entity_id';
       return `delete from ${table} where ${where()}${id} = p_id`;
@@ -148,7 +150,7 @@ begin
 end $$`;
 }
 
-/** The function of the triggers of \`final_entities\`. */
+/** The function of the triggers of `final_entities`. */
 export function createOnFinalEntities(target: Target): string {
   return `create or replace function adoption_on_final_entities()
 returns trigger language plpgsql security definer ${functionSettings(
@@ -160,7 +162,7 @@ begin
     key: `case when tg_op <> 'TRUNCATE'
             then to_jsonb(case when tg_op = 'DELETE' then old else new end) ->> 'entity_id' end`,
     statements: `if tg_op = 'TRUNCATE' then
-        ${TABLES.map(table =>
+        ${CARRIED_TABLES.map(table =>
           byTenant(
             table,
             ({ where }) => `delete from ${table} where ${where()}true`,
@@ -182,5 +184,252 @@ begin
       end if;`,
   })}
   return null;
+end $$`;
+}
+
+const RELATION_COLUMNS = 'source_entity_ref, type, target_entity_ref';
+
+/**
+ * The function that makes the relations of an entity equal to the engine's, if the
+ * entity is carried.
+ *
+ * Relations have no key, and may be duplicates. So it deletes all copies of a relation
+ * of which there are too many, and then inserts what is missing. Where both sides are
+ * equal it changes nothing.
+ *
+ * A concurrent transaction for which the DELETE waited may have inserted rows that the
+ * engine has deleted since: only the next statement sees them.
+ */
+export function createPutRelations(target: Target): string {
+  const theirs = `select ${RELATION_COLUMNS} from ${engineTable(
+    target.engine,
+    'relations',
+  )} where originating_entity_id = p_id`;
+  return `create or replace function adoption_put_relations(p_id text)
+returns void language plpgsql ${functionSettings(target)} as $$
+declare
+  v_id uuid;
+begin
+  if p_id !~ ${UUID_PATTERN} then
+    return;
+  end if;
+  ${CHECK_SNAPSHOT}
+  v_id := p_id::uuid;
+  if not adoption_is_carried(v_id) then
+    return;
+  end if;
+  ${byTenant('relations', ({ column, value, where }) => {
+    const ours = `select ${RELATION_COLUMNS} from relations where ${where()}originating_entity_id = v_id`;
+    return untilNothingIsLeft({
+      statements: `delete from relations r
+     where ${where('r')}r.originating_entity_id = v_id
+       and (r.source_entity_ref, r.type, r.target_entity_ref) in (
+         select ${RELATION_COLUMNS} from (${ours} except all ${theirs}) s);
+    insert into relations (${column}originating_entity_id, ${RELATION_COLUMNS})
+    select ${value}v_id, ${RELATION_COLUMNS} from (${theirs} except all ${ours}) s;`,
+      left: `${ours} except all ${theirs}`,
+    });
+  })}
+  delete from ${FAULTS} where source = 'relations' and key = p_id;
+end $$`;
+}
+
+/**
+ * The function that says whether an entity is carried. Above READ COMMITTED it fails
+ * with 40001 where it finds none: the snapshot may be older than the entity.
+ */
+export function createIsCarried(target: Target): string {
+  return `create or replace function adoption_is_carried(p_id uuid)
+returns boolean language plpgsql ${functionSettings(target)} as $$
+begin
+  ${byTenant(
+    'entities',
+    ({ where }) => `perform from entities where ${where()}entity_id = p_id`,
+  )}
+  if not found and current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'the transaction may be older than the entity'
+      using errcode = 'serialization_failure';
+  end if;
+  return found;
+end $$`;
+}
+
+/** The function of the triggers of `relations`. */
+export function createOnRelations(target: Target): string {
+  return `create or replace function adoption_on_relations()
+returns trigger language plpgsql security definer ${functionSettings(
+    target,
+  )} as $$
+declare
+  v_ids text[];
+  v_id text;
+begin
+  if tg_op = 'TRUNCATE' then
+    ${byTenant(
+      'relations',
+      ({ where }) => `delete from relations where ${where()}true`,
+    )}
+    return null;
+  elsif tg_op = 'INSERT' then
+    v_ids := array(select distinct originating_entity_id from new_rows);
+  elsif tg_op = 'DELETE' then
+    v_ids := array(select distinct originating_entity_id from old_rows);
+  else
+    v_ids := array(select originating_entity_id from new_rows
+                    union select originating_entity_id from old_rows);
+  end if;
+  foreach v_id in array v_ids loop
+    ${attempted({
+      table: 'relations',
+      key: 'v_id',
+      statements: 'perform adoption_put_relations(v_id);',
+    })}
+  end loop;
+  return null;
+exception when others then
+  begin
+    perform adoption_note('relations', '*', sqlerrm, sqlstate);
+  exception when others then
+    raise warning 'catalog-tenancy: a change of relations is not carried: %', sqlerrm;
+  end;
+  return null;
+end $$`;
+}
+
+/**
+ * The function that carries a row of `refresh_state` of an entity that is carried: the
+ * location that owns the entity, and the errors.
+ */
+export function createPutState(target: Target): string {
+  return `create or replace function adoption_put_state(
+  p_id text, p_location_key text, p_errors text)
+returns void language plpgsql ${functionSettings(target)} as $$
+declare
+  v_id uuid;
+  v_errors jsonb := coalesce(nullif(p_errors, ''), '[]')::jsonb;
+  v_found boolean;
+begin
+  if p_id !~ ${UUID_PATTERN} then
+    return;
+  end if;
+  ${CHECK_SNAPSHOT}
+  v_id := p_id::uuid;
+  if not adoption_is_carried(v_id) then
+    return;
+  end if;
+  for attempt in 1 .. 3 loop
+    ${byTenant(
+      'refresh_state',
+      ({
+        where,
+      }) => `update refresh_state set location_key = p_location_key, errors = v_errors
+   where ${where()}entity_id = v_id`,
+    )}
+    v_found := found;
+    exit when v_found;
+    ${byTenant(
+      'refresh_state',
+      ({
+        column,
+        value,
+      }) => `insert into refresh_state (${column}entity_id, location_key, errors)
+  values (${value}v_id, p_location_key, v_errors)
+  on conflict do nothing`,
+    )}
+    v_found := found;
+    exit when v_found;
+  end loop;
+  if not v_found then
+    raise exception 'another row is in the way of the refresh state'
+      using errcode = 'serialization_failure';
+  end if;
+  delete from ${FAULTS} where source = 'refresh_state' and key = p_id;
+end $$`;
+}
+
+/**
+ * The function of the trigger of `refresh_state`, for updates only: a new entity is not
+ * stitched yet, and a deleted one cascades to `final_entities`. Nearly all updates
+ * change when the entity is due, and end with the comparison.
+ */
+export function createOnRefreshState(target: Target): string {
+  return `create or replace function adoption_on_refresh_state()
+returns trigger language plpgsql security definer ${functionSettings(
+    target,
+  )} as $$
+begin
+  ${attempted({
+    table: 'refresh_state',
+    key: `to_jsonb(new) ->> 'entity_id'`,
+    statements: `if old.location_key is distinct from new.location_key
+         or old.errors is distinct from new.errors then
+        perform adoption_put_state(new.entity_id, new.location_key, new.errors);
+      end if;`,
+  })}
+  return null;
+end $$`;
+}
+
+/**
+ * The function that carries a batch of entities in the order of their ids, and returns
+ * the last id and the number of rows.
+ *
+ * FOR SHARE on the rows of the engine: its writes to them wait for the end of the batch,
+ * which is short. SKIP LOCKED: a batch that holds many rows must not wait for rows that
+ * the engine has locked; `reconcileEntities` carries those one by one.
+ */
+export function createCopy(target: Target): string {
+  return `create or replace function adoption_copy(
+  p_after text, p_rows int, out last text, out rows int)
+language plpgsql ${functionSettings(target)} as $$
+declare
+  v_id text;
+begin
+  rows := 0;
+  for v_id in
+    select f.entity_id
+      from ${engineTable(target.engine, 'final_entities')} f
+      join ${engineTable(
+        target.engine,
+        'refresh_state',
+      )} s on s.entity_id = f.entity_id
+     where f.entity_id > p_after
+     order by f.entity_id limit p_rows
+       for share of f, s skip locked
+  loop
+    perform adoption_put(v_id);
+    last := v_id;
+    rows := rows + 1;
+  end loop;
+end $$`;
+}
+
+/**
+ * The function that makes one entity, its relations and its refresh state equal to the
+ * engine's. It waits for the engine's rows before it locks any of ours.
+ */
+export function createPut(target: Target): string {
+  return `create or replace function adoption_put(p_id text)
+returns void language plpgsql ${functionSettings(target)} as $$
+declare
+  v_row record;
+begin
+  perform from ${engineTable(target.engine, 'refresh_state')}
+    where entity_id = p_id for share;
+  select * into v_row from ${engineTable(target.engine, 'final_entities')}
+    where entity_id = p_id for share;
+  if not found or v_row.final_entity is null then
+    perform adoption_drop_entity(p_id);
+    return;
+  end if;
+  begin
+    perform adoption_put_entity(v_row.entity_id, v_row.entity_ref, v_row.final_entity,
+      v_row.hash, v_row.last_updated_at);
+  exception when data_exception or integrity_constraint_violation
+              or program_limit_exceeded or serialization_failure then
+    perform adoption_note('final_entities', p_id, sqlerrm, sqlstate);
+    return;
+  end;
+  perform adoption_put_rest(p_id);
 end $$`;
 }

@@ -1,6 +1,6 @@
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import { engineTable } from '../engine';
-import { FAULTS, PARENTS } from '../names';
+import { FAULTS, PARENTS } from '../state';
 import { attempted, functionSettings, untilNothingIsLeft } from './support';
 import type { Target } from './support';
 
@@ -8,11 +8,10 @@ const TENANT = `'${DEFAULT_TENANT_ID}'::uuid`;
 
 /**
  * The function that makes our rows of one edge, from an entity to one that it has
- * emitted, equal to the engine's.
+ * emitted, equal to the engine's, which may be several.
  *
- * The engine may have the same edge more than once. Another transaction that was waited for
- * may have put rows back, for those of the engine's that are gone by now: only the next
- * statement sees them.
+ * A concurrent transaction for which the DELETE waited may have inserted rows that the
+ * engine has deleted since: only the next statement sees them.
  */
 export function createPutParent(target: Target): string {
   const ours = `tenant_id = ${TENANT} and parent_entity_ref = p_parent and entity_ref = p_ref`;
@@ -31,8 +30,8 @@ end $$`;
 }
 
 /**
- * The function of the triggers of \`refresh_state_references\`. Row by row, in a loop: a plan for
- * all of them would be made for as many as the first statement had.
+ * The function of the triggers of `refresh_state_references`. It loops over the rows:
+ * PL/pgSQL would keep one plan for all, made for as many rows as the first statement had.
  */
 export function createOnReferences(target: Target): string {
   return `create or replace function adoption_on_refresh_state_references()
@@ -77,7 +76,7 @@ begin
 end $$`;
 }
 
-/** The function that carries a range of edges; see copyParents. */
+/** The function that carries a range of edges; see `fillParents`. */
 export function createCopyParents(target: Target): string {
   return `create or replace function adoption_copy_parents(p_after bigint, p_rows int)
 returns bigint language plpgsql ${functionSettings(target)} as $$

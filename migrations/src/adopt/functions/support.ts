@@ -1,10 +1,10 @@
-import { escapeIdentifier } from '../../sql';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
-import type { Engine } from '../engine';
-import type { EngineTable } from '../names';
+import { escapeIdentifier, escapeLiteral } from '../../sql';
+import type { Engine, EngineTable } from '../engine';
+import { FAULTS, UNKNOWN_KEY } from '../state';
 
-/** What the functions are made for. */
+/** The schemas that the functions connect. */
 export interface Target {
   /** The schema of our tables. */
   schema: string;
@@ -12,18 +12,18 @@ export interface Target {
 }
 
 /**
- * What a function runs with, whoever's session it is. It needs no tenant set: phase 4
- * hands the functions to `portal_admin`, which bypasses the policies, before it
- * creates them, and its undo drops those first.
+ * The settings with which a function runs in any session. It needs no tenant: phase 4
+ * hands the functions to `portal_admin`, which bypasses row-level security, before it
+ * creates the policies, and its undo drops the policies first.
  */
 export function functionSettings({ schema }: Target): string {
-  // pg_temp last: nobody's temporary table takes the place of one of ours.
+  // pg_temp last: a temporary table cannot take the place of one of ours.
   return `set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp`;
 }
 
 /**
- * Whether each row of a table has its tenant at this moment: from phase 2 on. Before that
- * there are rows that wait for the backfill, and new ones get theirs by a default.
+ * Whether `tenant_id` of a table is NOT NULL: from phase 2 on. Before that the column is
+ * missing, or the backfill is under way and a default gives new rows their tenant.
  */
 export function hasTenant(table: TenantTable): string {
   return `exists (select from pg_attribute
@@ -55,9 +55,9 @@ const WITHOUT_TENANT: TenantParts = {
 };
 
 /**
- * A statement in both of its forms. PL/pgSQL plans the one that is run, so that the
- * other may name a column that is not there. From phase 4 on the column has no
- * default, and from phase 5 on a statement without it would go to every partition.
+ * A statement with the tenant and without. PL/pgSQL plans only the one that it runs, so
+ * the other may name a column that does not exist. From phase 4 on the column has no
+ * default, and from phase 5 on a statement without it would scan every partition.
  */
 export function byTenant(
   table: TenantTable,
@@ -70,25 +70,24 @@ else
 end if;`;
 }
 
-// The engine makes them with randomUUID(). In another form two of its ids could
-// mean the same one of ours.
+// The engine calls randomUUID(). In upper case or another notation, two of its ids
+// could be the same UUID.
 export const UUID_PATTERN = `'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`;
 
-/** An error code of which another attempt may not know any more. */
+/** Error codes after which another attempt may succeed. */
 const TRANSIENT = `sqlstate ~ '^(40|42|55)'`;
 
-/** What a trigger does for a change of one of the engine's tables. */
+/** What a trigger does on a change of one of the engine's tables. */
 export interface Carrying {
   table: EngineTable;
-  /** Of the entity that the change is of; null where that is not known. */
+  /** The id of the changed entity; null where it is unknown. */
   key: string;
   statements: string;
 }
 
 /**
- * Statements that are tried again where that may help. What fails for good is kept
- * aside, or where not even that is possible, is in the server's log: the engine's write
- * must not fail.
+ * Statements with three attempts. A lasting error becomes an adoption fault, or, where
+ * that fails too, a warning in the server's log: the engine's write must not fail.
  */
 export function attempted({ table, key, statements }: Carrying): string {
   return `for attempt in 1 .. 3 loop
@@ -111,9 +110,9 @@ export function attempted({ table, key, statements }: Carrying): string {
 const PASSES = 100;
 
 /**
- * Statements that are repeated until nothing is left over. Rows that others put back go
- * within a pass or two; those that can't be deleted, as by somebody's own trigger, must
- * not hold up the engine for ever.
+ * Statements that repeat until `left` finds no row. Rows of concurrent transactions go
+ * within a pass or two; rows that a foreign trigger keeps from being deleted must not
+ * block the engine for ever.
  */
 export function untilNothingIsLeft({
   statements,
@@ -131,7 +130,89 @@ export function untilNothingIsLeft({
   end loop`;
 }
 
-/** In front of what relies on seeing what others have committed. */
+/** Precedes statements that must see what other transactions have committed. */
 export const CHECK_SNAPSHOT = `if current_setting('transaction_isolation') <> 'read committed' then
   perform adoption_check_snapshot();
 end if;`;
+
+/**
+ * The function that records an adoption fault, with the reason, and deletes our rows of
+ * what it is about: the default tenant shows no outdated data.
+ *
+ * It never fails, because the engine's write must not.
+ */
+export function createNote(target: Target): string {
+  return `create or replace function adoption_note(
+  p_source text, p_key text, p_reason text, p_state text)
+returns void language plpgsql ${functionSettings(target)} as $$
+declare
+  -- A row of its own for each session where no entity is known: those that wrote to the
+  -- same one would wait for each other, and for what both have locked.
+  v_key text := case when p_key is null or p_key = '*'
+    then '${UNKNOWN_KEY} of process ' || pg_backend_pid() else p_key end;
+begin
+  begin
+    if p_key ~ ${UUID_PATTERN} then
+      if p_source = 'final_entities' then
+        perform adoption_forget_entity(p_key::uuid);
+      elsif p_source = 'relations' then
+        ${byTenant(
+          'relations',
+          ({ where }) =>
+            `delete from relations where ${where()}originating_entity_id = p_key::uuid`,
+        )}
+      elsif p_source = 'refresh_state' then
+        ${byTenant(
+          'refresh_state',
+          ({ where }) =>
+            `delete from refresh_state where ${where()}entity_id = p_key::uuid`,
+        )}
+      end if;
+    end if;
+  exception when others then
+    raise warning 'catalog-tenancy: % % stays as it was: %', p_source, p_key, sqlerrm;
+  end;
+  insert into ${FAULTS} as f (source, key, reason, sqlstate)
+  values (p_source, v_key, p_reason, p_state)
+  on conflict (source, key) do update
+    set reason = excluded.reason, sqlstate = excluded.sqlstate,
+        last_seen_at = now(), attempts = f.attempts + 1;
+exception when others then
+  raise warning 'catalog-tenancy: % % is not carried: % (and that is not kept: %)',
+    p_source, p_key, p_reason, sqlerrm;
+end $$`;
+}
+
+/**
+ * The function that fails with 40001 in a transaction whose snapshot is older than a swap
+ * of our tables: rows would seem to be missing from the new ones.
+ *
+ * The lock waits for a swap that is under way. After it, `to_regclass` finds the present
+ * table, and the query of `pg_class` the one of the snapshot.
+ */
+export function createCheckSnapshot(target: Target): string {
+  return `create or replace function adoption_check_snapshot()
+returns void language plpgsql ${functionSettings(target)} as $$
+begin
+  lock table entities in access share mode;
+  if to_regclass('entities') is distinct from (
+       select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where c.relname = 'entities' and n.nspname = ${escapeLiteral(
+          target.schema,
+        )}) then
+    raise exception 'the transaction is older than the tables'
+      using errcode = 'serialization_failure';
+  end if;
+end $$`;
+}
+
+/** The function that converts text to `jsonb`, or returns null where it is not JSON. */
+export function createJson(): string {
+  return `create or replace function adoption_json(p_text text)
+returns jsonb language plpgsql immutable as $$
+begin
+  return p_text::jsonb;
+exception when others then
+  return null;
+end $$`;
+}

@@ -1,6 +1,5 @@
 import { adopt as adoptCatalog, readAdoptionLosses } from '../../adopt/adopt';
-import { readAdoptionStatus } from '../../adopt/status';
-import { renderAdoption } from '../../adopt/renderAdoption';
+import { readAdoptionStatus, renderAdoption } from '../../adopt/status';
 import { unadopt as endAdoption } from '../../adopt/unadopt';
 import { operatorCommand } from '../../operatorCommand';
 import {

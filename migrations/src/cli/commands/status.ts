@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { renderAdoption } from '../../adopt/renderAdoption';
+import { renderAdoption } from '../../adopt/status';
 import { describeRows } from '../../rollback/otherTenants';
 import { describeOperator } from '../../session/operatorLock';
 import { readStatus } from '../../status';

@@ -1,4 +1,4 @@
-import { takenAdoptionNames } from '../../adopt/takenNames';
+import { takenAdoptionNames } from '../../adopt/objects';
 import { Journal } from '../../engine/journal';
 import { explainTaken, takenNames } from '../../engine/ownership';
 import type { Creation } from '../../engine/Step';

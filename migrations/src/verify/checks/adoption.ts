@@ -1,6 +1,6 @@
 import { compareAdoption } from '../../adopt/compare';
 import { readAdoptionStatus } from '../../adopt/status';
-import { renderFaults } from '../../adopt/renderAdoption';
+import { renderFaults } from '../../adopt/status';
 import { adoptedEngine } from '../../adopt/state';
 import { SNAPSHOT } from '../../copy/catchUp';
 import type { Check } from '../Check';

@@ -1,5 +1,5 @@
 import { STATE_TABLE } from '../../../engine/MigrationState';
-import { fillParents } from '../../../adopt/parents';
+import { fillParents } from '../../../adopt/copy';
 import type { Progress } from '../../../Reporter';
 import type { MigrationSettings, StepContext } from '../../../engine/Step';
 import { relationExists } from '../../../schema/lookups';
