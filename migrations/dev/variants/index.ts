@@ -4,12 +4,13 @@
  */
 
 import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { Postgres } from '@internal/postgres';
 import type { PostgresVersion } from '@internal/postgres';
+import { parseSelection, sampleOf } from '@internal/postgres/sample';
+import type { Selection } from '@internal/postgres/sample';
 import { variants } from './variants';
 import type { Variant } from './variants';
-import { sampleOf, variantsOf, Walk } from './walk';
+import { variantsOf, Walk } from './walk';
 
 const USAGE = `npm run catalog-variants -- [options] [words]
 
@@ -26,54 +27,31 @@ const USAGE = `npm run catalog-variants -- [options] [words]
 
 const VERSIONS: PostgresVersion[] = [14, 18];
 
-interface Options {
-  selected: Variant[];
+interface Options extends Omit<Selection<Variant>, 'values'> {
   versions: PostgresVersion[];
-  sample?: number;
-  seed: string;
   pgDump?: string;
-  report?: string;
 }
 
-/** @throws Error with a text for whoever typed the arguments */
+/** @throws Error for the operator, which names the bad argument */
 function parse(args: string[]): Options {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      sample: { type: 'string' },
-      seed: { type: 'string' },
-      postgres: { type: 'string', multiple: true },
-      'pg-dump': { type: 'string' },
-      report: { type: 'string' },
-    },
+  const { values, ...selection } = parseSelection(args, variants, 'variant', {
+    postgres: { type: 'string', multiple: true },
+    'pg-dump': { type: 'string' },
   });
-  const selected = variants.filter(({ name }) =>
-    positionals.every(word => name.includes(word)),
-  );
-  if (selected.length === 0) {
-    throw new Error(`No variant is called "${positionals.join(' ')}"`);
-  }
-  const versions = (values.postgres ?? VERSIONS.map(String)).map(text => {
-    const version = VERSIONS.find(each => String(each) === text);
-    if (!version) {
-      throw new Error(`--postgres is "${text}", expected 14 or 18`);
-    }
-    return version;
-  });
-  if (values.sample !== undefined && !/^[1-9]\d*$/.test(values.sample)) {
-    throw new Error(
-      `--sample is "${values.sample}", expected a whole number of 1 or more`,
-    );
-  }
+  const asked = values.postgres as string[] | undefined;
   return {
-    selected,
-    versions,
-    sample: values.sample === undefined ? undefined : Number(values.sample),
-    seed: values.seed ?? new Date().toISOString().slice(0, 10),
-    pgDump: values['pg-dump'],
-    report: values.report,
+    ...selection,
+    versions: asked?.map(versionOf) ?? VERSIONS,
+    pgDump: values['pg-dump'] as string | undefined,
   };
+}
+
+function versionOf(text: string): PostgresVersion {
+  const version = VERSIONS.find(each => String(each) === text);
+  if (!version) {
+    throw new Error(`--postgres is "${text}", expected 14 or 18`);
+  }
+  return version;
 }
 
 /** @returns how many variants did not pass */

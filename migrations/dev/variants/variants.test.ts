@@ -1,7 +1,8 @@
+import { sampleOf } from '@internal/postgres/sample';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import { variants } from './variants';
-import { sampleOf, variantsOf, Walk } from './walk';
+import { variantsOf, Walk } from './walk';
 
 const databases = createTestDatabases();
 

@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
@@ -52,19 +51,6 @@ export interface Server {
 /** Those variants that a version of PostgreSQL knows. */
 export function variantsOf(variants: Variant[], version: number): Variant[] {
   return variants.filter(({ since = 0 }) => version >= since);
-}
-
-/** Some of the variants, always the same for the same seed. */
-export function sampleOf(
-  variants: Variant[],
-  size: number,
-  seed: string,
-): Variant[] {
-  const rank = ({ name }: Variant) =>
-    createHash('sha256').update(`${seed}: ${name}`).digest('hex');
-  return [...variants]
-    .sort((one, other) => (rank(one) < rank(other) ? -1 : 1))
-    .slice(0, size);
 }
 
 /**

@@ -1,5 +1,3 @@
-import { createHash } from 'crypto';
-
 /** A change to a file. */
 export interface Edit {
   /** From the root of the repository. */
@@ -16,20 +14,4 @@ export interface MutationCheck {
   edits: Edit[];
   /** The test files or folders of which at least one test must fail then. */
   tests: string[];
-}
-
-/**
- * Some of the checks, always the same for the same seed. Over many seeds each is among
- * them as often as any other.
- */
-export function sampleOf(
-  checks: MutationCheck[],
-  size: number,
-  seed: string,
-): MutationCheck[] {
-  const rank = ({ name }: MutationCheck) =>
-    createHash('sha256').update(`${seed}: ${name}`).digest('hex');
-  return [...checks]
-    .sort((a, b) => (rank(a) < rank(b) ? -1 : 1))
-    .slice(0, size);
 }

@@ -4,8 +4,12 @@
  */
 
 import { writeFileSync } from 'fs';
-import { parseArgs } from 'util';
-import { type MutationCheck, sampleOf } from './MutationCheck';
+import {
+  parseSelection,
+  sampleOf,
+  type Selection,
+} from '@internal/postgres/sample';
+import type { MutationCheck } from './MutationCheck';
 import { mutationChecks } from './mutationChecks';
 import { isNoticed, Workspace } from './Workspace';
 
@@ -17,52 +21,6 @@ const USAGE = `npm run mutation-checks -- [options] [words]
   --report <file>
                  write {"noticed": n, "missed": n} to it
 `;
-
-interface Options {
-  checks: MutationCheck[];
-  report?: string;
-}
-
-/** @throws Error with a text for whoever typed the arguments */
-function parse(args: string[]): Options {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      sample: { type: 'string' },
-      seed: { type: 'string' },
-      report: { type: 'string' },
-    },
-  });
-  const checks = mutationChecks.filter(({ name }) =>
-    positionals.every(word => name.includes(word)),
-  );
-  if (checks.length === 0) {
-    const names = mutationChecks.map(({ name }) => `  ${name}`).join('\n');
-    throw new Error(
-      `No mutation check is called "${positionals.join(
-        ' ',
-      )}". Expected one of\n${names}`,
-    );
-  }
-  const {
-    report,
-    sample,
-    seed = new Date().toISOString().slice(0, 10),
-  } = values;
-  if (sample === undefined) {
-    return { checks, report };
-  }
-  if (!/^[1-9]\d*$/.test(sample)) {
-    throw new Error(
-      `--sample is "${sample}", expected a whole number of 1 or more`,
-    );
-  }
-  process.stdout.write(
-    `${sample} of ${checks.length} mutation checks; the same with --sample ${sample} --seed ${seed}\n`,
-  );
-  return { checks: sampleOf(checks, Number(sample), seed), report };
-}
 
 /** @returns whether a test noticed it */
 function run(check: MutationCheck, workspace: Workspace): boolean {
@@ -79,14 +37,21 @@ function run(check: MutationCheck, workspace: Workspace): boolean {
 }
 
 function main(args: string[]): number {
-  let options: Options;
+  let selection: Selection<MutationCheck>;
   try {
-    options = parse(args);
+    selection = parseSelection(args, mutationChecks, 'mutation check');
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
     return 2;
   }
-  const { checks, report } = options;
+  const { selected, sample, seed, report } = selection;
+  if (sample !== undefined) {
+    process.stdout.write(
+      `${sample} of ${selected.length} mutation checks; the same with --sample ${sample} --seed ${seed}\n`,
+    );
+  }
+  const checks =
+    sample === undefined ? selected : sampleOf(selected, sample, seed);
   const workspace = Workspace.create();
   try {
     const noticed = checks.filter(check => run(check, workspace)).length;

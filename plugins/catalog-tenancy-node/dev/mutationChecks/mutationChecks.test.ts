@@ -1,6 +1,6 @@
+import { sampleOf } from '@internal/postgres/sample';
 import { existsSync, readFileSync } from 'fs';
 import { join } from 'path';
-import { sampleOf } from './MutationCheck';
 import { mutationChecks } from './mutationChecks';
 
 const REPOSITORY = join(__dirname, '..', '..', '..', '..');
