@@ -1,12 +1,26 @@
 // What `npm run bench` runs.
 
-import { benchmarks } from './benchmarks';
+import { adoptionBenchmark } from './adoption';
+import { catalogBenchmark } from './catalog';
 import type { Benchmark, BenchmarkResult } from './harness/Benchmark';
 import { startPostgres } from './harness/database';
-import { DelayingProxy } from './harness/proxy/DelayingProxy';
-import { describeMachine } from './harness/machine';
-import { toJson, toText } from './harness/report';
-import { parseOptions, settingsOf, type Options } from './options';
+import { DelayingProxy } from './harness/delayingProxy';
+import { describeMachine, toJson, toText } from './harness/report';
+import { loadBenchmark } from './load';
+import { migrationBenchmark } from './migration';
+import { mockupBenchmark } from './mockup';
+import { type Options, parseOptions, settingsOf } from './options';
+import { scopeBenchmark } from './scope';
+
+/** All benchmarks, in the order in which they run. */
+const benchmarks: Benchmark[] = [
+  mockupBenchmark,
+  catalogBenchmark,
+  scopeBenchmark,
+  migrationBenchmark,
+  adoptionBenchmark,
+  loadBenchmark,
+];
 
 async function main(): Promise<void> {
   const options = parseOptions(

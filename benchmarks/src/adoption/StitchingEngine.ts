@@ -1,17 +1,15 @@
-import { randomUUID } from 'node:crypto';
-import { createHistogram, performance } from 'node:perf_hooks';
-import { parseEntityRef, type Entity } from '@backstage/catalog-model';
+import { resolvePackagePath } from '@backstage/backend-plugin-api';
+import { type Entity, parseEntityRef } from '@backstage/catalog-model';
 import createKnex, { type Knex } from 'knex';
-import { createEntity } from '../catalog/entities';
+import { randomUUID } from 'node:crypto';
+import { keepBusy } from '../harness/load';
 import type { Measurement } from '../harness/comparison';
-import { recordMs } from '../harness/waits';
-import { type Database } from '../migration/database';
-import { type ProcessableEntity, stockEngine } from './stockEngine';
+import type { Database } from '../harness/database';
+import { createEntity } from '../harness/entities';
 
 /** As many entities as the engine loads at a time. */
 const BATCH = 5;
 const SOURCE_KEY = 'benchmark';
-const NS_PER_MS = 1e6;
 
 /** What the engine is busy with. */
 export type Work = 'change' | 'life' | 'nothing';
@@ -52,29 +50,11 @@ export class StitchingEngine {
 
   /** Does one kind of work for so long, in all lanes at once. */
   async measure(work: Work, seconds: number): Promise<EngineMeasurement> {
-    const latencies = createHistogram();
     const lsn = await this.lsn();
-    const start = performance.now();
-    const end = start + seconds * 1000;
-    let count = 0;
-    const lane = async () => {
-      while (performance.now() < end) {
-        const begun = performance.now();
-        const done = await this[work]();
-        count += done;
-        if (done > 0) {
-          recordMs(latencies, (performance.now() - begun) / done);
-        }
-      }
-    };
-    await Promise.all(Array.from({ length: this.lanes }, lane));
-    const elapsed = (performance.now() - start) / 1000;
+    const measured = await keepBusy(this.lanes, seconds, () => this[work]());
     return {
-      count,
-      perSecond: count / elapsed,
-      p50: latencies.percentile(50) / NS_PER_MS,
-      p99: latencies.percentile(99) / NS_PER_MS,
-      walBytes: (await this.walSince(lsn)) / count,
+      ...measured,
+      walBytes: (await this.walSince(lsn)) / measured.count,
     };
   }
 
@@ -226,4 +206,122 @@ export class StitchingEngine {
 
 function title(entity: Entity, value: string): Entity {
   return { ...entity, metadata: { ...entity.metadata, title: value } };
+}
+
+// What the stock catalog's engine is made of. The package does not export it; these
+// are the statements that it sends, in the transactions in which it sends them.
+
+/** A row of `refresh_state`, as the engine takes it to process it. */
+interface ProcessableEntity {
+  id: string;
+  entityRef: string;
+  unprocessedEntity: Entity;
+  locationKey?: string;
+}
+
+interface StitchableEntity {
+  entityRef: string;
+  stitchTicket: string;
+}
+
+interface Relation {
+  source: unknown;
+  target: unknown;
+  type: string;
+}
+
+interface ProcessingDatabase {
+  transaction<T>(
+    use: (transaction: Knex.Transaction) => Promise<T>,
+  ): Promise<T>;
+  getProcessableEntities(
+    transaction: Knex.Transaction,
+    request: { processBatchSize: number },
+  ): Promise<{ items: ProcessableEntity[] }>;
+  listParents(
+    transaction: Knex.Transaction,
+    options: { entityRefs: string[] },
+  ): Promise<unknown>;
+  updateProcessedEntity(
+    transaction: Knex.Transaction,
+    options: {
+      id: string;
+      processedEntity: Entity;
+      resultHash: string;
+      errors: string;
+      relations: Relation[];
+      deferredEntities: never[];
+      refreshKeys: never[];
+      locationKey?: string;
+    },
+  ): Promise<unknown>;
+}
+
+interface ProviderDatabase {
+  transaction<T>(
+    use: (transaction: Knex.Transaction) => Promise<T>,
+  ): Promise<T>;
+  replaceUnprocessedEntities(
+    transaction: Knex.Transaction,
+    options: {
+      type: 'delta';
+      sourceKey: string;
+      added: { entity: Entity; locationKey?: string }[];
+      removed: { entityRef: string }[];
+    },
+  ): Promise<void>;
+}
+
+interface Stitching {
+  markForStitching(options: {
+    knex: Knex;
+    entityRefs: string[];
+  }): Promise<void>;
+  getDeferredStitchableEntities(options: {
+    knex: Knex;
+    batchSize: number;
+    stitchTimeout: { seconds: number };
+  }): Promise<StitchableEntity[]>;
+  performStitching(
+    options: { knex: Knex; logger: unknown } & StitchableEntity,
+  ): Promise<string>;
+}
+
+const logger = { debug() {}, warn() {}, error() {} };
+
+/** The engine's ways to the database. */
+function stockEngine(knex: Knex) {
+  const options = {
+    database: knex,
+    logger,
+    events: { async publish() {} },
+    // So that every entity is due again at once.
+    refreshInterval: () => 0,
+  };
+  const { DefaultProcessingDatabase } = internals('DefaultProcessingDatabase');
+  const { DefaultProviderDatabase } = internals('DefaultProviderDatabase');
+  const stitcher = (name: string) => internals(`operations/stitcher/${name}`);
+  return {
+    // Its constructor would register metrics.
+    processing: Object.assign(
+      Object.create(DefaultProcessingDatabase.prototype),
+      { options },
+    ) as ProcessingDatabase,
+    provider: Object.assign(Object.create(DefaultProviderDatabase.prototype), {
+      options,
+    }) as ProviderDatabase,
+    stitching: {
+      ...stitcher('markForStitching'),
+      ...stitcher('getDeferredStitchableEntities'),
+      ...stitcher('performStitching'),
+    } as unknown as Stitching,
+    logger,
+  };
+}
+
+function internals(name: string): Record<string, { prototype: object }> {
+  return require(resolvePackagePath(
+    '@backstage/plugin-catalog-backend',
+    `dist/database/${name}.cjs.js`,
+  ));
 }

@@ -1,19 +1,27 @@
 import { adopt } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
-import { createStockTables, fillStockTables } from '../catalog/stockCatalog';
+import { setTimeout as pause } from 'node:timers/promises';
 import type {
   Benchmark,
   BenchmarkContext,
   BenchmarkResult,
 } from '../harness/Benchmark';
-import { type Comparison, compare } from '../harness/comparison';
-import { withKnex } from '../harness/database';
-import { trackStatements } from '../harness/statements';
-import { measureInTurn } from '../harness/rounds';
-import { ratiosOf, spreadOf } from '../harness/statistics';
-import { type Database, runStatements } from '../migration/database';
-import { runPhase } from '../migration/operator';
-import { sampleLockWaits } from './lockWaits';
+import { createStockTables, fillStockTables } from '../harness/catalogs';
+import {
+  compare,
+  type Comparison,
+  measureInTurn,
+  ratiosOf,
+  spreadOf,
+} from '../harness/comparison';
+import {
+  type Database,
+  runStatements,
+  trackStatements,
+  withClient,
+  withKnex,
+} from '../harness/database';
+import { runPhase } from '../harness/migrations';
 import {
   type EngineMeasurement,
   StitchingEngine,
@@ -220,4 +228,44 @@ async function executionMs(admin: Knex, { name }: Database): Promise<number> {
     [name],
   );
   return rows[0].ms;
+}
+
+const SAMPLE_MS = 5;
+
+/** How many statements were found waiting for a lock, of those that were looked at. */
+interface LockWaits {
+  waiting: number;
+  running: number;
+}
+
+/** Looks again and again at what the other connections of a database wait for. */
+async function sampleLockWaits<T>(
+  database: Database,
+  action: () => Promise<T>,
+): Promise<LockWaits & { result: T }> {
+  return withClient(database, async client => {
+    const waits = { waiting: 0, running: 0 };
+    let going = true;
+    const sampling = (async () => {
+      while (going) {
+        const { rows } = await client.query(
+          `select count(*) filter (where wait_event_type = 'Lock')::int as waiting,
+                  count(*)::int as running
+             from pg_stat_activity
+            where datname = current_database() and state = 'active'
+              and pid <> pg_backend_pid()`,
+        );
+        waits.waiting += rows[0].waiting;
+        waits.running += rows[0].running;
+        await pause(SAMPLE_MS);
+      }
+    })();
+    try {
+      const result = await action();
+      return { ...waits, result };
+    } finally {
+      going = false;
+      await sampling;
+    }
+  });
 }

@@ -1,26 +1,64 @@
+import type { Knex } from 'knex';
 import type {
   Benchmark,
   BenchmarkContext,
   BenchmarkResult,
 } from '../harness/Benchmark';
-import { type Comparison, compare } from '../harness/comparison';
-import { withKnex } from '../harness/database';
-import { measureInTurn } from '../harness/rounds';
-import { startTogether } from '../harness/startTogether';
-import type { Database } from '../migration/database';
-import { runStatements } from '../migration/database';
-import { CatalogServer } from './CatalogServer';
-import { assertSameAnswers } from './check';
-import { CpuRecorder } from './CpuRecorder';
-import { LARGE_TENANT, NOTHING_PATH } from './constants';
-import { createScenarios, type Scenario } from './requests';
-import { describeSize, FULL, SHORT, type Size } from './sizes';
-import { createStockTables, fillStockTables } from './stockCatalog';
-import { addTenants, adoptCatalog } from './tenantTables';
-import { vacuum } from './vacuum';
+import {
+  adoptCatalog,
+  createStockTables,
+  fillStockTables,
+} from '../harness/catalogs';
+import { compare, type Comparison, measureInTurn } from '../harness/comparison';
+import { CpuRecorder } from '../harness/cpuTime';
+import {
+  type Database,
+  runStatements,
+  vacuum,
+  withKnex,
+} from '../harness/database';
+import { createEntities, type GeneratedEntity } from '../harness/entities';
+import { givePartition } from '../harness/engine';
+import { operate } from '../harness/migrations';
+import { SCHEMA, startTogether } from '../harness/servers';
+import {
+  assertSameAnswers,
+  CatalogServer,
+  createScenarios,
+  NOTHING_PATH,
+  type Scenario,
+} from './requests';
+
+/** A catalog to be measured. */
+export interface Size {
+  entities: number;
+  /** How many tenants there are, where our side is to be one among several. */
+  tenants?: number;
+}
+
+export const FULL: Size[] = [
+  { entities: 5_000 },
+  { entities: 50_000 },
+  { entities: 50_000, tenants: 500 },
+];
+
+// Each takes two backends. That the default tenant's answers are the stock catalog's,
+// the tests of the module show.
+export const SHORT: Size[] = [{ entities: 500, tenants: 10 }];
 
 // V8 compiles what is called often, in several steps: it takes thousands of requests.
 const WARM_UP_ROUNDS = 15;
+
+/** The tenant that is measured, where it is one among several. */
+const LARGE_TENANT = 'large';
+
+/** How many entities each of the other tenants has. */
+const ENTITIES_OF_OTHERS = 50;
+
+const BATCH_SIZE = 500;
+
+// Nobody uses the tables while they are filled.
+const LONGEST_MOVE_MS = 600_000;
 
 const VARIANTS = { full: 200, short: 10 };
 
@@ -258,4 +296,83 @@ async function compareWithNothing(
 // There is a lot to measure: what is only to show that it works is to be over soon.
 function secondsOf({ settings }: BenchmarkContext): number {
   return settings.short ? settings.seconds / 4 : settings.seconds;
+}
+
+/** How a size is called in the report. */
+function describeSize({ entities, tenants }: Size): string {
+  const count = entities.toLocaleString('en');
+  return tenants ? `${count}, 1 of ${tenants} tenants` : count;
+}
+
+/**
+ * Adds tenants with entities, one of them with as many as are measured. They are
+ * written as they are stored: to apply them as mutations would take long.
+ */
+async function addTenants(
+  database: Database,
+  { entities, tenants = 1 }: Size,
+): Promise<void> {
+  await withKnex(database.postgres, database.name, async knex => {
+    // Beside the default one, which is there already.
+    await knex.raw(
+      `insert into ${SCHEMA}.tenants (tenant_slug, tenant_name)
+       select 'small-' || number, 'Small ' || number
+         from generate_series(1, ?::int) number`,
+      [tenants - 2],
+    );
+    await insertEntities(knex, createEntities(0, ENTITIES_OF_OTHERS));
+    await knex.raw(
+      `insert into ${SCHEMA}.tenants (tenant_slug, tenant_name) values (?, 'Large')`,
+      [LARGE_TENANT],
+    );
+    for (let first = 0; first < entities; first += BATCH_SIZE) {
+      const length = Math.min(BATCH_SIZE, entities - first);
+      await insertEntities(knex, createEntities(first, length), LARGE_TENANT);
+    }
+  });
+  // As an operator does once a tenant has grown.
+  await operate(database, ({ context }) =>
+    givePartition(context, LARGE_TENANT, { maxBlockMs: LONGEST_MOVE_MS }),
+  );
+}
+
+/** Inserts the same entities into one tenant, or into each that is not the default one. */
+async function insertEntities(
+  knex: Knex,
+  batch: GeneratedEntity[],
+  slug?: string,
+): Promise<void> {
+  const rows = batch.map(({ ref, hash, entity, locationKey, relations }) => ({
+    ...{ ref, hash, entity, locationKey, relations },
+  }));
+  await knex.raw(
+    `with batch as (
+       select row ->> 'ref' as ref, row ->> 'hash' as hash, row -> 'entity' as entity,
+              row ->> 'locationKey' as location_key, row -> 'relations' as relations
+         from jsonb_array_elements(?::jsonb) row
+     ),
+     inserted as (
+       insert into ${SCHEMA}.entities
+         (tenant_id, entity_id, entity_ref, entity_kind, entity_namespace, entity_name,
+          final_entity, hash)
+       select tenant_id, (entity #>> '{metadata,uid}')::uuid, ref,
+              split_part(ref, ':', 1), split_part(split_part(ref, ':', 2), '/', 1),
+              split_part(ref, '/', 2), entity, hash
+         from batch, ${SCHEMA}.tenants
+        where case when ?::text is null then tenant_slug <> 'default'
+                   else tenant_slug = ? end
+       returning tenant_id, entity_id, entity_ref
+     ),
+     related as (
+       insert into ${SCHEMA}.relations
+         (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref)
+       select tenant_id, entity_id, ref, relation ->> 'type', relation ->> 'targetRef'
+         from inserted join batch on ref = entity_ref,
+              jsonb_array_elements(relations) relation
+     )
+     insert into ${SCHEMA}.refresh_state (tenant_id, entity_id, location_key)
+     select tenant_id, entity_id, location_key
+       from inserted join batch on ref = entity_ref`,
+    [JSON.stringify(rows), slug ?? null, slug ?? null],
+  );
 }

@@ -1,6 +1,175 @@
 import type { Entity } from '@backstage/catalog-model';
-import type { Caller, CatalogRequest, CatalogServer } from './CatalogServer';
-import { createEntity } from './entities';
+import { isDeepStrictEqual } from 'node:util';
+import type { BenchmarkContext } from '../harness/Benchmark';
+import type { Contestant } from '../harness/comparison';
+import { createEntity } from '../harness/entities';
+import { LoadGenerator, type LoadRequest } from '../harness/load';
+import { SERVICE_TOKEN, ServerProcess, tokenOfGuest } from '../harness/servers';
+import type { CatalogBackendSettings } from './backend';
+
+/** The route that does nothing. */
+export const NOTHING_PATH = '/benchmark/nothing';
+
+/** Who asks. What users may read, the permission backend is asked for each request. */
+export type Caller = 'service' | 'user';
+
+/** What is sent to a catalog, addressed within its plugin. */
+interface CatalogRequest extends LoadRequest {
+  /** A service by default. */
+  caller?: Caller;
+}
+
+/** A request, with the length of the answer that was found to be right. */
+interface CheckedRequest extends LoadRequest {
+  answerBytes: number;
+}
+
+/** A backend with a catalog, in a process of its own, and the load on it. */
+export class CatalogServer {
+  readonly name: string;
+  readonly #server: ServerProcess;
+  readonly #load: LoadGenerator;
+  readonly #tokens: Record<Caller, string>;
+  readonly #tenant: string | undefined;
+
+  /** @param options.tenant - whose catalog is asked for; none for a stock backend */
+  static async start(options: {
+    name: string;
+    database: string;
+    context: BenchmarkContext;
+    tenant?: string;
+  }): Promise<CatalogServer> {
+    const { name, database, context, tenant } = options;
+    const settings: CatalogBackendSettings = {
+      connection: { ...context.connection, database },
+      withTenants: tenant !== undefined,
+      nothingPath: NOTHING_PATH,
+    };
+    const server = await ServerProcess.start(
+      require.resolve('./backend'),
+      settings,
+    );
+    return new CatalogServer({
+      name,
+      server,
+      load: new LoadGenerator({
+        url: server.url,
+        concurrency: context.settings.concurrency,
+      }),
+      tokens: {
+        service: SERVICE_TOKEN,
+        user: await tokenOfGuest(server.url),
+      },
+      tenant,
+    });
+  }
+
+  private constructor(options: {
+    name: string;
+    server: ServerProcess;
+    load: LoadGenerator;
+    tokens: Record<Caller, string>;
+    tenant: string | undefined;
+  }) {
+    this.name = options.name;
+    this.#server = options.server;
+    this.#load = options.load;
+    this.#tokens = options.tokens;
+    this.#tenant = options.tenant;
+  }
+
+  /** Of the process of the backend. */
+  get pid(): number {
+    return this.#server.pid;
+  }
+
+  /**
+   * Makes the server a contestant in answering some requests, each as often as the
+   * others, and each with an answer of the same length as it has now.
+   */
+  async answering(
+    requests: CatalogRequest[],
+    name = this.name,
+  ): Promise<Contestant> {
+    const checked: CheckedRequest[] = [];
+    for (const request of requests) {
+      const complete = this.#complete(request);
+      const answer = await this.#load.send(complete);
+      checked.push({ ...complete, answerBytes: Buffer.byteLength(answer) });
+    }
+    return {
+      name,
+      measure: seconds => {
+        let next = 0;
+        return this.#load.run(seconds, () => checked[next++ % checked.length]);
+      },
+    };
+  }
+
+  /** Sends one request, and returns the parsed answer. */
+  async send<T>(request: CatalogRequest): Promise<T> {
+    return JSON.parse(await this.#load.send(this.#complete(request)));
+  }
+
+  async stop(): Promise<void> {
+    await this.#load.close();
+    await this.#server.stop();
+  }
+
+  #complete({
+    path,
+    headers,
+    caller = 'service',
+    ...rest
+  }: CatalogRequest): LoadRequest {
+    return {
+      ...rest,
+      path: `/api/catalog${path}`,
+      headers: {
+        ...headers,
+        authorization: `Bearer ${this.#tokens[caller]}`,
+        ...(this.#tenant && { 'x-tenant-slug': this.#tenant }),
+      },
+    };
+  }
+}
+
+/**
+ * Makes sure that all servers do the same work: they must answer the same to each
+ * request, with as many items as were asked for.
+ *
+ * @throws Error that names the server that answers otherwise
+ */
+export async function assertSameAnswers(
+  servers: CatalogServer[],
+  { what, requests, countOf, expected }: Scenario,
+): Promise<void> {
+  const [reference, ...others] = servers;
+  for (const request of requests) {
+    const answer = await reference.send<unknown>(request);
+    const count = countOf(answer);
+    if (count === 0 || (expected !== undefined && count !== expected)) {
+      throw new Error(
+        `${what}: ${count} items, ${expected ?? 'some'} expected`,
+      );
+    }
+    for (const server of others) {
+      const other = await server.send<unknown>(request);
+      if (!isDeepStrictEqual(other, answer)) {
+        throw new Error(
+          `${what}: "${server.name}" and "${reference.name}" answer ` +
+            `${request.path} differently: ${excerpt(other)}, ${excerpt(
+              answer,
+            )}`,
+        );
+      }
+    }
+  }
+}
+
+function excerpt(answer: unknown): string {
+  return JSON.stringify(answer).slice(0, 500);
+}
 
 /** Some requests of a kind, and how many items the answer to each must have. */
 export interface Scenario {

@@ -1,6 +1,7 @@
-import { createHistogram, performance } from 'node:perf_hooks';
+import { createHistogram } from 'node:perf_hooks';
 import { Pool } from 'undici';
 import type { Measurement } from './comparison';
+import { NANOSECONDS_PER_MS, recordMs } from './waits';
 
 /** One request to send. */
 export interface LoadRequest {
@@ -15,7 +16,39 @@ export interface LoadRequest {
 /** What one round of requests to one server took. */
 export type LoadMeasurement = Required<Measurement>;
 
-const NANOSECONDS_PER_MS = 1e6;
+/**
+ * Does something again and again in several lanes, each time as soon as the time before is
+ * over, and in each lane at least once.
+ *
+ * @param once - returns how many things it did, where that is not one
+ */
+export async function keepBusy(
+  lanes: number,
+  seconds: number,
+  once: () => Promise<number | void>,
+): Promise<LoadMeasurement> {
+  const latencies = createHistogram();
+  const start = performance.now();
+  const end = start + seconds * 1000;
+  let count = 0;
+  const lane = async () => {
+    do {
+      const before = performance.now();
+      const done = (await once()) ?? 1;
+      count += done;
+      if (done > 0) {
+        recordMs(latencies, (performance.now() - before) / done);
+      }
+    } while (performance.now() < end);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return {
+    count,
+    perSecond: (count * 1000) / (performance.now() - start),
+    p50: latencies.percentile(50) / NANOSECONDS_PER_MS,
+    p99: latencies.percentile(99) / NANOSECONDS_PER_MS,
+  };
+}
 
 /** Keeps a server busy with a fixed number of requests at a time. */
 export class LoadGenerator {
@@ -42,27 +75,9 @@ export class LoadGenerator {
     seconds: number,
     nextRequest: () => LoadRequest,
   ): Promise<LoadMeasurement> {
-    const latencies = createHistogram();
-    const start = performance.now();
-    const end = start + seconds * 1000;
-
-    const keepSending = async () => {
-      while (performance.now() < end) {
-        const sent = performance.now();
-        await this.#fetch(nextRequest());
-        const nanoseconds = (performance.now() - sent) * NANOSECONDS_PER_MS;
-        latencies.record(Math.max(1, Math.round(nanoseconds)));
-      }
-    };
-    await Promise.all(Array.from({ length: this.#concurrency }, keepSending));
-
-    const elapsed = (performance.now() - start) / 1000;
-    return {
-      count: latencies.count,
-      perSecond: latencies.count / elapsed,
-      p50: latencies.percentile(50) / NANOSECONDS_PER_MS,
-      p99: latencies.percentile(99) / NANOSECONDS_PER_MS,
-    };
+    return await keepBusy(this.#concurrency, seconds, async () => {
+      await this.#fetch(nextRequest());
+    });
   }
 
   /** Sends one request, and returns the body of the response. */

@@ -1,6 +1,6 @@
 import type { RecordableHistogram } from 'node:perf_hooks';
 
-const NANOSECONDS_PER_MS = 1e6;
+export const NANOSECONDS_PER_MS = 1e6;
 
 /** How long something kept those waiting who wanted to go on. */
 export interface Waits {

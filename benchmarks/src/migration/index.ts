@@ -3,14 +3,15 @@ import type {
   BenchmarkContext,
   BenchmarkResult,
 } from '../harness/Benchmark';
-import { compareBackfill } from './backfill';
+import { compareBackfill } from './rates';
 import { createCatalog, describeCatalog } from './catalog';
-import { compareCopy } from './copy';
-import { runStatements, setAutovacuum, withCopyOf } from './database';
-import { compareFill } from './fill';
+import { compareCopy } from './rates';
+import { runStatements, setAutovacuum, withCopyOf } from '../harness/database';
+import { compareFill } from './rates';
 import { migrateLive } from './live';
-import { runPhase, SCHEMA } from './operator';
-import { FULL, rowsOf, SHORT } from './sizes';
+import { runPhase } from '../harness/migrations';
+import { SCHEMA } from '../harness/servers';
+import { FULL, rowsOf, SHORT } from './catalog';
 
 const MEMORY = { shared_buffers: '2GB', maintenance_work_mem: '256MB' };
 

@@ -1,17 +1,30 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { BenchmarkContext, BenchmarkResult } from '../harness/Benchmark';
+import { type Database, runStatements } from '../harness/database';
+import { APP_ROLE, type LiveTraffic, silentReporter } from '../harness/engine';
+import {
+  goBack,
+  runPhase,
+  StepClock,
+  type StepTime,
+} from '../harness/migrations';
 import { judge, waitsOfEach } from '../harness/waits';
-import { PASSWORD } from './catalog';
-import { type Database, runStatements } from './database';
-import { APP_ROLE, type LiveTraffic } from './engine';
-import { expectations } from './expectations';
-import { goBack, runPhase } from './operator';
-import type { Size } from './sizes';
-import { StepClock, type StepTime } from './StepClock';
-import { swapBackAndForth, type SwapResult, watchSwap } from './swaps';
-import { WriteLog } from './WriteLog';
+import { PASSWORD } from '../harness/servers';
+import type { Size } from './catalog';
+import { type Longest, WriteLog } from './WriteLog';
 import { newApplication, oldApplication, startWriters } from './writers';
+
+/** What the specification expects, by what it is about (B, Migration phases). */
+const expectations: Record<string, string> = {
+  'phase 1': 'about 5–10 min, no downtime',
+  'phase 2': 'about 10–30 min, no downtime',
+  'phase 3': 'about 1–2 h with the deployment, no downtime',
+  'phase 4': 'about 5 min, no downtime',
+  'phase 5': '30–60 min',
+  swap: '5–10 min of downtime',
+  rollback: 'a maintenance window of 10–15 min',
+};
 
 const SWAP_TARGET_MS = 50;
 
@@ -173,4 +186,72 @@ function describeCourse({ steps, back, forth }: Course): string[] {
 
 function ms(value: number): string {
   return `${value.toFixed(1)} ms`;
+}
+
+/** What a command that swaps the tables did to the writers. */
+interface SwapResult {
+  /** Of the writes that were under way during the swap. */
+  longest: Longest;
+  /** How often the swap was begun again, because a lock was not granted in time. */
+  retries: number;
+  seconds: number;
+}
+
+/**
+ * Runs a command that swaps the tables once, and finds the longest write from the
+ * moment on at which the command begins to ask for the locks.
+ */
+async function watchSwap(
+  log: WriteLog,
+  command: (reporter: typeof silentReporter) => Promise<unknown>,
+  reporter = silentReporter,
+): Promise<SwapResult> {
+  const start = performance.now();
+  let from = start;
+  let retries = 0;
+  await command({
+    ...reporter,
+    waiting: (what, attempts) => {
+      retries = Math.max(retries, what === 'Swap the tables' ? attempts : 0);
+    },
+    progress: (what, total) => {
+      const progress = reporter.progress(what, total);
+      return {
+        advance: rows => progress.advance(rows),
+        finish: () => {
+          progress.finish();
+          // The last thing before the swap is to replay the change log.
+          from = performance.now();
+          log.keep();
+        },
+      };
+    },
+  });
+  const to = performance.now();
+  return {
+    longest: log.longestWithin({ from, to }),
+    retries,
+    seconds: (to - start) / 1000,
+  };
+}
+
+/** Rolls the swap back, and swaps again, so many times. */
+async function swapBackAndForth(
+  database: Database,
+  log: WriteLog,
+  times: number,
+): Promise<{ back: SwapResult[]; forth: SwapResult[] }> {
+  const back: SwapResult[] = [];
+  const forth: SwapResult[] = [];
+  for (let count = 0; count < times; count += 1) {
+    log.begin('rollback of the swap, all of the command');
+    back.push(
+      await watchSwap(log, reporter => goBack(database, undefined, reporter)),
+    );
+    log.begin('swap again, all of the command');
+    forth.push(
+      await watchSwap(log, reporter => runPhase(database, 5, reporter)),
+    );
+  }
+  return { back, forth };
 }

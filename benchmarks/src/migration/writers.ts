@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { PASSWORD, OLD_LOGIN } from './catalog';
-import { type Database, withClient } from './database';
+import { type Database, withClient } from '../harness/database';
 import {
   type Application,
   APP_ROLE,
@@ -10,8 +9,9 @@ import {
   type Scenario,
   TRAFFIC_TABLES,
   type Transaction,
-} from './engine';
-import { SCHEMA } from './operator';
+} from '../harness/engine';
+import { PASSWORD, SCHEMA } from '../harness/servers';
+import { OLD_LOGIN } from './catalog';
 import type { WriteLog } from './WriteLog';
 
 const WRITERS = 4;

@@ -1,19 +1,53 @@
+import type { PostgresConnection } from '@internal/postgres';
 import createKnex from 'knex';
 import { Pool } from 'pg';
-import { APP_LOGIN, PASSWORD, SCHEMA } from '../catalog/constants';
-import { openTenancyPool } from './tenancyPool';
-import { KIND } from './entities';
+import type { Database } from '../harness/database';
+import { APP_LOGIN, PASSWORD, SCHEMA } from '../harness/servers';
+import { KIND, type Question } from './data';
+
 import {
   PooledTenantDatabase,
   PostgresCatalogStore,
-  type TenancyPool,
+  TenancyPool,
   type TenantDatabase,
   type TenantScope,
 } from './library';
-import type { Access, ListedRow, Side } from './Side';
+
+/** A row of `listEntities`. */
+export interface ListedRow {
+  entity_ref: string;
+  entity_name: string;
+  created_at: Date;
+}
+
+/** A way to read the entities of a tenant. */
+export interface Side {
+  name: string;
+  /** Without, it lists the entities of all tenants. */
+  knowsTenants: boolean;
+  getEntity(question: Question): Promise<object | undefined>;
+  listEntities(question: Question, limit: number): Promise<ListedRow[]>;
+  close(): Promise<void>;
+}
+
+/** How a side reaches its database. */
+export interface Access {
+  connection: PostgresConnection;
+  database: Database;
+  /** How many connections it has. */
+  connections: number;
+}
 
 // Each side waits while the others are measured.
 const IDLE_TIMEOUT_MS = 3_600_000;
+
+const SILENT = {
+  error() {},
+  warn() {},
+  info() {},
+  debug() {},
+  child: () => SILENT,
+};
 
 /** What callers of this library use. */
 export function openOurs(access: Access): Side {
@@ -116,21 +150,27 @@ export function openBare({ connection, database, connections }: Access): Side {
   };
 }
 
-/** As the application logs in. */
+/** The pool of the library, as the application logs in. It logs nothing. */
 export function openPool({
   connection,
   database,
   connections,
 }: Access): TenancyPool {
-  return openTenancyPool(
-    {
+  return TenancyPool.create({
+    connection: {
       ...connection,
       database: database.name,
       user: APP_LOGIN,
       password: PASSWORD,
     },
-    connections,
-  );
+    schema: SCHEMA,
+    pool: {
+      max: connections,
+      idleTimeoutMs: IDLE_TIMEOUT_MS,
+      connectionTimeoutMs: 10_000,
+    },
+    logger: SILENT,
+  });
 }
 
 function storeOn(

@@ -16,3 +16,4 @@ export type {
   PostgresOptions,
   PostgresVersion,
 } from './types';
+export { Random } from './Random';

@@ -1,0 +1,93 @@
+import type { PostgresConnection } from '@internal/postgres';
+import { once } from 'node:events';
+import {
+  type AddressInfo,
+  connect,
+  createServer,
+  type Server,
+  type Socket,
+} from 'node:net';
+import { HOST, serve, ServerProcess } from './servers';
+
+/** Where to pass on to, and how long answers wait. */
+interface ProxySettings {
+  host: string;
+  port: number;
+  rttMs: number;
+}
+
+/**
+ * Stands between a client and PostgreSQL, and passes on what PostgreSQL answers some
+ * milliseconds later: a network between them, as far as waiting for it goes.
+ *
+ * It is a process of its own, so that neither side waits for it to do something else.
+ */
+export class DelayingProxy {
+  /** How to reach PostgreSQL through it. */
+  readonly connection: PostgresConnection;
+  readonly #process: ServerProcess;
+
+  /**
+   * @param rttMs - the least time by which an answer is later, in milliseconds. Timers
+   * have a resolution of 1 ms: on average it is about half of one more.
+   */
+  static async start(
+    target: PostgresConnection,
+    rttMs: number,
+  ): Promise<DelayingProxy> {
+    const { host, port } = target;
+    const settings: ProxySettings = { host, port, rttMs };
+    const process = await ServerProcess.start(__filename, settings);
+    return new DelayingProxy(process, target);
+  }
+
+  private constructor(process: ServerProcess, target: PostgresConnection) {
+    const { hostname, port } = new URL(process.url);
+    this.#process = process;
+    this.connection = { ...target, host: hostname, port: Number(port) };
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.stop();
+  }
+}
+
+/** Listens on a free port, and passes on what comes there. */
+export async function startProxy({
+  host,
+  port,
+  rttMs,
+}: ProxySettings): Promise<Server> {
+  const server = createServer({ noDelay: true }, client => {
+    const target = connect({ host, port, noDelay: true });
+    client.on('data', data => target.write(data));
+    delay(target, client, rttMs);
+    endTogether(client, target, rttMs);
+  });
+  server.listen(0, HOST);
+  await once(server, 'listening');
+  return server;
+}
+
+// What comes later waits as long, so that everything arrives in its order, and a long
+// answer takes no longer than a short one.
+function delay(from: Socket, to: Socket, ms: number): void {
+  from.on('data', data => {
+    setTimeout(() => to.write(data), ms);
+  });
+}
+
+function endTogether(client: Socket, target: Socket, ms: number): void {
+  client.on('error', () => target.destroy());
+  client.on('close', () => target.destroy());
+  target.on('error', () => client.destroy());
+  target.on('close', () => setTimeout(() => client.end(), ms));
+}
+
+// In the process of its own.
+if (require.main === module) {
+  serve<ProxySettings>(async settings => {
+    const server = await startProxy(settings);
+    return `tcp://${HOST}:${(server.address() as AddressInfo).port}`;
+  });
+}

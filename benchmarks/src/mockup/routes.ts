@@ -1,0 +1,157 @@
+import { createSpecializedBackend } from '@backstage/backend-app-api';
+import { lifecycleServiceFactory } from '@backstage/backend-defaults/lifecycle';
+import { rootLifecycleServiceFactory } from '@backstage/backend-defaults/rootLifecycle';
+import {
+  type AuditorService,
+  type BackstageUserPrincipal,
+  coreServices,
+  createServiceFactory,
+  type HttpAuthService,
+  type PermissionsRegistryService,
+  type PermissionsService,
+  type RootLoggerService,
+  type ServiceFactory,
+} from '@backstage/backend-plugin-api';
+import {
+  type MetricsService,
+  metricsServiceRef,
+} from '@backstage/backend-plugin-api/alpha';
+import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import express, { type Express } from 'express';
+import createKnex from 'knex';
+import {
+  type DatabaseConnection,
+  listen,
+  POOL_SIZE,
+  serve,
+  USER,
+} from '../harness/servers';
+
+// Ours without Backstage around it: the plugin in a bare express app, on
+// services that cost nothing, which compares like with like.
+
+serve<{ connection: DatabaseConnection }>(async settings => {
+  const app = express();
+  const backend = createSpecializedBackend({
+    defaultServiceFactories: [
+      lifecycleServiceFactory,
+      rootLifecycleServiceFactory,
+      ...createTrivialServices(app, settings),
+    ],
+  });
+  backend.add(import('backstage-plugin-mockup-backend'));
+  await backend.start();
+  return await listen(app);
+});
+
+const principal: BackstageUserPrincipal = { type: 'user', userEntityRef: USER };
+
+/** Takes everybody for the same user. */
+const httpAuth = {
+  credentials: async () => ({
+    $$type: '@backstage/BackstageCredentials',
+    principal,
+  }),
+} as Partial<HttpAuthService> as HttpAuthService;
+
+/** Allows everything. */
+const permissions: PermissionsService = {
+  authorize: async requests =>
+    requests.map(() => ({ result: AuthorizeResult.ALLOW })),
+  authorizeConditional: async requests =>
+    requests.map(() => ({ result: AuthorizeResult.ALLOW })),
+};
+
+/** Knows no rules: where everything is allowed, nobody asks for any. */
+const permissionsRegistry = {
+  addResourceType: () => {},
+  getPermissionRuleset: () => ({
+    getRuleByName(name: string): never {
+      throw new Error(`There is no rule '${name}'`);
+    },
+  }),
+} as Partial<PermissionsRegistryService> as PermissionsRegistryService;
+
+/** Writes nothing down. */
+const auditor: AuditorService = {
+  createEvent: async () => ({
+    success: async () => {},
+    fail: async () => {},
+  }),
+};
+
+/** Counts nothing, as Backstage's does while nobody collects metrics. */
+const metrics = {
+  createCounter: () => ({ add() {} }),
+  createHistogram: () => ({ record() {} }),
+} as Partial<MetricsService> as MetricsService;
+
+const logger: RootLoggerService = {
+  error: () => {},
+  warn: () => {},
+  info: () => {},
+  debug: () => {},
+  child: () => logger,
+};
+
+/** What the plugin needs of Backstage, reduced to what costs nothing. */
+function createTrivialServices(
+  app: Express,
+  { connection }: { connection: DatabaseConnection },
+): ServiceFactory[] {
+  const knex = createKnex({
+    client: 'pg',
+    connection,
+    pool: { min: 0, max: POOL_SIZE },
+  });
+  return [
+    createServiceFactory({
+      service: coreServices.auditor,
+      deps: {},
+      factory: () => auditor,
+    }),
+    createServiceFactory({
+      service: coreServices.database,
+      deps: {},
+      factory: () => ({ getClient: async () => knex }),
+    }),
+    createServiceFactory({
+      service: coreServices.httpAuth,
+      deps: {},
+      factory: () => httpAuth,
+    }),
+    createServiceFactory({
+      service: coreServices.httpRouter,
+      deps: {},
+      factory: () => ({
+        use: handler => app.use(handler),
+        addAuthPolicy: () => {},
+      }),
+    }),
+    createServiceFactory({
+      service: coreServices.logger,
+      deps: {},
+      factory: () => logger,
+    }),
+    createServiceFactory({
+      service: metricsServiceRef,
+      deps: {},
+      factory: () => metrics,
+    }),
+    createServiceFactory({
+      service: coreServices.permissions,
+      deps: {},
+      factory: () => permissions,
+    }),
+    createServiceFactory({
+      service: coreServices.permissionsRegistry,
+      deps: {},
+      factory: () => permissionsRegistry,
+    }),
+    createServiceFactory({
+      service: coreServices.rootLogger,
+      deps: {},
+      factory: () => logger,
+    }),
+  ];
+}
