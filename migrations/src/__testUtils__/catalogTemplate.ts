@@ -1,7 +1,7 @@
 import type {
   TestDatabaseId,
   TestDatabases,
-} from '@backstage/backend-test-utils';
+} from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { createCatalogDatabase, openCatalogDatabase } from './catalogDatabase';

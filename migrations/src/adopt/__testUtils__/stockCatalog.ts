@@ -1,7 +1,7 @@
 import type {
   TestDatabaseId,
   TestDatabases,
-} from '@backstage/backend-test-utils';
+} from '@internal/postgres/testUtils';
 import createKnex from 'knex';
 import type { Knex } from 'knex';
 import { randomUUID } from 'node:crypto';

@@ -1,7 +1,7 @@
 import type {
   TestDatabaseId,
   TestDatabases,
-} from '@backstage/backend-test-utils';
+} from '@internal/postgres/testUtils';
 import { Client, type ClientConfig } from 'pg';
 import { createTenancyDatabase } from './tenancyDatabase';
 

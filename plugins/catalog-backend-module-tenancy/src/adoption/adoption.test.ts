@@ -4,10 +4,8 @@ import {
   createServiceFactory,
   type SchedulerService,
 } from '@backstage/backend-plugin-api';
-import {
-  mockServices,
-  type TestDatabaseId,
-} from '@backstage/backend-test-utils';
+import { mockServices } from '@backstage/backend-test-utils';
+import type { TestDatabaseId } from '@internal/postgres/testUtils';
 import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {

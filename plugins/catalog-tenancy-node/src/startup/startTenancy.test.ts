@@ -1,7 +1,5 @@
-import {
-  mockServices,
-  type TestDatabaseId,
-} from '@backstage/backend-test-utils';
+import { mockServices } from '@backstage/backend-test-utils';
+import type { TestDatabaseId } from '@internal/postgres/testUtils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { migrateTo, status } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig } from 'pg';

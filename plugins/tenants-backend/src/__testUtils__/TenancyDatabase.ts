@@ -1,8 +1,8 @@
-import {
-  mockServices,
-  type TestDatabaseId,
-  type TestDatabases,
-} from '@backstage/backend-test-utils';
+import { mockServices } from '@backstage/backend-test-utils';
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@internal/postgres/testUtils';
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { TenancyPool } from 'backstage-plugin-catalog-tenancy-node';
 import { Client, type ClientConfig, DatabaseError } from 'pg';

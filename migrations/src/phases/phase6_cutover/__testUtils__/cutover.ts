@@ -1,7 +1,7 @@
 import type {
   TestDatabaseId,
   TestDatabases,
-} from '@backstage/backend-test-utils';
+} from '@internal/postgres/testUtils';
 import type { Reporter } from '../../../Reporter';
 import type { MigrationSettings } from '../../../engine/Step';
 import { createCatalogDatabase } from '../../../__testUtils__/catalogDatabase';

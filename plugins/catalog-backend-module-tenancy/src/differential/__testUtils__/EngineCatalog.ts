@@ -1,6 +1,6 @@
 import type { BackendFeature } from '@backstage/backend-plugin-api';
-import type { TestDatabaseId } from '@backstage/backend-test-utils';
-import type { TestDatabases } from '@backstage/backend-test-utils';
+import type { TestDatabaseId } from '@internal/postgres/testUtils';
+import type { TestDatabases } from '@internal/postgres/testUtils';
 import type { JsonObject } from '@backstage/types';
 import { adopt } from 'backstage-catalog-tenancy-migrations';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -4,7 +4,7 @@ import { stringifyEntityRef } from '@backstage/catalog-model';
 import type {
   TestDatabaseId,
   TestDatabases,
-} from '@backstage/backend-test-utils';
+} from '@internal/postgres/testUtils';
 import { adopt, migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { allowLogin } from '../../__testUtils__/tenancyDatabase';
 import { LiveCatalog } from './LiveCatalog';

@@ -1,7 +1,7 @@
 import type {
   TestDatabaseId,
   TestDatabases,
-} from '@backstage/backend-test-utils';
+} from '@internal/postgres/testUtils';
 import { Client, type QueryResultRow } from 'pg';
 
 const PASSWORD = 'only-for-tests';

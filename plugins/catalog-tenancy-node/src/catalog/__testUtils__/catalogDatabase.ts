@@ -1,7 +1,7 @@
 import type {
   TestDatabaseId,
   TestDatabases,
-} from '@backstage/backend-test-utils';
+} from '@internal/postgres/testUtils';
 import type { Entity } from '@backstage/catalog-model';
 import { createTenancyDatabase } from '../../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../../__testUtils__/tenancyDatabase';

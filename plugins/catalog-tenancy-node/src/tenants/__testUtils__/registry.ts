@@ -1,8 +1,8 @@
-import {
-  mockServices,
-  type TestDatabaseId,
-  type TestDatabases,
-} from '@backstage/backend-test-utils';
+import { mockServices } from '@backstage/backend-test-utils';
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@internal/postgres/testUtils';
 import {
   createTenancyDatabase,
   type TenancyDatabase,
