@@ -5,7 +5,7 @@ import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { runPhases } from '../__testUtils__/runPhases';
 import { cleanup } from '../cleanup/cleanup';
 import { EXIT_CODES } from '../errors';
-import { runPreflight } from '../preflight';
+import { runPreflight } from '../preflight/runPreflight';
 import { rollback } from '../rollback/rollback';
 
 const databases = createTestDatabases();

@@ -1,38 +1,8 @@
 import { readCompletedSteps } from '../engine/journal';
 import type { StepContext } from '../engine/Step';
-import { escapeIdentifier } from '../sql';
 import { TENANT_TABLES } from '../schema/tables';
-import type { TenantTable } from '../schema/tables';
-
-/** What is known of one of the three tables. */
-export interface TableFacts {
-  name: TenantTable;
-  oid: number;
-  /** Its name as SQL, with the schema. */
-  sql: string;
-  /** As pg_class has it: `r` for an ordinary table. */
-  kind: string;
-  owner: string;
-  /** Whether the login may read every row of it. */
-  readable: boolean;
-}
-
-/** What many checks ask about, read once. */
-export interface PreflightFacts {
-  /** As `server_version_num` has it: 140005. */
-  version: number;
-  versionText: string;
-  login: string;
-  superuser: boolean;
-  database: string;
-  schemaExists: boolean;
-  /** Those of the three that exist. */
-  tables: TableFacts[];
-  /** The last phase of which a step was done; 0 before any. */
-  begunPhase: number;
-  /** Whether the partitioned tables are in place. */
-  swapped: boolean;
-}
+import { escapeIdentifier } from '../sql';
+import type { PreflightFacts, TableFacts } from './PreflightCheck';
 
 /** Reads what many checks ask about. */
 export async function readFacts(context: StepContext): Promise<PreflightFacts> {

@@ -17,8 +17,8 @@ import { testSettings } from '../__testUtils__/catalogDatabase';
 import { seedCatalog } from '../__testUtils__/seed';
 import { TenancyMigration } from '../engine/TenancyMigration';
 import { phases } from '../phases';
-import { runPreflight } from '.';
-import type { PreflightReport } from '.';
+import { runPreflight } from './runPreflight';
+import type { Finding } from './PreflightCheck';
 import { findings } from './__testUtils__/preflight';
 
 // What is about the server as a whole, on servers that nobody else uses.
@@ -202,7 +202,7 @@ describe.each<PostgresVersion>([14, 18])(
     };
 
     it('is refused where it lacks the additional modules', async () => {
-      let report: PreflightReport;
+      let report: Finding[];
       if (version === 18) {
         // Nowhere to look for extensions.
         await query(`alter system set extension_control_path = '${folder}'`);

@@ -3,7 +3,7 @@ import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { createCatalogTables } from '../__testUtils__/seed';
 import { runPhases } from '../__testUtils__/runPhases';
-import { assertPreflight, runPreflight } from '.';
+import { assertPreflight, runPreflight } from './runPreflight';
 import { findings, preflight } from './__testUtils__/preflight';
 
 const databases = createTestDatabases();

@@ -1,7 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { repairStatements } from '.';
+import { repairStatements } from './checks/rows';
 import { findings, preflight } from './__testUtils__/preflight';
 
 const databases = createTestDatabases();

@@ -1,21 +1,72 @@
-import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
 import type { StepContext } from '../engine/Step';
-import { checks } from './checks';
+import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
+import { adviceOf, findObstacles, isForced } from '../phases/obstacles';
+import { backup, freeDisk } from './checks/capacity';
+import {
+  constraints,
+  entityKeys,
+  foreignKeys,
+  invalidIndexes,
+} from './checks/constraints';
+import {
+  dependents,
+  names,
+  replication,
+  triggers,
+  views,
+} from './checks/dependents';
+import { grants, loginRights, rowSecurity } from './checks/rights';
+import { entityRefs, orphans, requiredValues } from './checks/rows';
+import {
+  connection,
+  extensions,
+  lockTimeout,
+  pgCron,
+  serverVersion,
+  transactions,
+  writable,
+} from './checks/server';
+import { columns, storage, tables } from './checks/tables';
 import { readFacts } from './facts';
-import { ok, warning } from './Finding';
-import type { Finding, Outcome } from './Finding';
+import { ok, warning } from './PreflightCheck';
 import type {
+  Finding,
+  Outcome,
   PreflightCheck,
   PreflightContext,
   PreflightOptions,
 } from './PreflightCheck';
 
-/**
- * What the checks have found, in their order.
- *
- * @public
- */
-export type PreflightReport = Finding[];
+/** The checks, in the order in which an operator reads of them. */
+const CHECKS: PreflightCheck[] = [
+  serverVersion,
+  connection,
+  writable,
+  lockTimeout,
+  extensions,
+  pgCron,
+  loginRights,
+  freeDisk,
+  backup,
+  transactions,
+  names,
+  tables,
+  columns,
+  entityKeys,
+  requiredValues,
+  entityRefs,
+  orphans,
+  invalidIndexes,
+  constraints,
+  foreignKeys,
+  triggers,
+  views,
+  dependents,
+  rowSecurity,
+  storage,
+  replication,
+  grants,
+];
 
 /**
  * Looks at everything that a migration depends on. It only reads, and goes on
@@ -24,10 +75,10 @@ export type PreflightReport = Finding[];
 export async function runPreflight(
   context: StepContext,
   options: PreflightOptions,
-): Promise<PreflightReport> {
+): Promise<Finding[]> {
   const facts = await readFacts(context);
-  const report: PreflightReport = [];
-  for (const check of checks) {
+  const report: Finding[] = [];
+  for (const check of CHECKS) {
     const outcomes = await runCheck(check, { ...context, options, facts });
     report.push(...outcomes.map(each => ({ check: check.name, ...each })));
   }
@@ -39,7 +90,7 @@ export async function runPreflight(
  *
  * @throws {@link RefusedError} with every failure of the report
  */
-export function assertPreflight(report: PreflightReport): void {
+export function assertPreflight(report: Finding[]): void {
   const failures = report.filter(({ level }) => level === 'failure');
   if (failures.length === 0) {
     return;
@@ -109,9 +160,12 @@ async function attempt(
     executor.dryRun ? executor.read(`${statement} preflight_check`) : undefined;
   await guard('savepoint');
   try {
-    const outcomes = await check.run(context);
+    const outcomes = [
+      ...(check.obstacles ? await findOutcomes(check.name, context) : []),
+      ...((await check.run?.(context)) ?? []),
+    ];
     await guard('release savepoint');
-    return outcomes;
+    return outcomes.length === 0 && check.fine ? [ok(check.fine)] : outcomes;
   } catch (error) {
     if (
       error instanceof ConnectionLostError ||
@@ -130,4 +184,23 @@ async function attempt(
       },
     ];
   }
+}
+
+/** What a later phase would refuse, as far as one check reports it. */
+async function findOutcomes(
+  check: string,
+  context: PreflightContext,
+): Promise<Outcome[]> {
+  const obstacles = await findObstacles(
+    context,
+    context.facts.tables.map(({ oid }) => oid),
+  );
+  return obstacles
+    .filter(each => each.check === check)
+    .map(each => ({
+      level: isForced(each, context) ? 'warning' : 'failure',
+      message: each.message,
+      advice: adviceOf(each),
+      ...(each.sql ? { sql: each.sql } : {}),
+    }));
 }

@@ -2,8 +2,8 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { runPreflight } from '.';
-import { judgeVersion } from './checks/serverVersion';
+import { runPreflight } from './runPreflight';
+import { judgeVersion } from './checks/server';
 import { findings, preflight } from './__testUtils__/preflight';
 
 const databases = createTestDatabases();

@@ -1,7 +1,7 @@
 import { RefusedError } from '../../errors';
 import { operatorCommand } from '../../operatorCommand';
-import { assertPreflight, runPreflight } from '../../preflight';
-import type { Finding, PreflightOptions } from '../../preflight';
+import { assertPreflight, runPreflight } from '../../preflight/runPreflight';
+import type { Finding, PreflightOptions } from '../../preflight/PreflightCheck';
 import { readNext } from '../../status';
 import { formatThings } from '../../text';
 import { preflightForceOption, preflightOptions } from '../options';

@@ -1,8 +1,8 @@
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { OpenOptions } from '../../engine/TenancyMigration';
 import type { MigrationSettings } from '../../engine/Step';
-import { runPreflight } from '..';
-import type { Finding, PreflightOptions, PreflightReport } from '..';
+import { runPreflight } from '../runPreflight';
+import type { Finding, PreflightOptions } from '../PreflightCheck';
 
 export interface PreflightRun {
   options?: Partial<PreflightOptions>;
@@ -15,7 +15,7 @@ export interface PreflightRun {
 export async function preflight(
   database: CatalogDatabase,
   { options, ...rest }: PreflightRun = {},
-): Promise<PreflightReport> {
+): Promise<Finding[]> {
   return database.migrate(
     migration =>
       runPreflight(migration.context, {
@@ -30,7 +30,7 @@ export async function preflight(
 
 /** The findings of one level, and of one check if it is named. */
 export function findings(
-  report: PreflightReport,
+  report: Finding[],
   level: Finding['level'],
   check?: string,
 ): Finding[] {

@@ -1,5 +1,7 @@
 import { readAdoptionStatus } from '../../adopt/status';
-import { TENANT_TABLES } from '../../schema/tables';
+import { defaultTenantPartition } from '../../schema/partitions';
+import { ENTITY_COLUMNS, ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
+import type { TenantTable } from '../../schema/tables';
 import { escapeIdentifier } from '../../sql';
 import {
   decideAdoption,
@@ -7,12 +9,15 @@ import {
   readCatalogTables,
 } from '../../status/next';
 import type { CatalogTables } from '../../status/next';
-import { failure, ok } from '../Finding';
-import type { Outcome } from '../Finding';
-import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
 import { enumerate, script } from '../../text';
+import { failure, ok, warning } from '../PreflightCheck';
+import type {
+  Outcome,
+  PreflightCheck,
+  PreflightContext,
+} from '../PreflightCheck';
 
-interface Storage {
+interface StoredTable {
   name: string;
   /** Its name as SQL, with the schema. */
   sql: string;
@@ -24,7 +29,7 @@ interface Storage {
   rules: string[];
 }
 
-const KINDS: Record<string, string> = {
+const TABLE_KINDS: Record<string, string> = {
   p: 'a partitioned table',
   f: 'a foreign table',
   v: 'a view',
@@ -83,8 +88,8 @@ export const tables: PreflightCheck = {
 async function readStorage({
   executor,
   facts,
-}: PreflightContext): Promise<Storage[]> {
-  return executor.read<Storage>(
+}: PreflightContext): Promise<StoredTable[]> {
+  return executor.read<StoredTable>(
     `select c.relname as name, format('%I.%I', n.nspname, c.relname) as sql,
             c.relkind as kind, c.relpersistence as persistence,
             exists (select from pg_inherits where c.oid in (inhrelid, inhparent)) as inherits,
@@ -99,12 +104,12 @@ async function readStorage({
   );
 }
 
-function judgeStorage(table: Storage): Outcome[] {
+function judgeStorage(table: StoredTable): Outcome[] {
   const { name, sql, kind, persistence, inherits, type, rules } = table;
   const outcomes: Outcome[] = [];
   if (kind !== 'r') {
     outcomes.push(
-      failure(`${name} is ${KINDS[kind] ?? 'no table'}.`, {
+      failure(`${name} is ${TABLE_KINDS[kind] ?? 'no table'}.`, {
         advice: 'An ordinary table is expected, which phase 5 partitions.',
       }),
     );
@@ -176,3 +181,219 @@ async function judgeStockCatalog(
         advice: `Next: ${step.command}, while the application goes on.`,
       };
 }
+
+interface Column {
+  table: TenantTable;
+  /** The name of the table as SQL, with the schema. */
+  sql: string;
+  name: string;
+  type: string;
+}
+
+const TENANT_COLUMN = 'tenant_id';
+
+/** The columns of entities, and the keys of the other two tables. */
+export const columns: PreflightCheck = {
+  name: 'columns',
+  scope: 'tables',
+  async run(context) {
+    const found = await readColumns(context);
+    const outcomes = [
+      ...(context.facts.tables.some(({ name }) => name === 'entities')
+        ? judgeEntities(found.filter(({ table }) => table === 'entities'))
+        : []),
+      ...context.facts.tables.flatMap(({ name }) => judgeKey(name, found)),
+      ...judgeTenantColumns(found, context),
+    ];
+    return outcomes.some(({ level }) => level === 'failure')
+      ? outcomes
+      : [ok('The columns are those of the specification.'), ...outcomes];
+  },
+};
+
+async function readColumns({
+  executor,
+  facts,
+}: PreflightContext): Promise<Column[]> {
+  return executor.read<Column>(
+    `select c.relname as table, format('%I.%I', n.nspname, c.relname) as sql,
+            a.attname as name,
+            format_type(a.atttypid, a.atttypmod) as type
+       from pg_attribute a join pg_class c on c.oid = a.attrelid
+       join pg_namespace n on n.oid = c.relnamespace
+      where c.oid = any ($1) and a.attnum > 0 and not a.attisdropped
+      order by c.relname, a.attnum`,
+    [facts.tables.map(({ oid }) => oid)],
+  );
+}
+
+function judgeEntities(found: Column[]): Outcome[] {
+  const [{ sql }] = found;
+  const outcomes: Outcome[] = [];
+  for (const [name, expected] of Object.entries(ENTITY_COLUMNS)) {
+    const column = found.find(each => each.name === name);
+    if (!column) {
+      outcomes.push(
+        failure(`entities has no column ${name} (${expected}).`, {
+          advice: 'Add it, with the value that it should have in every row.',
+          sql: script([`alter table ${sql} add column ${name} ${expected}`]),
+        }),
+      );
+    } else if (column.type !== expected) {
+      outcomes.push(wrongType(column, expected));
+    }
+  }
+  const extra = found
+    .map(({ name }) => name)
+    .filter(name => name !== TENANT_COLUMN && !(name in ENTITY_COLUMNS));
+  if (extra.length > 0) {
+    outcomes.push(
+      warning(
+        `entities has columns beyond the specification: ${enumerate(extra)}.`,
+        { advice: 'They are carried over as they are.', details: extra },
+      ),
+    );
+  }
+  return outcomes;
+}
+
+function wrongType(column: Column, expected: string): Outcome {
+  const { table, sql, name, type } = column;
+  return failure(`${table}.${name} is of type ${type}, not ${expected}.`, {
+    advice:
+      'Change its type, while the application is stopped: unless it is a change ' +
+      'from varchar to text, that writes the table anew.',
+    sql: script([
+      `alter table ${sql} alter column ${name} type ${expected} ` +
+        `using ${name}::${expected}`,
+    ]),
+  });
+}
+
+/** The column by which the rows of relations and refresh_state find their entity. */
+function judgeKey(table: TenantTable, found: Column[]): Outcome[] {
+  if (table === 'entities') {
+    return [];
+  }
+  const key = ENTITY_KEY[table];
+  const column = found.find(each => each.table === table && each.name === key);
+  if (!column) {
+    return [
+      failure(
+        `${table} has no column ${key}, which names the entity of a row.`,
+        {
+          advice:
+            'Is it the table of another catalog? Give the --schema of the one to migrate.',
+        },
+      ),
+    ];
+  }
+  return column.type === 'uuid' ? [] : [wrongType(column, 'uuid')];
+}
+
+function judgeTenantColumns(
+  found: Column[],
+  { facts }: PreflightContext,
+): Outcome[] {
+  return found
+    .filter(({ name }) => name === TENANT_COLUMN)
+    .filter(({ type }) => facts.begunPhase === 0 || type !== 'uuid')
+    .map(({ table, sql, type }) =>
+      failure(
+        `${table} has a column ${TENANT_COLUMN} (${type}) that the migration did not add.`,
+        {
+          advice: 'Phase 1 adds one of that name. Rename or drop this one.',
+          sql: script([
+            `alter table ${sql} rename column ${TENANT_COLUMN} to former_tenant_id`,
+          ]),
+        },
+      ),
+    );
+}
+
+/** Something that does not follow to the partitioned tables. */
+interface LeftBehind {
+  name: string;
+  table: TenantTable;
+  /** Where it stands, of what is not in the tablespace of the database. */
+  tablespace: string;
+}
+
+interface LeftBehindKind {
+  query: string;
+  message(list: string): string;
+  advice(first: LeftBehind, context: PreflightContext): string;
+}
+
+const LEFT_BEHIND: LeftBehindKind[] = [
+  {
+    query: `
+      select c.relname as name, coalesce(t.relname, c.relname) as table,
+             s.spcname as tablespace
+        from pg_class c join pg_tablespace s on s.oid = c.reltablespace
+        left join pg_index i on i.indexrelid = c.oid
+        left join pg_class t on t.oid = i.indrelid
+       where coalesce(i.indrelid, c.oid) = any ($1) order by 2, 1`,
+    message: list =>
+      `These have tablespaces of their own, and what phase 5 makes in their place stands where new tables do: ${list}.`,
+    advice: ({ tablespace }, { facts }) =>
+      `Before phase 5, run "alter role ${escapeIdentifier(
+        facts.login,
+      )} set default_tablespace = ` +
+      `${escapeIdentifier(tablespace)}", or whichever has the room.`,
+  },
+  {
+    query: `
+      select s.stxname as name, c.relname as table, '' as tablespace
+        from pg_statistic_ext s join pg_class c on c.oid = s.stxrelid
+       where s.stxrelid = any ($1) order by 2, 1`,
+    message: list =>
+      `Extended statistics are made of the partitioned table, and queries of one tenant use those of its partition: ${list}.`,
+    advice: ({ table }) =>
+      'Create them after phase 5 on the partitions as well, such as ' +
+      `${defaultTenantPartition(table)}, and run ANALYZE.`,
+  },
+  {
+    query: `
+      select i.relname as name, c.relname as table, '' as tablespace
+        from pg_index x join pg_class i on i.oid = x.indexrelid
+        join pg_class c on c.oid = x.indrelid
+       where x.indrelid = any ($1) and x.indisclustered order by 2, 1`,
+    message: list =>
+      `The new tables do not remember that CLUSTER used these indexes: ${list}.`,
+    advice: ({ table }) =>
+      `Name the index of ${defaultTenantPartition(
+        table,
+      )} to CLUSTER once after phase 5. ` +
+      'The copy has the rows in the order in which they stand in the file.',
+  },
+];
+
+/** What of the storage of the tables does not follow to the partitioned ones. */
+export const storage: PreflightCheck = {
+  name: 'storage',
+  scope: 'tables',
+  fine: 'Storage parameters, compression and statistics targets are carried over.',
+  async run(context) {
+    const { executor, facts } = context;
+    const outcomes: Outcome[] = [];
+    for (const { query, message, advice } of LEFT_BEHIND) {
+      const found = await executor.read<LeftBehind>(query, [
+        facts.tables.map(({ oid }) => oid),
+      ]);
+      if (found.length > 0) {
+        const list = found.map(
+          ({ name, table, tablespace }) =>
+            `${name} (${tablespace === '' ? table : tablespace})`,
+        );
+        outcomes.push(
+          warning(message(enumerate(list)), {
+            advice: advice(found[0], context),
+            details: found,
+          }),
+        );
+      }
+    }
+    return outcomes;
+  },
+};

@@ -1,16 +1,19 @@
 import { describeNeeds, estimateNeeds } from '../../disk/needs';
 import {
+  UnknownServerError,
   describeRoom,
   isShort,
   measureNeeds,
   reserveOf,
-  UnknownServerError,
 } from '../../disk/space';
 import type { DiskRoom } from '../../disk/space';
-import { failure, ok, warning } from '../Finding';
-import type { Outcome } from '../Finding';
-import type { PreflightCheck } from '../PreflightCheck';
 import { formatBytes } from '../../text';
+import { failure, ok, warning } from '../PreflightCheck';
+import type {
+  Outcome,
+  PreflightCheck,
+  PreflightContext,
+} from '../PreflightCheck';
 
 /** Room for all that the phases write before anything is given back. */
 export const freeDisk: PreflightCheck = {
@@ -28,7 +31,7 @@ export const freeDisk: PreflightCheck = {
     const needed = needs.reduce((sum, { bytes }) => sum + bytes, 0);
     if (options.freeDiskBytes !== undefined) {
       return [
-        judge(what, {
+        judgeRoom(what, {
           needed,
           reserve: reserveOf(needed),
           free: options.freeDiskBytes,
@@ -39,7 +42,7 @@ export const freeDisk: PreflightCheck = {
     try {
       const rooms = await measureNeeds(executor, needs);
       return rooms.map(room =>
-        judge(
+        judgeRoom(
           rooms.length === 1
             ? what
             : `${what}, of which ${formatBytes(room.needed)} there`,
@@ -63,7 +66,7 @@ export const freeDisk: PreflightCheck = {
   },
 };
 
-function judge(what: string, room: DiskRoom): Outcome {
+function judgeRoom(what: string, room: DiskRoom): Outcome {
   const figures = `${what}; ${describeRoom(room)}`;
   return isShort(room)
     ? failure(`Too little room. ${figures}.`, {
@@ -71,4 +74,47 @@ function judge(what: string, room: DiskRoom): Outcome {
         details: [room],
       })
     : ok(`Enough room. ${figures}.`, { details: [room] });
+}
+
+/** There is a way back from what no undo can mend. */
+export const backup: PreflightCheck = {
+  name: 'backup',
+  scope: 'server',
+  async run(context) {
+    if (context.options.backupCompleted) {
+      return [ok('A completed backup is confirmed.')];
+    }
+    if (!(await holdsRows(context))) {
+      return [
+        ok(
+          'The tables to migrate have no rows yet that a backup would have to hold.',
+        ),
+      ];
+    }
+    return [
+      failure('Nobody has confirmed that a backup is complete.', {
+        advice:
+          'Back up the database, see that it can be restored, and give --backup-completed.',
+      }),
+    ];
+  },
+};
+
+async function holdsRows({
+  executor,
+  facts,
+}: PreflightContext): Promise<boolean> {
+  for (const { sql, readable } of facts.tables) {
+    // Where the login may not look, rows have to be reckoned with.
+    if (!readable) {
+      return true;
+    }
+    const [{ found }] = await executor.read<{ found: boolean }>(
+      `select exists (select from ${sql}) as found`,
+    );
+    if (found) {
+      return true;
+    }
+  }
+  return false;
 }

@@ -1,19 +1,22 @@
+import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import {
   leftToSuperuserStatements,
   readRoleAccess,
 } from '../../schema/roleAccess';
-import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { escapeIdentifier, escapeLiteral } from '../../sql';
-import { failure, ok, warning } from '../Finding';
-import type { Outcome } from '../Finding';
-import type { PreflightCheck, PreflightContext } from '../PreflightCheck';
 import { enumerate, script } from '../../text';
+import { failure, ok, warning } from '../PreflightCheck';
+import type {
+  Outcome,
+  PreflightCheck,
+  PreflightContext,
+} from '../PreflightCheck';
 
 /** From here on a right to change a setting can be granted. */
 const PARAMETER_GRANTS_SINCE = 150000;
 
 /** What the login may do, against what the phases do with it. */
-export const privileges: PreflightCheck = {
+export const loginRights: PreflightCheck = {
   name: 'privileges',
   scope: 'server',
   async run(context) {
@@ -194,4 +197,87 @@ async function judgeTriggers({
         : { advice: 'Migrate as a superuser where they should not.' },
     ),
   ];
+}
+
+/** Row-level security is not in use: policies of others would add up with ours. */
+export const rowSecurity: PreflightCheck = {
+  name: 'row-level security',
+  scope: 'tables',
+  fine: 'No policy stands in the way of those of phase 4.',
+  obstacles: true,
+};
+
+interface Grant {
+  table: string;
+  /** Null where it is on the table itself. */
+  column: string | null;
+  grantee: string;
+  privileges: string[];
+}
+
+const TRUNCATE = 'TRUNCATE';
+const PUBLIC = 'PUBLIC';
+
+/** Grants are carried over, but for TRUNCATE, which no policy governs. */
+export const grants: PreflightCheck = {
+  name: 'grants',
+  scope: 'tables',
+  obstacles: true,
+  fine: 'Nobody but the owner has rights on the tables.',
+  async run(context) {
+    const found = await readGrants(context);
+    const outcomes: Outcome[] = [];
+    if (found.length > 0) {
+      outcomes.push(
+        ok(`Grants are carried over: ${enumerate(found.map(describeGrant))}.`, {
+          details: found,
+        }),
+      );
+    }
+    const truncating = found.filter(
+      ({ grantee, privileges }) =>
+        grantee !== PUBLIC && privileges.includes(TRUNCATE),
+    );
+    if (truncating.length > 0) {
+      const list = truncating.map(
+        ({ grantee, table }) => `${grantee} (${table})`,
+      );
+      outcomes.push(
+        warning(`TRUNCATE is granted to ${enumerate(list)}.`, {
+          advice:
+            "It empties a table of every tenant's rows. The partitioned tables do not " +
+            'get it; revoke it where phase 4 must not wait for phase 5.',
+        }),
+      );
+    }
+    return outcomes;
+  },
+};
+
+function describeGrant({ table, column, grantee, privileges }: Grant): string {
+  const on = column === null ? table : `${table}.${column}`;
+  return `${privileges.join(', ')} on ${on} to ${grantee}`;
+}
+
+async function readGrants({
+  executor,
+  facts,
+}: PreflightContext): Promise<Grant[]> {
+  return executor.read<Grant>(
+    `with grants as (
+       select c.oid, null::name as column, a.*
+         from pg_class c, aclexplode(c.relacl) a
+        where c.oid = any ($1) and a.grantee <> c.relowner
+       union all
+       select t.attrelid, t.attname, a.*
+         from pg_attribute t, aclexplode(t.attacl) a
+        where t.attrelid = any ($1) and not t.attisdropped
+     )
+     select g.oid::regclass::text as table, g.column,
+            coalesce(r.rolname, '${PUBLIC}') as grantee,
+            array_agg(g.privilege_type order by g.privilege_type) as privileges
+       from grants g left join pg_roles r on r.oid = g.grantee
+      group by 1, 2, 3 order by 1, 3, 2 nulls first`,
+    [facts.tables.map(({ oid }) => oid)],
+  );
 }
