@@ -17,7 +17,7 @@ export { entitySearchFill } from '../../../migrations/src/phases/phase5_partitio
 export { findDifferences } from '../../../migrations/src/phases/phase5_partitions/90_entity_search/differences';
 export { SEARCH_INDEXES } from '../../../migrations/src/phases/phase5_partitions/90_entity_search/tables';
 export { swap } from '../../../migrations/src/phases/phase5_partitions/70_swap';
-export { givePartition } from '../../../migrations/src/partitions';
+export { givePartition } from '../../../migrations/src/partitions/move';
 export { rollback } from '../../../migrations/src/rollback/rollback';
 export { APP_ROLE } from '../../../migrations/src/roles';
 export {

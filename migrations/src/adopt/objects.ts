@@ -94,7 +94,7 @@ export const dropFunctions = FUNCTION_SIGNATURES.map(
 );
 
 /** The names of the triggers on the engine's tables begin with it. */
-export const ADOPTION_TRIGGER = 'tenancy_adoption';
+const ADOPTION_TRIGGER = 'tenancy_adoption';
 
 /** The function that the triggers of one of the engine's tables call. */
 export function triggerFunction(table: EngineTable): string {

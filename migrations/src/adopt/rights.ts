@@ -114,7 +114,7 @@ export async function refuseOthersTables(
 }
 
 /** Spares {@link followOwner} a look-up. */
-export interface OwnerOptions {
+interface OwnerOptions {
   engine?: Engine;
   /** The owner of our tables after the step that calls it. */
   owner?: string;

@@ -17,7 +17,7 @@ export const ADOPTION_STATE = 'adoption_state';
 export const PARENTS = 'entity_parents';
 
 /** The state of an adoption, by its keys in the table. */
-export interface AdoptionState {
+interface AdoptionState {
   /** The adopted engine. */
   engine: Engine;
   /** What the adoption created, which `unadopt` drops. */

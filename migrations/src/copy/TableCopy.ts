@@ -1,7 +1,8 @@
 import type { Executor } from '../engine/Executor';
 import { escapeIdentifier, escapeLiteral } from '../sql';
-import { ENTITY_KEY } from '../schema/tables';
+import { DEFAULT_TENANT_ID, ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
+import { isSwapped, oldName, waitingName } from '../schema/partitions';
 
 /** A column as far as copying is concerned. */
 export interface Column {
@@ -77,4 +78,26 @@ export function ofTenant(
 ): string {
   const column = `${alias ? `${alias}.` : ''}tenant_id`;
   return `${column} ${others ? '<>' : '='} ${escapeLiteral(tenantId)}`;
+}
+
+/**
+ * The default tenant's rows of the three tables, from the side in use to the
+ * other: before the swap into the partitioned tables, after it into the old ones.
+ */
+export async function describeCopies(executor: Executor): Promise<TableCopy[]> {
+  const swapped = await isSwapped(executor);
+  const copies: TableCopy[] = [];
+  for (const table of TENANT_TABLES) {
+    const target = swapped
+      ? oldName(table)
+      : await waitingName(executor, table);
+    copies.push(
+      await describeCopy(executor, table, {
+        source: table,
+        target,
+        tenantId: DEFAULT_TENANT_ID,
+      }),
+    );
+  }
+  return copies;
 }

@@ -2,7 +2,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
 import { adopt } from '../adopt/library';
 import { cleanup } from '../cleanup/cleanup';
-import { givePartition, takeBackPartition } from '../partitions';
+import { givePartition, takeBackPartition } from '../partitions/move';
 import { createCatalogTables } from '../schema/catalogTables';
 import { rollback } from '../rollback/rollback';
 import { isSwapped } from '../schema/partitions';

@@ -7,7 +7,7 @@ import { CancelledError, RefusedError } from '../errors';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
 import { rollback } from '../rollback/rollback';
-import { givePartition, takeBackPartition } from '.';
+import { givePartition, takeBackPartition } from './move';
 import { tenantPartition } from './names';
 import {
   contents,

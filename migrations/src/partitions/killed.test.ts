@@ -8,7 +8,7 @@ import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { Clones } from '../resumption/__testUtils__/Clones';
 import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
-import { givePartition, takeBackPartition } from '.';
+import { givePartition, takeBackPartition } from './move';
 import { readPreparation } from './leftovers';
 import { addTenants, contents, ENTITIES, TEAM } from './__testUtils__/tenants';
 

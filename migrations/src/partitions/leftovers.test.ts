@@ -7,8 +7,8 @@ import { LockNotGrantedError, RefusedError } from '../errors';
 import { readStatus } from '../status';
 import { renderStatus } from '../cli/commands/status';
 import { assertVerified, verify } from '../verify/verify';
-import { givePartition, takeBackPartition } from '.';
-import type { MoveOptions } from '.';
+import { givePartition, takeBackPartition } from './move';
+import type { MoveOptions } from './move';
 import { dropLeftovers } from './leftovers';
 import {
   contents,

@@ -3,7 +3,7 @@ import { connectionOf } from '../__testUtils__/roles';
 import { LiveTraffic } from '../liveTraffic/__testUtils__/LiveTraffic';
 import { sizesFromEnvironment } from '../liveTraffic/__testUtils__/sizes';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
-import { givePartition, takeBackPartition } from '.';
+import { givePartition, takeBackPartition } from './move';
 import { describeTenants, OTHER, TEAM } from './__testUtils__/tenants';
 
 const databases = createTestDatabases();

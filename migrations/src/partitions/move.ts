@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg';
-import { replayOnce, SNAPSHOT } from '../copy/catchUp';
+import { replayOnce, SNAPSHOT } from '../copy/replay';
 import { cursorKey } from '../copy/BulkCopy';
-import { assertEqual, examineCopies } from '../copy/verifyCopies';
+import { assertEqual, examineCopies } from '../copy/compare';
 import { STATE_TABLE } from '../engine/MigrationState';
 import type { StepContext } from '../engine/Step';
 import {

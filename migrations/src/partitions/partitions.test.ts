@@ -3,7 +3,7 @@ import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { changeRole, connectionOf } from '../__testUtils__/roles';
 import { faultsOf } from '../phases/phase5_partitions/90_entity_search/__testUtils__/faults';
 import { MigrationSession } from '../session/MigrationSession';
-import { givePartition, takeBackPartition } from '.';
+import { givePartition, takeBackPartition } from './move';
 import {
   contents,
   countIn,

@@ -1,5 +1,5 @@
 import { BulkCopy } from '../copy/BulkCopy';
-import { catchUp, catchUpScript } from '../copy/catchUp';
+import { catchUp, catchUpScript } from '../copy/replay';
 import { createLogTriggers } from '../copy/changeLog';
 import { describeCopy } from '../copy/TableCopy';
 import type { TableCopy } from '../copy/TableCopy';

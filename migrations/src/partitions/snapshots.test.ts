@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { connectionOf } from '../__testUtils__/roles';
 import { silentReporter } from '../Reporter';
-import { givePartition, takeBackPartition } from '.';
+import { givePartition, takeBackPartition } from './move';
 import { describeTenants, OTHER, TEAM } from './__testUtils__/tenants';
 
 const databases = createTestDatabases();

@@ -32,7 +32,7 @@ export function hasTenant(table: TenantTable): string {
 }
 
 /** The parts of a statement that differ where there is a tenant. */
-export interface TenantParts {
+interface TenantParts {
   /** In front of a list of columns. */
   column: string;
   /** In front of a list of values. */
@@ -78,7 +78,7 @@ export const UUID_PATTERN = `'^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'`;
 const TRANSIENT = `sqlstate ~ '^(40|42|55)'`;
 
 /** What a trigger does on a change of one of the engine's tables. */
-export interface Carrying {
+interface Carrying {
   table: EngineTable;
   /** The id of the changed entity; null where it is unknown. */
   key: string;

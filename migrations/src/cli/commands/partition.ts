@@ -1,4 +1,4 @@
-import { givePartition, takeBackPartition } from '../../partitions';
+import { givePartition, takeBackPartition } from '../../partitions/move';
 import { LOCK_PATIENCE_MINUTES } from '../../session/lockRetries';
 import { maxBlockOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';

@@ -5,8 +5,8 @@ import type {
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { runPhases } from '../../__testUtils__/runPhases';
-import { givePartition, takeBackPartition } from '..';
-import type { PartitionResult } from '..';
+import { givePartition, takeBackPartition } from '../move';
+import type { PartitionResult } from '../move';
 
 /** Tenants without partitions: the one that gets some, and another one. */
 export const TEAM = '00000000-0000-0000-0000-0000000000aa';

@@ -6,14 +6,12 @@ import { ownTimeout, withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
-import { describeRowHolders } from './rowHolders';
-import { silenceTriggers } from './triggers';
 import { estimateRows, pageCount, patienceMs } from '../../session/tableSize';
 
 // The first batch; those after it follow from how many rows the one before found.
 const FIRST_PAGES = 16;
 // 128 MB of a table with few rows in it, so that no batch takes long.
-const MAX_PAGES = 16_384;
+export const MAX_PAGES = 16_384;
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
@@ -253,4 +251,101 @@ export class Backfill {
       attempt,
     );
   }
+}
+
+/**
+ * The processes that may hold row locks of a table, the longest transaction first.
+ *
+ * The header of a locked row names its transaction differently for shared locks and
+ * savepoints. Each holder of a row lock also holds a lock on the table.
+ */
+async function describeRowHolders(
+  session: MigrationSession,
+  table: TenantTable,
+): Promise<string> {
+  const holders = await session.query<{ holder: string }>(
+    `select coalesce(
+              format('process %s of the server (user %s, application "%s")%s',
+                a.pid, a.usename, a.application_name,
+                -- Null for a login that may not see it.
+                ', in a transaction since ' ||
+                  to_char(a.xact_start, 'YYYY-MM-DD HH24:MI:SS TZ')),
+              'a prepared transaction, see pg_prepared_xacts') as holder
+       from (select distinct pid from pg_locks
+              where locktype = 'relation' and relation = '${table}'::regclass
+                and database = (select oid from pg_database
+                                 where datname = current_database())
+                and granted and pid is distinct from pg_backend_pid()
+                and mode in ('RowShareLock', 'RowExclusiveLock')) l
+       left join pg_stat_activity a using (pid)
+      order by a.xact_start limit 3`,
+  );
+  return holders.map(({ holder }) => holder).join('; ') || 'nobody any more';
+}
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+const REPLICA = 'set local session_replication_role = replica';
+
+/**
+ * The statements that disable the triggers of a table until the end of the transaction;
+ * none, and a warning, where the login lacks the right.
+ *
+ * A trigger that keeps a history or sets `updated_at` would take the backfill for
+ * changes of every row. Foreign keys need no check: none has tenant_id yet.
+ */
+async function silenceTriggers(
+  { reporter }: StepContext,
+  session: MigrationSession,
+  table: TenantTable,
+): Promise<string[]> {
+  const silenced = await mayBeReplica(session);
+  const firing = await firingTriggers(session, table, silenced);
+  if (firing.length > 0) {
+    reporter.warn(
+      `These triggers of ${table} may fire for the rows that are filled: ` +
+        `${firing.join(', ')}. ${
+          silenced
+            ? 'They are enabled for replicas as well.'
+            : 'A superuser can keep them from it, and from PostgreSQL 15 on a login with ' +
+              '"grant set on parameter session_replication_role".'
+        }`,
+    );
+  }
+  return silenced ? [REPLICA] : [];
+}
+
+async function mayBeReplica(session: MigrationSession): Promise<boolean> {
+  try {
+    // Two statements in one message are one transaction, which ends with it.
+    await session.query(`${REPLICA};\nselect`);
+    return true;
+  } catch (error) {
+    if (
+      error instanceof DatabaseError &&
+      error.code === INSUFFICIENT_PRIVILEGE
+    ) {
+      return false;
+    }
+    throw error;
+  }
+}
+
+async function firingTriggers(
+  session: MigrationSession,
+  table: TenantTable,
+  silenced: boolean,
+): Promise<string[]> {
+  const rows = await session.query<{ name: string }>(
+    `select tgname as name from pg_trigger
+      where tgrelid = '${table}'::regclass and not tgisinternal
+        and tgtype & 16 <> 0 -- on update
+        and tgenabled in (${silenced ? `'A', 'R'` : `'A', 'O'`})
+        and (cardinality(tgattr) = 0 or exists (
+              select from pg_attribute
+               where attrelid = tgrelid and attname = 'tenant_id'
+                 and attnum = any (tgattr)))
+      order by tgname`,
+  );
+  return rows.map(({ name }) => name);
 }

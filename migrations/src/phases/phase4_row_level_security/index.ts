@@ -1,4 +1,4 @@
-import type { Phase } from '../../engine/Step';
+import type { Phase, StepContext } from '../../engine/Step';
 import { checkRoleAccess } from '../../schema/roleAccess';
 import { refuseObstacles } from '../obstacles';
 import { privileges } from './10_privileges';
@@ -6,7 +6,13 @@ import { views } from './20_views';
 import { owners } from './30_owners';
 import { policies } from './40_policies';
 import { verification } from './50_verification';
-import { checkSessions } from './checks';
+import { engineTable } from '../../adopt/engine';
+import { adoptedEngine } from '../../adopt/state';
+import { RefusedError } from '../../errors';
+import { TENANT_SETTING } from '../../schema/policies';
+import { ADMIN_ROLE, APP_ROLE } from '../../roles';
+import { TENANT_TABLES } from '../../schema/tables';
+import { APPLICATION_PREFIX } from '../../session/operatorLock';
 
 export const phase4: Phase = {
   number: 4,
@@ -18,3 +24,87 @@ export const phase4: Phase = {
   },
   steps: [privileges, views, owners, policies, verification],
 };
+
+const TABLES = [...TENANT_TABLES];
+
+/** A session of an application that does not know tenants. */
+interface OldSession {
+  pid: number;
+  login: string;
+  application: string;
+  address: string | null;
+  /** Whether the policy does not apply to its login: a superuser, or BYPASSRLS. */
+  bypasses: boolean;
+}
+
+/**
+ * Refuses while sessions are connected that can write, are not the new
+ * application's, and will be refused by the policy because they set no tenant.
+ *
+ * Those that bypass row-level security, such as monitoring as a superuser, only are
+ * warned of: the policy does not apply to them, but the column loses its default.
+ */
+async function checkSessions(context: StepContext): Promise<void> {
+  const { executor, settings, reporter } = context;
+  const engine = await adoptedEngine(context);
+  const sessions = await executor.read<OldSession>(
+    `select a.pid, a.usename as login, a.application_name as application,
+            host(a.client_addr) as address, r.rolsuper or r.rolbypassrls as bypasses
+       from pg_stat_activity a
+       join pg_roles r on r.oid = a.usesysid
+      where a.datname = current_database() and a.pid <> pg_backend_pid()
+        and coalesce(a.backend_type, 'client backend') = 'client backend'
+        and a.usename not in ($2, $3)
+        and not starts_with(a.application_name, $4)
+        and exists (select from unnest($1::text[]) t
+                     where has_table_privilege(a.usesysid, to_regclass(t), 'insert'))
+        and not coalesce(
+          has_table_privilege(a.usesysid, to_regclass($5), 'insert'), false)
+      order by bypasses, a.pid limit 10`,
+    [
+      TABLES,
+      APP_ROLE,
+      ADMIN_ROLE,
+      APPLICATION_PREFIX,
+      // Of an adopted catalog it is the engine, which writes to tables of its own.
+      engine ? engineTable(engine, 'final_entities') : null,
+    ],
+  );
+  const bypassing = sessions.filter(({ bypasses }) => bypasses);
+  if (bypassing.length > 0) {
+    reporter.warn(
+      'Sessions that bypass row-level security can write to the tables, and go on ' +
+        `after this phase:\n${bypassing.map(describe).join('\n')}\n` +
+        'If one of them is an application that knows no tenants, stop it: from this ' +
+        'phase on, an INSERT has to name its tenant_id.',
+    );
+  }
+  const refused = sessions.filter(({ bypasses }) => !bypasses);
+  if (refused.length === 0) {
+    return;
+  }
+  const list = refused.map(describe).join('\n');
+  const finding =
+    `Sessions that do not connect as ${APP_ROLE} can write to the tables:\n${list}\n` +
+    `From this phase on, a session that does not set ${TENANT_SETTING} is refused`;
+  if (settings.force) {
+    reporter.warn(`${finding}.`);
+    return;
+  }
+  throw new RefusedError(
+    `${finding}. Stop the application that knows no tenants, or let it connect as ` +
+      `${APP_ROLE}. Give --force where these sessions are nothing to wait for.`,
+  );
+}
+
+function describe(session: OldSession): string {
+  const { pid, login, application, address } = session;
+  return (
+    `- ${
+      application ? `"${application}"` : 'a session without a name'
+    }, login ` +
+    `${login}, process ${pid} of the server${
+      address ? `, from ${address}` : ''
+    }`
+  );
+}

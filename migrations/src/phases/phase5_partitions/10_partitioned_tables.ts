@@ -26,7 +26,7 @@ import {
 } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { formatThings } from '../../text';
-import { dropOldKeys } from './oldKeys';
+import { dropOldKeys } from './70_swap';
 import { revokeAllStatement, secludeStatements } from '../../schema/seclude';
 import { operatorCommand } from '../../operatorCommand';
 

@@ -2,7 +2,7 @@ import { BulkCopy } from '../../copy/BulkCopy';
 import type { Step } from '../../engine/Step';
 import { defaultTenantPartition } from '../../schema/partitions';
 import { TENANT_TABLES } from '../../schema/tables';
-import { describeCopies } from './copies';
+import { describeCopies } from '../../copy/TableCopy';
 
 /** The rows as they are, while the application goes on changing them. */
 export const copyRows: Step = {

@@ -1,10 +1,14 @@
-import { CATCH_UP_SCRIPT, catchUp } from '../../copy/catchUp';
-import { createReplay, REPLAY } from '../../copy/replay';
+import {
+  CATCH_UP_SCRIPT,
+  catchUp,
+  createReplay,
+  REPLAY,
+} from '../../copy/replay';
 import type { Creation, Step } from '../../engine/Step';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
 import { defaultTenantPartition } from '../../schema/partitions';
-import { describeCopies } from './copies';
-import { replayIndex } from './indexes';
+import { describeCopies } from '../../copy/TableCopy';
+import { replayIndex } from './50_indexes';
 
 /**
  * Makes the copies equal to their sources for the first time. Only after that can

@@ -3,34 +3,48 @@ import type { Sides } from '../../copy/carryOver';
 import {
   CATCH_UP_SCRIPT,
   catchUp,
+  createReplay,
   replayOnce,
   SNAPSHOT,
-} from '../../copy/catchUp';
+} from '../../copy/replay';
 import { logTriggers } from '../../copy/changeLog';
 import { FENCE_POLICY } from '../../copy/fence';
-import { createReplay } from '../../copy/replay';
 import { swapStatements } from '../../copy/swap';
 import type { TableCopy } from '../../copy/TableCopy';
-import { assertEqual, examineCopies } from '../../copy/verifyCopies';
+import { assertEqual, examineCopies } from '../../copy/compare';
 import { readCompletedSteps } from '../../engine/journal';
 import type { Creation, Step, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { archiveName, isSwapped, oldName } from '../../schema/partitions';
-import { TENANT_TABLES } from '../../schema/tables';
+import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
 import { longestRequest, withLockRetries } from '../../session/lockRetries';
 import type { LockRequest } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
 import { indexes } from './50_indexes';
 import { foreignKeys } from './60_foreign_keys';
-import { settle } from './80_settle';
+import { waitForSessionsBeforeSwap } from './80_settle';
 import {
   refuseAdditions,
   refuseLaterAdditions,
   warnOfAdditions,
 } from './additions';
-import { describeCopies } from './copies';
+import { describeCopies } from '../../copy/TableCopy';
 import { refuseDependents, refuseObstacles } from '../obstacles';
-import { addOldKeys, oldKeys } from './oldKeys';
+import { addConstraint, dropIndexConcurrently } from '../../schema/changes';
+
+// The foreign keys of the tables of before the swap, see addOldKeys.
+const REFERENCING = ['relations', 'refresh_state'] as const;
+const UNIQUE_INDEX = 'entities_tenant_entity_id_key';
+
+const keyName = (table: string) => `${table}_tenant_entity_fkey`;
+
+/** The old keys, by the names that the tables have after a rollback. */
+const oldKeys: Creation[] = [
+  { kind: 'relation', name: UNIQUE_INDEX },
+  ...REFERENCING.map(
+    (table): Creation => ({ kind: 'constraint', name: keyName(table), table }),
+  ),
+];
 
 /**
  * The point at which the partitioned tables take the production names, and its
@@ -73,7 +87,7 @@ export const swap: Step = {
         outgoing: archiveName(copy.table),
       }));
     }
-    await settle(context);
+    await waitForSessionsBeforeSwap(context);
   },
 };
 
@@ -172,4 +186,42 @@ function explain(error: unknown): unknown {
   return error instanceof DatabaseError && error.code === '23000' && error.hint
     ? new RefusedError(`${error.message}. ${error.hint}`)
     : error;
+}
+
+/**
+ * Builds, on the old tables, the foreign keys on tenant and entity with which a rollback
+ * restores them (specification, Rollback, 2), and the unique index that these need. No
+ * session uses the old tables until a rollback.
+ */
+async function addOldKeys(context: StepContext): Promise<void> {
+  const entities = oldName('entities');
+  await context.executor.execute(
+    `create unique index if not exists ${UNIQUE_INDEX} ` +
+      `on ${entities} (tenant_id, entity_id)`,
+  );
+  for (const table of REFERENCING) {
+    await addConstraint(context, {
+      name: keyName(table),
+      table: oldName(table),
+      definition:
+        `foreign key (tenant_id, ${ENTITY_KEY[table]}) references ${entities} ` +
+        '(tenant_id, entity_id) on delete cascade',
+      locks: 'SHARE ROW EXCLUSIVE on tables that are not in use.',
+    });
+  }
+}
+
+/** Drops the old keys after a rollback, which has put the old tables back in use. */
+export async function dropOldKeys(context: StepContext): Promise<void> {
+  for (const table of REFERENCING) {
+    await context.executor.transaction({
+      title: `Drop the constraint ${keyName(table)} of ${table}`,
+      locks: `ACCESS EXCLUSIVE on ${table} and entities, for a change of the catalog.`,
+      tables: [table, 'entities'],
+      statements: [
+        `alter table ${table} drop constraint if exists ${keyName(table)}`,
+      ],
+    });
+  }
+  await dropIndexConcurrently(context, UNIQUE_INDEX);
 }

@@ -2,16 +2,18 @@ import { dropFence, SESSIONS_BEFORE_SWAP } from '../../copy/fence';
 import type { Step, StepContext } from '../../engine/Step';
 import { waitForOlderTransactions } from '../../engine/olderTransactions';
 
-/** The fence is needed while there are transactions from before the swap. */
+/** Drops the fence once no transaction is older than the swap. */
 export const settled: Step = {
   name: '5_80_settle',
   title: 'Wait for transactions from before the swap',
-  up: settle,
+  up: waitForSessionsBeforeSwap,
   async down() {},
 };
 
 /** Waits for the transactions from before the last swap, and drops the fence. */
-export async function settle(context: StepContext): Promise<void> {
+export async function waitForSessionsBeforeSwap(
+  context: StepContext,
+): Promise<void> {
   await waitForOlderTransactions(context, {
     title: 'Wait until no transaction is older than the swap.',
     script: [],

@@ -6,8 +6,8 @@ import { defaultTenantPartition } from '../../schema/partitions';
 import { escapeIdentifier } from '../../sql';
 import { oneTenantCheck, TENANT_TABLES } from '../../schema/tables';
 import { script } from '../../text';
-import { readForeignKeys } from './foreignKeys';
-import { carriedIndexes, entityIndexes, replayIndex } from './indexes';
+import { readForeignKeys } from './60_foreign_keys';
+import { carriedIndexes, entityIndexes, replayIndex } from './50_indexes';
 
 // Steps before the swap have given the copies what the tables in use had by then.
 // Whatever somebody has added since would be missing once the copies are in use.

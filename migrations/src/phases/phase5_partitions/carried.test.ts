@@ -5,7 +5,7 @@ import { asLogin } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { cleanup } from '../../cleanup/cleanup';
-import { givePartition } from '../../partitions';
+import { givePartition } from '../../partitions/move';
 import { rollback } from '../../rollback/rollback';
 import { swap } from './70_swap';
 

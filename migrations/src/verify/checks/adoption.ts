@@ -1,8 +1,7 @@
 import { compareAdoption } from '../../adopt/compare';
-import { readAdoptionStatus } from '../../adopt/status';
-import { renderFaults } from '../../adopt/status';
+import { readAdoptionStatus, renderFaults } from '../../adopt/status';
 import { adoptedEngine } from '../../adopt/state';
-import { SNAPSHOT } from '../../copy/catchUp';
+import { SNAPSHOT } from '../../copy/replay';
 import type { Check } from '../Check';
 
 /** What is carried from the engine is what the engine has, where a catalog is adopted. */

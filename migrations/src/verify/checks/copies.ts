@@ -1,7 +1,7 @@
 import { CHANGE_LOG } from '../../copy/changeLog';
-import { SNAPSHOT } from '../../copy/catchUp';
-import { examineCopies } from '../../copy/verifyCopies';
-import { describeCopies } from '../../phases/phase5_partitions/copies';
+import { SNAPSHOT } from '../../copy/replay';
+import { examineCopies } from '../../copy/compare';
+import { describeCopies } from '../../copy/TableCopy';
 import { firstCatchUp } from '../../phases/phase5_partitions/40_catch_up';
 import { readCompletedSteps } from '../../engine/journal';
 import { relationExists } from '../../schema/lookups';

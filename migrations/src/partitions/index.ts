@@ -1,2 +1,0 @@
-export { DEFAULT_MAX_BLOCK_MS, givePartition, takeBackPartition } from './move';
-export type { MoveOptions, PartitionResult } from './move';
