@@ -137,7 +137,7 @@ export const replicaChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/database/PooledTenantDatabase.ts`,
-        find: 'onWrite: () => replica.writing(tenant)(),',
+        find: 'onWrite: () => replica.writing(tenantId)(),',
         replace: '',
       },
     ],

@@ -2,7 +2,11 @@ import type { Entity } from '@backstage/catalog-model';
 import { InputError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import type { Knex } from 'knex';
-import type { TenantDatabase, TenantScope } from '../database';
+import type {
+  TenantDatabase,
+  TenantQueryOptions,
+  TenantScope,
+} from '../database';
 import type { TenancyPool } from '../pool';
 import type { CatalogMutation, MutationResult } from './CatalogMutation';
 import type {
@@ -33,6 +37,9 @@ import {
 import { SharedReads, type SharedRows } from './SharedReads';
 
 const MAX_LIMIT = 2 ** 31 - 1;
+
+// A read replica may answer: the queries only read, and what writes is a transaction.
+const ON_ANY_SERVER: TenantQueryOptions = { mayBeStale: true };
 
 interface PageRow {
   json: string | null;
@@ -73,6 +80,7 @@ export class PostgresCatalogStore implements CatalogStore {
     const [row] = await this.#database.query<{ json: string }>(
       tenantId,
       scope => selectEntity(scope, refs),
+      ON_ANY_SERVER,
     );
     return row && JSON.parse(row.json);
   }
@@ -88,8 +96,10 @@ export class PostgresCatalogStore implements CatalogStore {
       );
     }
     const unicode = await this.#hasUnicodeCollation();
-    return this.#database.query<ListedEntity>(tenantId, scope =>
-      selectNewest(scope, { kind, limit, unicode }),
+    return this.#database.query<ListedEntity>(
+      tenantId,
+      scope => selectNewest(scope, { kind, limit, unicode }),
+      ON_ANY_SERVER,
     );
   }
 
@@ -138,11 +148,14 @@ export class PostgresCatalogStore implements CatalogStore {
     const rows = await this.#database.query<{
       entity_ref: string;
       json: string;
-    }>(tenantId, scope =>
-      selectEntitiesByRefs(scope, {
-        refs: [...new Set(wanted.flat())],
-        condition,
-      }),
+    }>(
+      tenantId,
+      scope =>
+        selectEntitiesByRefs(scope, {
+          refs: [...new Set(wanted.flat())],
+          condition,
+        }),
+      ON_ANY_SERVER,
     );
     const found = new Map(rows.map(row => [row.entity_ref, row.json]));
     return wanted.map(refs => {
@@ -196,8 +209,10 @@ export class PostgresCatalogStore implements CatalogStore {
     entityRef: string,
   ): Promise<EntityAncestry | undefined> {
     const refs = storedRefs(entityRef);
-    const rows = await this.#database.query<AncestryRow>(tenantId, scope =>
-      selectAncestry(scope, refs.filter(isStorable)),
+    const rows = await this.#database.query<AncestryRow>(
+      tenantId,
+      scope => selectAncestry(scope, refs.filter(isStorable)),
+      ON_ANY_SERVER,
     );
     return toAncestry(rows, refs[refs.length - 1]);
   }
@@ -222,7 +237,7 @@ export class PostgresCatalogStore implements CatalogStore {
   ): Promise<SharedRows<TRow>> {
     const question = [what, { ...query, filter: readFilter(query.filter) }];
     return this.#shared.read(tenantId, question, () =>
-      this.#database.query<TRow>(tenantId, build),
+      this.#database.query<TRow>(tenantId, build, ON_ANY_SERVER),
     );
   }
 

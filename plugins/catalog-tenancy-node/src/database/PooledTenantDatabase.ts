@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
 import { createTenantScope } from './createTenantScope';
-import { parseTenantId } from '../pool/context';
 import type { ReadReplica } from '../replica/ReadReplica';
 import type { BuildStatement, TenancyPool } from '../pool/TenancyPool';
 import type {
@@ -34,22 +33,21 @@ export class PooledTenantDatabase implements TenantDatabase {
     build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
     options: TenantQueryOptions = {},
   ): Promise<TRow[]> {
-    const tenant = parseTenantId(tenantId);
     const buildScoped: BuildStatement = knex =>
-      build(createTenantScope(tenant, knex));
+      build(createTenantScope(tenantId, knex));
     const replica = this.#replica;
     if (replica && options.mayBeStale) {
-      return await replica.read(tenant, buildScoped, () =>
+      return await replica.read(tenantId, buildScoped, () =>
         this.#pool.query<TRow>(buildScoped, {
-          tenantId: tenant,
+          tenantId,
           // It should not write; if it has, the replica does not show that yet.
-          onWrite: () => replica.writing(tenant)(),
+          onWrite: () => replica.writing(tenantId)(),
         }),
       );
     }
     // It may write: only PostgreSQL knows, and only when it has.
-    return await this.#writing(tenant, () =>
-      this.#pool.query<TRow>(buildScoped, { tenantId: tenant }),
+    return await this.#writing(tenantId, () =>
+      this.#pool.query<TRow>(buildScoped, { tenantId }),
     );
   }
 
@@ -58,11 +56,10 @@ export class PooledTenantDatabase implements TenantDatabase {
     tenantId: string,
     work: (transaction: TenantTransaction) => Promise<T>,
   ): Promise<T> {
-    const tenant = parseTenantId(tenantId);
-    return await this.#writing(tenant, () =>
-      this.#pool.transaction({ tenantId: tenant }, transaction =>
+    return await this.#writing(tenantId, () =>
+      this.#pool.transaction({ tenantId }, transaction =>
         work({
-          ...createTenantScope(tenant, transaction.knex),
+          ...createTenantScope(tenantId, transaction.knex),
           query: statement => transaction.query(statement),
         }),
       ),

@@ -6,8 +6,13 @@ interface WithConjunction {
   _bool(value?: string): unknown;
 }
 
-/** Builds statements that carry the predicate of a tenant. */
-export function createTenantScope(tenantId: string, knex: Knex): TenantScope {
+/**
+ * Builds statements that carry the predicate of a tenant.
+ *
+ * @param uuid - as the pool has accepted it, which parses it before it builds a statement
+ */
+export function createTenantScope(uuid: string, knex: Knex): TenantScope {
+  const tenantId = uuid.toLowerCase();
   return {
     tenantId,
     knex,

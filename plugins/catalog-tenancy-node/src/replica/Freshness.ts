@@ -108,11 +108,12 @@ export class Freshness {
    * @returns what to call at its end
    */
   beginWrite(tenantId: string): () => void {
-    const writes = this.#writes.get(tenantId) ?? {
+    const key = keyOf(tenantId);
+    const writes = this.#writes.get(key) ?? {
       underWay: 0,
       endedAt: -Infinity,
     };
-    this.#writes.set(tenantId, writes);
+    this.#writes.set(key, writes);
     writes.underWay += 1;
     let ended = false;
     return () => {
@@ -141,9 +142,9 @@ export class Freshness {
       return isKept;
     });
     this.#samples.push(sample);
-    for (const [tenantId, { underWay, endedAt }] of this.#writes) {
+    for (const [key, { underWay, endedAt }] of this.#writes) {
       if (underWay === 0 && endedAt <= oldest) {
-        this.#writes.delete(tenantId);
+        this.#writes.delete(key);
       }
     }
   }
@@ -158,7 +159,7 @@ export class Freshness {
   }
 
   #lastWriteOf(tenantId: string): number {
-    const writes = this.#writes.get(tenantId);
+    const writes = this.#writes.get(keyOf(tenantId));
     return writes?.underWay ? Infinity : writes?.endedAt ?? -Infinity;
   }
 
@@ -168,6 +169,11 @@ export class Freshness {
         underWay === 0 && endedAt > after && endedAt <= until,
     );
   }
+}
+
+/** One UUID may come in two cases. The pool refuses what is not a UUID. */
+function keyOf(tenantId: string): string {
+  return String(tenantId).toLowerCase();
 }
 
 function isSameLog(one: LogPosition, other: LogPosition): boolean {

@@ -91,7 +91,7 @@ export class ReadReplica {
    * Says that rows may be written: until the replica has what is there at the end of
    * it, reads of the tenant go to the primary.
    *
-   * @param tenantId - a UUID in lower case; all tenants without one
+   * @param tenantId - a UUID; all tenants without one
    * @returns what to call at the end of the write, whatever became of it
    */
   writing(tenantId: string = ALL_TENANTS): () => void {
@@ -105,7 +105,7 @@ export class ReadReplica {
   /**
    * Runs a statement that reads, on the replica if that is far enough.
    *
-   * @param tenantId - a UUID in lower case
+   * @param tenantId - a UUID
    * @param onPrimary - runs it on the primary
    * @throws like {@link TenancyPool.query}
    */

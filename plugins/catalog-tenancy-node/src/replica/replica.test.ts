@@ -128,6 +128,13 @@ describe.each(availableVersions())(
             ),
         ],
         [
+          'a query by the id in upper case',
+          (backend: Backend) =>
+            backend.database.query(tenant.toUpperCase(), ({ knex }) =>
+              knex.raw(`update entities set hash = hash || 'x'`),
+            ),
+        ],
+        [
           'a transaction that has failed, for it may have been committed',
           (backend: Backend) =>
             backend.database

@@ -9,11 +9,11 @@ import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import {
   createTenancyDatabase,
   type TenancyDatabase,
-} from '../__testUtils__/tenancyDatabase';
-import type { CatalogStore } from '../catalog';
-import type { AdminDatabase, TenantDatabase } from '../database';
-import { TenancyStartupError } from '../startup/TenancyStartupError';
-import type { TenantDirectory, TenantStore } from '../tenants';
+} from './__testUtils__/tenancyDatabase';
+import type { CatalogStore } from './catalog';
+import type { AdminDatabase, TenantDatabase } from './database';
+import { TenancyStartupError } from './startup/TenancyStartupError';
+import type { TenantDirectory, TenantStore } from './tenants';
 import {
   adminDatabaseServiceRef,
   catalogStoreServiceRef,
@@ -21,7 +21,7 @@ import {
   tenantDatabaseServiceRef,
   tenantDirectoryServiceRef,
   tenantStoreServiceRef,
-} from './index';
+} from './services';
 
 const databases = createTestDatabases();
 

@@ -1,0 +1,168 @@
+import {
+  coreServices,
+  createServiceFactory,
+  createServiceRef,
+  type ServiceFactory,
+} from '@backstage/backend-plugin-api';
+import type { CatalogStore } from './catalog';
+import { PostgresCatalogStore } from './catalog/PostgresCatalogStore';
+import {
+  type AdminDatabase,
+  AuditedAdminDatabase,
+  PooledTenantDatabase,
+  type TenantDatabase,
+} from './database';
+import { startTenancy, type Tenancy } from './startup/startTenancy';
+import {
+  CachingTenantDirectory,
+  PostgresTenantStore,
+  type TenantDirectory,
+  type TenantStore,
+} from './tenants';
+
+const deps = {
+  config: coreServices.rootConfig,
+  logger: coreServices.rootLogger,
+  lifecycle: coreServices.rootLifecycle,
+};
+
+/**
+ * The configuration of tenancy, and the one pool that all services work with.
+ *
+ * With the flag on it is there only once the database is known to keep tenants
+ * apart: plugins that depend on it fail to start otherwise.
+ *
+ * @public
+ */
+export const tenancyServiceRef = createServiceRef<Tenancy>({
+  id: 'catalog-tenancy.tenancy',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({ service, deps, factory: startTenancy }),
+});
+
+/**
+ * Makes the service. A backend that this is added to makes it before it starts any
+ * plugin, and does not start at all where that fails, with one error.
+ *
+ * @public
+ */
+export const tenancyServiceFactory: ServiceFactory<Tenancy, 'root'> =
+  createServiceFactory({
+    service: tenancyServiceRef,
+    deps,
+    factory: startTenancy,
+  });
+
+/**
+ * The administrator's path, with audit events in the name of the plugin that takes
+ * it.
+ *
+ * @public
+ */
+export const adminDatabaseServiceRef = createServiceRef<AdminDatabase>({
+  id: 'catalog-tenancy.admin-database',
+  scope: 'plugin',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: { tenancy: tenancyServiceRef, auditor: coreServices.auditor },
+      factory: ({ tenancy: { pool, replica }, auditor }) =>
+        new AuditedAdminDatabase({ pool, auditor, replica }),
+    }),
+});
+
+/**
+ * The database, as one tenant at a time may see it.
+ *
+ * @public
+ */
+export const tenantDatabaseServiceRef = createServiceRef<TenantDatabase>({
+  id: 'catalog-tenancy.database',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: { tenancy: tenancyServiceRef },
+      factory: ({ tenancy: { pool, replica } }) =>
+        new PooledTenantDatabase(pool, { replica }),
+    }),
+});
+
+/**
+ * The entities of tenants, for other plugins and modules of the same backend. It
+ * asks no permissions: to act as a user, call `/api/catalog` over HTTP.
+ *
+ * @public
+ */
+export const catalogStoreServiceRef = createServiceRef<CatalogStore>({
+  id: 'catalog-tenancy.catalog-store',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: {
+        tenancy: tenancyServiceRef,
+        database: tenantDatabaseServiceRef,
+      },
+      factory: ({ tenancy, database }) =>
+        new PostgresCatalogStore({ database, pool: tenancy.pool }),
+    }),
+});
+
+/**
+ * Finds the tenant of a request by its slug.
+ *
+ * @public
+ */
+export const tenantDirectoryServiceRef = createServiceRef<TenantDirectory>({
+  id: 'catalog-tenancy.directory',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: {
+        tenancy: tenancyServiceRef,
+        logger: coreServices.rootLogger,
+        lifecycle: coreServices.rootLifecycle,
+      },
+      async factory({ tenancy, logger, lifecycle }) {
+        const { pool, config } = tenancy;
+        const directory = CachingTenantDirectory.create({ pool, logger });
+        if (!config.enabled) {
+          // It answers without listening, on connections that do not stay.
+          await directory.close();
+        }
+        lifecycle.addShutdownHook(() => directory.close());
+        return directory;
+      },
+    }),
+});
+
+/**
+ * The registry of tenants, for other plugins and modules of the same backend. It
+ * asks no permissions: to act as a user, call `/api/tenants` over HTTP.
+ *
+ * @public
+ */
+export const tenantStoreServiceRef = createServiceRef<TenantStore>({
+  id: 'catalog-tenancy.tenant-store',
+  scope: 'plugin',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: {
+        tenancy: tenancyServiceRef,
+        admin: adminDatabaseServiceRef,
+        database: tenantDatabaseServiceRef,
+        directory: tenantDirectoryServiceRef,
+      },
+      factory: ({ tenancy, admin, database, directory }) =>
+        new PostgresTenantStore({
+          pool: tenancy.pool,
+          admin,
+          database,
+          directory,
+        }),
+    }),
+});
