@@ -15,7 +15,6 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { adoptCatalog } from './adoption/adoptCatalog';
 import { scheduleRetries } from './adoption/scheduleRetries';
-import { untilAdopted } from './adoption/untilAdopted';
 import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
 import { countReads } from './countReads';
 import { catalogEntranceServiceRef } from './entrance';
@@ -88,7 +87,9 @@ export const catalogModuleTenancy = createBackendModule({
         if (!tenancy.config.enabled) {
           return;
         }
+        const { adoption } = tenancy;
         const operations = createOperations({
+          adoption,
           auditor,
           directory,
           httpAuth,
@@ -103,8 +104,7 @@ export const catalogModuleTenancy = createBackendModule({
                 ),
             }),
         });
-        const { adoption } = tenancy;
-        router.use(createRouter(untilAdopted(operations, adoption)));
+        router.use(createRouter(operations));
         router.use(refuseOtherTenants());
         if (tenancy.replica) {
           router.use(markWrites(tenancy.replica));

@@ -26,6 +26,7 @@ describe('operations', () => {
     .use(
       createRouter(
         createOperations({
+          adoption: { isComplete: true },
           auditor,
           httpAuth: mockServices.httpAuth({
             defaultCredentials: mockCredentials.user(),

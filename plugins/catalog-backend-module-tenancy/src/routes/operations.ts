@@ -7,10 +7,12 @@ import { NotAllowedError, toError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import type {
   ActiveTenant,
+  CatalogAdoption,
   TenantDirectory,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
+import { assertAdopted } from '../adoption/assertAdopted';
 import { requestTenant } from '../resolution';
 
 /** What an operation is given. */
@@ -43,12 +45,13 @@ export interface Operations {
 }
 
 export function createOperations(options: {
+  adoption: Pick<CatalogAdoption, 'isComplete'>;
   httpAuth: HttpAuthService;
   auditor: AuditorService;
   authorize: (credentials: BackstageCredentials) => ReadableCatalogStore;
   directory: Pick<TenantDirectory, 'findActive'>;
 }): Operations {
-  const { httpAuth, auditor, authorize, directory } = options;
+  const { adoption, httpAuth, auditor, authorize, directory } = options;
 
   const assertActive = async ({ tenantId, tenantSlug }: ActiveTenant) => {
     const active = await directory.findActive(tenantSlug);
@@ -64,6 +67,7 @@ export function createOperations(options: {
       (describe, operation, { eventId = 'entity-fetch' } = {}) =>
       async (req, res) => {
         const tenant = requestTenant(req);
+        assertAdopted(adoption, tenant, res);
         const event = await auditor.createEvent({
           eventId,
           request: req,
