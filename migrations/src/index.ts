@@ -24,6 +24,7 @@ export type { Isolation } from './isolation/examineIsolation';
 export type { IsolationFinding, QueryRows } from './isolation/Finding';
 export { operatorCommand } from './operatorCommand';
 export type { OperatorCommandName } from './operatorCommand';
+export { SPECIAL_SEARCH_PATHS } from './phases/phase5_partitions/90_entity_search/terms';
 export type { TenantRows } from './rollback/otherTenants';
 export type { WayBack } from './rollback/rollback';
 export type { Operator } from './session/operatorLock';

@@ -10,8 +10,11 @@ const UNICODE_COLLATION = 'und-x-icu';
 // longer values count as null.
 const MAX_LENGTH = 200;
 
-/** What is not walked into: the stock catalog has rules of its own for these. */
-const SPECIAL_PATHS = [
+/**
+ * Where the stock catalog does not walk into an entity for its search: it has other rules
+ * for these.
+ */
+export const SPECIAL_SEARCH_PATHS: readonly string[] = [
   'attachments',
   'relations',
   'status',
@@ -23,7 +26,7 @@ const SPECIAL_PATHS = [
 
 /** A path that is longer than all of these is none of them. */
 const LONGEST_SPECIAL_PATH = Math.max(
-  ...SPECIAL_PATHS.map(({ length }) => length),
+  ...SPECIAL_SEARCH_PATHS.map(({ length }) => length),
 );
 
 // Places of terms, in the order in which the stock catalog comes to them: members
@@ -141,7 +144,7 @@ export async function termsQuery(
                      with ordinality m (key, value, position)
                where walk.kind = 'o' offset 0) member (path, key, node, position)
        where octet_length(member.path) > ${LONGEST_SPECIAL_PATH}
-          or member.path <> all ('{${SPECIAL_PATHS}}')
+          or member.path <> all ('{${SPECIAL_SEARCH_PATHS}}')
        union all
       -- Each item, and true at each text.
       select case part when 0 then walk.path else walk.path || '.' || (item.node #>> '{}') end,

@@ -1,15 +1,5 @@
 import type { JsonObject, JsonValue } from '@backstage/types';
-
-/** What is not walked into: the stock catalog has rules of its own for these. */
-const SPECIAL_PATHS: readonly string[] = [
-  'attachments',
-  'relations',
-  'status',
-  'metadata.name',
-  'metadata.namespace',
-  'metadata.uid',
-  'metadata.etag',
-];
+import { SPECIAL_SEARCH_PATHS } from 'backstage-catalog-tenancy-migrations';
 
 /**
  * The flattened keys of an entity that vary only in casing, in lower case. The stock
@@ -24,7 +14,7 @@ export function duplicateKeys(
   const ofItems = new Set<string>();
 
   function visit(path: string, value: JsonValue | undefined): void {
-    if (SPECIAL_PATHS.includes(path)) {
+    if (SPECIAL_SEARCH_PATHS.includes(path)) {
       return;
     }
     if (typeof value !== 'object' || value === null) {
