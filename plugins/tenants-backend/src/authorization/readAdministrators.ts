@@ -49,7 +49,7 @@ function readByPermission(config: RootConfigService): boolean {
   if (byPermission && !config.getOptionalBoolean('permission.enabled')) {
     throw new InputError(
       `Invalid ${BY_PERMISSION}: got true while permission.enabled is not, which ` +
-        'would make everybody an administrator. Expected permission.enabled: true ' +
+        'would make every user an administrator. Expected permission.enabled: true ' +
         'with a policy that decides on tenancy.tenant.*',
     );
   }
