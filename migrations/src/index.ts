@@ -25,8 +25,7 @@ export type { IsolationFinding, QueryRows } from './isolation/Finding';
 export { operatorCommand } from './operatorCommand';
 export type { OperatorCommandName } from './operatorCommand';
 export { SPECIAL_SEARCH_PATHS } from './phases/phase5_partitions/90_entity_search/terms';
-export type { TenantRows } from './rollback/otherTenants';
-export type { WayBack } from './rollback/rollback';
+export type { TenantRows, WayBack } from './rollback/rollback';
 export type { Operator } from './session/operatorLock';
 export type {
   Leftover,
@@ -34,9 +33,9 @@ export type {
   StepStatus,
   SwapStatus,
   TableStatus,
-  UnfinishedMove,
   WorkStatus,
-} from './status';
+} from './status/StatusReport';
+export type { UnfinishedMove } from './partitions/leftovers';
 export {
   ApplicationConnectedError,
   CancelledError,

@@ -6,8 +6,9 @@ import { TenancyMigration } from './engine/TenancyMigration';
 import { phases } from './phases';
 import { createCatalogTables, isFreshDatabase } from './schema/catalogTables';
 import { DEFAULT_TENANT_NAME } from './schema/tables';
-import { readStatus, refuseWithoutTables } from './status';
-import type { StatusReport } from './status';
+import { readStatus } from './status/readStatus';
+import { refuseWithoutTables } from './status/next';
+import type { StatusReport } from './status/StatusReport';
 import type { MigrationSettings } from './engine/Step';
 
 /**

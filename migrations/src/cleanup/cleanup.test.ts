@@ -4,7 +4,7 @@ import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { rollback } from '../rollback/rollback';
 import { cleanup } from './cleanup';
-import { cleanupJob, scheduleCleanup } from './schedule';
+import { cleanupJob, scheduleCleanup } from './cleanup';
 
 const databases = createTestDatabases();
 

@@ -4,7 +4,7 @@ import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { silentReporter } from '../Reporter';
 import type { Reporter } from '../Reporter';
 import { LockNotGrantedError, RefusedError } from '../errors';
-import { readStatus } from '../status';
+import { readStatus } from '../status/readStatus';
 import { renderStatus } from '../cli/commands/status';
 import { assertVerified, verify } from '../verify/verify';
 import { givePartition, takeBackPartition } from './move';

@@ -1,10 +1,13 @@
 import { readAdoptionStatus } from '../adopt/status';
 import type { AdoptionStatus } from '../adopt/status';
+import { RETENTION_HOURS } from '../cleanup/cleanup';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
+import { columnExists, relationExists } from '../schema/lookups';
+import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import {
   DEFAULT_TENANT_ID,
   ENTITY_COLUMNS,
@@ -12,7 +15,6 @@ import {
 } from '../schema/tables';
 import { enumerate, formatThings } from '../text';
 import type { SwapStatus } from './StatusReport';
-import { readSwap } from './tables';
 
 /** What an operator does next, and the command for it. */
 export interface NextStep {
@@ -231,4 +233,35 @@ async function fitsInPublic({
   return Object.entries(ENTITY_COLUMNS).every(
     ([name, type]) => types.get(name) === type,
   );
+}
+
+const HOUR_MS = 3_600_000;
+
+/** How things stand with the swap of phase 5. */
+export async function readSwap({
+  executor,
+  state,
+}: Pick<StepContext, 'executor' | 'state'>): Promise<SwapStatus> {
+  const swapped = await isSwapped(executor);
+  const remembered = await state.get<{ at: string }>('swap');
+  const swappedAt = swapped && remembered ? new Date(remembered.at) : null;
+  const oldTables: string[] = [];
+  for (const table of TENANT_TABLES.map(oldName)) {
+    if (await relationExists(executor, table)) {
+      oldTables.push(table);
+    }
+  }
+  return {
+    swapped,
+    undone:
+      // A table of somebody else's under that name has no tenants.
+      !swapped &&
+      (await columnExists(executor, archiveName('entities'), 'tenant_id')),
+    swappedAt,
+    oldTables,
+    cleanupFrom:
+      swappedAt && oldTables.length > 0
+        ? new Date(swappedAt.getTime() + RETENTION_HOURS * HOUR_MS)
+        : null,
+  };
 }

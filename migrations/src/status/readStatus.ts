@@ -1,21 +1,31 @@
 import { readAdoptionStatus } from '../adopt/status';
 import type { AdoptionStatus } from '../adopt/status';
-import { readStepRecords } from '../engine/journal';
-import type { StepRecord } from '../engine/journal';
+import { CHANGE_LOG } from '../copy/changeLog';
 import type { Executor } from '../engine/Executor';
 import { STATE_TABLE } from '../engine/MigrationState';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
+import { readStepRecords } from '../engine/journal';
+import type { StepRecord } from '../engine/journal';
 import { operatorCommand } from '../operatorCommand';
 import { readUnfinishedMoves } from '../partitions/leftovers';
 import { phases } from '../phases';
+import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_indexes';
+import { readRowsOfOtherTenants } from '../rollback/rollback';
 import { readWayBack } from '../rollback/rollback';
 import type { WayBack } from '../rollback/rollback';
 import { relationExists } from '../schema/lookups';
-import { readLeftovers } from './leftovers';
-import { decideNext, readCatalogTables } from './next';
-import type { StatusReport, StepStatus, WorkStatus } from './StatusReport';
-import { readChangeLog, readSwap, readTables } from './tables';
+import { archiveName, oldName, partitionedName } from '../schema/partitions';
+import { SEARCH_TABLES } from '../schema/searchTables';
+import { TENANT_TABLES } from '../schema/tables';
+import type {
+  Leftover,
+  StatusReport,
+  StepStatus,
+  TableStatus,
+  WorkStatus,
+} from './StatusReport';
+import { decideNext, readCatalogTables, readSwap } from './next';
 
 /**
  * Reads where the migration stands, from catalogs and statistics. No table in use is
@@ -107,4 +117,99 @@ async function readWork(executor: Executor): Promise<WorkStatus[]> {
         and jsonb_typeof(value -> 'end') = 'number'
       order by key`,
   );
+}
+
+// A partitioned table has no rows of its own, and neither has it a size. What was
+// never analysed has -1 rows; the cumulative statistics know about those.
+const SIZES = `
+  select t.name,
+         count(*) filter (where c.oid <> t.oid)::int as partitions,
+         coalesce(sum(case when c.reltuples >= 0 then c.reltuples
+                           else pg_stat_get_live_tuples(c.oid) end)
+                    filter (where c.relkind = 'r'), 0)::float8 as rows,
+         coalesce(sum(pg_total_relation_size(c.oid)), 0)::float8 as bytes
+    from (select name, to_regclass(quote_ident(name)) as oid,
+                 ordinality as position
+            from unnest($1::text[]) with ordinality as names (name, ordinality)) t
+    join pg_class c on c.oid = t.oid or c.oid in (
+           select relid from pg_partition_tree(t.oid))
+   group by t.name, t.position order by t.position`;
+
+/** The tables of the catalog, and those that stand beside them for a time. */
+async function readTables(executor: Executor): Promise<TableStatus[]> {
+  return executor.read<TableStatus>(SIZES, [
+    [
+      'tenants',
+      ...TENANT_TABLES,
+      ...SEARCH_TABLES,
+      ...TENANT_TABLES.flatMap(table => [
+        partitionedName(table),
+        oldName(table),
+        archiveName(table),
+      ]),
+    ],
+  ]);
+}
+
+/** How much the change log holds; it is there during phase 5 and until the cleanup. */
+async function readChangeLog(
+  executor: Executor,
+): Promise<StatusReport['changeLog']> {
+  // It is emptied all the time: what VACUUM last saw says nothing.
+  const [log] = await executor.read<{ rows: number; bytes: number }>(
+    `select pg_stat_get_live_tuples(oid)::float8 as rows,
+            pg_total_relation_size(oid)::float8 as bytes
+       from pg_class where oid = to_regclass('${CHANGE_LOG}')`,
+  );
+  return log ?? null;
+}
+
+const LEFTOVERS = `
+  select 'temporary index' as kind, i.relname as name, t.relname as "table"
+    from pg_index x join pg_class i on i.oid = x.indexrelid
+    join pg_class t on t.oid = x.indrelid
+   where t.relnamespace = quote_ident(current_schema())::regnamespace
+     and i.relname = any ($1) and x.indisvalid
+  union all
+  select 'invalid index', i.relname, t.relname
+    from pg_index x join pg_class i on i.oid = x.indexrelid
+    join pg_class t on t.oid = x.indrelid
+   where t.relnamespace = quote_ident(current_schema())::regnamespace
+     and t.relname = any ($2) and not x.indisvalid
+  union all
+  select 'constraint not validated', c.conname, t.relname
+    from pg_constraint c join pg_class t on t.oid = c.conrelid
+   where t.relnamespace = quote_ident(current_schema())::regnamespace
+     and t.relname = any ($2) and not c.convalidated
+  union all
+  select 'table', relname, relname from pg_class
+   where relnamespace = quote_ident(current_schema())::regnamespace
+     and relkind in ('r', 'p') and relname = any ($3)
+   order by 1, 3, 2`;
+
+/**
+ * What a step leaves for a later one, or left because it was interrupted. The rows of
+ * an archive are counted: those of other tenants, which are nowhere else.
+ */
+async function readLeftovers(executor: Executor): Promise<Leftover[]> {
+  const found = await executor.read<Leftover>(LEFTOVERS, [
+    TENANT_TABLES.map(temporaryIndex),
+    [...TENANT_TABLES, ...TENANT_TABLES.map(partitionedName)],
+    TENANT_TABLES.flatMap(table => [
+      partitionedName(table),
+      archiveName(table),
+    ]),
+  ]);
+  const leftovers: Leftover[] = [];
+  for (const leftover of found) {
+    leftovers.push(
+      leftover.kind === 'table'
+        ? {
+            ...leftover,
+            otherTenants: await readRowsOfOtherTenants(executor, leftover.name),
+          }
+        : leftover,
+    );
+  }
+  return leftovers;
 }

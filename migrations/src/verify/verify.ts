@@ -1,22 +1,72 @@
+import { compareAdoption } from '../adopt/compare';
+import { adoptedEngine } from '../adopt/state';
+import { readAdoptionStatus, renderFaults } from '../adopt/status';
+import { SNAPSHOT } from '../copy/replay';
+import { CHANGE_LOG } from '../copy/changeLog';
+import { examineCopies } from '../copy/compare';
+import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
-import { VerificationError } from '../errors';
-import type { Check } from './Check';
-import { adoption } from './checks/adoption';
-import { copies } from './checks/copies';
-import { isolation } from './checks/isolation';
-import { layout } from './checks/layout';
-import { rows } from './checks/rows';
-import { searchTerms } from './checks/searchTerms';
-import { tenantContext } from './checks/tenantContext';
+import { readCompletedSteps } from '../engine/journal';
+import { MigrationError, VerificationError } from '../errors';
+import {
+  describeFinding,
+  examineIsolation,
+  findMissingRights,
+} from '../isolation/examineIsolation';
+import { checkCounts } from '../phases/phase2_backfill/checkCounts';
+import { verification } from '../phases/phase4_row_level_security/50_verification';
+import { firstCatchUp } from '../phases/phase5_partitions/40_catch_up';
+import { findDifferences } from '../phases/phase5_partitions/90_entity_search/differences';
+import { REPAIR } from '../phases/phase5_partitions/90_entity_search/functions';
+import { describeCopies } from '../copy/TableCopy';
+import { APP_ROLE } from '../roles';
+import { relationExists } from '../schema/lookups';
+import { isSwapped } from '../schema/partitions';
+import { formatThings } from '../text';
+import { examineLayout } from './layout';
 
+/** Something that must hold from a phase on. */
+interface Check {
+  name: string;
+  /** The phase after which it holds. */
+  from: PhaseNumber | 0;
+  /** What is wrong, a sentence for each; nothing if it holds. */
+  examine(context: StepContext): Promise<string[]>;
+}
+
+// What must hold, and from which phase on.
 const CHECKS: Check[] = [
-  rows,
-  isolation,
-  tenantContext,
-  copies,
-  layout,
-  searchTerms,
-  adoption,
+  { name: 'every row has a tenant', from: 2, examine: verifyRows },
+  {
+    name: 'row-level security is on, forced, and has no way round',
+    from: 4,
+    examine: verifyIsolation,
+  },
+  {
+    name: 'the application sees the rows of the tenant that is set, and none without',
+    from: 4,
+    examine: verifyTenantContext,
+  },
+  {
+    name: 'both sides of the swap hold the same rows, while there are two',
+    from: 4,
+    examine: verifyCopies,
+  },
+  {
+    name: 'tables, keys and indexes are those of the specification',
+    from: 5,
+    examine: examineLayout,
+  },
+  {
+    name: 'entity_search holds the terms of the live entities, and no others',
+    from: 5,
+    examine: verifySearchTerms,
+  },
+  {
+    name: 'the default tenant holds what the stock catalog holds, where that is adopted',
+    from: 0,
+    examine: verifyAdoption,
+  },
 ];
 
 /** The outcome of one check. */
@@ -55,5 +105,148 @@ export function assertVerified({ checks }: VerificationReport): void {
   const problems = checks.flatMap(check => check.problems);
   if (problems.length > 0) {
     throw new VerificationError(problems.join('\n'));
+  }
+}
+
+/** As many rows as rows with a tenant (specification, phase 2). */
+async function verifyRows(context: StepContext): Promise<string[]> {
+  return complaintOf(() => checkCounts(context));
+}
+
+/** What the database itself does to keep tenants apart (design: the database). */
+async function verifyIsolation({
+  executor,
+  settings,
+  reporter,
+}: StepContext): Promise<string[]> {
+  const { missing, findings, deviations, warnings } = await examineIsolation({
+    read: (sql, values) => executor.read(sql, values),
+    schema: settings.schema,
+    user: APP_ROLE,
+    isPartitioned: await isSwapped(executor),
+  });
+  warnings.map(describeFinding).forEach(warning => reporter.warn(warning));
+  return [...missing, ...findings, ...deviations].map(describeFinding);
+}
+
+/** Specification, Tenant context for data access, 5. */
+async function verifyTenantContext(context: StepContext): Promise<string[]> {
+  const { executor, settings } = context;
+  const missing = await findMissingRights({
+    read: (sql, values) => executor.read(sql, values),
+    schema: settings.schema,
+    user: APP_ROLE,
+  });
+  // The isolation check reports them with the GRANT; a count without them fails.
+  return missing.length > 0 ? [] : complaintOf(() => verification.up(context));
+}
+
+/**
+ * Both sides hold the same, but for changes that wait in the log. Before the swap
+ * it is the copy that is compared with the tables in use, after it the tables of
+ * before, to which a rollback would go.
+ */
+async function verifyCopies({ executor }: StepContext): Promise<string[]> {
+  const completed = await readCompletedSteps(executor);
+  if (
+    !completed.includes(firstCatchUp.name) ||
+    !(await relationExists(executor, CHANGE_LOG))
+  ) {
+    return [];
+  }
+  const described = await describeCopies(executor);
+  const problems: string[] = [];
+  await executor.work({
+    title: 'Compare the tables with their copies',
+    script: [],
+    run: session =>
+      session.transaction(`${SNAPSHOT} read only`, async () => {
+        const report = await examineCopies(
+          (sql, values) => session.query(sql, values),
+          described,
+        );
+        problems.push(...report.problems);
+      }),
+  });
+  return problems;
+}
+
+const EXAMPLES = 3;
+
+/** What entities are searched by is what they say. */
+export async function verifySearchTerms({
+  executor,
+}: StepContext): Promise<string[]> {
+  let count = 0;
+  const repairs: string[] = [];
+  await executor.work({
+    title: 'Compare the terms with what the entities say',
+    script: [],
+    async run(session) {
+      for await (const { tenant, entity } of findDifferences(session)) {
+        count += 1;
+        if (repairs.length < EXAMPLES) {
+          repairs.push(`select ${REPAIR}('${tenant}', '${entity}');`);
+        }
+      }
+    },
+  });
+  if (count === 0) {
+    return [];
+  }
+  return [
+    `The terms of ${formatThings(
+      count,
+      'entity',
+      'entities',
+    )} in entity_search are ` +
+      'not those that the entities say. Let whoever owns the tables run for each, ' +
+      `with the tenant and the entity: ${repairs.join(' ')}`,
+  ];
+}
+
+/** What is carried from the engine is what the engine has, where a catalog is adopted. */
+async function verifyAdoption(context: StepContext): Promise<string[]> {
+  const { executor, reporter } = context;
+  const engine = await adoptedEngine(context);
+  if (!engine) {
+    return [];
+  }
+  const status = await readAdoptionStatus(context);
+  const faults = renderFaults(status);
+  if (faults.length > 0) {
+    reporter.warn(faults.join('\n'));
+  }
+  const problems = status.tablesWithoutTriggers.map(
+    table =>
+      `Changes of ${table} are not carried: its triggers are gone or disabled.`,
+  );
+  await executor.work({
+    title: 'Compare the default tenant with the stock catalog',
+    script: [],
+    run: session =>
+      session.transaction(`${SNAPSHOT} read only`, async () => {
+        problems.push(
+          ...(await compareAdoption(
+            (sql, values) => session.query(sql, values),
+            executor,
+            engine,
+          )),
+        );
+      }),
+  });
+  return problems;
+}
+
+/** What a check that throws has to say; any other failure is thrown on. */
+async function complaintOf(check: () => Promise<void>): Promise<string[]> {
+  try {
+    await check();
+    return [];
+  } catch (error) {
+    if (error instanceof MigrationError) {
+      return [error.message];
+    }
+    throw error;
   }
 }

@@ -2,13 +2,13 @@ import {
   cleanup as dropOldTables,
   RETENTION_HOURS,
 } from '../../cleanup/cleanup';
-import { scheduleCleanup } from '../../cleanup/schedule';
+import { scheduleCleanup } from '../../cleanup/cleanup';
 import type { PhaseNumber } from '../../engine/Step';
 import { UsageError } from '../../errors';
 import { phases } from '../../phases';
 import { readLosses, rollback as goBack } from '../../rollback/rollback';
 import type { ArchivedRows } from '../../rollback/rollback';
-import { readStatus } from '../../status';
+import { readStatus } from '../../status/readStatus';
 import { formatThings } from '../../text';
 import { assertVerified, verify as runChecks } from '../../verify/verify';
 import {

@@ -14,7 +14,7 @@ import {
   isFreshDatabase,
 } from '../../schema/catalogTables';
 import { DEFAULT_TENANT_NAME } from '../../schema/tables';
-import { refuseWithoutTables } from '../../status';
+import { refuseWithoutTables } from '../../status/next';
 import { formatThings } from '../../text';
 import {
   baseUrlOption,

@@ -2,7 +2,7 @@ import { RefusedError } from '../../errors';
 import { operatorCommand } from '../../operatorCommand';
 import { assertPreflight, runPreflight } from '../../preflight/runPreflight';
 import type { Finding, PreflightOptions } from '../../preflight/PreflightCheck';
-import { readNext } from '../../status';
+import { readNext } from '../../status/next';
 import { formatThings } from '../../text';
 import { preflightForceOption, preflightOptions } from '../options';
 import type { CommandOptions } from '../options';

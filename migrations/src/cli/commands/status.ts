@@ -1,9 +1,13 @@
 import Table from 'cli-table3';
 import { renderAdoption } from '../../adopt/status';
-import { describeRows } from '../../rollback/otherTenants';
+import { describeRows } from '../../rollback/rollback';
 import { describeOperator } from '../../session/operatorLock';
-import { readStatus } from '../../status';
-import type { Leftover, StatusReport, SwapStatus } from '../../status';
+import { readStatus } from '../../status/readStatus';
+import type {
+  Leftover,
+  StatusReport,
+  SwapStatus,
+} from '../../status/StatusReport';
 import { formatBytes, formatCount, formatThings, formatTime } from '../../text';
 import { stepsOption } from '../options';
 import type { CommandDefinition } from '../run';

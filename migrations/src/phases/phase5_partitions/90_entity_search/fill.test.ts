@@ -14,7 +14,7 @@ import { stopBefore } from '../../../__testUtils__/stopBefore';
 import { silentReporter } from '../../../Reporter';
 import type { Reporter } from '../../../Reporter';
 import { rollback } from '../../../rollback/rollback';
-import { readStatus } from '../../../status';
+import { readStatus } from '../../../status/readStatus';
 import { faultsOf } from './__testUtils__/faults';
 import { entitySearch, entitySearchFill } from './index';
 

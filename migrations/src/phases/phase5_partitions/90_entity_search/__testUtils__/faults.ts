@@ -1,9 +1,9 @@
 import type { CatalogDatabase } from '../../../../__testUtils__/catalogDatabase';
-import { searchTerms } from '../../../../verify/checks/searchTerms';
+import { verifySearchTerms } from '../../../../verify/verify';
 
 /** What "migrate:verify" has to say about the terms; nothing if they are right. */
 export function faultsOf(database: CatalogDatabase): Promise<string[]> {
-  return database.migrate(({ context }) => searchTerms.examine(context), {
+  return database.migrate(({ context }) => verifySearchTerms(context), {
     mode: 'read',
   });
 }

@@ -1,11 +1,11 @@
-import type { Executor } from '../../engine/Executor';
+import type { Executor } from '../engine/Executor';
+import type { StepContext } from '../engine/Step';
 import {
   ENTITY_KEY,
   ENTITY_REF_DEFINITION,
   TENANT_TABLES,
-} from '../../schema/tables';
-import type { TenantTable } from '../../schema/tables';
-import type { Check } from '../Check';
+} from '../schema/tables';
+import type { TenantTable } from '../schema/tables';
 
 // As pg_get_constraintdef and pg_get_indexdef put them.
 const TENANT_KEY =
@@ -35,23 +35,21 @@ const ENTITY_INDEXES = [
   'USING gin (final_entity jsonb_path_ops)',
 ];
 
-/** The tables as the specification has them (B.2 and B.3). */
-export const layout: Check = {
-  name: 'tables, keys and indexes are those of the specification',
-  from: 5,
-  async examine({ executor }) {
-    const problems = [
-      ...(await missingColumns(executor)),
-      ...(await missingIndexes(executor)),
-      ...(await unfinished(executor)),
-    ];
-    for (const table of TENANT_TABLES) {
-      problems.push(...(await missingConstraints(executor, table)));
-      problems.push(...(await wrongPartitioning(executor, table)));
-    }
-    return problems;
-  },
-};
+/** What of the tables is not as the specification has them (B.2 and B.3). */
+export async function examineLayout({
+  executor,
+}: StepContext): Promise<string[]> {
+  const problems = [
+    ...(await missingColumns(executor)),
+    ...(await missingIndexes(executor)),
+    ...(await unfinished(executor)),
+  ];
+  for (const table of TENANT_TABLES) {
+    problems.push(...(await missingConstraints(executor, table)));
+    problems.push(...(await wrongPartitioning(executor, table)));
+  }
+  return problems;
+}
 
 async function missingColumns(executor: Executor): Promise<string[]> {
   const rows = await executor.read<{
