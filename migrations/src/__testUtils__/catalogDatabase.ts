@@ -40,16 +40,24 @@ export async function createCatalogDatabase(
   id: TestDatabaseId,
   options: { seed?: boolean; entities?: number } = {},
 ): Promise<CatalogDatabase> {
-  const knex = await databases.init(id);
-  const connection = { ...knex.client.config.connection } as ClientConfig;
-  // Knex hides the password from enumeration.
-  connection.password = knex.client.config.connection.password;
-  const database = await openCatalogDatabase(connection);
-  if (options.seed !== false) {
-    await seedCatalog(database.client, { entities: options.entities });
-  }
-  await database.client.query('set search_path = tenancy');
-  return database;
+  const { seed = true, entities } = options;
+  const connection = await databases.create(
+    id,
+    seed
+      ? {
+          name: `single-tenant catalog with ${entities ?? 'some'} entities`,
+          prepare: empty => fill(empty, entities),
+        }
+      : undefined,
+  );
+  return openCatalogDatabase(connection);
+}
+
+async function fill(connection: ClientConfig, entities?: number) {
+  const client = new Client(connection);
+  await client.connect();
+  await seedCatalog(client, { entities });
+  await client.end();
 }
 
 /** A database that is there already. */

@@ -1,5 +1,7 @@
 'use strict';
 
+const { stopTestServers } = require('../src/testServers');
+
 module.exports = async () => {
-  await Promise.all(globalThis.testServers.map(server => server.stop()));
+  await stopTestServers(globalThis.testServers);
 };

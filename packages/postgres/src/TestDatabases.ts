@@ -1,9 +1,11 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import knexFactory from 'knex';
 import type { Knex } from 'knex';
+import { Client } from 'pg';
+import type { ClientConfig } from 'pg';
 import { parseIntoClientConfig } from 'pg-connection-string';
 import { availableVersions, VERSIONS } from './binaries';
-import { connectionStringVariable } from './testServers';
+import { connectionStringVariable, templatePrefix } from './testServers';
 import type { PostgresVersion } from './types';
 
 /**
@@ -12,6 +14,18 @@ import type { PostgresVersion } from './types';
  * @public
  */
 export type TestDatabaseId = `POSTGRES_${PostgresVersion}`;
+
+/**
+ * A database that all test files of a run prepare once for each version of PostgreSQL.
+ *
+ * @public
+ */
+export interface DatabaseTemplate {
+  /** Names what is prepared, with everything that makes a difference. */
+  name: string;
+  /** Fills an empty database as its superuser, and closes what it has opened. */
+  prepare(connection: ClientConfig): Promise<void>;
+}
 
 /**
  * Databases of one test file, on the servers that this package's jest set-up has started.
@@ -29,7 +43,8 @@ export class TestDatabases {
     return databases;
   }
 
-  private readonly created: { id: TestDatabaseId; knex: Knex }[] = [];
+  private readonly created: { id: TestDatabaseId; database: string }[] = [];
+  private readonly pools: Knex[] = [];
 
   private constructor(private readonly ids: TestDatabaseId[]) {}
 
@@ -43,30 +58,54 @@ export class TestDatabases {
   }
 
   /**
-   * Creates an empty database, which is dropped after all tests of the file.
+   * Creates a database, which is dropped after all tests of the file.
+   *
+   * @param template - what it is a copy of; empty without one
+   * @returns how its superuser connects to it
+   */
+  async create(
+    id: TestDatabaseId,
+    template?: DatabaseTemplate,
+  ): Promise<ClientConfig> {
+    const database = `db${randomBytes(16).toString('hex')}`;
+    const connection = { ...serverOf(id), database };
+    await administer(id, async admin => {
+      const source =
+        template === undefined
+          ? 'template1'
+          : await prepared(admin, id, template);
+      await admin.query(`create database ${database} template ${source}`);
+    });
+    this.created.push({ id, database });
+    return connection;
+  }
+
+  /**
+   * Creates an empty database, as {@link TestDatabases.create} does.
    *
    * @returns connections to it, for which `client.config.connection` has the settings
    */
   async init(id: TestDatabaseId): Promise<Knex> {
-    const database = `db${randomBytes(16).toString('hex')}`;
-    await administer(id, async admin => {
-      await admin.raw('create database ??', [database]);
+    const { host, port, user, password, ssl, database } = await this.create(id);
+    const knex = knexFactory({
+      client: 'pg',
+      connection: { host, port, user, password, ssl, database },
+      pool: { min: 0, max: 50 },
     });
-    const knex = connect(id, database);
-    this.created.push({ id, knex });
+    this.pools.push(knex);
     return knex;
   }
 
   private async drop(): Promise<void> {
+    await Promise.all(this.pools.map(knex => knex.destroy()));
     for (const id of this.ids) {
       const ofServer = this.created.filter(each => each.id === id);
       if (ofServer.length > 0) {
         await administer(id, async admin => {
-          for (const { knex } of ofServer) {
-            await knex.destroy();
-            await admin.raw('drop database if exists ?? with (force)', [
-              knex.client.config.connection.database,
-            ]);
+          for (const { database } of ofServer) {
+            await admin.query(
+              `drop database if exists ${database} with (force)`,
+            );
           }
         });
       }
@@ -111,26 +150,60 @@ function connectionString(version: PostgresVersion): string | undefined {
   return process.env[connectionStringVariable(version)];
 }
 
-async function administer(
-  id: TestDatabaseId,
-  use: (admin: Knex) => Promise<void>,
-): Promise<void> {
-  const admin = connect(id, 'postgres');
-  try {
-    await use(admin);
-  } finally {
-    await admin.destroy();
-  }
-}
-
-function connect(id: TestDatabaseId, database: string): Knex {
+function serverOf(id: TestDatabaseId): ClientConfig {
   const version = id === 'POSTGRES_14' ? 14 : 18;
   const { host, port, user, password, ssl } = parseIntoClientConfig(
     connectionString(version) ?? '',
   );
-  return knexFactory({
-    client: 'pg',
-    connection: { host, port, user, password, ssl, database },
-    pool: { min: 0, max: 50 },
-  });
+  return { host, port, user, password, ssl };
+}
+
+async function administer(
+  id: TestDatabaseId,
+  use: (admin: Client) => Promise<void>,
+): Promise<void> {
+  const admin = new Client({ ...serverOf(id), database: 'postgres' });
+  await admin.connect();
+  try {
+    await use(admin);
+  } finally {
+    await admin.end();
+  }
+}
+
+/**
+ * The database of a template, which the first test file that asks for it prepares. The
+ * others wait for an advisory lock meanwhile. A name that exists is prepared to its end:
+ * it is given last.
+ */
+async function prepared(
+  admin: Client,
+  id: TestDatabaseId,
+  { name, prepare }: DatabaseTemplate,
+): Promise<string> {
+  const database =
+    templatePrefix() + createHash('md5').update(name).digest('hex');
+  await admin.query('select pg_advisory_lock(hashtext($1))', [database]);
+  try {
+    const { rowCount } = await admin.query(
+      'select from pg_database where datname = $1',
+      [database],
+    );
+    if (rowCount === 0) {
+      const draft = `${database}_draft`;
+      await admin.query(`drop database if exists ${draft} with (force)`);
+      await admin.query(`create database ${draft}`);
+      await prepare({ ...serverOf(id), database: draft });
+      // A database to which somebody is connected can't be copied.
+      await admin.query(`alter database ${draft} allow_connections false`);
+      await admin.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1`,
+        [draft],
+      );
+      await admin.query(`alter database ${draft} rename to ${database}`);
+    }
+    return database;
+  } finally {
+    await admin.query('select pg_advisory_unlock(hashtext($1))', [database]);
+  }
 }

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import { Client, escapeIdentifier } from 'pg';
 import { availableVersions, VERSIONS } from './binaries';
 import { Postgres } from './Postgres';
 import { PostgresVersion } from './types';
@@ -5,6 +7,14 @@ import { PostgresVersion } from './types';
 /** The variable in which Backstage's `TestDatabases` looks for a server. */
 export function connectionStringVariable(version: PostgresVersion): string {
   return `BACKSTAGE_TEST_DATABASE_POSTGRES${version}_CONNECTION_STRING`;
+}
+
+/** Names a run of tests, which share the templates of their databases. */
+const RUN_VARIABLE = 'BACKSTAGE_TEST_DATABASE_RUN';
+
+/** How the names of databases begin that are templates of this run. */
+export function templatePrefix(): string {
+  return `template_${process.env[RUN_VARIABLE] ?? process.pid}_`;
 }
 
 async function startServer(version: PostgresVersion): Promise<Postgres> {
@@ -34,5 +44,41 @@ export async function startTestServers(): Promise<Postgres[]> {
       )} is set`,
     );
   }
+  process.env[RUN_VARIABLE] = randomBytes(4).toString('hex');
   return await Promise.all(available.map(startServer));
+}
+
+/**
+ * Stops the servers that were started, and drops the templates of this run from those
+ * that were there before.
+ *
+ * @internal
+ */
+export async function stopTestServers(started: Postgres[]): Promise<void> {
+  await Promise.all(started.map(server => server.stop()));
+  const stopped = started.map(server => server.connectionString());
+  for (const version of VERSIONS) {
+    const connectionString = process.env[connectionStringVariable(version)];
+    if (connectionString && !stopped.includes(connectionString)) {
+      await dropTemplates(connectionString);
+    }
+  }
+}
+
+async function dropTemplates(connectionString: string): Promise<void> {
+  const client = new Client({ connectionString });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ name: string }>(
+      'select datname as name from pg_database where starts_with(datname::text, $1)',
+      [templatePrefix()],
+    );
+    for (const { name } of rows) {
+      await client.query(
+        `drop database ${escapeIdentifier(name)} with (force)`,
+      );
+    }
+  } finally {
+    await client.end();
+  }
 }

@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export { Random } from './Random';
 export {
   createTestDatabases,
+  type DatabaseTemplate,
   type TestDatabaseId,
   TestDatabases,
 } from './TestDatabases';

@@ -6,7 +6,6 @@ import createKnex from 'knex';
 import type { Knex } from 'knex';
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { openCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
@@ -157,9 +156,6 @@ export function engineOf(
   return { knex, engine: new EngineWriter(knex) };
 }
 
-const templates = new Map<string, Promise<ClientConfig>>();
-let copies = 0;
-
 /**
  * A new database with the stock catalog's tables: a copy of one in which its migrations
  * have run.
@@ -169,58 +165,16 @@ export async function createStockCatalog(
   id: TestDatabaseId,
   { catalogSchema = 'public' }: { catalogSchema?: string } = {},
 ): Promise<StockCatalog> {
-  const key = `${id} ${catalogSchema}`;
-  const template =
-    templates.get(key) ?? createTemplate(databases, id, catalogSchema);
-  templates.set(key, template);
-  const connection = await template;
-  copies += 1;
-  const database = `${connection.database}_catalog_${copies}`;
-  await administer(
-    connection,
-    `create database "${database}" template "${connection.database}"`,
-  );
-  const catalog = await openStockCatalog(
-    { ...connection, database },
-    catalogSchema,
-  );
-  return {
-    ...catalog,
-    close: async () => {
-      await catalog.close();
-      await administer(connection, `drop database "${database}" with (force)`);
+  const connection = await databases.create(id, {
+    name: `stock catalog in the schema ${catalogSchema}`,
+    prepare: async empty => {
+      const knex = engineKnex(empty, catalogSchema);
+      await knex.raw('create schema if not exists ??', [catalogSchema]);
+      await knex.migrate.latest({ directory: STOCK_MIGRATIONS });
+      await knex.destroy();
     },
-  };
-}
-
-async function createTemplate(
-  databases: TestDatabases,
-  id: TestDatabaseId,
-  catalogSchema: string,
-): Promise<ClientConfig> {
-  const admin = await databases.init(id);
-  const connection = { ...admin.client.config.connection } as ClientConfig;
-  connection.password = admin.client.config.connection.password;
-  // Nobody may be connected to a database while it is copied.
-  await admin.destroy();
-  const knex = engineKnex(connection, catalogSchema);
-  await knex.raw('create schema if not exists ??', [catalogSchema]);
-  await knex.migrate.latest({ directory: STOCK_MIGRATIONS });
-  await knex.destroy();
-  return connection;
-}
-
-async function administer(
-  connection: ClientConfig,
-  statement: string,
-): Promise<void> {
-  const client = new Client({ ...connection, database: 'postgres' });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  });
+  return openStockCatalog(connection, catalogSchema);
 }
 
 function engineKnex(connection: ClientConfig, catalogSchema: string): Knex {

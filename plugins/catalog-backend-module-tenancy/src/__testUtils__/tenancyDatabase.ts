@@ -1,4 +1,5 @@
 import type {
+  DatabaseTemplate,
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
@@ -7,16 +8,19 @@ import { Client, type ClientConfig, DatabaseError } from 'pg';
 
 export const APPLICATION = { user: 'portal_app', password: 'only-for-tests' };
 
+const MIGRATED: DatabaseTemplate = {
+  name: 'catalogs of tenants, empty',
+  prepare: async connection => {
+    await migrateTo(5, { connection, schema: 'tenancy', createTables: true });
+  },
+};
+
 /** A new database on the server `id` with the tables of tenants, as its superuser. */
 export async function createTenancyDatabase(
   databases: TestDatabases,
   id: TestDatabaseId,
 ): Promise<ClientConfig> {
-  const knex = await databases.init(id);
-  const { host, port, user, password, database } =
-    knex.client.config.connection;
-  const connection = { host, port: Number(port), user, password, database };
-  await migrateTo(5, { connection, schema: 'tenancy', createTables: true });
+  const connection = await databases.create(id, MIGRATED);
   const client = new Client(connection);
   await client.connect();
   try {

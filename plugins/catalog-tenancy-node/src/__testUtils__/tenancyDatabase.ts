@@ -1,4 +1,5 @@
 import type {
+  DatabaseTemplate,
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
@@ -34,20 +35,21 @@ export interface TenancyDatabase {
   close(): Promise<void>;
 }
 
+const MIGRATED: DatabaseTemplate = {
+  name: 'catalogs of tenants, empty',
+  prepare: async connection => {
+    await migrateTo(5, { connection, schema: SCHEMA, createTables: true });
+  },
+};
+
 let tenants = 0;
 
-/** A migrated database on the server `id`; takes some seconds. */
+/** A migrated database on the server `id`. */
 export async function createTenancyDatabase(
   databases: TestDatabases,
   id: TestDatabaseId,
 ): Promise<TenancyDatabase> {
-  const knex = await databases.init(id);
-  const connection: ClientConfig = {
-    ...knex.client.config.connection,
-    // Knex hides it from enumeration.
-    password: knex.client.config.connection.password,
-  };
-  await migrateTo(5, { connection, schema: SCHEMA, createTables: true });
+  const connection = await databases.create(id, MIGRATED);
   const client = new Client(connection);
   await client.connect();
   await client.query(`set search_path = ${SCHEMA}`);

@@ -1,5 +1,6 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import type {
+  DatabaseTemplate,
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
@@ -11,6 +12,15 @@ const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
 const APP_ROLE = 'portal_app';
 const PASSWORD = 'only-for-tests';
 
+function migratedTo(phase: 1 | 5): DatabaseTemplate {
+  return {
+    name: `tables of tenants, empty, after phase ${phase}`,
+    prepare: async connection => {
+      await migrateTo(phase, { connection, createTables: true });
+    },
+  };
+}
+
 /** A database of tenants, and a pool of `portal_app` on it. */
 export class TenancyDatabase {
   readonly #pools: TenancyPool[] = [];
@@ -21,15 +31,10 @@ export class TenancyDatabase {
     id: TestDatabaseId,
     phase: 0 | 1 | 5 = 5,
   ): Promise<TenancyDatabase> {
-    const knex = await databases.init(id);
-    const connection: ClientConfig = {
-      ...knex.client.config.connection,
-      // Knex hides it from enumeration.
-      password: knex.client.config.connection.password,
-    };
-    if (phase > 0) {
-      await migrateTo(phase || 1, { connection, createTables: true });
-    }
+    const connection = await databases.create(
+      id,
+      phase === 0 ? undefined : migratedTo(phase),
+    );
     const client = new Client(connection);
     await client.connect();
     await client.query('set search_path = tenancy');
