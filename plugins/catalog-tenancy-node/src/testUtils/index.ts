@@ -9,7 +9,10 @@ export {
   assertTenantIsolation,
   type TenantIsolationOptions,
 } from './assertTenantIsolation';
-export { catalogStoreServiceMock } from './catalogStoreServiceMock';
+export {
+  catalogStoreServiceMock,
+  type MockCatalogEntities,
+} from './catalogStoreServiceMock';
 export { tenantDatabaseServiceMock } from './tenantDatabaseServiceMock';
 export { tenantDirectoryServiceMock } from './tenantDirectoryServiceMock';
 export { tenantStoreServiceMock } from './tenantStoreServiceMock';
