@@ -5,15 +5,100 @@
  * @packageDocumentation
  */
 
-export * from './catalog';
-export * from './config';
-export * from './database';
-export * from './pool';
+export type {
+  CatalogMutation,
+  CatalogStore,
+  EntityAncestry,
+  EntityOrder,
+  EntityPage,
+  EntityPageQuery,
+  EntityPageRow,
+  FacetCount,
+  FacetsQuery,
+  ListedEntity,
+  MutationResult,
+  QueryEntities,
+} from './catalog/CatalogStore';
+export {
+  purgeDeletedEntities,
+  type PurgedTenant,
+} from './catalog/purgeDeletedEntities';
+export {
+  readTenancyConfig,
+  type ReplicaConfig,
+  type TenancyConfig,
+  type TenancyConnection,
+  type TenancyPoolLimits,
+} from './config/readTenancyConfig';
+export {
+  type AdminDatabase,
+  type AdminTransaction,
+} from './database/AdminDatabase';
+export { AuditedAdminDatabase } from './database/AuditedAdminDatabase';
+export { PooledTenantDatabase } from './database/PooledTenantDatabase';
+export {
+  type TenantDatabase,
+  type TenantQueryOptions,
+  type TenantScope,
+  type TenantSearchTable,
+  type TenantTable,
+  type TenantTransaction,
+} from './database/TenantDatabase';
+export {
+  AdminAccessError,
+  DatabaseStatementError,
+  DatabaseTimeoutError,
+  DatabaseUnavailableError,
+  retryAfter,
+} from './pool/errors';
+export {
+  TenancyPool,
+  type BuildStatement,
+  type PoolTransaction,
+  type QuerySettings,
+  type TenancyPoolOptions,
+  type TransactionSettings,
+} from './pool/TenancyPool';
 export {
   ReadReplica,
   type ReadReplicaOptions,
   type ReplicaCounts,
 } from './replica/ReadReplica';
 export * from './services';
-export * from './startup';
-export * from './tenants';
+export { type CatalogAdoption } from './startup/CatalogAdoption';
+export { type Tenancy } from './startup/startTenancy';
+export {
+  CachingTenantDirectory,
+  type CachingTenantDirectoryOptions,
+  type DirectoryTiming,
+} from './tenants/CachingTenantDirectory';
+export {
+  parseCreateTenant,
+  parseListTenants,
+  parseUpdateTenant,
+} from './tenants/input';
+export {
+  tenantCreatePermission,
+  tenantDeletePermission,
+  tenantPermissions,
+  tenantReadPermission,
+  tenantUpdatePermission,
+} from './tenants/permissions';
+export { PostgresTenantStore } from './tenants/PostgresTenantStore';
+export {
+  DEFAULT_TENANT_ID,
+  DEFAULT_TENANT_SLUG,
+  isTenantSlug,
+  type Tenant,
+  type TenantUsage,
+} from './tenants/Tenant';
+export {
+  type ActiveTenant,
+  type TenantDirectory,
+} from './tenants/TenantDirectory';
+export {
+  type CreateTenant,
+  type ListTenants,
+  type TenantStore,
+  type UpdateTenant,
+} from './tenants/TenantStore';

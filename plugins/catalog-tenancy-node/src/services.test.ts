@@ -10,10 +10,12 @@ import {
   createTenancyDatabase,
   type TenancyDatabase,
 } from './__testUtils__/tenancyDatabase';
-import type { CatalogStore } from './catalog';
-import type { AdminDatabase, TenantDatabase } from './database';
+import type { CatalogStore } from './catalog/CatalogStore';
+import type { AdminDatabase } from './database/AdminDatabase';
+import type { TenantDatabase } from './database/TenantDatabase';
 import { TenancyStartupError } from './startup/TenancyStartupError';
-import type { TenantDirectory, TenantStore } from './tenants';
+import type { TenantDirectory } from './tenants/TenantDirectory';
+import type { TenantStore } from './tenants/TenantStore';
 import {
   adminDatabaseServiceRef,
   catalogStoreServiceRef,

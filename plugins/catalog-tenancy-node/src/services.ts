@@ -4,21 +4,17 @@ import {
   createServiceRef,
   type ServiceFactory,
 } from '@backstage/backend-plugin-api';
-import type { CatalogStore } from './catalog';
+import type { CatalogStore } from './catalog/CatalogStore';
 import { PostgresCatalogStore } from './catalog/PostgresCatalogStore';
-import {
-  type AdminDatabase,
-  AuditedAdminDatabase,
-  PooledTenantDatabase,
-  type TenantDatabase,
-} from './database';
+import { type AdminDatabase } from './database/AdminDatabase';
+import { AuditedAdminDatabase } from './database/AuditedAdminDatabase';
+import { PooledTenantDatabase } from './database/PooledTenantDatabase';
+import { type TenantDatabase } from './database/TenantDatabase';
 import { startTenancy, type Tenancy } from './startup/startTenancy';
-import {
-  CachingTenantDirectory,
-  PostgresTenantStore,
-  type TenantDirectory,
-  type TenantStore,
-} from './tenants';
+import { CachingTenantDirectory } from './tenants/CachingTenantDirectory';
+import { PostgresTenantStore } from './tenants/PostgresTenantStore';
+import { type TenantDirectory } from './tenants/TenantDirectory';
+import { type TenantStore } from './tenants/TenantStore';
 
 const deps = {
   config: coreServices.rootConfig,

@@ -158,7 +158,7 @@ export const mutationChecks: MutationCheck[] = [
       },
     ],
     tests: [
-      `${NODE}/startup/check/check.test.ts`,
+      `${NODE}/startup/checkDatabase.test.ts`,
       `${MIGRATIONS}/phases/phase4_row_level_security/isolation.test.ts`,
     ],
   },
@@ -173,7 +173,7 @@ export const mutationChecks: MutationCheck[] = [
     ],
     tests: [
       `${NODE}/database/isolation.test.ts`,
-      `${NODE}/startup/check/check.test.ts`,
+      `${NODE}/startup/checkDatabase.test.ts`,
     ],
   },
   {
@@ -248,7 +248,7 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the end of connections in doubt',
     edits: [
       {
-        file: `${NODE}/pool/Lease.ts`,
+        file: `${NODE}/pool/PooledTransaction.ts`,
         find: 'this.#client.release(options.inDoubt || !this.idle);',
         replace: 'this.#client.release(!options);',
       },

@@ -5,10 +5,9 @@ import type {
 } from '@internal/postgres/testUtils';
 import { mockServices } from '@backstage/backend-test-utils';
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
-import { Client, DatabaseError } from 'pg';
-import type { ClientConfig } from 'pg';
-import { TenancyPool } from '../pool';
-import type { TenancyPoolLimits } from '../config';
+import { Client, type ClientConfig, DatabaseError } from 'pg';
+import { TenancyPool } from '../pool/TenancyPool';
+import type { TenancyPoolLimits } from '../config/readTenancyConfig';
 
 const SCHEMA = 'tenancy';
 const APP_ROLE = 'portal_app';

@@ -3,14 +3,15 @@ import type { Entity } from '@backstage/catalog-model';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
+  type CatalogDatabase,
   component,
   createCatalogDatabase,
 } from './__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
 import { FirstReadHeld } from './__testUtils__/FirstReadHeld';
 import type { CatalogStore, EntityPageQuery } from './CatalogStore';
 import { PostgresCatalogStore } from './PostgresCatalogStore';
-import { selectNewest, selectPage } from './reads';
+import { selectNewest } from './reads/others';
+import { selectPage } from './reads/page';
 
 function names(entities: Array<Entity | null>): Array<string | undefined> {
   return entities.map(entity => entity?.metadata.name);

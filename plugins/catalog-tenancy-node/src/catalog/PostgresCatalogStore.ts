@@ -6,10 +6,10 @@ import type {
   TenantDatabase,
   TenantQueryOptions,
   TenantScope,
-} from '../database';
-import type { TenancyPool } from '../pool';
-import type { CatalogMutation, MutationResult } from './CatalogMutation';
+} from '../database/TenantDatabase';
+import type { TenancyPool } from '../pool/TenancyPool';
 import type {
+  CatalogMutation,
   CatalogStore,
   EntityAncestry,
   EntityPage,
@@ -17,23 +17,24 @@ import type {
   FacetCount,
   FacetsQuery,
   ListedEntity,
+  MutationResult,
   QueryEntities,
 } from './CatalogStore';
 import { storedRefs } from './entityRefs';
-import { CatalogWriter } from './mutation';
-import { isStorable, readFilter } from './predicates';
+import { CatalogWriter } from './mutation/CatalogWriter';
+import { isStorable, readFilter } from './conditions';
 import {
   type AncestryRow,
   selectAncestry,
-  selectEntities,
   selectEntitiesByRefs,
   selectEntity,
   selectFacets,
   selectNewest,
-  selectPage,
   toAncestry,
   UNICODE_COLLATION,
-} from './reads';
+} from './reads/others';
+import { selectEntities } from './reads/list';
+import { selectPage } from './reads/page';
 import { SharedReads, type SharedRows } from './SharedReads';
 
 const MAX_LIMIT = 2 ** 31 - 1;

@@ -1,15 +1,15 @@
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { PooledTenantDatabase } from '../database/PooledTenantDatabase';
 import {
-  PooledTenantDatabase,
   type TenantDatabase,
   type TenantScope,
-} from '../database';
+} from '../database/TenantDatabase';
 import {
+  type CatalogDatabase,
   component,
   createCatalogDatabase,
 } from './__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
 import type {
   CatalogStore,
   EntityOrder,

@@ -1,13 +1,13 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { AuditedAdminDatabase } from '../database';
-import type { AdminDatabase } from '../database';
+import { AuditedAdminDatabase } from '../database/AuditedAdminDatabase';
+import type { AdminDatabase } from '../database/AdminDatabase';
 import {
+  type CatalogDatabase,
   component,
   createCatalogDatabase,
   partitionsLocked,
 } from './__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
 import { purgeDeletedEntities } from './purgeDeletedEntities';
 
 describe('purgeDeletedEntities', () => {

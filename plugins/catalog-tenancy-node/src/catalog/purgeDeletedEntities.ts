@@ -1,5 +1,9 @@
-import type { AdminDatabase, AdminTransaction } from '../database';
-import { chunksOf, lockTenant } from './mutation';
+import type {
+  AdminDatabase,
+  AdminTransaction,
+} from '../database/AdminDatabase';
+import { chunksOf } from './mutation/writePlan';
+import { lockTenant } from './mutation/CatalogWriter';
 
 /**
  * How many entities of a tenant a purge has removed.

@@ -9,9 +9,8 @@ import type { Knex } from 'knex';
 export type TenantTable = 'entities' | 'relations' | 'refresh_state';
 
 /**
- * The tables that tell of the entities of tenants what their rows do not: by which
- * terms they are found, and which has emitted which. Each is kept apart as the
- * {@link TenantTable}s are. Nobody writes to them but the database itself.
+ * Derived tables: search terms, and which entity emitted which. Triggers write them, and
+ * row-level security keeps them apart as it does the {@link TenantTable}s.
  *
  * @public
  */

@@ -5,11 +5,12 @@ import {
 import { startTestBackend } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Router } from 'express';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import { DatabaseUnavailableError } from '../pool/errors';
+import {
+  createTenancyDatabase,
+  type TenancyDatabase,
+} from '../__testUtils__/tenancyDatabase';
+import { DatabaseUnavailableError, retryAfter } from '../pool/errors';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
-import { retryAfter } from '../pool/retryAfter';
 import type { TenancyPool } from '../pool/TenancyPool';
 
 const databases = createTestDatabases();

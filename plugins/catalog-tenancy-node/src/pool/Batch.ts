@@ -80,10 +80,7 @@ export class Batch implements Submittable {
   /** Never rejects. It comes once the server is ready for the next, or is gone. */
   readonly outcome: Promise<BatchOutcome>;
 
-  /**
-   * Set by `pg` where there is a `query_timeout`: whoever does not call it at the end
-   * has the connection closed when that time is over, whatever it does by then.
-   */
+  /** Set by `pg` where there is a `query_timeout`. Call it when done, or `pg` closes the connection then. */
   callback?: (error: Error | undefined) => void;
 
   readonly #isInTransaction: () => boolean;

@@ -1,10 +1,50 @@
 import type { Knex } from 'knex';
-import type { Lease } from './Lease';
-import type { BatchOutcome, Statement } from './Batch';
+import type { PoolClient } from 'pg';
+import { Batch, type BatchOutcome, type Statement } from './Batch';
 import { compileStatement } from './compileStatement';
-import { CONTEXT_CHANGED, enter, leave } from './context';
-import type { SessionContext } from './context';
-import { isUnusable } from './toCallerError';
+import { CONTEXT_CHANGED, enter, leave, type SessionContext } from './context';
+import { isUnusable } from './errors';
+
+/** A connection for as long as one operation has it. */
+export class Lease {
+  readonly #client: PoolClient;
+  #released = false;
+
+  constructor(client: PoolClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Sends statements in one piece. What became of them is in the outcome, also where they
+   * failed.
+   *
+   * @throws Error if the connection was given back already
+   */
+  async run(statements: readonly Statement[]): Promise<BatchOutcome> {
+    if (this.#released) {
+      throw new Error('The connection was given back already');
+    }
+    const batch = new Batch(
+      statements,
+      () => this.#client.getTransactionStatus() === 'T',
+    );
+    return await this.#client.query(batch).outcome;
+  }
+
+  /** The server's word is that no transaction is open. */
+  get idle(): boolean {
+    return this.#client.getTransactionStatus() === 'I';
+  }
+
+  /**
+   * Gives the connection back. It is closed instead if it is not known to be idle,
+   * or if the caller has doubts about it.
+   */
+  release(options: { inDoubt: boolean }): void {
+    this.#released = true;
+    this.#client.release(options.inDoubt || !this.idle);
+  }
+}
 
 const BEGIN: Statement = { text: 'begin' };
 const COMMIT: Statement = { text: 'commit' };
@@ -15,7 +55,7 @@ export type FailedOutcome = BatchOutcome & { error: Error };
 
 const noop = () => undefined;
 
-export interface PooledTransactionOptions {
+interface PooledTransactionOptions {
   lease: Lease;
   context: SessionContext;
   /** The error that callers get. `failedToEnter` is the failure to begin. */

@@ -1,16 +1,22 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import createKnex from 'knex';
 import type { Knex } from 'knex';
-import { DatabaseError, Pool } from 'pg';
-import type { ClientConfig } from 'pg';
-import type { TenancyPoolLimits } from '../config';
-import { AdminAccessError, DatabaseUnavailableError } from './errors';
+import { type ClientConfig, DatabaseError, Pool } from 'pg';
+import type { TenancyPoolLimits } from '../config/readTenancyConfig';
 import {
+  AdminAccessError,
+  DatabaseUnavailableError,
+  isNotReady,
+  isUnusable,
+  toCallerError,
+} from './errors';
+import {
+  type FailedOutcome,
   isContextChange,
   isFailed,
+  Lease,
   PooledTransaction,
 } from './PooledTransaction';
-import type { FailedOutcome } from './PooledTransaction';
 import { compileStatement } from './compileStatement';
 import {
   CONTEXT_CHANGED,
@@ -19,8 +25,6 @@ import {
   hasWritten,
   leave,
 } from './context';
-import { Lease } from './Lease';
-import { isNotReady, isUnusable, toCallerError } from './toCallerError';
 
 // Nobody waits longer for a page, and a costly filter would keep its connection from
 // all tenants. Transactions write, and may wait for each other.

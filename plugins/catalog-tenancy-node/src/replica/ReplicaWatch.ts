@@ -2,13 +2,9 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import type { ClientConfig } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TenancyPoolLimits } from '../config';
-import {
-  type BuildStatement,
-  DatabaseUnavailableError,
-  type QuerySettings,
-  TenancyPool,
-} from '../pool';
+import type { TenancyPoolLimits } from '../config/readTenancyConfig';
+import { type BuildStatement, type QuerySettings, TenancyPool } from '../pool/TenancyPool';
+import { DatabaseUnavailableError } from '../pool/errors';
 import type { Freshness } from './Freshness';
 import {
   faultOf,

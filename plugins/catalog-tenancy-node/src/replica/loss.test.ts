@@ -2,7 +2,7 @@ import { mockServices } from '@backstage/backend-test-utils';
 import { availableVersions } from '@internal/postgres';
 import { eventually } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
-import { TenancyPool } from '../pool';
+import { TenancyPool } from '../pool/TenancyPool';
 import { FreezableProxy } from '../tenants/__testUtils__/FreezableProxy';
 import { type Backend, Backends } from './__testUtils__/openBackend';
 import { ReplicatedServers, SCHEMA } from './__testUtils__/ReplicatedServers';

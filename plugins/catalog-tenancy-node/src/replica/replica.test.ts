@@ -1,8 +1,8 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { availableVersions } from '@internal/postgres';
 import { eventually } from '@internal/postgres/testUtils';
-import { AuditedAdminDatabase } from '../database';
-import { TenancyPool } from '../pool';
+import { AuditedAdminDatabase } from '../database/AuditedAdminDatabase';
+import { TenancyPool } from '../pool/TenancyPool';
 import { type Backend, Backends } from './__testUtils__/openBackend';
 import { ReplicatedServers, SCHEMA } from './__testUtils__/ReplicatedServers';
 import { WATCH } from './ReplicaWatch';

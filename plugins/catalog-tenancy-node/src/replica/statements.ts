@@ -1,4 +1,4 @@
-import type { BuildStatement } from '../pool';
+import type { BuildStatement } from '../pool/TenancyPool';
 
 /** A place in the write-ahead log of one database, on one branch of its history. */
 export interface LogPosition {

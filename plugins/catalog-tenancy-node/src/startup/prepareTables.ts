@@ -2,25 +2,27 @@ import type {
   LoggerService,
   RootConfigService,
 } from '@backstage/backend-plugin-api';
-import { readAdoption } from 'backstage-catalog-tenancy-migrations';
-import type { Client } from 'pg';
 import {
-  type CatalogDatabase,
-  noteIntent,
-  refuseToAdopt,
-  WHOLE_WAY,
-} from './adoption';
-import { describePhase } from './describePhase';
+  migrateTo,
+  operatorCommand,
+  OtherOperatorError,
+  readAdoption,
+  type Reporter,
+  status,
+} from 'backstage-catalog-tenancy-migrations';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Client, ClientConfig } from 'pg';
+import { type CatalogDatabase, noteIntent } from './CatalogAdoption';
+import { TenancyStartupError } from './TenancyStartupError';
+import { refuseToAdopt, WHOLE_WAY } from './decideAdoption';
 import {
   hasEntities,
   isEmpty,
+  LAST_PHASE,
   readLayout,
   readStockSchema,
-} from './readLayout';
-import { setUp } from './setUp';
-import { LAST_PHASE } from './tables';
-import { TenancyStartupError } from './TenancyStartupError';
-import { withClient } from './withClient';
+} from './layout';
+import { withClient } from './catalogConnection';
 
 /**
  * Sets up the tables of tenants where the database has none, and leaves a catalog
@@ -83,4 +85,79 @@ async function refuseStockSchema(
         `tenants: set 'tenancy.schema' to another name, such as "tenancy"`,
     );
   }
+}
+
+// Another process of the backend is at work for some seconds.
+const PATIENCE_MS = 120_000;
+const POLL_MS = 500;
+
+/**
+ * Takes a database without entities to the end of phase 5. Of several processes
+ * that start at once, one does, and the others wait for it.
+ */
+async function setUp(options: {
+  connection: ClientConfig;
+  schema: string;
+  logger: LoggerService;
+}): Promise<void> {
+  const { connection, schema, logger } = options;
+  logger.info(
+    `Setting up the tables of tenants in schema "${schema}", which has none yet`,
+  );
+  const deadline = Date.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      await migrateTo(LAST_PHASE, {
+        connection,
+        schema,
+        createTables: true,
+        // Empty ones are no way back that anybody needs, and while they are kept
+        // every write is logged for it.
+        keepOldTables: false,
+        // The catalog plugin of this very process, which writes to none of them,
+        // would count as the application from before.
+        force: true,
+        reporter: reporterOf(logger),
+      });
+      return;
+    } catch (error) {
+      if (!(error instanceof OtherOperatorError) || Date.now() > deadline) {
+        throw error;
+      }
+      await delay(POLL_MS);
+    }
+  }
+}
+
+function reporterOf(logger: LoggerService): Reporter {
+  return {
+    info: message => logger.debug(message),
+    // What it warns of is about tables that were in use before.
+    warn: message => logger.debug(message),
+    waiting: (what, attempts) =>
+      logger.info(`Waiting for a lock (attempt ${attempts}): ${what}`),
+    progress: () => ({ advance: () => {}, finish: () => {} }),
+  };
+}
+
+const UNREADABLE =
+  'the database user of the catalog may not read which phases are complete. ' +
+  `Next: ${operatorCommand('status')}.`;
+
+/** Where the migration stands, for a person; never fails. */
+export async function describePhase(
+  database: CatalogDatabase,
+): Promise<string> {
+  // That user may be another one than the operator's.
+  const found = await status(database).catch(() => undefined);
+  if (!found?.tables.some(({ name }) => name === 'entities')) {
+    return UNREADABLE;
+  }
+  const { phase, phaseBegun, next } = found;
+  return [
+    phase === 0 ? 'no phase is complete' : `phase ${phase} is complete`,
+    phaseBegun ? `, and phase ${phaseBegun} has begun` : '',
+    `. Next: ${next.what}`,
+    next.command ? ` (${next.command}).` : '.',
+  ].join('');
 }

@@ -3,8 +3,8 @@ import type { TestDatabaseId } from '@internal/postgres/testUtils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { migrateTo, status } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig } from 'pg';
-import { DatabaseUnavailableError } from '../pool';
-import { DEFAULT_TENANT_ID } from '../tenants';
+import { DatabaseUnavailableError } from '../pool/errors';
+import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import { startTenancy } from './startTenancy';
 
 const databases = createTestDatabases();

@@ -6,32 +6,32 @@ import type {
 import { readAdoption } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
 import {
+  explainFlag,
   readTenancyConfig,
   type TenancyConfig,
   type TenancyPoolLimits,
-} from '../config';
-import { explainFlag } from '../config/readTenancyConfig';
-import { TenancyPool } from '../pool';
+} from '../config/readTenancyConfig';
+import { TenancyPool } from '../pool/TenancyPool';
 import { describeUntestedPg } from '../pool/Batch';
 import { ReadReplica } from '../replica/ReadReplica';
-import { DEFAULT_TENANT_ID } from '../tenants';
+import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
   catalogConnection,
   createCatalogDatabase,
+  explainFault,
+  faultCode,
   tenancyConnection,
+  withClient,
 } from './catalogConnection';
 import {
   type CatalogAdoption,
   type CatalogDatabase,
   COMPLETE_ADOPTION,
-  decideAdoption,
-} from './adoption';
-import { checkDatabase, CONNECT_AS_APP } from './check';
-import { describePhase } from './describePhase';
-import { prepareTables } from './prepareTables';
-import { readLayout, readStockSchema } from './readLayout';
-import { APP_ROLE } from './tables';
-import { explainFault, faultCode, withClient } from './withClient';
+} from './CatalogAdoption';
+import { decideAdoption } from './decideAdoption';
+import { checkDatabase, CONNECT_AS_APP } from './checkDatabase';
+import { describePhase, prepareTables } from './prepareTables';
+import { APP_ROLE, readLayout, readStockSchema } from './layout';
 
 /**
  * What the services of tenancy work with.

@@ -1,6 +1,6 @@
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import type { TenancyPool } from '../pool';
+import type { TenancyPool } from '../pool/TenancyPool';
 import { DirectoryUnderTest } from './__testUtils__/DirectoryUnderTest';
 import { Registry } from './__testUtils__/registry';
 import { DEFAULT_TENANT_ID } from './Tenant';

@@ -1,8 +1,8 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { LRUCache } from 'lru-cache';
-import type { TenancyPool } from '../pool';
+import type { TenancyPool } from '../pool/TenancyPool';
 import { ChangeListener, type ListenerTiming } from './ChangeListener';
-import { isTenantSlug } from './slug';
+import { isTenantSlug } from './Tenant';
 import type { ActiveTenant, TenantDirectory } from './TenantDirectory';
 
 // Tenants of which requests were seen lately. Only slugs that exist are remembered:

@@ -1,7 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import { purgeDeletedEntities } from '../catalog';
-import { AdminAccessError } from '../pool';
+import { purgeDeletedEntities } from '../catalog/purgeDeletedEntities';
+import { AdminAccessError } from '../pool/errors';
 import { ISO_TIME, outcomesOf, Registry } from './__testUtils__/registry';
 import type { PostgresTenantStore } from './PostgresTenantStore';
 import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from './Tenant';

@@ -3,18 +3,15 @@ import type { Knex } from 'knex';
 import type {
   AdminDatabase,
   AdminTransaction,
-  TenantDatabase,
-} from '../database';
-import type { TenancyPool } from '../pool';
-import { notifyStatement } from './changes';
+} from '../database/AdminDatabase';
+import type { TenantDatabase } from '../database/TenantDatabase';
+import type { TenancyPool } from '../pool/TenancyPool';
 import {
-  parseCreateTenant,
-  parseListTenants,
-  parseUpdateTenant,
-} from './input';
-import { TENANT_COLUMNS, toTenant, type TenantRow } from './rows';
-import { isTenantSlug } from './slug';
-import { DEFAULT_TENANT_ID, type Tenant, type TenantUsage } from './Tenant';
+  DEFAULT_TENANT_ID,
+  isTenantSlug,
+  type Tenant,
+  type TenantUsage,
+} from './Tenant';
 import type { TenantDirectory } from './TenantDirectory';
 import type {
   CreateTenant,
@@ -22,6 +19,41 @@ import type {
   TenantStore,
   UpdateTenant,
 } from './TenantStore';
+import { notifyStatement } from './ChangeListener';
+import {
+  parseCreateTenant,
+  parseListTenants,
+  parseUpdateTenant,
+} from './input';
+
+/** The columns of `tenants`, in the order in which the API shows them. */
+const TENANT_COLUMNS = [
+  'tenant_id',
+  'tenant_slug',
+  'tenant_name',
+  'max_entities',
+  'entity_ttl_days',
+  'created_at',
+  'updated_at',
+  'deleted_at',
+] as const satisfies (keyof Tenant)[];
+
+/** A row of `tenants`, as the driver returns it. */
+interface TenantRow
+  extends Omit<Tenant, 'created_at' | 'updated_at' | 'deleted_at'> {
+  created_at: Date;
+  updated_at: Date;
+  deleted_at: Date | null;
+}
+
+function toTenant(row: TenantRow): Tenant {
+  return {
+    ...row,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+    deleted_at: row.deleted_at?.toISOString() ?? null,
+  };
+}
 
 /**
  * {@link TenantStore} on PostgreSQL.

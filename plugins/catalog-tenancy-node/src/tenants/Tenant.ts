@@ -53,3 +53,18 @@ export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
  * @public
  */
 export const DEFAULT_TENANT_SLUG = 'default';
+
+/** The most characters that a slug may have: it is a label of a hostname. */
+export const LONGEST_SLUG = 63;
+
+const SLUG = /^[a-z0-9-]+$/;
+
+/**
+ * Whether a text can be the slug of a tenant at all (specification B.1). Whether
+ * there is such a tenant is another question.
+ *
+ * @public
+ */
+export function isTenantSlug(text: string): boolean {
+  return SLUG.test(text);
+}

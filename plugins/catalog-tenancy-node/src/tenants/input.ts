@@ -1,6 +1,6 @@
+import { InputError } from '@backstage/errors';
 import { z } from 'zod';
-import { parseInput } from './parseInput';
-import { LONGEST_SLUG } from './slug';
+import { LONGEST_SLUG } from './Tenant';
 import type { CreateTenant, ListTenants, UpdateTenant } from './TenantStore';
 
 const LARGEST_INT4 = 2_147_483_647;
@@ -111,4 +111,60 @@ function isWithinBounds(name: string): boolean {
     name.length <= 2 * LONGEST_NAME &&
     Array.from(name).length <= LONGEST_NAME
   );
+}
+
+const MOST_PROBLEMS = 5;
+const LONGEST_VALUE = 60;
+
+/**
+ * Parses what a caller gave. The messages of the schema say what is expected, in a
+ * form that continues "must be".
+ *
+ * @param name - what to call the input in the error, such as `query`
+ * @throws InputError that names each bad value and the form that was expected
+ */
+function parseInput<T>(schema: z.ZodType<T>, input: unknown, name: string): T {
+  const result = schema.safeParse(input);
+  if (result.success) {
+    return result.data;
+  }
+  const problems = result.error.issues.map(issue => describe(issue, input));
+  throw new InputError(`Invalid ${name}: ${firstOf(problems, '; ')}`);
+}
+
+function describe(issue: z.core.$ZodIssue, input: unknown): string {
+  if (issue.code === 'unrecognized_keys') {
+    return `unknown field ${firstOf(issue.keys.map(format), ', ')}`;
+  }
+  const [field] = issue.path;
+  const value =
+    field === undefined ? input : Reflect.get(input as object, field);
+  const subject = field === undefined ? 'it' : String(field);
+  return value === undefined
+    ? `${subject} is missing, expected ${issue.message}`
+    : `${subject} must be ${issue.message}, got ${format(value)}`;
+}
+
+/** However much is wrong, an error stays short. */
+function firstOf(texts: string[], separator: string): string {
+  const more = texts.length - MOST_PROBLEMS;
+  return [
+    ...texts.slice(0, MOST_PROBLEMS),
+    ...(more > 0 ? [`and ${more} more`] : []),
+  ].join(separator);
+}
+
+function format(value: unknown): string {
+  if (Array.isArray(value)) {
+    return 'a list';
+  }
+  if (typeof value === 'object' && value !== null) {
+    return 'an object';
+  }
+  if (typeof value !== 'string') {
+    return String(value);
+  }
+  return value.length > LONGEST_VALUE
+    ? `${JSON.stringify(value.slice(0, LONGEST_VALUE))}…`
+    : JSON.stringify(value);
 }

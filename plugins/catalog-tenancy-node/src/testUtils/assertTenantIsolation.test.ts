@@ -3,7 +3,8 @@ import {
   createTenancyDatabase,
   type TenancyDatabase,
 } from '../__testUtils__/tenancyDatabase';
-import { PooledTenantDatabase, type TenantTable } from '../database';
+import { PooledTenantDatabase } from '../database/PooledTenantDatabase';
+import { type TenantTable } from '../database/TenantDatabase';
 import { assertTenantIsolation } from './assertTenantIsolation';
 
 const databases = createTestDatabases();

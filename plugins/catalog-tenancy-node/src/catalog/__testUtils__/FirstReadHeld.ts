@@ -1,6 +1,6 @@
 import { waitUntil } from '@internal/postgres/testUtils';
 import type { Client } from 'pg';
-import type { TenantDatabase } from '../../database';
+import type { TenantDatabase } from '../../database/TenantDatabase';
 
 const LOCK = 5_120_001;
 

@@ -3,10 +3,12 @@ import type {
   TestDatabases,
 } from '@internal/postgres/testUtils';
 import type { Entity } from '@backstage/catalog-model';
-import { createTenancyDatabase } from '../../__testUtils__/tenancyDatabase';
-import type { TenancyDatabase } from '../../__testUtils__/tenancyDatabase';
-import { PooledTenantDatabase } from '../../database';
-import type { TenantTransaction } from '../../database';
+import {
+  createTenancyDatabase,
+  type TenancyDatabase,
+} from '../../__testUtils__/tenancyDatabase';
+import { PooledTenantDatabase } from '../../database/PooledTenantDatabase';
+import type { TenantTransaction } from '../../database/TenantDatabase';
 import { PostgresCatalogStore } from '../PostgresCatalogStore';
 
 /** A migrated database with the store on it, as the application's own user. */

@@ -1,15 +1,15 @@
 import type { Entity } from '@backstage/catalog-model';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
+  type CatalogDatabase,
   component,
   createCatalogDatabase,
   partitionsLocked,
 } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { PooledTenantDatabase } from '../../database';
-import type { TenantTransaction } from '../../database';
-import { DEFAULT_TENANT_ID } from '../../tenants';
-import type { CatalogMutation } from '../CatalogMutation';
+import { PooledTenantDatabase } from '../../database/PooledTenantDatabase';
+import { type TenantTransaction } from '../../database/TenantDatabase';
+import { DEFAULT_TENANT_ID } from '../../tenants/Tenant';
+import type { CatalogMutation } from '../CatalogStore';
 import { PostgresCatalogStore } from '../PostgresCatalogStore';
 
 const NOTHING = {

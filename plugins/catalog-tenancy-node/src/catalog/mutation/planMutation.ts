@@ -1,8 +1,7 @@
 import { ConflictError } from '@backstage/errors';
 import { randomUUID } from 'node:crypto';
-import type { TenantTransaction } from '../../database';
-import type { PreparedEntity } from './prepareEntity';
-import type { PreparedMutation } from './prepareMutation';
+import type { TenantTransaction } from '../../database/TenantDatabase';
+import type { PreparedEntity, PreparedMutation } from './prepareMutation';
 
 /** An entity that gets a row, or a new content of its row. */
 export interface EntityToWrite extends PreparedEntity {

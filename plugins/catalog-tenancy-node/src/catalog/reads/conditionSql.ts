@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import type { TenantScope } from '../../database';
-import type { Condition, TermCondition } from '../predicates';
+import type { TenantScope } from '../../database/TenantDatabase';
+import type { Condition, TermCondition } from '../conditions';
 
 /**
  * The keys at which each entity has a term, if only null: the database writes one for

@@ -1,10 +1,9 @@
 import { InputError } from '@backstage/errors';
 import type { Knex } from 'knex';
-import type { TenantScope } from '../../database';
+import type { TenantScope } from '../../database/TenantDatabase';
 import type { EntityOrder, QueryEntities } from '../CatalogStore';
 import { storedRefs } from '../entityRefs';
-import { readFilter, storedKeys, term } from '../predicates';
-import type { Condition } from '../predicates';
+import { type Condition, readFilter, storedKeys, term } from '../conditions';
 import { holds, liveEntities } from './conditionSql';
 
 /**

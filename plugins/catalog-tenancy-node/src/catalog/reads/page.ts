@@ -1,9 +1,15 @@
 import { InputError } from '@backstage/errors';
 import type { Knex } from 'knex';
-import type { TenantScope } from '../../database';
+import type { TenantScope } from '../../database/TenantDatabase';
 import type { EntityPageQuery } from '../CatalogStore';
-import { group, isStorable, readFilter, storedKeys, term } from '../predicates';
-import type { Condition } from '../predicates';
+import {
+  type Condition,
+  group,
+  isStorable,
+  readFilter,
+  storedKeys,
+  term,
+} from '../conditions';
 import { holds, liveEntities, matchingIds } from './conditionSql';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

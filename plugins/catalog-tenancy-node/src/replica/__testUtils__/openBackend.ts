@@ -1,8 +1,8 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { eventually } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
-import { PooledTenantDatabase } from '../../database';
-import { TenancyPool } from '../../pool';
+import { PooledTenantDatabase } from '../../database/PooledTenantDatabase';
+import { TenancyPool } from '../../pool/TenancyPool';
 import { ReadReplica, type ReadReplicaOptions } from '../ReadReplica';
 import { type ReplicatedServers, SCHEMA } from './ReplicatedServers';
 

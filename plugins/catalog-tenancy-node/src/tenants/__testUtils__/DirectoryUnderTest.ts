@@ -2,7 +2,7 @@ import { mockServices } from '@backstage/backend-test-utils';
 import { withDeadline } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import { EventEmitter, once } from 'node:events';
-import type { BuildStatement, TenancyPool } from '../../pool';
+import type { BuildStatement, TenancyPool } from '../../pool/TenancyPool';
 import {
   CachingTenantDirectory,
   type DirectoryTiming,

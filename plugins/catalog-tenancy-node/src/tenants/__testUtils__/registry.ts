@@ -7,8 +7,9 @@ import {
   createTenancyDatabase,
   type TenancyDatabase,
 } from '../../__testUtils__/tenancyDatabase';
-import { AuditedAdminDatabase, PooledTenantDatabase } from '../../database';
-import { type TenancyPool } from '../../pool';
+import { AuditedAdminDatabase } from '../../database/AuditedAdminDatabase';
+import { PooledTenantDatabase } from '../../database/PooledTenantDatabase';
+import { type TenancyPool } from '../../pool/TenancyPool';
 import { PostgresTenantStore } from '../PostgresTenantStore';
 import { DEFAULT_TENANT_ID, type Tenant } from '../Tenant';
 import type { TenantDirectory } from '../TenantDirectory';

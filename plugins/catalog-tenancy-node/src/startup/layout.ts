@@ -1,6 +1,17 @@
 import type { Config } from '@backstage/config';
 import type { Client } from 'pg';
-import { TENANT_TABLES } from './tables';
+
+/** The tables whose rows belong to tenants. */
+const TENANT_TABLES = ['entities', 'relations', 'refresh_state'];
+
+/** The role that owns the tables, whom row-level security does not bind. */
+export const ADMIN_ROLE = 'portal_admin';
+
+/** The user that the migration makes for the application. */
+export const APP_ROLE = 'portal_app';
+
+/** The last phase before the cutover. */
+export const LAST_PHASE = 5;
 
 // Each plugin has a database of its own otherwise.
 const DIVISION = 'backend.database.pluginDivisionMode';
@@ -9,7 +20,7 @@ const DIVISION = 'backend.database.pluginDivisionMode';
  * How the tables stand: none is there, or the partitioned ones of phase 5 are in
  * use, or something else is.
  */
-export type Layout = 'fresh' | 'partitioned' | 'unmigrated';
+type Layout = 'fresh' | 'partitioned' | 'unmigrated';
 
 /** Tells by the catalogs of PostgreSQL alone, which every user may read. */
 export async function readLayout(

@@ -3,10 +3,9 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   createTenancyDatabase,
   type TenancyDatabase,
-} from '../../__testUtils__/tenancyDatabase';
-import { TenancyStartupError } from '../TenancyStartupError';
-import { checkDatabase } from './index';
-import { warningsOfVersion } from './warnings';
+} from '../__testUtils__/tenancyDatabase';
+import { TenancyStartupError } from './TenancyStartupError';
+import { checkDatabase, warningsOfVersion } from './checkDatabase';
 
 const databases = createTestDatabases();
 

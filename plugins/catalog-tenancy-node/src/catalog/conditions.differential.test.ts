@@ -2,10 +2,10 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { JsonObject } from '@backstage/types';
 import * as fc from 'fast-check';
 import { randomUUID } from 'node:crypto';
-import { entities, filtersOn } from '../__testUtils__/arbitraries';
-import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { stockMatches, stockSearchRows } from '../__testUtils__/stockSearch';
+import { entities, filtersOn } from './__testUtils__/arbitraries';
+import { createCatalogDatabase } from './__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
+import { stockMatches, stockSearchRows } from './__testUtils__/stockSearch';
 
 const SEED = 20260904;
 const ENTITIES = 150;

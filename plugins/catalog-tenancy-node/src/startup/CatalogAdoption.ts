@@ -1,15 +1,26 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
   adopt,
+  type AdoptionStatus,
+  operatorCommand,
   OtherOperatorError,
   readAdoption,
   type Reporter,
+  retryFaults,
 } from 'backstage-catalog-tenancy-migrations';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CatalogDatabase } from './CatalogDatabase';
-import { forgetIntent } from './intent';
-import { retryKeptAside } from './retryKeptAside';
-import { warnOfFaults } from './warnOfFaults';
+import type { ClientConfig } from 'pg';
+import { withClient } from './catalogConnection';
+
+/** The database that the stock catalog and the tenants share. */
+export interface CatalogDatabase {
+  /** How the catalog plugin connects. */
+  connection: ClientConfig;
+  /** The schema of the tables of tenants. */
+  schema: string;
+  /** That of the stock catalog's tables. */
+  catalogSchema?: string;
+}
 
 // Another process of the backend, or an operator, is at work.
 const POLL_MS = 500;
@@ -133,4 +144,108 @@ function reporterOf(logger: LoggerService): Reporter {
       logger.info(`Waiting for a lock (attempt ${attempts}): ${what}`),
     progress: () => ({ advance: () => {}, finish: () => {} }),
   };
+}
+
+/**
+ * Tries again what could not be carried over, where anything could not, and says how
+ * much of it could be this time.
+ */
+async function retryKeptAside(
+  database: CatalogDatabase,
+  logger: LoggerService,
+): Promise<void> {
+  const before = await readAdoption(database);
+  if (!before.adopted || before.faults === 0) {
+    return;
+  }
+  try {
+    const { faults } = await retryFaults(database);
+    const carried = before.faults - faults;
+    if (carried > 0) {
+      logger.info(
+        `${carried} of ${before.faults} rows of the catalog's engine that could not be ` +
+          'carried over to the default tenant are there now',
+      );
+    }
+  } catch (error) {
+    // The next time will do.
+    if (!(error instanceof OtherOperatorError)) {
+      throw error;
+    }
+  }
+}
+
+/** Says how many rows of the engine can't be shown to the default tenant. */
+export function warnOfFaults(
+  { faults }: AdoptionStatus,
+  logger: LoggerService,
+): void {
+  if (faults > 0) {
+    logger.warn(
+      `${faults} ${
+        faults === 1 ? 'row' : 'rows'
+      } of the catalog's engine could not ` +
+        'be carried over to the default tenant, and the entities of those are not ' +
+        `shown there. "${operatorCommand('status')}" lists them with the ` +
+        'reasons. They are tried again with each change of them, every few minutes by the ' +
+        `backend, and by "${operatorCommand('adopt')}".`,
+    );
+  }
+}
+
+// A row in the migration's own notes, beside what its steps remember.
+const NOTES = 'tenancy_migration_state';
+const KEY = 'backendAdopts';
+
+/**
+ * Notes that it is the backend that adopts the catalog, because there was nothing in
+ * it yet. Should that fail for a while, its engine goes on, and a backend that starts
+ * then finds entities which are not adopted, as in a catalog that has been live for
+ * years.
+ */
+export async function noteIntent(database: CatalogDatabase): Promise<void> {
+  await run(
+    database,
+    notes => `insert into ${notes} (key, value) values ($1, 'true')
+              on conflict do nothing`,
+  );
+}
+
+/** Whether that is noted. */
+export async function hasIntent(database: CatalogDatabase): Promise<boolean> {
+  const rows = await run(
+    database,
+    notes => `select from ${notes} where key = $1`,
+  );
+  return rows > 0;
+}
+
+/** Whoever undoes the adoption later does not want the backend to repeat it. */
+async function forgetIntent(database: CatalogDatabase): Promise<void> {
+  await run(database, notes => `delete from ${notes} where key = $1`);
+}
+
+/** Without rights on the table of notes, the intent counts as absent. */
+async function run(
+  { connection, schema }: CatalogDatabase,
+  statement: (notes: string) => string,
+): Promise<number> {
+  return withClient(connection, async client => {
+    const { rows } = await client.query<{ notes: string | null }>(
+      `select c.oid::regclass::text as notes
+         from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = $1 and c.relname = $2
+          and has_schema_privilege(n.oid, 'usage')
+          and has_table_privilege(c.oid, 'select')
+          and has_table_privilege(c.oid, 'insert')
+          and has_table_privilege(c.oid, 'delete')`,
+      [schema, NOTES],
+    );
+    const [found] = rows;
+    if (!found?.notes) {
+      return 0;
+    }
+    const result = await client.query(statement(found.notes), [KEY]);
+    return result.rowCount ?? 0;
+  });
 }

@@ -1,20 +1,23 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
+  type AdoptionStatus,
   operatorCommand,
   readAdoption,
 } from 'backstage-catalog-tenancy-migrations';
-import type { TenancyPool } from '../../pool';
-import { DEFAULT_TENANT_ID } from '../../tenants';
+import type { TenancyPool } from '../pool/TenancyPool';
+import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
   type CatalogAdoption,
+  type CatalogDatabase,
   COMPLETE_ADOPTION,
   FormerAdoption,
+  hasIntent,
+  noteIntent,
   PendingAdoption,
+  warnOfFaults,
 } from './CatalogAdoption';
-import type { CatalogDatabase } from './CatalogDatabase';
-import { hasIntent, noteIntent } from './intent';
-import { refuseHalfAdopted, refuseToAdopt } from './refusals';
-import { warnOfFaults } from './warnOfFaults';
+import { TenancyStartupError } from './TenancyStartupError';
+import { LAST_PHASE } from './layout';
 
 /**
  * Tells what is left to do before the default tenant has what the engine of the
@@ -77,4 +80,44 @@ async function hasDefaultEntities(pool: TenancyPool): Promise<boolean> {
 
 function count(entities: number): string {
   return `${entities} ${entities === 1 ? 'entity' : 'entities'}`;
+}
+
+/** All that takes a live catalog to where its tenants can be served, in order. */
+export const WHOLE_WAY = [
+  operatorCommand('adopt'),
+  ...Array.from({ length: LAST_PHASE }, (_, index) =>
+    operatorCommand(`phase${index + 1}`),
+  ),
+];
+
+/** A catalog in use is an operator's to adopt, at a time that suits. */
+export function refuseToAdopt(
+  engineEntities: number,
+  commands: string[],
+): TenancyStartupError {
+  const entities = engineEntities === 1 ? 'entity' : 'entities';
+  return new TenancyStartupError(
+    `The catalog has ${engineEntities} ${entities} and is not adopted, so that the ` +
+      'default tenant would look empty. The backend never migrates or adopts a ' +
+      `catalog in use by itself. Run ${commands.join(
+        ', then ',
+      )}, while the portal ` +
+      'runs with MULTI_TENANCY_ENABLED=false; then start with ' +
+      'MULTI_TENANCY_ENABLED=true.',
+  );
+}
+
+/** What was not carried over so far would look as if it were not there. */
+function refuseHalfAdopted({
+  tablesWithoutTriggers: tables,
+}: AdoptionStatus): TenancyStartupError {
+  const what =
+    tables.length > 0
+      ? `of which changes of ${tables.join(', ')} are not carried over`
+      : 'and that has not come to its end';
+  return new TenancyStartupError(
+    `The adoption of the catalog was begun, ${what}. Run ` +
+      `${operatorCommand('adopt')} again; until then, set ` +
+      'MULTI_TENANCY_ENABLED=false.',
+  );
 }

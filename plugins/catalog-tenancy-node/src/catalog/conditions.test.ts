@@ -1,5 +1,5 @@
 import type { FilterPredicate } from '@backstage/filter-predicates';
-import { readFilter } from './readFilter';
+import { readFilter } from './conditions';
 
 function read(filter: unknown) {
   return readFilter(filter as FilterPredicate);

@@ -1,3 +1,0 @@
-export { CatalogWriter } from './CatalogWriter';
-export { chunksOf } from './chunksOf';
-export { lockTenant } from './tenantLock';

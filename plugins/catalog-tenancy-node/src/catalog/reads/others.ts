@@ -1,0 +1,222 @@
+import type { Entity } from '@backstage/catalog-model';
+import type { Knex } from 'knex';
+import type { TenantScope } from '../../database/TenantDatabase';
+import type { EntityAncestry, FacetsQuery } from '../CatalogStore';
+import {
+  type Condition,
+  isStorable,
+  readFilter,
+  storedKeys,
+} from '../conditions';
+import { holds, liveEntities, matchingIds } from './conditionSql';
+
+/** The collation by which PostgreSQL lower-cases the way that JavaScript does. */
+export const UNICODE_COLLATION = 'und-x-icu';
+
+/**
+ * The newest entities of a kind in any case.
+ *
+ * Each way to write the kind is looked up by itself, for only so does the index
+ * give its entities in the order of their creation.
+ *
+ * @param options - `unicode` if the server has {@link UNICODE_COLLATION}
+ */
+export function selectNewest(
+  scope: TenantScope,
+  options: { kind: string; limit: number; unicode: boolean },
+): Knex.QueryBuilder {
+  const { knex } = scope;
+  const { limit } = options;
+  const newest = liveEntities(scope, 'e')
+    .whereRaw('e.entity_kind = kinds.kind')
+    .orderBy('e.created_at', 'desc')
+    .limit(limit)
+    .select('e.entity_ref', 'e.entity_name', 'e.created_at');
+  return knex
+    .from(
+      knex.raw('(?) kinds (kind), lateral (?) newest', [
+        kindsOf(scope, options),
+        newest,
+      ]),
+    )
+    .select('newest.entity_ref', 'newest.entity_name', 'newest.created_at')
+    .orderBy('newest.created_at', 'desc')
+    .limit(limit);
+}
+
+/**
+ * The ways in which the kind of the tenant's live entities is written.
+ *
+ * It jumps through the index on the kind from one to the next, so that the kinds
+ * of rows that others have written may be in any case, and the index still finds
+ * their entities.
+ */
+function kindsOf(
+  scope: TenantScope,
+  { kind, unicode }: { kind: string; unicode: boolean },
+): Knex.Raw {
+  const { knex } = scope;
+  const first = () =>
+    liveEntities(scope, 'k')
+      .orderBy('k.entity_kind')
+      .limit(1)
+      .select('k.entity_kind');
+  const lowered = unicode
+    ? knex.raw('lower(kinds.kind collate ??)', [UNICODE_COLLATION])
+    : knex.raw('lower(kinds.kind)');
+  return knex.raw(
+    `with recursive kinds (kind) as (
+       (?)
+       union all
+       select (?) from kinds where kinds.kind is not null
+     )
+     select kinds.kind from kinds where ? = any (?::text[])`,
+    [
+      first(),
+      first().whereRaw('k.entity_kind > kinds.kind'),
+      lowered,
+      [kind.toLowerCase()].filter(isStorable),
+    ],
+  );
+}
+
+/** The entity that has one of some refs, the first ones first, as `json`. */
+export function selectEntity(
+  scope: TenantScope,
+  refs: string[],
+): Knex.QueryBuilder {
+  const query = liveEntities(scope, 'e').select(
+    scope.knex.raw('e.final_entity::text as json'),
+  );
+  if (refs.length === 1) {
+    return query.where('e.entity_ref', refs[0]);
+  }
+  return query
+    .whereRaw('e.entity_ref = any (?::text[])', [refs])
+    .orderByRaw('array_position(?::text[], e.entity_ref)', [refs])
+    .limit(1);
+}
+
+/** The entities with some refs that a condition holds for, as `json`. */
+export function selectEntitiesByRefs(
+  scope: TenantScope,
+  options: { refs: string[]; condition: Condition },
+): Knex.QueryBuilder {
+  const { refs, condition } = options;
+  const query = liveEntities(scope, 'e').select(
+    'e.entity_ref',
+    scope.knex.raw('e.final_entity::text as json'),
+  );
+  // What matters of a statement this short is how long it takes to plan it.
+  if (refs.length === 1) {
+    query.where('e.entity_ref', refs[0]);
+  } else {
+    query.whereRaw('e.entity_ref = any (?::text[])', [refs]);
+  }
+  return query.whereRaw('?', [holds(scope, condition, 'e.entity_id')]);
+}
+
+/**
+ * How many of the entities have a value, as `key`, `value` and `count`, in the order of
+ * both.
+ *
+ * @throws `InputError` for a filter that has no meaning
+ */
+export function selectFacets(
+  scope: TenantScope,
+  { facets, filter }: FacetsQuery,
+): Knex.QueryBuilder {
+  const keys = [...new Set(facets.flatMap(storedKeys))];
+  const values = scope
+    .table('entity_search', 's')
+    .whereRaw('s.key = any (?::text[])', [keys])
+    .whereNotNull('s.original_value')
+    .groupBy('s.key', 's.original_value')
+    .orderBy(['s.key', 's.original_value'])
+    .select(
+      's.key',
+      's.original_value as value',
+      scope.knex.raw('count(*)::int as count'),
+    );
+  return filter === undefined
+    ? values
+    : values.whereRaw('s.entity_id in ?', [
+        matchingIds(scope, readFilter(filter)),
+      ]);
+}
+
+/** An entity and those that have emitted it. */
+export interface AncestryRow {
+  entity_ref: string;
+  json: string;
+  parents: string[];
+  is_root: boolean;
+}
+
+/**
+ * The live entity that has one of some refs, and all live entities from which it
+ * comes, each once and in no order.
+ */
+export function selectAncestry(scope: TenantScope, refs: string[]): Knex.Raw {
+  const { knex } = scope;
+  const root = liveEntities(scope, 'r')
+    .whereRaw('r.entity_ref = any (?::text[])', [refs])
+    .orderByRaw('array_position(?::text[], r.entity_ref)', [refs])
+    .limit(1)
+    .select('r.entity_ref');
+  const parentsOf = (ref: string) =>
+    scope
+      .table('entity_parents', 'p')
+      .whereRaw(`p.entity_ref = ${ref}`)
+      .whereRaw('exists ?', [
+        liveEntities(scope, 'a')
+          .whereRaw('a.entity_ref = p.parent_entity_ref')
+          .select(knex.raw('1')),
+      ])
+      .select('p.parent_entity_ref');
+  const entities = liveEntities(scope, 'e')
+    .joinRaw('join line on line.entity_ref = e.entity_ref')
+    .select(
+      'e.entity_ref',
+      knex.raw('e.final_entity::text as json'),
+      knex.raw(
+        'array(select parent_entity_ref from ? p order by 1) as parents',
+        [parentsOf('e.entity_ref')],
+      ),
+      knex.raw('e.entity_ref = (select entity_ref from root) as is_root'),
+    );
+  return knex.raw(
+    `with recursive root as ?, line (entity_ref) as (
+       select entity_ref from root
+       union
+       select parent.parent_entity_ref from line, lateral ? parent
+     ) ?`,
+    [root, parentsOf('line.entity_ref'), entities],
+  );
+}
+
+/** The order in which the stock catalog comes to them: the last parent first. */
+export function toAncestry(
+  rows: AncestryRow[],
+  rootEntityRef: string,
+): EntityAncestry | undefined {
+  const byRef = new Map(rows.map(row => [row.entity_ref, row]));
+  const items: EntityAncestry['items'] = [];
+  const seen = new Set<string>();
+  const todo = rows.filter(row => row.is_root);
+  for (let row = todo.pop(); row; row = todo.pop()) {
+    seen.add(row.entity_ref);
+    for (const ref of row.parents) {
+      const parent = byRef.get(ref);
+      if (parent && !seen.has(ref)) {
+        seen.add(ref);
+        todo.push(parent);
+      }
+    }
+    items.push({
+      entity: JSON.parse(row.json) as Entity,
+      parentEntityRefs: row.parents,
+    });
+  }
+  return items.length > 0 ? { rootEntityRef, items } : undefined;
+}

@@ -1,7 +1,0 @@
-export { readTenancyConfig } from './readTenancyConfig';
-export type {
-  ReplicaConfig,
-  TenancyConfig,
-  TenancyConnection,
-  TenancyPoolLimits,
-} from './TenancyConfig';

@@ -1,2 +1,0 @@
-export type { CatalogAdoption } from './adoption';
-export type { Tenancy } from './startTenancy';
