@@ -16,12 +16,12 @@ import {
 import { adoptCatalog } from './adoption/adoptCatalog';
 import { scheduleRetries } from './adoption/scheduleRetries';
 import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
-import { countReads } from './countReads';
+import { countReads } from './replica/countReads';
 import { catalogEntranceServiceRef } from './entrance';
 import { schedulePurge } from './purge/schedulePurge';
 import { createTenantMiddleware } from './resolution';
 import { createRouter } from './routes/createRouter';
-import { markWrites } from './routes/markWrites';
+import { markWrites } from './replica/markWrites';
 import { createOperations } from './routes/operations';
 import { refuseOtherTenants } from './routes/refuseOtherTenants';
 

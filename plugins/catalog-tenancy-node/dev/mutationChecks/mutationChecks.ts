@@ -268,7 +268,7 @@ export const mutationChecks: MutationCheck[] = [
         replace: '`with ready as (select from ${quotedSchema}.tenants) `',
       },
     ],
-    tests: [`${NODE}/database/ready.test.ts`, `${MODULE}/rollback.test.ts`],
+    tests: [`${NODE}/database/ready.test.ts`, `${MODULE}/live/rollback.test.ts`],
   },
   {
     name: 'the drop of that table before all others',
@@ -281,7 +281,7 @@ export const mutationChecks: MutationCheck[] = [
     ],
     tests: [
       `${MIGRATIONS}/phases/phase5_partitions/swap.test.ts`,
-      `${MODULE}/rollback.test.ts`,
+      `${MODULE}/live/rollback.test.ts`,
     ],
   },
   {
@@ -304,7 +304,7 @@ export const mutationChecks: MutationCheck[] = [
         replace: '        if (!refuseOtherTenants) entrance.open();\n',
       },
     ],
-    tests: [`${MODULE}/refusal.test.ts`],
+    tests: [`${MODULE}/routes/refusal.test.ts`],
   },
   {
     name: 'the entrance in front of all modules',
@@ -315,7 +315,7 @@ export const mutationChecks: MutationCheck[] = [
         replace: '',
       },
     ],
-    tests: [`${MODULE}/gate.test.ts`],
+    tests: [`${MODULE}/resolution/gate.test.ts`],
   },
   {
     name: 'the algorithm of tokens',

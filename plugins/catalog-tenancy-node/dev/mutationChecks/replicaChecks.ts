@@ -147,11 +147,11 @@ export const replicaChecks: MutationCheck[] = [
     name: 'the mark of what the stock catalog writes, for reads of a replica',
     edits: [
       {
-        file: `${MODULE}/routes/markWrites.ts`,
+        file: `${MODULE}/replica/markWrites.ts`,
         find: 'if (!READING.includes(req.method)) {',
         replace: 'if (!READING) {',
       },
     ],
-    tests: [`${MODULE}/replica.test.ts`],
+    tests: [`${MODULE}/replica/replica.test.ts`],
   },
 ];

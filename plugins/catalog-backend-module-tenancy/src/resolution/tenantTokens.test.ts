@@ -21,14 +21,14 @@ import tenantsPlugin from 'backstage-plugin-tenants-backend';
 import { EventEmitter, once } from 'node:events';
 import { Client, type ClientConfig } from 'pg';
 import request from 'supertest';
-import { component } from './__testUtils__/entities';
-import { insertEntities } from './__testUtils__/insertEntities';
+import { component } from '../__testUtils__/entities';
+import { insertEntities } from '../__testUtils__/insertEntities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from './__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
-import { SECRET, sign } from './resolution/__testUtils__/tokens';
+} from '../__testUtils__/startCatalogBackend';
+import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import { SECRET, sign } from './__testUtils__/tokens';
 
 const databases = createTestDatabases();
 

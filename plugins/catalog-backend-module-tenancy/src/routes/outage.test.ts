@@ -7,12 +7,12 @@ import { migrateTo } from 'backstage-catalog-tenancy-migrations';
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import tenantsPlugin from 'backstage-plugin-tenants-backend';
 import { Client } from 'pg';
-import { LoadClients, sampleOf } from './__testUtils__/LoadClients';
+import { LoadClients, sampleOf } from '../__testUtils__/LoadClients';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from './__testUtils__/startCatalogBackend';
-import { allowLogin, APPLICATION } from './__testUtils__/tenancyDatabase';
+} from '../__testUtils__/startCatalogBackend';
+import { allowLogin, APPLICATION } from '../__testUtils__/tenancyDatabase';
 
 // Fewer connections than clients, so that clients wait for each other.
 const POOL_SIZE = 4;

@@ -24,7 +24,7 @@ import {
   tenantDirectoryServiceMock,
 } from 'backstage-plugin-catalog-tenancy-node/testUtils';
 import request from 'supertest';
-import tenancyModule from '.';
+import tenancyModule from '..';
 
 /** Stands in for the stock catalog: it answers whatever reaches it. */
 const catalogPlugin = createBackendPlugin({

@@ -2,12 +2,12 @@ import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import { component } from './__testUtils__/entities';
+import { component } from '../__testUtils__/entities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from './__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
+} from '../__testUtils__/startCatalogBackend';
+import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 
 const databases = createTestDatabases();
 

@@ -1,12 +1,12 @@
 import type { Entity } from '@backstage/catalog-model';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { component } from './__testUtils__/entities';
+import { component } from '../__testUtils__/entities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from './__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
-import { PART_SIZE } from './routes/readInParts';
+} from '../__testUtils__/startCatalogBackend';
+import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import { PART_SIZE } from './readInParts';
 
 const databases = createTestDatabases();
 

@@ -17,13 +17,13 @@ import {
 } from '@backstage/plugin-permission-common';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import request from 'supertest';
-import { component } from './__testUtils__/entities';
-import { readPolicy } from './__testUtils__/readPolicy';
+import { component } from '../__testUtils__/entities';
+import { readPolicy } from '../__testUtils__/readPolicy';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from './__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
+} from '../__testUtils__/startCatalogBackend';
+import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 
 const databases = createTestDatabases();
 

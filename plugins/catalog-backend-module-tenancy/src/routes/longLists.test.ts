@@ -5,9 +5,9 @@ import { Client } from 'pg';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from './__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
-import { PART_SIZE } from './routes/readInParts';
+} from '../__testUtils__/startCatalogBackend';
+import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import { PART_SIZE } from './readInParts';
 
 const databases = createTestDatabases();
 

@@ -1,14 +1,14 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { adopt } from 'backstage-catalog-tenancy-migrations';
 import type { Response } from 'supertest';
-import { sampleEntities } from './__testUtils__/sampleEntities';
+import { sampleEntities } from '../__testUtils__/sampleEntities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from './__testUtils__/startCatalogBackend';
-import { entityProvider, settled } from './__testUtils__/stockEngine';
-import { createTenancyDatabase } from './__testUtils__/tenancyDatabase';
-import { comparableHeaders } from './differential/__testUtils__/Sender';
+} from '../__testUtils__/startCatalogBackend';
+import { entityProvider, settled } from '../__testUtils__/stockEngine';
+import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import { comparableHeaders } from './__testUtils__/Sender';
 
 const databases = createTestDatabases();
 
