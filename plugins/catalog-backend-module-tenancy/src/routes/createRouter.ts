@@ -9,8 +9,7 @@ import { parseEntityRefs } from './request/parseEntityRefs';
 import { parseFields, projectJson } from './request/parseFields';
 import { parseFilter } from './request/parseFilter';
 import { parseQuery } from './request/parseQuery';
-import { sendEntities } from './response/sendEntities';
-import { setNextLink } from './response/setNextLink';
+import { sendEntities, setNextLink } from './response';
 import { allOf } from '../predicates';
 
 /**

@@ -2,14 +2,13 @@ import type { Router } from 'express';
 import { encodeCursor } from '../pages/EntityCursor';
 import { readEntityPage } from '../pages/readEntityPage';
 import type { OperationContext, Operations } from './operations';
-import { parsePageBody } from './request/parsePageBody';
 import {
   type PageParameters,
+  parsePageBody,
   parsePageParameters,
-} from './request/parsePageParameters';
+} from './request/parsePage';
 import { parseQuery } from './request/parseQuery';
-import { projectParts } from './response/projectParts';
-import { sendEntities } from './response/sendEntities';
+import { projectParts, sendEntities } from './response';
 
 /** The routes for lists of entities that are read page by page. */
 export function mountEntityPages(router: Router, operations: Operations): void {

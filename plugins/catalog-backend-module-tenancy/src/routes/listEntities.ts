@@ -4,11 +4,13 @@ import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogSto
 import { PART_SIZE, readAll, readInParts } from './readInParts';
 import { parseFields } from './request/parseFields';
 import { parseFilter } from './request/parseFilter';
-import { parseOrder } from './request/parseOrder';
-import { parsePagination, stringifyNextPage } from './request/parsePagination';
+import {
+  parseOrder,
+  parsePagination,
+  stringifyNextPage,
+} from './request/parseList';
 import { parseQuery } from './request/parseQuery';
-import { projectParts } from './response/projectParts';
-import type { Parts } from './response/sendEntities';
+import { type Parts, projectParts } from './response';
 
 /** A list of entities as it is to be sent. */
 export interface EntityList {

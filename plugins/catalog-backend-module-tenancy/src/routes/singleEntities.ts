@@ -3,7 +3,7 @@ import { NotFoundError } from '@backstage/errors';
 import type { Request, Router } from 'express';
 import type { Operations } from './operations';
 import { parseQuery } from './request/parseQuery';
-import { sendJson } from './response/sendJson';
+import { sendJson } from './response';
 
 /** The routes for one entity, and for what it comes from. */
 export function mountSingleEntities(

@@ -2,8 +2,8 @@ import { mockErrorHandler } from '@backstage/backend-test-utils';
 import express, { type Request, type Response } from 'express';
 import request from 'supertest';
 import { encodeCursor } from '../../pages/EntityCursor';
-import { parseFacetsBody } from './parseFacets';
-import { parsePageBody } from './parsePageBody';
+import { parseFacetsBody } from '../facets';
+import { parsePageBody } from './parsePage';
 
 const cursor = {
   orderFields: [],

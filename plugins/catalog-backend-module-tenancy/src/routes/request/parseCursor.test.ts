@@ -1,6 +1,6 @@
 import { InputError } from '@backstage/errors';
 import { type EntityCursor, encodeCursor } from '../../pages/EntityCursor';
-import { parseCursor } from './parseCursor';
+import { parseCursor } from './parsePage';
 
 const cursor: EntityCursor = {
   orderFields: [{ field: 'metadata.name', order: 'desc' }],

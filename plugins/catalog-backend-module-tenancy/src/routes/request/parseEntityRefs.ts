@@ -6,9 +6,8 @@ import {
 import type { Request, Response } from 'express';
 import { z } from 'zod/v3';
 import { fromZodError } from 'zod-validation-error/v3';
-import { assertNotDeeper } from './assertNotDeeper';
-import { type BodySchema, OBJECT, STRINGS } from './BodySchema';
-import { readJsonBody } from './readJsonBody';
+import { assertNotDeeper } from './parseFilter';
+import { type BodySchema, OBJECT, readJsonBody, STRINGS } from './parseBody';
 
 export interface EntityRefsRequest {
   entityRefs: string[];

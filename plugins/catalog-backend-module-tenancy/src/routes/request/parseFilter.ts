@@ -1,5 +1,10 @@
 import { InputError } from '@backstage/errors';
-import type { FilterPredicate } from '@backstage/filter-predicates';
+import {
+  createZodV3FilterPredicateSchema,
+  type FilterPredicate,
+} from '@backstage/filter-predicates';
+import { fromZodError } from 'zod-validation-error/v3';
+import { z } from 'zod/v3';
 import { hasValue } from '../../predicates';
 
 /**
@@ -45,4 +50,48 @@ function parseStatement(statement: string): { key: string; value?: string } {
     );
   }
   return { key: key.trim(), value: value?.trim() };
+}
+
+const schema = createZodV3FilterPredicateSchema(z);
+
+/**
+ * Parses the `query` of a body, which says what entities have to match.
+ *
+ * @throws InputError that names what is no predicate, in the words of the stock
+ * catalog
+ */
+export function parsePredicate(query: unknown): FilterPredicate | undefined {
+  if (query === undefined) {
+    return undefined;
+  }
+  assertNotDeeper(query, 'query');
+  const result = schema.safeParse(query);
+  if (!result.success) {
+    throw new InputError(`Invalid query: ${fromZodError(result.error)}`);
+  }
+  return result.data;
+}
+
+// Twice as deep as predicates may be: a list is a level too.
+const MAX_DEPTH = 250;
+
+/**
+ * Refuses what is nested so deep that the schemas of predicates, which call
+ * themselves for each level, would fill the stack.
+ *
+ * @param what - is so deep, for the message
+ * @throws InputError for more than 250 levels
+ */
+export function assertNotDeeper(json: unknown, what: string): void {
+  let layer: object[] = [{ json }];
+  for (let level = 0; layer.length > 0; level += 1) {
+    if (level > MAX_DEPTH) {
+      throw new InputError(
+        `Malformed ${what}, it is nested deeper than ${MAX_DEPTH} levels`,
+      );
+    }
+    layer = layer
+      .flatMap(holder => Object.values(holder))
+      .filter(value => typeof value === 'object' && value !== null);
+  }
 }

@@ -1,5 +1,5 @@
 import { InputError } from '@backstage/errors';
-import { parseOrder } from './parseOrder';
+import { parseOrder } from './parseList';
 
 describe('parseOrder', () => {
   it('reads orders, the one that counts most first', () => {

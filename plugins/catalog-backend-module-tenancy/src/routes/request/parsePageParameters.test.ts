@@ -1,6 +1,6 @@
 import { InputError } from '@backstage/errors';
 import { encodeCursor } from '../../pages/EntityCursor';
-import { parsePageParameters } from './parsePageParameters';
+import { parsePageParameters } from './parsePage';
 
 const cursor = {
   orderFields: [],

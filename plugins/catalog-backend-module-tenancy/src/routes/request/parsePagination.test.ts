@@ -1,5 +1,5 @@
 import { InputError } from '@backstage/errors';
-import { parsePagination, stringifyNextPage } from './parsePagination';
+import { parsePagination, stringifyNextPage } from './parseList';
 
 const encode = (value: unknown) =>
   Buffer.from(JSON.stringify(value)).toString('base64');

@@ -1,11 +1,12 @@
-import type { Response } from 'express';
-import { sendJson, sendTag } from './sendJson';
+import type { Request, Response } from 'express';
+import { createHash } from 'node:crypto';
+import { type Projection, projectJson } from './request/parseFields';
 
 // How much is handed over at once, and so how much more than the client takes may
 // be in memory for it.
 const WRITTEN_AT_ONCE = 100;
 
-export interface SendEntitiesOptions {
+interface SendEntitiesOptions {
   /** What stands around the array, if anything. */
   before?: string;
   after?: string;
@@ -93,4 +94,64 @@ async function write(res: Response, data: string): Promise<boolean> {
     });
   }
   return !res.closed;
+}
+
+/** Sends one JSON text as the whole answer. */
+export function sendJson(res: Response, json: string): void {
+  res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  res.end(json);
+}
+
+/**
+ * Gives an answer an entity tag (RFC 9110), and sends it without its body, with status
+ * 304, to a client that has it already.
+ *
+ * @param texts - what the answer consists of
+ * @returns whether the answer is sent
+ */
+function sendTag(res: Response, texts: string[]): boolean {
+  const hash = createHash('sha1');
+  for (const text of texts) {
+    // No JSON text has a line break outside of an escape.
+    hash.update(text).update('\n');
+  }
+  res.setHeader('ETag', `W/"${hash.digest('base64url')}"`);
+  if (!res.req.fresh) {
+    return false;
+  }
+  res.status(304).end();
+  return true;
+}
+
+/** What a projection leaves of each entity, as JSON text. */
+export function projectParts(
+  parts: Parts,
+  projection: Projection | undefined,
+): Parts {
+  if (!projection) {
+    return parts;
+  }
+  const project = (part: string[]) =>
+    part.map(json => projectJson(json, projection));
+  return Array.isArray(parts) ? [project(parts[0])] : map(parts, project);
+}
+
+async function* map<TItem>(
+  items: AsyncIterable<TItem>,
+  change: (item: TItem) => TItem,
+): AsyncGenerator<TItem> {
+  for await (const item of items) {
+    yield change(item);
+  }
+}
+
+/**
+ * Points at the next page (RFC 8288), by the same request with `after` in place of
+ * `offset`.
+ */
+export function setNextLink(req: Request, res: Response, after: string): void {
+  const url = new URL(`http://ignored${req.url}`);
+  url.searchParams.delete('offset');
+  url.searchParams.set('after', after);
+  res.setHeader('Link', `<${url.pathname}${url.search}>; rel="next"`);
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo } from 'node:net';
 import { get, type IncomingMessage, type Server } from 'node:http';
 import request from 'supertest';
-import { sendEntities } from './sendEntities';
+import { sendEntities } from './response';
 
 describe('sendEntities', () => {
   let server: Server | undefined;

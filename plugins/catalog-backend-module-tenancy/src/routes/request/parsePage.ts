@@ -1,0 +1,221 @@
+import { InputError } from '@backstage/errors';
+import { createZodV3FilterPredicateSchema } from '@backstage/filter-predicates';
+import type { Request, Response } from 'express';
+import { z } from 'zod/v3';
+import type { SearchCriteria } from '../../authorization/toFilterPredicate';
+import type {
+  EntityCursor,
+  FullTextFilter,
+  PageOrder,
+} from '../../pages/EntityCursor';
+import type { PageRequest } from '../../pages/readEntityPage';
+import {
+  type BodySchema,
+  NUMBER,
+  OBJECT,
+  readJsonBody,
+  STRING,
+  STRINGS,
+} from './parseBody';
+import { parseFields, type Projection } from './parseFields';
+import { assertNotDeeper, parseFilter, parsePredicate } from './parseFilter';
+import { parseQuery } from './parseQuery';
+
+/** A page that is asked for, and what of its entities. */
+export interface PageParameters {
+  page: PageRequest;
+  projection?: Projection;
+}
+
+/**
+ * Parses the parameters of `GET /entities/by-query`. With a cursor all but `limit`
+ * and `fields` come from that.
+ *
+ * @throws InputError that names a parameter that is unknown or malformed
+ */
+export function parsePageParameters(query: Request['query']): PageParameters {
+  const given = parseQuery(query, {
+    fields: 'commaSeparated',
+    limit: 'integer',
+    offset: 'integer',
+    orderField: 'strings',
+    cursor: 'string',
+    filter: 'strings',
+    totalItems: ['include', 'exclude'],
+    fullTextFilterTerm: 'string',
+    fullTextFilterFields: 'commaSeparated',
+  });
+  const projection = parseFields(given.fields);
+  const { limit, offset } = given;
+  if (given.cursor !== undefined) {
+    return { page: { limit, cursor: parseCursor(given.cursor) }, projection };
+  }
+  return {
+    page: {
+      limit,
+      offset,
+      query: parseFilter(given.filter),
+      orderFields: parseOrderFields(given.orderField),
+      fullTextFilter: {
+        term: given.fullTextFilterTerm ?? '',
+        fields: given.fullTextFilterFields,
+      },
+      countItems: given.totalItems !== 'exclude',
+    },
+    projection,
+  };
+}
+
+interface PageBody {
+  cursor?: string;
+  limit?: number;
+  offset?: number;
+  orderBy?: Array<Required<PageOrder>>;
+  fullTextFilter?: Partial<FullTextFilter>;
+  fields?: string[];
+  totalItems?: 'include' | 'exclude';
+  query?: object;
+}
+
+const schema: BodySchema = {
+  type: 'object',
+  properties: {
+    cursor: STRING,
+    limit: NUMBER,
+    offset: NUMBER,
+    orderBy: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['field', 'order'],
+        properties: {
+          field: STRING,
+          order: { type: 'string', enum: ['asc', 'desc'] },
+        },
+      },
+    },
+    fullTextFilter: {
+      type: 'object',
+      properties: { term: STRING, fields: STRINGS },
+    },
+    fields: STRINGS,
+    totalItems: { type: 'string', enum: ['include', 'exclude'] },
+    query: OBJECT,
+  },
+};
+
+/**
+ * Reads the body of `POST /entities/by-query`. With a cursor all but `limit` and
+ * `fields` come from that.
+ *
+ * @throws InputError that names what is malformed
+ */
+export async function parsePageBody(
+  req: Request,
+  res: Response,
+): Promise<PageParameters> {
+  const body = await readJsonBody<PageBody>(req, res, schema);
+  const limit = parseCount('limit', body.limit);
+  if (body.cursor !== undefined) {
+    if (!body.cursor) {
+      throw new InputError('Cursor cannot be empty');
+    }
+    const cursor = parseCursor(body.cursor);
+    return { page: { limit, cursor }, projection: parseFields(body.fields) };
+  }
+  const { fullTextFilter } = body;
+  return {
+    page: {
+      query: parsePredicate(body.query),
+      orderFields: body.orderBy?.map(({ field, order }) => ({ field, order })),
+      fullTextFilter: fullTextFilter && {
+        term: fullTextFilter.term ?? '',
+        fields: fullTextFilter.fields,
+      },
+      limit,
+      offset: parseCount('offset', body.offset),
+      countItems: body.totalItems !== 'exclude',
+    },
+    projection: parseFields(body.fields),
+  };
+}
+
+/** Takes fractions as the stock catalog does: without what follows the point. */
+function parseCount(
+  name: string,
+  value: number | undefined,
+): number | undefined {
+  if (value === undefined) {
+    return undefined;
+  }
+  const count = Math.floor(value);
+  if (!Number.isSafeInteger(count) || count < 0) {
+    throw new InputError(
+      `Invalid ${name} ${value}, expected a number of 0 or more`,
+    );
+  }
+  return count;
+}
+
+const filter: z.ZodType<SearchCriteria> = z.lazy(() =>
+  z
+    .object({ key: z.string(), values: z.array(z.string()).optional() })
+    .or(z.object({ not: filter }))
+    .or(z.object({ anyOf: z.array(filter) }))
+    .or(z.object({ allOf: z.array(filter) })),
+);
+
+const place = z.array(z.string().or(z.null()));
+
+// The order of the keys is that of the cursors that come of it.
+const cursor = z.object({
+  orderFields: z.array(
+    // The stock catalog gives cursors without an order, which it then refuses.
+    z.object({ field: z.string(), order: z.enum(['asc', 'desc']).optional() }),
+  ),
+  fullTextFilter: z
+    .object({ term: z.string(), fields: z.array(z.string()).optional() })
+    .optional(),
+  orderFieldValues: place,
+  filter: filter.optional(),
+  isPrevious: z.boolean(),
+  query: createZodV3FilterPredicateSchema(z).optional(),
+  firstSortFieldValues: place.optional(),
+  totalItems: z.number().optional(),
+});
+
+/**
+ * Parses a cursor that an earlier answer pointed at, or that somebody made up.
+ *
+ * @throws InputError for anything else
+ */
+export function parseCursor(encoded: string): EntityCursor {
+  try {
+    const json = JSON.parse(Buffer.from(encoded, 'base64').toString('utf8'));
+    assertNotDeeper(json, 'cursor');
+    const result = cursor.safeParse(json);
+    if (!result.success) {
+      throw new InputError(`Malformed cursor: ${result.error}`);
+    }
+    return result.data;
+  } catch (error) {
+    throw new InputError(`Malformed cursor: ${error}`);
+  }
+}
+
+/**
+ * Parses the parameters `orderField`, such as `metadata.name,desc`.
+ *
+ * @throws InputError for another direction than `asc` or `desc`
+ */
+function parseOrderFields(
+  orderFields: string[] | undefined,
+): PageOrder[] | undefined {
+  return orderFields?.map(text => {
+    const [field, order] = text.split(',');
+    if (order !== undefined && order !== 'asc' && order !== 'desc') {
+      throw new InputError('Invalid order field order, must be asc or desc');
+    }
+    return { field, order };
+  });
+}
