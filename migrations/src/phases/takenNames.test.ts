@@ -10,72 +10,81 @@ import { rollback } from '../rollback/rollback';
 
 const databases = createTestDatabases();
 
-/**
- * What operators may have, each with what a phase calls it, and the check of the
- * preflight that refuses it where that is not the one of names.
- */
-const TAKEN: [statement: string, name: string, check?: string][] = [
-  ...[
-    'tenants',
-    'entities_partitioned',
-    'relations_partitioned_archive',
-    'entities_partitioned_archive',
-    'entities_tenant_default',
-    'refresh_state_catch_all',
-    'entities_catch_all',
-    'entities_old',
-    'relations_old',
-    'tenancy_change_log',
-    'entity_search',
-    'entity_parents',
-    'tenancy_ready',
-    'entities_without_tenant_idx',
-    'entities_partitioned_live_ref_idx',
-  ].map((table): [string, string] => [
-    `create table ${table} (id int, name text); insert into ${table} values (1, 'ours')`,
-    `the relation ${table}`,
-  ]),
-  [
-    `create view entity_search as select 1 as one`,
-    'the relation entity_search',
-  ],
-  [`create sequence tenants`, 'the relation tenants'],
-  [`create type entity_search as enum ('a')`, 'the type entity_search'],
-  [`create domain tenants as text`, 'the type tenants'],
-  [
-    `create function tenant_required(text) returns uuid language sql as 'select null::uuid'`,
-    'the function tenant_required(text)',
-  ],
-  [
-    `create function tenancy_replay_changes() returns int language sql as 'select 1'`,
-    'the function tenancy_replay_changes()',
-  ],
-  [
-    `create trigger tenancy_change_log after insert on entities for each row execute function noted()`,
-    'the trigger tenancy_change_log of entities',
-  ],
-  [
-    `create trigger entity_search_insert after insert on entities for each row execute function noted()`,
-    'the trigger entity_search_insert of entities',
-  ],
-  [
-    `alter table entities add constraint entities_entity_ref_check check (entity_ref <> '')`,
-    'the constraint entities_entity_ref_check of entities',
-  ],
-  [
-    `alter table relations add constraint relations_entity_fkey foreign key (originating_entity_id) references entities (entity_id)`,
-    'the constraint relations_entity_fkey of relations',
-  ],
-  [
-    `create policy tenant_isolation on entities using (true)`,
-    'the policy tenant_isolation of entities',
-  ],
-  [
-    `alter table entities add column tenant_id uuid`,
-    'the column tenant_id of entities',
-    'columns',
-  ],
+type Taken = [statement: string, name: string];
+
+const table = (name: string): Taken => [
+  `create table ${name} (id int, name text); insert into ${name} values (1, 'ours')`,
+  `the relation ${name}`,
 ];
+const trigger = (name: string): Taken => [
+  `create trigger ${name} after insert on entities for each row execute function noted()`,
+  `the trigger ${name} of entities`,
+];
+
+/**
+ * What operators may have, as the message names it. A phase names all that are taken at
+ * once, so one database has all that one phase refuses and that can exist side by side.
+ */
+const TAKEN: Record<string, Taken[]> = {
+  'tables of phase 1': [table('tenants'), table('entities_without_tenant_idx')],
+  'a sequence': [[`create sequence tenants`, 'the relation tenants']],
+  'a domain': [[`create domain tenants as text`, 'the type tenants']],
+  'a constraint of phase 2': [
+    [
+      `alter table relations add constraint relations_entity_fkey foreign key (originating_entity_id) references entities (entity_id)`,
+      'the constraint relations_entity_fkey of relations',
+    ],
+  ],
+  'a constraint of phase 3': [
+    [
+      `alter table entities add constraint entities_entity_ref_check check (entity_ref <> '')`,
+      'the constraint entities_entity_ref_check of entities',
+    ],
+  ],
+  'a function of phase 4': [
+    [
+      `create function tenant_required(text) returns uuid language sql as 'select null::uuid'`,
+      'the function tenant_required(text)',
+    ],
+  ],
+  'a policy of phase 4': [
+    [
+      `create policy tenant_isolation on entities using (true)`,
+      'the policy tenant_isolation of entities',
+    ],
+  ],
+  'objects of phase 5': [
+    ...[
+      'entities_partitioned',
+      'relations_partitioned_archive',
+      'entities_partitioned_archive',
+      'entities_tenant_default',
+      'refresh_state_catch_all',
+      'entities_catch_all',
+      'entities_old',
+      'relations_old',
+      'tenancy_change_log',
+      'entity_search',
+      'entity_parents',
+      'tenancy_ready',
+      'entities_partitioned_live_ref_idx',
+    ].map(table),
+    ...['tenancy_change_log', 'entity_search_insert'].map(trigger),
+    [
+      `create function tenancy_replay_changes() returns int language sql as 'select 1'`,
+      'the function tenancy_replay_changes()',
+    ],
+  ],
+  'a view': [
+    [
+      `create view entity_search as select 1 as one`,
+      'the relation entity_search',
+    ],
+  ],
+  'a type': [
+    [`create type entity_search as enum ('a')`, 'the type entity_search'],
+  ],
+};
 
 const PREFLIGHT = { allowMissing: ['pg_cron'], backupCompleted: true };
 
@@ -93,30 +102,52 @@ describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
   });
   afterEach(() => database.close());
 
-  it.each(TAKEN)(
-    'are refused before anything begins: %s',
-    async (statement, name, check = 'names') => {
+  /**
+   * Takes names, and expects the preflight and a phase to refuse them, and the undo to
+   * leave them as they are.
+   *
+   * @returns what the preflight reports
+   */
+  async function expectRefused(taken: Taken[]) {
+    for (const [statement] of taken) {
       await database.client.query(statement);
-      const before = await catalogSnapshot(database.client);
-      const report = await database.migrate(
-        ({ context }) => runPreflight(context, PREFLIGHT),
-        { mode: 'read' },
-      );
-      const failures = report.filter(({ level }) => level === 'failure');
-      expect(failures.map(finding => finding.check)).toContain(check);
-      expect(JSON.stringify(failures)).toContain(
-        check === 'names' ? name : name.split(' ')[2],
-      );
+    }
+    const before = await catalogSnapshot(database.client);
+    const report = await database.migrate(
+      ({ context }) => runPreflight(context, PREFLIGHT),
+      { mode: 'read' },
+    );
+    const refused = await runPhases(database, 5).catch(error => error);
+    expect(refused).toMatchObject({ exitCode: EXIT_CODES.refused });
+    for (const [, name] of taken) {
+      expect(refused.message).toContain(name);
+    }
+    await database.migrate(migration => rollback(migration, 0));
+    expect(await catalogSnapshot(database.client)).toEqual(before);
+    return report.filter(({ level }) => level === 'failure');
+  }
 
-      const phases = runPhases(database, 5);
-      await expect(phases).rejects.toMatchObject({
-        exitCode: EXIT_CODES.refused,
-        message: expect.stringContaining(name),
-      });
-      await database.migrate(migration => rollback(migration, 0));
-      expect(await catalogSnapshot(database.client)).toEqual(before);
+  it.each(Object.entries(TAKEN))(
+    'are refused before anything begins: %s',
+    async (_, taken) => {
+      const failures = await expectRefused(taken);
+      expect(failures.map(({ check }) => check)).toContain('names');
+      for (const [, name] of taken) {
+        expect(JSON.stringify(failures)).toContain(name);
+      }
     },
   );
+
+  it('are refused before anything begins: a column, by the check of columns', async () => {
+    const failures = await expectRefused([
+      [
+        `alter table entities add column tenant_id uuid`,
+        'the column tenant_id of entities',
+      ],
+    ]);
+    expect(failures.map(({ check }) => check)).toContain('columns');
+    expect(JSON.stringify(failures)).toContain('tenant_id');
+  });
 
   it('are never dropped by an undo, whenever they were taken', async () => {
     await runPhases(database, 4);
