@@ -8,7 +8,7 @@ import {
 } from '../__testUtils__/startCatalogBackend';
 import { entityProvider, settled } from '../__testUtils__/stockEngine';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import { comparableHeaders } from './__testUtils__/Sender';
+import { comparableHeaders } from './__testUtils__/requests';
 
 const databases = createTestDatabases();
 

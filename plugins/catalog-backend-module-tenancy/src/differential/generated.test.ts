@@ -11,18 +11,25 @@ import { Comparison } from './__testUtils__/comparison';
 import {
   type EngineCatalog,
   ingestCatalog,
+  sizes,
 } from './__testUtils__/EngineCatalog';
 import { FAILS } from './__testUtils__/generatedEntities';
-import { generateRequest } from './__testUtils__/generatedRequests';
-import { malformedRequests } from './__testUtils__/malformedRequests';
+import {
+  generateRequest,
+  malformedRequests,
+  Vocabulary,
+} from './__testUtils__/generatedRequests';
 import {
   answersDue,
   MEANT_DIFFERENCES,
 } from './__testUtils__/meantDifferences';
-import { get, type Request } from './__testUtils__/Request';
-import { type Answer, type Send, sender } from './__testUtils__/Sender';
-import { sizes } from './__testUtils__/sizes';
-import { Vocabulary } from './__testUtils__/Vocabulary';
+import {
+  type Answer,
+  get,
+  type Request,
+  type Send,
+  sender,
+} from './__testUtils__/requests';
 
 const databases = createTestDatabases();
 

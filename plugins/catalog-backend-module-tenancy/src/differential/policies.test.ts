@@ -15,17 +15,15 @@ import { Comparison } from './__testUtils__/comparison';
 import {
   type EngineCatalog,
   ingestCatalog,
+  sizes,
 } from './__testUtils__/EngineCatalog';
-import { generateRequest } from './__testUtils__/generatedRequests';
+import { generateRequest, Vocabulary } from './__testUtils__/generatedRequests';
 import {
   answersDue,
   MEANT_DIFFERENCES,
 } from './__testUtils__/meantDifferences';
 import { changeablePolicy, DECISIONS } from './__testUtils__/policies';
-import { get } from './__testUtils__/Request';
-import { type Send, sender } from './__testUtils__/Sender';
-import { sizes } from './__testUtils__/sizes';
-import { Vocabulary } from './__testUtils__/Vocabulary';
+import { get, type Send, sender } from './__testUtils__/requests';
 
 const databases = createTestDatabases();
 

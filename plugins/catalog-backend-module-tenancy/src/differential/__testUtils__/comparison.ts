@@ -1,7 +1,6 @@
 import { isEqual, union } from 'lodash';
 import { expectedFrom } from './meantDifferences';
-import type { Request } from './Request';
-import type { Answer, Send } from './Sender';
+import type { Answer, Request, Send } from './requests';
 
 const MAX_PAGES = 4;
 const MAX_SHOWN = 300;

@@ -4,8 +4,14 @@ import {
   stringifyEntityRef,
 } from '@backstage/catalog-model';
 import { isPlainObject, mapValues, uniqBy } from 'lodash';
-import { get, post, type Request, withQuery } from './Request';
-import type { Answer, Send } from './Sender';
+import {
+  type Answer,
+  get,
+  post,
+  type Request,
+  type Send,
+  withQuery,
+} from './requests';
 
 /** What ours must answer to a request. */
 type Expect = (request: Request) => Promise<Answer>;
