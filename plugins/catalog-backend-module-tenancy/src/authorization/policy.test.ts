@@ -25,7 +25,7 @@ import {
 } from '../__testUtils__/startCatalogBackend';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const ALICE = 'user:default/alice';
 
