@@ -52,7 +52,6 @@ const MESSAGES_OF: Record<string, readonly OperatorCommandName[]> = {
 /** Strings of other programs' options, and of our own before they are parsed. */
 const OTHERS = [
   'cli/options.ts',
-  'phases/phase6_cutover/curl.ts',
   // `--help` and `--json` are options of the whole command line.
   'cli/program.ts',
   // Hands files on to the configuration of Backstage.

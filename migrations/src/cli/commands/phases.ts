@@ -8,7 +8,7 @@ import {
   readDefaultTenantName,
   renameDefaultTenant,
 } from '../../phases/phase2_backfill/10_default_tenant';
-import { cutoverChecklist } from '../../phases/phase6_cutover';
+import { cutoverChecklist } from '../../phases/phase6_cutover/checklist';
 import {
   createCatalogTables,
   isFreshDatabase,

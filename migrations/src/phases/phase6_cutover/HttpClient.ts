@@ -13,7 +13,7 @@ const REFUSED = 'ECONNREFUSED';
 /** How much of an answer an error shows. */
 const EXCERPT_LENGTH = 200;
 
-export interface Request {
+interface Request {
   method: 'GET' | 'POST' | 'DELETE';
   /** Below the base URL. */
   path: string;
@@ -31,8 +31,6 @@ export interface Answer {
   /** Where a redirect leads to, without its query. */
   location?: string;
   body: string;
-  /** Until the last byte. */
-  milliseconds: number;
 }
 
 export interface HttpClientOptions {
@@ -102,7 +100,6 @@ export class HttpClient {
   }
 
   private async attempt(what: string, request: Request): Promise<Answer> {
-    const begin = performance.now();
     const response = await fetch(`${this.baseUrl}${request.path}`, {
       method: request.method,
       headers: this.headersOf(request),
@@ -119,7 +116,6 @@ export class HttpClient {
       contentType: response.headers.get('content-type') ?? '',
       location: this.locationOf(response),
       body,
-      milliseconds: Math.round((performance.now() - begin) * 10) / 10,
     };
   }
 

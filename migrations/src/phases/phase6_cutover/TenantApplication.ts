@@ -1,54 +1,38 @@
 import { RefusedError, VerificationError } from '../../errors';
-import { assertSuccess, isInvalidTenant, jsonOf } from './answers';
-import type { Answer, HttpClient, Request } from './HttpClient';
+import type { Answer, HttpClient } from './HttpClient';
 
 // What a reference is made of, rather than whole entities.
 const FIELDS = 'kind,metadata.namespace,metadata.name';
 
 const DEFAULT_NAMESPACE = 'default';
 
-type Query = Record<string, string> | URLSearchParams;
-
-/** The tests send these requests; a dry run prints them. */
-export const requests = {
-  listEntities: (tenant: string, query: Query): Request => ({
-    method: 'GET',
-    path: `/api/catalog/entities?${new URLSearchParams(query)}`,
-    tenant,
-  }),
-  createTenant: (slug: string): Request => ({
-    method: 'POST',
-    path: '/api/tenants',
-    body: { tenant_slug: slug, tenant_name: 'Smoke test of the cutover' },
-  }),
-  deleteTenant: (slug: string): Request => ({
-    method: 'DELETE',
-    path: `/api/tenants/${slug}`,
-  }),
+/** What the operator does about a status; what is not among them is a failure. */
+const ADVICE: Record<number, ((client: HttpClient) => string) | undefined> = {
+  401: ({ token }) =>
+    token
+      ? 'the application does not accept the token of MIGRATION_TOKEN. Set it to a ' +
+        'bearer token that is valid now.'
+      : 'the application asks for credentials. Set MIGRATION_TOKEN to a bearer token ' +
+        'of somebody who may read the catalog and administer tenants.',
+  403: ({ token }) =>
+    `${
+      token ? 'the owner of MIGRATION_TOKEN' : 'somebody without a token'
+    } may not do this. Set MIGRATION_TOKEN to a bearer token of somebody who may ` +
+    'read the catalog and administer tenants (tenancy.admins).',
+  404: () =>
+    'there is no such route. Expected a base URL to which /api/catalog and ' +
+    '/api/tenants can be added, and a backend that has both.',
+  503: () =>
+    'the application is not ready, or does not reach its database. Look into its ' +
+    'log, and run the command again.',
+  429: () => 'it gets too many requests. Wait, and run the command again.',
 };
-
-/** The parameters of one page. */
-export function pageQuery(
-  limit: number,
-  offset: number,
-): Record<string, string> {
-  return { limit: `${limit}`, offset: `${offset}`, fields: FIELDS };
-}
-
-/** How many requests there were, and how long each took. */
-export interface Timings {
-  request: string;
-  milliseconds: number[];
-}
 
 /**
  * The application as the smoke tests see it. Entities are references in lower
  * case, which is how Backstage compares them.
  */
 export class TenantApplication {
-  /** By method and path, since the last {@link takeTimings}. */
-  private timings: Timings[] = [];
-
   constructor(
     private readonly client: HttpClient,
     /** Says why a slug did not become the tenant of a request. */
@@ -57,9 +41,7 @@ export class TenantApplication {
 
   /** Whether a slug resolves to a tenant. */
   async resolves(slug: string): Promise<boolean> {
-    const answer = await this.send(
-      requests.listEntities(slug, pageQuery(1, 0)),
-    );
+    const answer = await this.list(slug, pageQuery(1, 0));
     if (isInvalidTenant(answer)) {
       return false;
     }
@@ -84,7 +66,11 @@ export class TenantApplication {
   }
 
   async createTenant(slug: string): Promise<void> {
-    const answer = await this.send(requests.createTenant(slug));
+    const answer = await this.client.send({
+      method: 'POST',
+      path: '/api/tenants',
+      body: { tenant_slug: slug, tenant_name: 'Smoke test of the cutover' },
+    });
     if (isInvalidTenant(answer)) {
       throw new RefusedError(await this.explainInvalidTenant('default'));
     }
@@ -92,17 +78,21 @@ export class TenantApplication {
   }
 
   async deleteTenant(slug: string): Promise<void> {
-    assertSuccess(this.client, await this.send(requests.deleteTenant(slug)));
+    const path = `/api/tenants/${slug}`;
+    const answer = await this.client.send({ method: 'DELETE', path });
+    assertSuccess(this.client, answer);
   }
 
-  takeTimings(): Timings[] {
-    const taken = this.timings;
-    this.timings = [];
-    return taken;
+  private list(tenant: string, query: URLSearchParams): Promise<Answer> {
+    const path = `/api/catalog/entities?${query}`;
+    return this.client.send({ method: 'GET', path, tenant });
   }
 
-  private async entities(slug: string, query: Query): Promise<string[]> {
-    const answer = await this.send(requests.listEntities(slug, query));
+  private async entities(
+    slug: string,
+    query: URLSearchParams,
+  ): Promise<string[]> {
+    const answer = await this.list(slug, query);
     if (isInvalidTenant(answer)) {
       throw new RefusedError(await this.explainInvalidTenant(slug));
     }
@@ -122,21 +112,6 @@ export class TenantApplication {
       );
     }
     return refs as string[];
-  }
-
-  private async send(request: Request): Promise<Answer> {
-    const answer = await this.client.send(request);
-    const name = `${request.method} ${request.path.replace(/\?.*/, '')}`;
-    const known = this.timings.find(timing => timing.request === name);
-    if (known) {
-      known.milliseconds.push(answer.milliseconds);
-    } else {
-      this.timings.push({
-        request: name,
-        milliseconds: [answer.milliseconds],
-      });
-    }
-    return answer;
   }
 }
 
@@ -159,4 +134,83 @@ function refOf(entity: unknown): string | undefined {
 function filterOf(ref: string): string {
   const [, kind, namespace, name] = /^([^:]*):([^/]*)\/(.*)$/s.exec(ref) ?? [];
   return `kind=${kind},metadata.namespace=${namespace},metadata.name=${name}`;
+}
+
+/** The parameters of one page. */
+function pageQuery(limit: number, offset: number): URLSearchParams {
+  return new URLSearchParams({
+    limit: `${limit}`,
+    offset: `${offset}`,
+    fields: FIELDS,
+  });
+}
+
+/** Whether tenant resolution found no active tenant (specification, Errors). */
+function isInvalidTenant(answer: Answer): boolean {
+  return (
+    answer.status === 403 &&
+    (parse(answer.body) as { error?: unknown } | undefined)?.error ===
+      'Invalid tenant'
+  );
+}
+
+/**
+ * The JSON of an answer that is a success.
+ *
+ * @throws {@link RefusedError} if the operator has to give or set something else
+ * @throws {@link VerificationError} if the application does something wrong
+ */
+function jsonOf(client: HttpClient, answer: Answer): unknown {
+  assertSuccess(client, answer);
+  const json = parse(answer.body);
+  if (json === undefined) {
+    throw new VerificationError(
+      `${answer.request} answered ${answer.status} with ` +
+        `${answer.contentType || 'no type'} instead of JSON: "${client.excerpt(
+          answer,
+        )}". Is ` +
+        'the base URL the address of the backend, rather than of a login page or ' +
+        'the frontend?',
+    );
+  }
+  return json;
+}
+
+/** As {@link jsonOf}, where it does not matter what a success tells. */
+function assertSuccess(client: HttpClient, answer: Answer): void {
+  const { status, request, location } = answer;
+  if (status >= 200 && status < 300) {
+    return;
+  }
+  if (status >= 300 && status < 400) {
+    throw new RefusedError(
+      `${request} answered ${status}, a redirect to ${
+        location ?? 'nowhere'
+      }. ` +
+        'Expected the address at which the application itself answers (--base-url).',
+    );
+  }
+  const advice = ADVICE[status]?.(client);
+  if (advice) {
+    throw new RefusedError(
+      `${request} answered ${status}: ${advice}${said(client, answer)}`,
+    );
+  }
+  throw new VerificationError(
+    `${request} answered ${status}. Look into the application's log.` +
+      `${said(client, answer)}`,
+  );
+}
+
+function said(client: HttpClient, answer: Answer): string {
+  const text = client.excerpt(answer);
+  return text ? ` It said: ${text}` : '';
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

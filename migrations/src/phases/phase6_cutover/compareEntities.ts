@@ -1,6 +1,7 @@
+import type { Executor } from '../../engine/Executor';
 import { VerificationError } from '../../errors';
-import { DEFAULT_TENANT_SLUG } from '../../schema/tables';
-import type { DefaultTenantRefs } from './DefaultTenantRefs';
+import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from '../../schema/tables';
+import { canonicalRef } from './TenantApplication';
 import type { TenantApplication } from './TenantApplication';
 
 const PAGE = 500;
@@ -20,8 +21,48 @@ const ATTEMPTS = 3;
 
 const NAMED = 5;
 
+const LIVE = `tenant_id = '${DEFAULT_TENANT_ID}' and deleted_at is null`;
+
+/** What the database says about the live entities of the default tenant. */
+class DefaultTenantRefs {
+  constructor(private readonly executor: Executor) {}
+
+  async count(): Promise<number> {
+    const [{ count }] = await this.executor.read<{ count: string }>(
+      `select count(*) as count from entities where ${LIVE}`,
+    );
+    return Number(count);
+  }
+
+  async all(): Promise<string[]> {
+    return this.refs(`select entity_ref from entities where ${LIVE}`);
+  }
+
+  /** So many of them, by chance. */
+  async sample(size: number): Promise<string[]> {
+    return this.refs(
+      `select entity_ref from entities where ${LIVE} order by random() limit $1`,
+      [size],
+    );
+  }
+
+  /** Those of the references, in lower case, which are live. */
+  async among(refs: string[]): Promise<string[]> {
+    return this.refs(
+      `select entity_ref from entities
+        where ${LIVE} and lower(entity_ref) = any ($1)`,
+      [refs],
+    );
+  }
+
+  private async refs(sql: string, values?: unknown[]): Promise<string[]> {
+    const rows = await this.executor.read<{ entity_ref: string }>(sql, values);
+    return rows.map(row => canonicalRef(row.entity_ref));
+  }
+}
+
 /** What was compared. */
-export interface Comparison {
+interface Comparison {
   /** Live entities of the default tenant in the database. */
   live: number;
   /** How many of them the application was asked for. */
@@ -40,8 +81,9 @@ interface Difference {
  */
 export async function compareEntities(
   application: TenantApplication,
-  database: DefaultTenantRefs,
+  executor: Executor,
 ): Promise<Comparison> {
+  const database = new DefaultTenantRefs(executor);
   const live = await database.count();
   const whole = live <= COMPARE_ALL_UP_TO;
   for (let attempt = 1; ; attempt += 1) {

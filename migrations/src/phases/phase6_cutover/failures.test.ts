@@ -221,7 +221,7 @@ describe.each(databases.eachSupportedId())('failures of phase 6 on %s', id => {
     const [slug] = await readTenants(database);
     expect(warn).toEqual([expect.stringContaining(`"${slug}"`)]);
     expect(warn[0]).toContain('answered 404');
-    expect(warn[0]).toContain(`'${baseUrl}/api/tenants/${slug}'`);
+    expect(warn[0]).toContain(`DELETE ${baseUrl}/api/tenants/${slug}\n`);
     expect(warn[0]).not.toContain(TOKEN);
     const [statement] = /update tenants .*;/.exec(warn[0]) ?? [];
     await database.client.query(statement!);

@@ -2,8 +2,6 @@ import type { Phase } from '../../engine/Step';
 import { smokeTests } from './10_smoke_tests';
 import { addressOf } from './address';
 
-export { cutoverChecklist } from './checklist';
-
 export const phase6: Phase = {
   number: 6,
   title: 'Cutover',

@@ -1,8 +1,8 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { MigrationSession } from '../../session/MigrationSession';
-import { cutoverChecklist } from '.';
 import { smokeTests } from './10_smoke_tests';
+import { cutoverChecklist } from './checklist';
 import {
   describeCutover,
   listen,
@@ -32,11 +32,11 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     await runCutover(database, { baseUrl }, { reporter });
     expect(warn).toEqual([]);
     expect(info).toEqual([
-      expect.stringMatching(
-        /^Multi-tenancy is on: .* \[GET \/api\/catalog\/entities: [\d.]+ ms\]$/,
-      ),
+      'Multi-tenancy is on: a slug that no tenant has is refused.',
       expect.stringMatching(/^\(1\) .*: 190 of 190 live entities compared/),
-      expect.stringMatching(/^\(2\) .* \[POST \/api\/tenants: [\d.]+ ms\]$/),
+      expect.stringMatching(
+        /^\(2\) .*: "smoke-test-[0-9a-f]{12}" is created\.$/,
+      ),
       expect.stringMatching(/^\(3\) .*: none are listed/),
       expect.stringMatching(/^Look-up of an entity.*expected: under 20 ms/),
     ]);
@@ -45,17 +45,10 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
         at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
         baseUrl,
         lookupMilliseconds: expect.any(Number),
-        results: expect.arrayContaining([
-          expect.objectContaining({
-            test: expect.stringContaining('(1)'),
-            requests: [
-              {
-                request: 'GET /api/catalog/entities',
-                milliseconds: [expect.any(Number)],
-              },
-            ],
-          }),
-        ]),
+        results: info.slice(0, 4).map(line => {
+          const [test, outcome] = line.split(': ');
+          return { test, outcome };
+        }),
       },
     });
   });
@@ -176,15 +169,18 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     expect(script.startsWith(preamble)).toBe(true);
     const lines = script.slice(preamble.length).trim().split('\n');
     expect(lines.filter(line => line && !line.startsWith('-- '))).toEqual([]);
-    expect(lines.filter(line => line.startsWith('-- curl '))).toEqual([
-      expect.stringMatching(
-        /--header 'X-Tenant-Slug: default' 'http.*\/api\/catalog\/entities\?/,
-      ),
-      expect.stringMatching(/--request POST .*"tenant_slug":"smoke-test-/),
-      expect.stringMatching(/--header 'X-Tenant-Slug: smoke-test-/),
-      expect.stringMatching(/--request DELETE .*\/api\/tenants\/smoke-test-/),
-    ]);
-    expect(script).toContain('Bearer $MIGRATION_TOKEN');
+    expect(script).toMatch(
+      /^-- \(1\) GET http.*\/api\/catalog\/entities with X-Tenant-Slug: default lists/m,
+    );
+    expect(script).toMatch(
+      /^-- \(2\) POST http.*\/api\/tenants with \{"tenant_slug"/m,
+    );
+    expect(script).toMatch(
+      /^-- \(3\) GET http.*X-Tenant-Slug: smoke-test lists nothing/m,
+    );
+    expect(script).toMatch(
+      /^-- DELETE http.*\/api\/tenants\/smoke-test deletes/m,
+    );
     expect(script).not.toContain(TOKEN);
     expect(application.received).toEqual([]);
     await database.client.query(script);
