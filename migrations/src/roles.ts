@@ -12,15 +12,6 @@ export const APP_ROLE = 'portal_app';
  */
 export const APP_PRIVILEGES = ['select', 'insert', 'update', 'delete'] as const;
 
-/** Lets the application work on a table, not on its partitions. */
-export function appGrantStatements(table: string): string[] {
-  return [
-    `grant ${APP_PRIVILEGES.join(', ')} on table ${escapeIdentifier(
-      table,
-    )} to ${APP_ROLE}`,
-  ];
-}
-
 /**
  * Hands a table, and the sequences that belong to its columns, to the
  * administrator's role. Takes ACCESS EXCLUSIVE, for a change of the catalog.

@@ -4,7 +4,7 @@ import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { createCatalogTables, isFreshDatabase } from '../schema/catalogTables';
 import { relationExists } from '../schema/lookups';
-import { revokeAllStatement } from '../schema/seclude';
+import { revokeAllStatement } from '../schema/grants';
 import { escapeIdentifier } from '../sql';
 import { formatThings } from '../text';
 import { ownRows } from './compare';

@@ -1,7 +1,7 @@
 import { describeFound, findCreations } from '../engine/ownership';
 import type { Executor } from '../engine/Executor';
 import type { Creation, StepContext } from '../engine/Step';
-import { revokeAllOnFunctionStatement } from '../schema/seclude';
+import { revokeAllOnFunctionStatement } from '../schema/grants';
 import { ENGINE_TABLES, engineTable } from './engine';
 import type { Engine, EngineTable } from './engine';
 import {

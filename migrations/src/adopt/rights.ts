@@ -5,7 +5,7 @@ import { ADMIN_ROLE } from '../roles';
 import {
   revokeAllOnFunctionStatement,
   revokeAllStatement,
-} from '../schema/seclude';
+} from '../schema/grants';
 import { waitForOlderSnapshots } from '../engine/olderTransactions';
 import { SET_OWNER_ROLE } from '../session/ownerRole';
 import { escapeIdentifier } from '../sql';

@@ -1,9 +1,8 @@
 import { forgetStatement } from '../engine/journal';
 import { operatorCommand } from '../operatorCommand';
 import { ready } from '../phases/phase5_partitions/97_ready';
-import { READY_TABLE, SEARCH_TABLES } from '../schema/searchTables';
+import { READY_TABLE, SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
-import { TENANT_TABLES } from '../schema/tables';
 import { findingsOfRoles, readActors, readUser } from './actors';
 import type { IsolationFinding, QueryRows } from './Finding';
 import {

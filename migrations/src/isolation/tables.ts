@@ -10,11 +10,9 @@ import {
   tenantPolicyStatements,
 } from '../schema/policies';
 import { ADMIN_ROLE } from '../roles';
-import { SEARCH_TABLES } from '../schema/searchTables';
-import type { SearchTable } from '../schema/searchTables';
+import { SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
+import type { SearchTable, TenantTable } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
-import { TENANT_TABLES } from '../schema/tables';
-import type { TenantTable } from '../schema/tables';
 import { script } from '../text';
 import { run } from './Finding';
 import type { IsolationFinding, QueryRows } from './Finding';

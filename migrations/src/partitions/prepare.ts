@@ -7,10 +7,14 @@ import type { Executor } from '../engine/Executor';
 import { describeFound, explainTaken, findForeign } from '../engine/ownership';
 import type { Creation, StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
-import { secludeStatements } from '../schema/seclude';
-import { catchAllPartition } from '../schema/partitions';
-import { identifyByAllColumns, identifyLike } from '../schema/replicaIdentity';
-import { statisticsStatements, storageParameters } from '../schema/storage';
+import { secludeStatements } from '../schema/grants';
+import {
+  catchAllPartition,
+  identifyByAllColumns,
+  identifyLike,
+  statisticsStatements,
+  storageParameters,
+} from '../schema/partitions';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';

@@ -1,7 +1,7 @@
 import { insertInto, ofTenant, writtenColumns } from '../copy/TableCopy';
 import type { TableCopy } from '../copy/TableCopy';
 import { logFunction } from '../copy/changeLog';
-import { revokeAllStatement } from '../schema/seclude';
+import { revokeAllStatement } from '../schema/grants';
 import { ADMIN_ROLE } from '../roles';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';

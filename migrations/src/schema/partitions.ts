@@ -1,6 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import { relationExists } from './lookups';
 import type { TenantTable } from './tables';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 
 /** How the partitioned table is called until it takes the production name. */
 export function partitionedName(table: TenantTable): string {
@@ -44,4 +45,88 @@ export async function isSwapped(executor: Executor): Promise<boolean> {
     `select from pg_class where oid = to_regclass('entities') and relkind = 'p'`,
   );
   return rows.length > 0;
+}
+
+// LIKE copies how columns are stored and compressed, and a partition has that from
+// its table. What is here neither does.
+
+/** The storage parameters of a table, and of its TOAST table, for WITH; or ''. */
+export async function storageParameters(
+  executor: Executor,
+  table: string,
+): Promise<string> {
+  const [{ parameters }] = await executor.read<{ parameters: string }>(
+    `select array_to_string(c.reloptions || array(
+              select 'toast.' || o from unnest(t.reloptions) o), ', ') as parameters
+       from pg_class c left join pg_class t on t.oid = c.reltoastrelid
+      where c.oid = to_regclass(quote_ident($1))`,
+    [table],
+  );
+  return parameters ? ` with (${parameters})` : '';
+}
+
+interface ColumnStatistics {
+  name: string;
+  target: number | null;
+  /** `n_distinct=…`, as it was set. */
+  options: string | null;
+}
+
+/**
+ * The statements that let ANALYZE look at the columns of tables as it looks at
+ * those of another: as closely, and with the same numbers set by hand.
+ */
+export async function statisticsStatements(
+  executor: Executor,
+  from: string,
+  to: string[],
+): Promise<string[]> {
+  const columns = await executor.read<ColumnStatistics>(
+    `select attname as name, nullif(attstattarget, -1)::int as target,
+            array_to_string(attoptions, ', ') as options
+       from pg_attribute
+      where attrelid = to_regclass(quote_ident($1)) and attnum > 0 and not attisdropped
+        and (coalesce(attstattarget, -1) <> -1 or attoptions is not null)
+      order by attnum`,
+    [from],
+  );
+  return columns.flatMap(({ name, target, options }) =>
+    to.flatMap(table => {
+      const alter = `alter table only ${escapeIdentifier(
+        table,
+      )} alter column ${escapeIdentifier(name)}`;
+      return [
+        ...(target === null ? [] : [`${alter} set statistics ${target}`]),
+        ...(options === null ? [] : [`${alter} set (${options})`]),
+      ];
+    }),
+  );
+}
+
+// PostgreSQL refuses an UPDATE or DELETE of a table that a publication has, be it as
+// one of all tables, and whose rows it can not name to the subscribers: a new
+// partition has no primary key yet.
+
+/** The statement that names the rows of a new partition by all their columns. */
+export function identifyByAllColumns(partition: string): string {
+  return `alter table ${escapeIdentifier(partition)} replica identity full`;
+}
+
+/**
+ * The statement that names them by the primary key, once there is one, if those of
+ * the table are.
+ */
+export function identifyLike(table: string, partition: string): string {
+  const oid = (name: string) =>
+    `to_regclass(${escapeLiteral(escapeIdentifier(name))})`;
+  return `do $$ begin
+  if exists (select from pg_class where oid = ${oid(
+    table,
+  )} and relreplident = 'd')
+     and exists (select from pg_index where indrelid = ${oid(
+       partition,
+     )} and indisprimary) then
+    alter table ${escapeIdentifier(partition)} replica identity default;
+  end if;
+end $$`;
 }

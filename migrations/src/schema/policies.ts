@@ -1,6 +1,5 @@
 import { escapeIdentifier, escapeLiteral } from '../sql';
-import type { SearchTable } from './searchTables';
-import type { TenantTable } from './tables';
+import type { SearchTable, TenantTable } from './tables';
 
 /** The session setting that names the tenant of what a session does. */
 export const TENANT_SETTING = 'app.tenant_id';

@@ -54,3 +54,17 @@ export function oneTenantCheck(table: TenantTable): string {
 /** The rule of entity references (specification, B.2), as pg_get_constraintdef has it. */
 export const ENTITY_REF_DEFINITION =
   "CHECK ((entity_ref = ((((entity_kind || ':'::text) || entity_namespace) || '/'::text) || entity_name)))";
+
+/**
+ * The tables that are made of the entities: the application reads them, and only
+ * triggers write to them.
+ */
+export const SEARCH_TABLES = ['entity_search', 'entity_parents'] as const;
+
+export type SearchTable = (typeof SEARCH_TABLES)[number];
+
+/**
+ * The table that is there while tenants can be served: the partitioned tables are in
+ * use, and all entities have their terms.
+ */
+export const READY_TABLE = 'tenancy_ready';

@@ -11,13 +11,11 @@ import { operatorCommand } from '../operatorCommand';
 import { readUnfinishedMoves } from '../partitions/leftovers';
 import { phases } from '../phases';
 import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_indexes';
-import { readRowsOfOtherTenants } from '../rollback/rollback';
-import { readWayBack } from '../rollback/rollback';
+import { readRowsOfOtherTenants, readWayBack } from '../rollback/rollback';
 import type { WayBack } from '../rollback/rollback';
 import { relationExists } from '../schema/lookups';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
-import { SEARCH_TABLES } from '../schema/searchTables';
-import { TENANT_TABLES } from '../schema/tables';
+import { SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
 import type {
   Leftover,
   StatusReport,

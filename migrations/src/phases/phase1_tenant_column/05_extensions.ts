@@ -1,6 +1,6 @@
 import { RefusedError } from '../../errors';
 import type { Step } from '../../engine/Step';
-import { readExtension, REQUIRED_EXTENSIONS } from '../../schema/extensions';
+import { readExtension, REQUIRED_EXTENSIONS } from '../../schema/lookups';
 import { escapeIdentifier } from '../../sql';
 
 const STATE_KEY = 'phase1.extensions';

@@ -5,15 +5,13 @@ import { CREATE_TENANT_REQUIRED, TENANT_REQUIRED } from '../../schema/policies';
 import {
   adminAttributes,
   appAttributes,
+  createRoleStatement,
   grantAdminToLogin,
   readRoleAccess,
+  roleStatement,
 } from '../../schema/roleAccess';
 import type { RoleAccess } from '../../schema/roleAccess';
 import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../roles';
-import {
-  createRoleStatement,
-  roleStatement,
-} from '../../schema/roleStatements';
 import { escapeLiteral } from '../../sql';
 import { TENANT_TABLES } from '../../schema/tables';
 

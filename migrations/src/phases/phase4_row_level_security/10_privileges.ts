@@ -9,9 +9,12 @@ import {
   undoGrants,
 } from '../../schema/grants';
 import type { Grant } from '../../schema/grants';
-import { grantAdminToApp, readRoleAccess } from '../../schema/roleAccess';
+import {
+  grantAdminToApp,
+  readRoleAccess,
+  roleStatement,
+} from '../../schema/roleAccess';
 import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../roles';
-import { roleStatement } from '../../schema/roleStatements';
 import { TENANT_TABLES } from '../../schema/tables';
 
 const GRANTS = 'phase4.grants';

@@ -10,14 +10,15 @@ import {
   archiveName,
   catchAllPartition,
   defaultTenantPartition,
+  identifyByAllColumns,
   isSwapped,
   partitionedName,
+  statisticsStatements,
+  storageParameters,
   waitingName,
 } from '../../schema/partitions';
-import { identifyByAllColumns } from '../../schema/replicaIdentity';
 import { tenantPolicyStatements } from '../../schema/policies';
 import { ownerStatement } from '../../roles';
-import { statisticsStatements, storageParameters } from '../../schema/storage';
 import {
   DEFAULT_TENANT_ID,
   ENTITY_DEFAULTS,
@@ -27,7 +28,7 @@ import {
 import type { TenantTable } from '../../schema/tables';
 import { formatThings } from '../../text';
 import { dropOldKeys } from './70_swap';
-import { revokeAllStatement, secludeStatements } from '../../schema/seclude';
+import { revokeAllStatement, secludeStatements } from '../../schema/grants';
 import { operatorCommand } from '../../operatorCommand';
 
 /**

@@ -1,9 +1,9 @@
 import {
+  CHANGE_LOG,
   createChangeLog,
   createLogTriggers,
   dropChangeLog,
   dropLogTriggers,
-  CHANGE_LOG,
   logFunction,
   logTriggers,
 } from '../../copy/changeLog';
@@ -16,7 +16,7 @@ import { REPLAY } from '../../copy/replay';
 import type { Creation, Step } from '../../engine/Step';
 import { ADMIN_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
-import { revokeAllStatement } from '../../schema/seclude';
+import { revokeAllStatement } from '../../schema/grants';
 
 /** From here on every change is remembered until it has reached the other side. */
 export const changeLog: Step = {

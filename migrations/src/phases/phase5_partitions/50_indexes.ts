@@ -3,9 +3,9 @@ import type { Step } from '../../engine/Step';
 import {
   catchAllPartition,
   defaultTenantPartition,
+  identifyLike,
   partitionedName,
 } from '../../schema/partitions';
-import { identifyLike } from '../../schema/replicaIdentity';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
 import { CATCH_UP_SCRIPT, catchUp, createReplay } from '../../copy/replay';
 import { extensionSchema } from '../../schema/lookups';

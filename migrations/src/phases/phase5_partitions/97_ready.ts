@@ -1,7 +1,7 @@
 import type { Step } from '../../engine/Step';
 import { ownerStatement } from '../../roles';
-import { READY_TABLE } from '../../schema/searchTables';
-import { revokeAllStatement } from '../../schema/seclude';
+import { READY_TABLE } from '../../schema/tables';
+import { revokeAllStatement } from '../../schema/grants';
 
 /**
  * What lets an application of several tenants notice that its tables are gone.

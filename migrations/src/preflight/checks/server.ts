@@ -1,6 +1,6 @@
 import type { Executor } from '../../engine/Executor';
 import { operatorCommand } from '../../operatorCommand';
-import { REQUIRED_EXTENSIONS, readExtension } from '../../schema/extensions';
+import { readExtension, REQUIRED_EXTENSIONS } from '../../schema/lookups';
 import { escapeIdentifier } from '../../sql';
 import { enumerate, formatThings } from '../../text';
 import { failure, ok, warning } from '../PreflightCheck';

@@ -166,7 +166,7 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the missing grant on partitions',
     edits: [
       {
-        file: `${MIGRATIONS}/schema/seclude.ts`,
+        file: `${MIGRATIONS}/schema/grants.ts`,
         find: '    revokeAllStatement(partition),',
         replace: '    `grant select on ${name} to portal_app`,',
       },
@@ -268,7 +268,10 @@ export const mutationChecks: MutationCheck[] = [
         replace: '`with ready as (select from ${quotedSchema}.tenants) `',
       },
     ],
-    tests: [`${NODE}/database/ready.test.ts`, `${MODULE}/live/rollback.test.ts`],
+    tests: [
+      `${NODE}/database/ready.test.ts`,
+      `${MODULE}/live/rollback.test.ts`,
+    ],
   },
   {
     name: 'the drop of that table before all others',

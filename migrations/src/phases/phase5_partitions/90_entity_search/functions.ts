@@ -1,6 +1,6 @@
 import { ADMIN_ROLE } from '../../../roles';
 import { escapeIdentifier } from '../../../sql';
-import { revokeAllOnFunctionStatement } from '../../../schema/seclude';
+import { revokeAllOnFunctionStatement } from '../../../schema/grants';
 import { TERMS } from './terms';
 
 /** Makes the terms of some entities of a tenant what they have to be. */

@@ -1,8 +1,8 @@
 import { tenantPolicyStatements } from '../../../schema/policies';
-import { identifyByAllColumns } from '../../../schema/replicaIdentity';
+import { identifyByAllColumns } from '../../../schema/partitions';
 import { ADMIN_ROLE, APP_ROLE, ownerStatement } from '../../../roles';
-import { SEARCH_TABLES } from '../../../schema/searchTables';
-import { revokeAllStatement } from '../../../schema/seclude';
+import { SEARCH_TABLES } from '../../../schema/tables';
+import { revokeAllStatement } from '../../../schema/grants';
 
 const TABLES = [
   `create table if not exists entity_search (
