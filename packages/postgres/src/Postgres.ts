@@ -2,7 +2,7 @@ import { ChildProcess } from 'child_process';
 import { once } from 'events';
 import { resolve } from 'path';
 import { binariesOf } from './binaries';
-import { askGuard, forkGuard, reclaim } from './guard';
+import { forkSupervisor, reclaim, requestServer } from './supervisor';
 import { PostgresConnection, PostgresOptions } from './types';
 
 /**
@@ -23,7 +23,7 @@ export class Postgres {
   /** Resolves once the server is gone, for whatever reason. */
   readonly exited: Promise<void>;
 
-  readonly #guard: ChildProcess;
+  readonly #supervisor: ChildProcess;
 
   /**
    * Starts a server and waits until it accepts connections.
@@ -33,9 +33,9 @@ export class Postgres {
   static async start(options: PostgresOptions = {}): Promise<Postgres> {
     const { version = 18, port, dataDirectory, settings = {} } = options;
     const binaries = binariesOf(version);
-    const guard = forkGuard();
-    const exited = once(guard, 'exit');
-    const ready = await askGuard(guard, {
+    const supervisor = forkSupervisor();
+    const exited = once(supervisor, 'exit');
+    const ready = await requestServer(supervisor, {
       version,
       binaries,
       port,
@@ -43,23 +43,23 @@ export class Postgres {
       settings,
     });
     // From now on the server alone is no reason for this process to stay.
-    guard.unref();
-    guard.channel?.unref();
-    return new Postgres(guard, exited, ready);
+    supervisor.unref();
+    supervisor.channel?.unref();
+    return new Postgres(supervisor, exited, ready);
   }
 
   private constructor(
-    guard: ChildProcess,
-    guardExited: Promise<unknown>,
+    supervisor: ChildProcess,
+    supervisorExited: Promise<unknown>,
     server: Pick<Postgres, 'connection' | 'dataDirectory' | 'pid'>,
   ) {
-    this.#guard = guard;
+    this.#supervisor = supervisor;
     this.connection = server.connection;
     this.dataDirectory = server.dataDirectory;
     this.pid = server.pid;
-    this.exited = guardExited.then(async () => {
-      // A guard that ended in good order has cleaned up.
-      if (guard.exitCode !== 0) {
+    this.exited = supervisorExited.then(async () => {
+      // One that ended in good order has cleaned up.
+      if (supervisor.exitCode !== 0) {
         await reclaim(server.dataDirectory);
       }
     });
@@ -73,9 +73,9 @@ export class Postgres {
 
   /** Stops the server, and removes its folder unless one was given. */
   async stop(): Promise<void> {
-    this.#guard.ref();
-    if (this.#guard.connected) {
-      this.#guard.disconnect();
+    this.#supervisor.ref();
+    if (this.#supervisor.connected) {
+      this.#supervisor.disconnect();
     }
     await this.exited;
   }

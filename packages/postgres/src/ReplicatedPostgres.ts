@@ -101,8 +101,6 @@ function start(options: {
 
 /** Makes of the copy of a server one that replays what that writes. */
 function follow(folder: string, primary: PostgresConnection): void {
-  // Whose the original is, the copy is not.
-  rmSync(join(folder, 'guard.json'), { force: true });
   const data = join(folder, 'data');
   const { host, port, user, password } = primary;
   const files = {

@@ -1,4 +1,12 @@
-import { FailureCode } from './protocol';
+/** Tells a program why a server did not start. */
+export type FailureCode =
+  | 'PORT_TAKEN'
+  | 'DIRECTORY_UNUSABLE'
+  | 'DIRECTORY_IN_USE'
+  | 'OTHER_MAJOR_VERSION'
+  | 'VERSION_UNAVAILABLE'
+  | 'CANNOT_RUN'
+  | 'FAILED';
 
 /**
  * Says on one line, meant for a person, why the server did not start; its

@@ -6,10 +6,10 @@
 
 export { availableVersions } from './binaries';
 export { PostgresStartError } from './errors';
+export type { FailureCode } from './errors';
 export { findPgBouncer, PgBouncer } from './PgBouncer';
 export type { PgBouncerOptions, PgBouncerTarget } from './PgBouncer';
 export { Postgres } from './Postgres';
-export type { FailureCode } from './protocol';
 export { ReplicatedPostgres } from './ReplicatedPostgres';
 export type {
   PostgresConnection,

@@ -4,7 +4,7 @@ import { cpSync, readFileSync, statSync } from 'fs';
 import { dirname, join } from 'path';
 import { temporaryFolder } from './__fixtures__/temporary';
 import { availableVersions, binariesOf } from './binaries';
-import { askGuard, forkGuard } from './guard';
+import { forkSupervisor, requestServer } from './supervisor';
 import { Client } from 'pg';
 import { Postgres } from './Postgres';
 import { withDeadline } from './testUtils';
@@ -32,16 +32,16 @@ const isRootOnLinux = process.getuid!() === 0 && process.platform === 'linux';
       expect((statSync(folder()).mode % 0o1000).toString(8)).toBe('700');
       const native = join(folder(), 'native');
       cpSync(dirname(binariesOf(version)), native, { recursive: true });
-      const guard = forkGuard();
-      const { pid } = await askGuard(guard, {
+      const supervisor = forkSupervisor();
+      const { pid } = await requestServer(supervisor, {
         version,
         binaries: join(native, 'bin'),
         dataDirectory: join(folder(), 'kept'),
         settings: {},
       });
       expect(userOf(pid)).not.toBe(0);
-      guard.disconnect();
-      await withDeadline('the guard to exit', once(guard, 'exit'));
+      supervisor.disconnect();
+      await withDeadline('the supervisor to exit', once(supervisor, 'exit'));
     },
   );
 

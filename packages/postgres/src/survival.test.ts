@@ -1,18 +1,25 @@
-import { execFileSync } from 'child_process';
+import { ChildProcess, execFileSync, spawn } from 'child_process';
 import { once } from 'events';
-import { chmodSync, existsSync, readdirSync, writeFileSync } from 'fs';
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from 'fs';
 import { join } from 'path';
 import {
-  eventually,
-  guardPidIn,
   serverOf,
   startParent,
-  isGone,
+  supervisorOf,
+  untilGone,
 } from './__fixtures__/processes';
 import { temporaryFolder } from './__fixtures__/temporary';
+import { isRunning } from '../supervisor/processes.cjs';
+import { binariesOf } from './binaries';
 import { Client } from 'pg';
 import { Postgres } from './Postgres';
-import { withDeadline } from './testUtils';
+import { waitUntil, withDeadline } from './testUtils';
 
 /** A PATH on which `setpriv` can't make the kernel end the server. */
 function pathWithoutDeathSignal(folder: string): string {
@@ -38,7 +45,7 @@ describe('nothing is left', () => {
     const server = await serverOf(parent);
     await withDeadline('the parent to exit', once(parent, 'exit'));
     expect(parent.exitCode).toBe(0);
-    expect(await isGone(server)).toBe(true);
+    await expect(untilGone(server)).resolves.toBeUndefined();
   });
 
   it.each(['SIGKILL', 'SIGINT'] as const)(
@@ -47,80 +54,138 @@ describe('nothing is left', () => {
       const parent = startParent({ tmpdir: tmpdir() });
       const server = await serverOf(parent);
       parent.kill(signal);
-      expect(await isGone(server)).toBe(true);
+      await expect(untilGone(server)).resolves.toBeUndefined();
     },
   );
 
   it('when the parent is killed before the server is ready', async () => {
     const parent = startParent({ tmpdir: tmpdir() });
     const homes = () => readdirSync(tmpdir()).length;
-    expect(await eventually(() => homes() > 0)).toBe(true);
+    await waitUntil('its folder', homes);
     parent.kill('SIGKILL');
-    expect(await eventually(() => homes() === 0)).toBe(true);
+    await waitUntil('its folder to disappear', () => homes() === 0);
+    expect(homes()).toBe(0);
   });
 
-  it('when the guard is killed', async () => {
+  it('when the supervisor is killed', async () => {
     const path = pathWithoutDeathSignal(bin());
     const parent = startParent({ tmpdir: tmpdir(), path });
     const server = await serverOf(parent);
-    process.kill(server.guardPid, 'SIGKILL');
-    expect(await isGone(server)).toBe(true);
+    process.kill(server.supervisorPid, 'SIGKILL');
+    await expect(untilGone(server)).resolves.toBeUndefined();
     parent.kill();
   });
 
-  it('once another server was started, when parent and guard are killed', async () => {
+  it('once another server was started, when parent and supervisor are killed', async () => {
     const path = pathWithoutDeathSignal(bin());
     const parent = startParent({ tmpdir: tmpdir(), path });
     const server = await serverOf(parent);
-    // Nor can the parent do anything about the guard's end.
+    // Nor can the parent do anything about the end of the supervisor.
     parent.kill('SIGKILL');
-    process.kill(server.guardPid, 'SIGKILL');
+    process.kill(server.supervisorPid, 'SIGKILL');
 
     const next = startParent({ tmpdir: tmpdir(), stay: false });
-    expect(await isGone(server)).toBe(true);
-    expect(await isGone(await serverOf(next))).toBe(true);
+    await expect(untilGone(server)).resolves.toBeUndefined();
+    await expect(untilGone(await serverOf(next))).resolves.toBeUndefined();
   });
 });
 
 describe('a folder that was given', () => {
   const folder = temporaryFolder();
+  const bin = temporaryFolder();
 
-  it('can be used again after the guard was killed', async () => {
+  it('can be used again after the supervisor was killed', async () => {
     const dataDirectory = folder();
     const postgres = await Postgres.start({ dataDirectory });
-    process.kill(guardPidIn(dataDirectory), 'SIGKILL');
+    process.kill(supervisorOf(postgres.pid), 'SIGKILL');
     await postgres.exited;
-    expect(existsSync(join(dataDirectory, 'guard.json'))).toBe(false);
 
     const again = await Postgres.start({ dataDirectory });
     await again.stop();
     expect(existsSync(join(dataDirectory, 'data', 'PG_VERSION'))).toBe(true);
   });
 
-  it('is taken over by one of several that start at once, orphaned server and all', async () => {
+  it('is used by one of several that start at once, after the server that was left there', async () => {
     const dataDirectory = folder();
-    const orphan = await Postgres.start({ dataDirectory });
-    const gone = { pid: 1, mark: 'guard-that-is-gone', throwAway: false };
-    writeFileSync(join(dataDirectory, 'guard.json'), JSON.stringify(gone));
+    const path = pathWithoutDeathSignal(bin());
+    const parent = startParent({ tmpdir: folder(), path, dataDirectory });
+    const orphan = await serverOf(parent);
+    parent.kill('SIGKILL');
+    process.kill(orphan.supervisorPid, 'SIGKILL');
 
-    const starts = await Promise.allSettled(
-      Array.from({ length: 4 }, () => Postgres.start({ dataDirectory })),
-    );
-    const [winner, ...others] = starts.flatMap(start =>
-      start.status === 'fulfilled' ? [start.value] : [],
-    );
-    expect(others).toEqual([]);
-    expect(
-      starts.flatMap(start =>
-        start.status === 'rejected' ? [start.reason.code] : [],
-      ),
-    ).toEqual(Array(3).fill('DIRECTORY_IN_USE'));
-
-    const client = new Client(winner.connection);
-    await client.connect();
-    await client.query('select 1');
-    await client.end();
+    const winner = await expectOneToStart(dataDirectory);
+    expect(isRunning(orphan.pid, dataDirectory)).toBe(false);
+    await expect(answerOf(winner)).resolves.toBe(1);
     await winner.stop();
-    await orphan.exited;
+  });
+
+  it('is made by one of several that start at once', async () => {
+    const winner = await expectOneToStart(join(folder(), 'new'));
+    await expect(answerOf(winner)).resolves.toBe(1);
+    await winner.stop();
+    expect(readdirSync(join(folder(), 'new')).sort()).toEqual([
+      ...['data', 'password', 'postgres.log'],
+    ]);
+  });
+
+  it('is left to a server that was started there by hand', async () => {
+    const dataDirectory = folder();
+    const { port } = (await startAndStop(dataDirectory)).connection;
+    const byHand = startByHand(dataDirectory, port);
+    await waitUntil('the server', () =>
+      existsSync(join(dataDirectory, 'data', 'postmaster.pid')),
+    );
+    await expect(Postgres.start({ dataDirectory })).rejects.toMatchObject({
+      code: 'DIRECTORY_IN_USE',
+    });
+    expect(byHand.exitCode).toBeNull();
+    byHand.kill('SIGINT');
+    await withDeadline('the server to exit', once(byHand, 'exit'));
   });
 });
+
+/** Starts several at once in a folder, of which all but one are refused. */
+async function expectOneToStart(dataDirectory: string): Promise<Postgres> {
+  const starts = await Promise.allSettled(
+    Array.from({ length: 4 }, () => Postgres.start({ dataDirectory })),
+  );
+  expect(
+    starts.flatMap(start =>
+      start.status === 'rejected' ? [start.reason.code] : [],
+    ),
+  ).toEqual(Array(3).fill('DIRECTORY_IN_USE'));
+  const [winner] = starts.flatMap(start =>
+    start.status === 'fulfilled' ? [start.value] : [],
+  );
+  return winner;
+}
+
+async function answerOf(postgres: Postgres): Promise<number> {
+  const client = new Client(postgres.connection);
+  await client.connect();
+  const { rows } = await client.query('select 1 as one');
+  await client.end();
+  return rows[0].one;
+}
+
+async function startAndStop(dataDirectory: string): Promise<Postgres> {
+  const postgres = await Postgres.start({ dataDirectory });
+  await postgres.stop();
+  return postgres;
+}
+
+/** As somebody would who knows the binaries, and as the owner of the data. */
+function startByHand(dataDirectory: string, port: number): ChildProcess {
+  const data = join(dataDirectory, 'data');
+  const { uid, gid } = statSync(data);
+  const args = ['-D', data, '-p', String(port), '-k', ''];
+  const postgres = join(binariesOf(18), 'postgres');
+  return process.getuid!() === 0 && process.platform === 'linux'
+    ? spawn('setpriv', [
+        ...[`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'],
+        ...['--inh-caps=-all,+dac_read_search'],
+        ...['--ambient-caps=-all,+dac_read_search'],
+        ...['--securebits=+no_setuid_fixup', '--', postgres, ...args],
+      ])
+    : spawn(postgres, args);
+}

@@ -88,10 +88,9 @@ export class Clone {
     return { child, exited, output: await outputUntil(child, untilText) };
   }
 
-  /** Waits for backend, database and guard to be gone. */
+  /** Waits for backend and database to be gone. */
   async isQuiet(): Promise<boolean> {
     const isRunning = async () =>
-      existsSync(join(this.dataFolder, 'guard.json')) ||
       existsSync(join(this.dataFolder, 'data/postmaster.pid')) ||
       (await answersOk(`${this.url}/.backstage/health/v1/liveness`));
     const deadline = Date.now() + PATIENCE_MS;

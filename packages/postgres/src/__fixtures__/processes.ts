@@ -1,34 +1,17 @@
-import { ChildProcess, spawn } from 'child_process';
+import { ChildProcess, execFileSync, spawn } from 'child_process';
 import { once } from 'events';
 import { existsSync, readFileSync } from 'fs';
-import { join } from 'path';
 import { createInterface } from 'readline';
-import { isRunning } from '../../guard/processes.cjs';
-
-const PATIENCE_MS = 120_000;
-
-/**
- * Polls, since nothing tells when a process that is not ours disappears.
- * @returns whether it came true in time
- */
-export async function eventually(isTrue: () => boolean): Promise<boolean> {
-  const deadline = Date.now() + PATIENCE_MS;
-  while (!isTrue()) {
-    if (Date.now() > deadline) {
-      return false;
-    }
-    await new Promise(done => {
-      setTimeout(done, 20);
-    });
-  }
-  return true;
-}
+import { isRunning } from '../../supervisor/processes.cjs';
+import { waitUntil } from '../testUtils';
 
 /** Runs `startServer.ts` in a process of its own. */
 export function startParent(options: {
   tmpdir: string;
   path?: string;
   stay?: boolean;
+  /** A throw-away folder by default. */
+  dataDirectory?: string;
 }): ChildProcess {
   return spawn(
     process.execPath,
@@ -37,6 +20,7 @@ export function startParent(options: {
       require.resolve('@backstage/cli/config/nodeTransform.cjs'),
       require.resolve('./startServer.ts'),
       options.stay === false ? 'leave' : 'stay',
+      ...(options.dataDirectory ? [options.dataDirectory] : []),
     ],
     {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -52,24 +36,29 @@ export function startParent(options: {
 /** The server that a process started by `startParent` speaks of. */
 export async function serverOf(
   parent: ChildProcess,
-): Promise<{ dataDirectory: string; pid: number; guardPid: number }> {
+): Promise<{ dataDirectory: string; pid: number; supervisorPid: number }> {
   const [line] = await once(createInterface(parent.stdout!), 'line');
   const server = JSON.parse(line);
-  return { ...server, guardPid: guardPidIn(server.dataDirectory) };
+  return { ...server, supervisorPid: supervisorOf(server.pid) };
 }
 
-export function guardPidIn(dataDirectory: string): number {
-  const claim = readFileSync(join(dataDirectory, 'guard.json'), 'utf8');
-  return JSON.parse(claim).pid;
+/** The supervisor is the parent of the server. */
+export function supervisorOf(pid: number): number {
+  if (process.platform === 'linux') {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return Number(/^PPid:\s+(\d+)/m.exec(status)![1]);
+  }
+  return Number(execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)]));
 }
 
-/** Whether both the server and its folder disappear. */
-export async function isGone(server: {
+/** Waits until both the server and its folder have disappeared. */
+export async function untilGone(server: {
   dataDirectory: string;
   pid: number;
-}): Promise<boolean> {
+}): Promise<void> {
   const { dataDirectory, pid } = server;
-  return await eventually(
+  await waitUntil(
+    'the server and its folder to disappear',
     () => !isRunning(pid, dataDirectory) && !existsSync(dataDirectory),
   );
 }

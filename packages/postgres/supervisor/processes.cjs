@@ -93,4 +93,4 @@ async function stopServer(pid, mark) {
   }
 }
 
-module.exports = { isRunning, stopServer, POLL_MS };
+module.exports = { POLL_MS, commandLine, isRunning, stopServer };
