@@ -3,8 +3,9 @@ import type {
   BackstageCredentials,
   HttpAuthService,
 } from '@backstage/backend-plugin-api';
-import { NotAllowedError, toError } from '@backstage/errors';
+import { NotAllowedError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
+import { audited } from '@internal/http';
 import type {
   ActiveTenant,
   CatalogAdoption,
@@ -68,26 +69,24 @@ export function createOperations(options: {
       async (req, res) => {
         const tenant = requestTenant(req);
         assertAdopted(adoption, tenant, res);
-        const event = await auditor.createEvent({
-          eventId,
-          request: req,
-          meta: { ...describe(req), tenant: tenant.tenantSlug },
-        });
-        let meta: JsonObject | void;
-        try {
-          const credentials = await httpAuth.credentials(req);
-          meta = await operation({
-            req,
-            res,
-            tenantId: tenant.tenantId,
-            catalog: authorize(credentials),
-            assertTenantActive: () => assertActive(tenant),
-          });
-        } catch (error) {
-          await event.fail({ error: toError(error) });
-          throw error;
-        }
-        await event.success(meta ? { meta } : undefined);
+        await audited(
+          auditor,
+          {
+            eventId,
+            request: req,
+            meta: { ...describe(req), tenant: tenant.tenantSlug },
+          },
+          async () => {
+            const credentials = await httpAuth.credentials(req);
+            return operation({
+              req,
+              res,
+              tenantId: tenant.tenantId,
+              catalog: authorize(credentials),
+              assertTenantActive: () => assertActive(tenant),
+            });
+          },
+        );
       },
   };
 }

@@ -4,11 +4,10 @@ import type {
   HttpAuthService,
 } from '@backstage/backend-plugin-api';
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
-import { toError } from '@backstage/errors';
+import { audited, measureOperations } from '@internal/http';
 import type { JsonObject } from '@backstage/types';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import type { Request, RequestHandler, Response } from 'express';
-import { measureOperations } from './metrics';
 
 /** Handles a request that changes nothing. */
 type ReadHandler = (context: {
@@ -46,7 +45,11 @@ export function createOperations(options: {
   authorize: (credentials: BackstageCredentials) => MockupStore;
 }): Operations {
   const { httpAuth, auditor, authorize } = options;
-  const measured = measureOperations(options.metrics);
+  const measured = measureOperations(options.metrics, {
+    prefix: 'mockup.operations',
+    operations: 'Operations of the mockup plugin',
+    outcomes: { 412: 'conflict' },
+  });
 
   return {
     read: (name, handler) => [
@@ -62,7 +65,7 @@ export function createOperations(options: {
     write: (name, handler) => [
       measured(name),
       (req, res) =>
-        audited(auditor, name, req, async () => {
+        audited(auditor, auditEvent(name, req), async () => {
           const credentials = await httpAuth.credentials(req, {
             allow: ['user'],
           });
@@ -77,26 +80,12 @@ export function createOperations(options: {
   };
 }
 
-/** Runs an operation inside an audit event, and closes it whatever happens. */
-async function audited(
-  auditor: AuditorService,
-  eventId: string,
-  req: Request,
-  operation: () => Promise<JsonObject | void>,
-): Promise<void> {
-  const event = await auditor.createEvent({
+function auditEvent(eventId: string, request: Request) {
+  return {
     eventId,
     // Backstage's advice for writes; it does not log lower ones by default.
     severityLevel: 'medium',
-    request: req,
-    meta: { ...req.params },
-  });
-  let meta: JsonObject | void;
-  try {
-    meta = await operation();
-  } catch (error) {
-    await event.fail({ error: toError(error) });
-    throw error;
-  }
-  await event.success(meta ? { meta } : undefined);
+    request,
+    meta: { ...request.params },
+  } as const;
 }

@@ -1,3 +1,4 @@
+import { createBodyReader } from '@internal/http';
 import { NotFoundError } from '@backstage/errors';
 import {
   parseCreateTenant,
@@ -13,9 +14,10 @@ import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
 import { exposeHeaders, sendPage, setLocation } from './answers';
 import { describeCreation, describeUpdate } from './audit';
-import { readBody } from './body';
 import type { MakeOperation } from './operations';
 import { parseListQuery } from './query';
+
+const readBody = createBodyReader({ limit: 100 * 1024 });
 
 /** The HTTP interface of the registry of tenants. */
 export function createRouter(options: {

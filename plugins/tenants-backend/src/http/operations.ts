@@ -4,11 +4,11 @@ import type {
 } from '@backstage/backend-plugin-api';
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import { toError } from '@backstage/errors';
+import { measureOperations } from '@internal/http';
 import type { BasicPermission } from '@backstage/plugin-permission-common';
 import type { JsonObject } from '@backstage/types';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Administrators } from '../authorization/Administrators';
-import { measureOperations } from './metrics';
 
 /** Handles a request of an administrator. */
 type Handler = (req: Request, res: Response) => Promise<void>;
@@ -37,7 +37,11 @@ export function createOperations(options: {
   metrics: MetricsService;
 }): MakeOperation {
   const { administrators, auditor, httpAuth } = options;
-  const measured = measureOperations(options.metrics);
+  const measured = measureOperations(options.metrics, {
+    prefix: 'tenants.operations',
+    operations: 'Operations on the registry of tenants',
+    outcomes: { 409: 'conflict' },
+  });
 
   return (name, permission, handler, describe) => [
     measured(name),

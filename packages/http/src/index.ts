@@ -1,0 +1,3 @@
+export { audited } from './audited';
+export { measureOperations } from './measureOperations';
+export { createBodyReader } from './readBody';
