@@ -26,7 +26,7 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the predicate on tenant_id',
     edits: [
       {
-        file: `${NODE}/database/createTenantScope.ts`,
+        file: `${NODE}/database/PooledTenantDatabase.ts`,
         find: 'builder.where(`${alias}.tenant_id`, tenantId)',
         replace: 'builder',
       },
@@ -56,7 +56,7 @@ export const mutationChecks: MutationCheck[] = [
     name: 'the predicate on tenant_id of entity_search',
     edits: [
       {
-        file: `${NODE}/database/createTenantScope.ts`,
+        file: `${NODE}/database/PooledTenantDatabase.ts`,
         find: 'builder.where(`${alias}.tenant_id`, tenantId)',
         replace:
           "table === 'entity_search' ? builder : builder.where(`${alias}.tenant_id`, tenantId)",
