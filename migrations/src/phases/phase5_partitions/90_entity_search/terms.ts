@@ -13,6 +13,8 @@ const MAX_LENGTH = 200;
 /**
  * Where the stock catalog does not walk into an entity for its search: it has other rules
  * for these.
+ *
+ * @public
  */
 export const SPECIAL_SEARCH_PATHS: readonly string[] = [
   'attachments',
