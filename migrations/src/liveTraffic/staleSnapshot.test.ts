@@ -1,9 +1,11 @@
 import { availableVersions } from '@internal/postgres';
 import { waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
+import { runInProcess } from '../cli/__testUtils__/runCli';
+import type { CliResult } from '../cli/__testUtils__/runCli';
 import { CatalogServer } from './__testUtils__/CatalogServer';
+import { UP } from './__testUtils__/LiveMigration';
 import { Operator } from './__testUtils__/Operator';
-import type { Command } from './__testUtils__/Operator';
 
 // A REPEATABLE READ transaction that has not come to the tables when they are
 // swapped finds the other side under their names, in a snapshot that does not show
@@ -19,15 +21,12 @@ describe.each(availableVersions())(
   'a snapshot from before the swap on PostgreSQL %s',
   version => {
     let server: CatalogServer;
-    let operator: Operator;
+    const run = (...args: string[]) => runInProcess(server.connection, ...args);
     beforeAll(async () => {
       server = await CatalogServer.start(version, 50);
-      operator = new Operator(() => server.url);
-      const first = ['--backup-completed', '--allow-missing', 'pg_cron'];
-      await operator.run(['phase1', ...first]);
-      await operator.run(['phase2']);
-      await operator.run(['phase3']);
-      await operator.run(['phase4']);
+      for (const args of UP.slice(0, 4)) {
+        await expect(run(...args)).resolves.toMatchObject({ exitCode: 0 });
+      }
     });
     afterAll(() => server.stop());
 
@@ -44,9 +43,12 @@ describe.each(availableVersions())(
       return client;
     }
 
-    async function swapped(command: Command, kind: string): Promise<void> {
-      const ended = command.finished.then(({ log }) => {
-        throw new Error(`The command ended before its time:\n${log}`);
+    async function swapped(
+      command: Promise<CliResult>,
+      kind: string,
+    ): Promise<void> {
+      const ended = command.then(({ stderr }) => {
+        throw new Error(`The command ended before its time:\n${stderr}`);
       });
       ended.catch(() => undefined);
       const isSwapped = async () => {
@@ -78,7 +80,7 @@ describe.each(availableVersions())(
         await other.query('commit');
         await other.end();
 
-        const command = operator.begin(args);
+        const command = run(...args);
         await swapped(command, kind);
         // With statistics, rows are found by entity_ref alone where it is unique:
         // no row is met then whose tenant could be looked at.
@@ -89,7 +91,7 @@ describe.each(availableVersions())(
         await expect(rows).rejects.toMatchObject({ code: '40001' });
         await stale.query('rollback');
         await stale.end();
-        await expect(command.finished).resolves.toMatchObject({ exitCode: 0 });
+        await expect(command).resolves.toMatchObject({ exitCode: 0 });
       },
     );
   },
@@ -103,8 +105,7 @@ describe.each(availableVersions())(
       const stale = new Client(server.oldApplication().login);
       try {
         const operator = new Operator(() => server.url);
-        const first = ['--backup-completed', '--allow-missing', 'pg_cron'];
-        await operator.run(['phase1', ...first]);
+        await operator.run(UP[0]);
         await stale.connect();
         await stale.query('begin isolation level repeatable read');
         await stale.query('select count(*) from pg_class');
