@@ -2,7 +2,10 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { ClientConfig } from 'pg';
 import type { TenancyPoolLimits } from '../config/readTenancyConfig';
 import { type BuildStatement, type TenancyPool } from '../pool/TenancyPool';
-import { DatabaseStatementError, DatabaseUnavailableError } from '../pool/errors';
+import {
+  DatabaseStatementError,
+  DatabaseUnavailableError,
+} from '../pool/errors';
 import { ALL_TENANTS, Freshness } from './Freshness';
 import { ReplicaLostError, ReplicaWatch } from './ReplicaWatch';
 import { precondition, PRECONDITION_SQL_STATE } from './statements';

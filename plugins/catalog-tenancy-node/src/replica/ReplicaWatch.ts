@@ -3,7 +3,11 @@ import type { JsonObject } from '@backstage/types';
 import type { ClientConfig } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TenancyPoolLimits } from '../config/readTenancyConfig';
-import { type BuildStatement, type QuerySettings, TenancyPool } from '../pool/TenancyPool';
+import {
+  type BuildStatement,
+  type QuerySettings,
+  TenancyPool,
+} from '../pool/TenancyPool';
 import { DatabaseUnavailableError } from '../pool/errors';
 import type { Freshness } from './Freshness';
 import {
