@@ -25,7 +25,7 @@ export class CatalogEntrance {
   }
 
   /**
-   * Keeps the catalog shut until then: where Backstage is told to go on without
+   * Keeps the catalog shut until then: where Backstage is configured to go on without
    * modules that fail (`onPluginModuleBootFailure`), the stock catalog would answer
    * in their place.
    */
@@ -73,7 +73,7 @@ export const catalogEntranceServiceFactory = createServiceFactory({
   },
 });
 
-/** With a configuration that nobody understands, nobody knows that it is off. */
+/** A malformed configuration does not say that the flag is off, so the gate stays shut. */
 function isEnabled(config: Config): boolean {
   try {
     return readTenancyConfig(config).enabled;

@@ -8,8 +8,8 @@ import type { CatalogAdoption } from 'backstage-plugin-catalog-tenancy-node';
 import { setTimeout as delay } from 'node:timers/promises';
 
 // The engine starts after this: on an empty database, what it ingests first is then
-// carried over as it comes in, and nobody sees the default tenant without it. It
-// does not wait for ever, though, for adoption needs nobody to wait.
+// carried over as it comes in, and no request sees the default tenant without it. It
+// does not wait for ever, though: adoption goes on without a waiting start.
 const HOLD_UP_MS = 5_000;
 
 const FIRST_PAUSE_MS = 1_000;

@@ -3,7 +3,7 @@ const LEAST = '00000000-0000-0000-0000-000000000000';
 /**
  * The UUID nearest to where a text stands in the order of text.
  *
- * Only a cursor that somebody has made up has an id that is no UUID. To the stock
+ * Only a cursor that a client has made up has an id that is not a UUID. To the stock
  * catalog ids are text, so it has a page that begins there too.
  */
 export function nearestId(text: string): string {

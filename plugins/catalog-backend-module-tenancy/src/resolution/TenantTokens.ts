@@ -38,7 +38,7 @@ export class TenantTokens {
       return new TenantTokens(undefined);
     }
     if (/-----BEGIN [A-Z ]+-----/.test(secret)) {
-      // A public key is no secret: whoever has it could sign tokens with it.
+      // A public key is not a secret: everybody could sign tokens with it.
       throw new InputError(
         `Invalid configuration value at 'tenancy.jwtSecret': a PEM encoded key, expected a secret that only you and the issuer of the tokens have`,
       );

@@ -28,7 +28,7 @@ export interface TenantMiddlewareOptions {
   tenancy: TenancyConfig;
   /** Is asked for the tenant of each slug. */
   directory: TenantDirectory;
-  /** Is told why a request is refused, at the level `debug`; the client is not. */
+  /** Logs at the level `debug` why a request is refused, which the client does not see. */
   logger: LoggerService;
   /** Counts requests by outcome, source and tenant. */
   metrics?: MetricsService;
@@ -94,8 +94,8 @@ export function createTenantMiddleware(
 }
 
 /**
- * The same to the byte whatever the reason, so that nobody finds out by it which
- * tenants there are or were. Express' `json` would not be: how it writes depends
+ * The same bytes whatever the reason, so that they do not show which tenants there are or
+ * were. Express' `json` would not be: how it writes depends
  * on settings of the application.
  */
 function refuse(res: Response): void {

@@ -23,7 +23,7 @@ export type Parts = AsyncIterable<string[]> | [string[]];
  * Sends JSON texts as a JSON array, one part after the other, no faster than the
  * client takes them. Once the client is gone, no further part is asked for.
  *
- * What is thrown by the first part gets a status of its own. What is thrown by a
+ * An error of the first part gets its own status. What is thrown by a
  * later one breaks the connection, and no client takes what it has for all.
  */
 export async function sendEntities(

@@ -164,7 +164,7 @@ export interface CatalogStore {
   /**
    * The entity with this ref, in any case; nothing if there is none.
    *
-   * @throws `InputError` for what is no entity ref with a kind
+   * @throws `InputError` unless it is an entity ref with a kind
    */
   getEntity(tenantId: string, entityRef: string): Promise<Entity | undefined>;
 
@@ -246,7 +246,7 @@ export interface CatalogStore {
    * The entity with this ref, in any case, and from which entities it comes: of whom
    * an engine that ingests has said so. Nothing if it is not there.
    *
-   * @throws `InputError` for what is no entity ref with a kind
+   * @throws `InputError` unless it is an entity ref with a kind
    */
   getAncestry(
     tenantId: string,
@@ -293,9 +293,9 @@ export type CatalogMutation =
       /** All that the source has; each ref once. */
       entities: Entity[];
       /**
-       * Who owns the entities, such as the name of an entity provider. Without one
-       * nobody does, and the mutation is about the entities that nobody owns. Those
-       * can be taken by any source; deleted ones too, for they belong to nobody.
+       * The owner of the entities, such as the name of an entity provider. Without one
+       * the mutation is about the entities without an owner. Any source can take those,
+       * and deleted ones, which have none either.
        */
       source?: string;
     }

@@ -226,10 +226,9 @@ export class PostgresCatalogStore implements CatalogStore {
   }
 
   /**
-   * Reads once what several ask for at the same time, as whoever opens the same page of
-   * a portal does. What a caller may read is a part of the filter, so that only those
-   * share an answer who may read the same. The filter counts by its meaning, which is
-   * plain data, whatever it was made of.
+   * Sends equal reads of several callers once, such as of users who open the same page of
+   * a portal. The filter holds what a caller may read, so only callers who may read the
+   * same share an answer. Filters are compared by their meaning, which is plain data.
    */
   #share<TRow extends object>(
     tenantId: string,
@@ -264,7 +263,7 @@ export class PostgresCatalogStore implements CatalogStore {
   }
 }
 
-/** What is no ref is not there, as in the stock catalog. */
+/** As in the stock catalog, a malformed ref finds nothing. */
 function refsOrNone(entityRef: string): string[] {
   try {
     return storedRefs(entityRef).filter(isStorable);

@@ -11,9 +11,9 @@ interface Read {
 /**
  * Reads that several callers ask for at once, and that are sent once for all of them.
  *
- * It is a queue of one, and no cache. Nobody gets an answer to a read that was sent
- * before they asked: whoever comes while one is under way waits for its end, and shares
- * the next with all others who do. So each sees what was committed before it asked, as
+ * It is a queue of one, not a cache. No caller gets the answer to a read that was sent
+ * before it asked: a caller that comes while a read is under way waits for its end, and
+ * shares the next read with all others that wait. So each sees what was committed before it asked, as
  * if it had asked alone.
  */
 export class SharedReads {

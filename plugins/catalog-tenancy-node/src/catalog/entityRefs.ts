@@ -5,7 +5,7 @@ import { InputError } from '@backstage/errors';
  * The refs under which an entity may be stored: as catalogs write refs, in lower
  * case; and as it is given, for rows that others have written.
  *
- * @throws `InputError` for what is no entity ref with a kind
+ * @throws `InputError` unless it is an entity ref with a kind
  */
 export function storedRefs(entityRef: string): string[] {
   const { kind, namespace, name } = parse(entityRef);
@@ -17,7 +17,7 @@ export function storedRefs(entityRef: string): string[] {
 /**
  * An entity ref as it is stored, in lower case.
  *
- * @throws `InputError` for what is no entity ref with a kind
+ * @throws `InputError` unless it is an entity ref with a kind
  */
 export function toStoredRef(entityRef: string): string {
   return stringifyEntityRef(parse(entityRef));

@@ -32,7 +32,7 @@ const EXPIRED = `e.deleted_at < now() - make_interval(days => least(t.entity_ttl
  * `entity_ttl_days`, with whatever belongs to them. A tenant without that number
  * keeps them.
  *
- * Each batch is a transaction of its own on the administrator's path, and keeps
+ * Each batch is one transaction on the administrator's path, and keeps
  * mutations of its tenant waiting, so that no entity is removed that comes back.
  * Whatever was removed stays so if a later batch fails.
  *
@@ -113,8 +113,8 @@ async function hasExpired(
 }
 
 /**
- * The lock comes first: see {@link lockTenant}. Then rows are locked that nobody
- * reads, for as long as their removal takes.
+ * The lock comes first: see {@link lockTenant}. Then deleted rows are locked,
+ * which no read shows, for as long as their removal takes.
  */
 async function purgeBatch(
   transaction: AdminTransaction,

@@ -91,7 +91,7 @@ export function readTenancyConfig(
   return {
     enabled: read.flag(FLAG_KEY, environment[FLAG_VARIABLE]),
     schema: read.name('tenancy.schema') ?? 'tenancy',
-    // An empty one would let anybody sign.
+    // With an empty key everybody could sign.
     jwtSecret:
       read.secret('tenancy.jwtSecret') ?? (environment.JWT_SECRET || undefined),
     requireMatchingToken: read.boolean('tenancy.requireMatchingToken') ?? false,

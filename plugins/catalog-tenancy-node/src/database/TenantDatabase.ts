@@ -86,7 +86,7 @@ export interface TenantQueryOptions {
  * The database, as one tenant at a time may see it (specification, "Tenant context
  * for data access").
  *
- * Each operation runs on a pooled connection, in a transaction of its own whose
+ * Each operation runs on a pooled connection, in its own transaction whose
  * `app.tenant_id` is the tenant. The setting ends with the transaction. A
  * connection of which it is not certain that it is idle and without a tenant is
  * closed, not used again.
@@ -98,7 +98,7 @@ export interface TenantDatabase {
    * Runs one statement and returns its rows, in a single round trip.
    *
    * @param tenantId - a UUID
-   * @throws `InputError` for what is no UUID, before anything is sent;
+   * @throws `InputError` unless it is a UUID, before anything is sent;
    * {@link DatabaseUnavailableError} if there is no connection in time, or it is
    * lost; {@link DatabaseTimeoutError} if PostgreSQL stops the statement;
    * {@link DatabaseStatementError} if it refuses the statement

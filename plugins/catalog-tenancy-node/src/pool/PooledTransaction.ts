@@ -86,7 +86,7 @@ export class PooledTransaction {
     statement: Knex.QueryBuilder | Knex.Raw,
   ): Promise<TRow[]> {
     if (this.#ended) {
-      // Its connection may be somebody else's by now.
+      // Another operation may have its connection by now.
       return Promise.reject(
         new Error('The transaction is over: a statement came too late'),
       );
@@ -95,7 +95,7 @@ export class PooledTransaction {
       this.#failure ??= error;
       throw this.#failure;
     });
-    // Also those that nobody waits for: the end of the transaction does.
+    // The end of the transaction waits also for statements that `work` does not wait for.
     const settled = rows.then(noop, noop).then(() => {
       this.#pending.delete(settled);
     });

@@ -26,7 +26,7 @@ import {
   leave,
 } from './context';
 
-// Nobody waits longer for a page, and a costly filter would keep its connection from
+// No reader waits longer for a page, and a costly filter would keep its connection from
 // all tenants. Transactions write, and may wait for each other.
 const DEFAULT_STATEMENT_TIMEOUT_MS = 30_000;
 
@@ -90,7 +90,7 @@ export interface PoolTransaction {
 }
 
 /**
- * What a pool is told.
+ * Options of a pool.
  *
  * @public
  */
@@ -109,14 +109,14 @@ export interface TenancyPoolOptions {
    * works for the default tenant before phase 5 is complete.
    */
   whenReady?: boolean;
-  /** Is told what PostgreSQL says about failures, which callers are not. */
+  /** Gets what PostgreSQL says about failures, which errors for callers leave out. */
   logger: LoggerService;
 }
 
 /**
  * The connections of this process to the tables of tenants.
  *
- * Each operation is a transaction of its own that sets the tenant, the role and the
+ * Each operation is one transaction that sets the tenant, the role and the
  * schema for itself, and resets them at its end. Nothing is kept in a session, so
  * that a connection pooler may hand out another one for each transaction.
  *
@@ -167,7 +167,7 @@ export class TenancyPool {
       connectionTimeoutMillis: pool.connectionTimeoutMs,
     });
     this.#pool.on('connect', client => {
-      // Whoever uses the connection is told of its loss by the pending statement;
+      // The pending statement of the connection fails with its loss;
       // without a listener it would end the process.
       client.on('error', () => undefined);
     });

@@ -23,7 +23,7 @@ export interface SessionContext {
   whenReady: boolean;
 }
 
-/** @throws `InputError` for what is no UUID */
+/** @throws `InputError` unless it is a UUID */
 export function parseTenantId(tenantId: unknown): string {
   if (typeof tenantId !== 'string' || !UUID.test(tenantId)) {
     throw new InputError(
@@ -94,7 +94,7 @@ export function enter({
  * `set_config('${TENANT_SETTING}', …, false)`, does not outlast it.
  *
  * It fails, and with it the transaction, if they are not what they were set to, for
- * then statements have run as somebody else; or if the session has temporary
+ * then statements have run as another tenant or role; or if the session has temporary
  * tables, which would show the rows of one tenant to the next. `role ""` is the
  * error for all of that. The reset of the tenant takes the outcome of the other, so
  * that it comes after it. For {@link hasWritten} it also tells whether the transaction

@@ -37,7 +37,7 @@ export class DatabaseUnavailableError extends ServiceUnavailableError {
 }
 
 /**
- * PostgreSQL has stopped a statement: it took too long, or somebody cancelled it.
+ * PostgreSQL has stopped a statement: it took too long or was cancelled.
  * Nothing of its transaction stays. Over HTTP it becomes status 503.
  *
  * @public
@@ -85,8 +85,8 @@ export class DatabaseStatementError extends CustomErrorBase {
 }
 
 /**
- * `portal_admin` is not granted to the database user: whoever migrated the database
- * withheld it. Over HTTP it becomes status 501.
+ * `portal_admin` is not granted to the database user: the operator withheld it in the
+ * migration. Over HTTP it becomes status 501.
  *
  * @public
  */
@@ -96,7 +96,7 @@ export class AdminAccessError extends NotImplementedError {}
 // work again soon, on another connection.
 const UNAVAILABLE = /^(08...|53...|57P0.|25006|25P03)$/;
 
-// Whoever sent the statement has to reckon with these: bad values, constraints,
+// The sender of a statement handles these: bad values, constraints,
 // serialization, missing rights, cancellation.
 const EXPECTED = /^(22...|23...|40...|42501|55P03|57014)$/;
 
@@ -139,7 +139,7 @@ interface FailedBatch {
 
 /**
  * The error that callers get. It holds nothing of the statement, of its values, or
- * of the rows of anybody; what PostgreSQL said goes into the log.
+ * of any row; what PostgreSQL said goes into the log.
  */
 export function toCallerError(failed: FailedBatch): Error {
   const { outcome, committing, failedToEnter, schema, logger } = failed;

@@ -46,7 +46,7 @@ export interface ReadReplicaOptions {
   maxStalenessMs: number;
   /** Rejects where the connections to the replica do not keep tenants apart. */
   check: (pool: TenancyPool) => Promise<void>;
-  /** Is told when the replica is used, and when it no longer is. */
+  /** Logs when reads begin to go to the replica, and when they stop. */
   logger: LoggerService;
 }
 

@@ -146,7 +146,7 @@ export class ReplicaWatch {
     await Promise.all([
       this.#primary.close(),
       this.#replica.close(),
-      // A server that vanished does not say goodbye.
+      // Bounded, because a vanished server never answers.
       Promise.race([
         this.#closeSession(),
         sleep(ANSWER_MS, undefined, { ref: false }),
@@ -307,7 +307,7 @@ function createProbe(
   });
 }
 
-/** Logs at the level `debug`: the faults of a single connection matter to nobody. */
+/** Logs at the level `debug`: a fault of a single connection is no news to an operator. */
 function atDebug(
   logger: LoggerService,
   onMessage: (message: string) => void = () => {},

@@ -220,7 +220,7 @@ export async function hasIntent(database: CatalogDatabase): Promise<boolean> {
   return rows > 0;
 }
 
-/** Whoever undoes the adoption later does not want the backend to repeat it. */
+/** Or the backend would repeat an adoption that an operator undoes later. */
 async function forgetIntent(database: CatalogDatabase): Promise<void> {
   await run(database, notes => `delete from ${notes} where key = $1`);
 }

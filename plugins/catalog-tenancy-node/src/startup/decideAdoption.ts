@@ -65,7 +65,7 @@ export async function decideAdoption(options: {
   return new PendingAdoption({ database, logger });
 }
 
-/** Deleted ones too: whoever has written them is not the engine. */
+/** Counts deleted ones too: the engine did not write them. */
 async function hasDefaultEntities(pool: TenancyPool): Promise<boolean> {
   const rows = await pool.query(
     knex =>

@@ -13,7 +13,7 @@ export const APP_ROLE = 'portal_app';
 /** The last phase before the cutover. */
 export const LAST_PHASE = 5;
 
-// Each plugin has a database of its own otherwise.
+// Otherwise each plugin has its own database.
 const DIVISION = 'backend.database.pluginDivisionMode';
 
 /**

@@ -111,8 +111,8 @@ async function setUp(options: {
         connection,
         schema,
         createTables: true,
-        // Empty ones are no way back that anybody needs, and while they are kept
-        // every write is logged for it.
+        // Empty tables need no way back, and while they are kept every write is logged
+        // for it.
         keepOldTables: false,
         // The catalog plugin of this very process, which writes to none of them,
         // would count as the application from before.

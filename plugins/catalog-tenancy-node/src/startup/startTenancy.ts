@@ -52,9 +52,8 @@ export interface Tenancy {
 /** The error that PostgreSQL answers with for a database that is not there. */
 const NO_SUCH_DATABASE = '3D000';
 
-// Without the flag a backend may have any database, or one that is not there, as
-// if nothing of this was. A folder for sockets that can't be one: whoever uses the
-// pool nevertheless is told that there is no connection.
+// With the flag off no database is required: with `/dev/null` as the folder for sockets,
+// any use of the pool fails to connect.
 const NOWHERE: ClientConfig = { host: '/dev/null' };
 
 /** For how long an unused connection is kept with the flag off. */
@@ -172,7 +171,7 @@ function shortLived(pool: TenancyPoolLimits): TenancyPoolLimits {
   return { ...pool, idleTimeoutMs: Math.min(idleTimeoutMs, IDLE_WHEN_OFF_MS) };
 }
 
-/** Nobody waits for it: it may be there later, or never. */
+/** The start does not wait for it: it may be there later, or never. */
 function startReplica(options: {
   primary: ClientConfig;
   config: TenancyConfig;
@@ -196,7 +195,7 @@ function startReplica(options: {
   );
 }
 
-/** Whoever is let in at the end of the adoption finds what it has carried over. */
+/** The first reads after the adoption go to the primary, which has what it carried over. */
 function shown(
   adoption: CatalogAdoption,
   replica: ReadReplica | undefined,
@@ -292,7 +291,7 @@ async function logPhase(
   }
 }
 
-/** Never fails: nobody needs to know it. */
+/** Never fails: it only chooses the words of a log line. */
 async function isCarried(
   database: CatalogDatabase,
   config: RootConfigService,

@@ -10,14 +10,14 @@ import type { ActiveTenant, TenantDirectory } from './TenantDirectory';
 const MOST_TENANTS = 10_000;
 
 /**
- * What a directory is told about time.
+ * Intervals and deadlines of a directory.
  *
  * @public
  */
 export interface DirectoryTiming {
   /**
-   * For how long an answer is remembered: 5 seconds by default. It bounds what a
-   * change can take that nobody was notified of, such as one by hand.
+   * For how long an answer is remembered: 5 seconds by default. It bounds how
+   * long a change without a notification, such as one by hand, stays unseen.
    */
   ttlMs: number;
   /** How often the connection that listens is tried: 10 seconds by default. */
@@ -42,11 +42,11 @@ const TIMING: DirectoryTiming = {
  */
 export interface CachingTenantDirectoryOptions {
   /**
-   * Is asked for tenants. The directory listens on a connection of its own, which
-   * it makes as the pool makes its own, and which does not count among the pool's.
+   * Answers look-ups. The directory listens on one more connection with the same
+   * settings, which does not count among the pool's.
    */
   pool: Pick<TenancyPool, 'connection' | 'query' | 'schema'>;
-  /** Is told when changes are not heard of, and when they are again. */
+  /** Logs when notifications of changes stop, and when they arrive again. */
   logger: LoggerService;
   /** What differs from the defaults. */
   timing?: Partial<DirectoryTiming>;
@@ -55,7 +55,7 @@ export interface CachingTenantDirectoryOptions {
 /**
  * {@link TenantDirectory} that remembers answers while it is known to hear of changes.
  *
- * It listens on a connection of its own, from the first look-up on. What it hears
+ * It listens on a separate connection, from the first look-up on. What it hears
  * there decides: while nothing tells it that notifications arrive, as behind a
  * pooler that hands out connections by transaction, each look-up asks the database.
  *
@@ -96,7 +96,7 @@ export class CachingTenantDirectory implements TenantDirectory {
   forget(tenantSlug: string): void {
     this.#generation += 1;
     this.#found.delete(tenantSlug);
-    // Whoever asks from now on is not to get an answer from before.
+    // A later look-up must not get an earlier answer.
     this.#underWay.delete(tenantSlug);
   }
 

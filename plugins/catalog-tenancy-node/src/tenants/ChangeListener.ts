@@ -111,7 +111,7 @@ class ListeningSession {
     this.#state = 'ended';
     clearTimeout(this.#heartbeat);
     this.#onEnd?.(new Error('It was closed'));
-    // Nobody has to wait for a server that does not say goodbye.
+    // Bounded, because a vanished server does not answer the end of the session.
     await within(CLOSE_MS, 'Not closed', this.#client.end()).catch(() => {});
   }
 
@@ -212,7 +212,7 @@ class ListeningSession {
   }
 }
 
-/** What a listener is told about time. */
+/** Intervals and deadlines of a listener. */
 export interface ListenerTiming {
   answerMs: number;
   heartbeatMs: number;

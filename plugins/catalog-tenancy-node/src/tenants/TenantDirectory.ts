@@ -28,7 +28,7 @@ export interface TenantDirectory {
   findActive(tenantSlug: string): Promise<ActiveTenant | undefined>;
 
   /**
-   * Has the next look-up of this slug ask the database. Whoever changes the
+   * Makes the next look-up of this slug ask the database. Code that changes the
    * registry calls it after the change.
    */
   forget(tenantSlug: string): void;

@@ -57,7 +57,7 @@ const schema = createZodV3FilterPredicateSchema(z);
 /**
  * Parses the `query` of a body, which says what entities have to match.
  *
- * @throws InputError that names what is no predicate, in the words of the stock
+ * @throws InputError that names what is not a predicate, in the words of the stock
  * catalog
  */
 export function parsePredicate(query: unknown): FilterPredicate | undefined {

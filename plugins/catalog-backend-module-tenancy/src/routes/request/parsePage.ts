@@ -185,7 +185,7 @@ const cursor = z.object({
 });
 
 /**
- * Parses a cursor that an earlier answer pointed at, or that somebody made up.
+ * Parses a cursor of an earlier answer, or one that a client made up.
  *
  * @throws InputError for anything else
  */

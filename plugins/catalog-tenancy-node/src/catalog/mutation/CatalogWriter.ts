@@ -95,10 +95,10 @@ const SILENCE_MS = 60_000;
  *
  * It is an advisory lock of PostgreSQL, held until the transaction ends. It keeps
  * other mutations of the tenant waiting, in whatever process, and its purge: what
- * one of them has read stays true until it has written. Nobody else waits for it,
- * readers least of all. It is the first lock of its transaction and the only one of
- * its kind there, so it cannot be part of a deadlock. Of a machine that has vanished
- * PostgreSQL hears after hours, so that it ends a transaction that is silent.
+ * one of them has read stays true until it has written. Nothing else waits for it, and
+ * no reader does. It is the first lock of its transaction and the only one of
+ * its kind there, so it cannot be part of a deadlock. PostgreSQL
+ * notices a vanished machine after hours, so it ends a transaction that is silent.
  *
  * Foreign keys are checked for one tenant at a time until then. PostgreSQL would try
  * a plan for all of them, once for each connection, and lock the partitions of every

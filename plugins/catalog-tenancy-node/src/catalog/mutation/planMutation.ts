@@ -26,7 +26,7 @@ interface StoredEntity {
   entity_ref: string;
   hash: string;
   live: boolean;
-  /** Who owns it, by its `location_key`. A deleted entity belongs to nobody. */
+  /** The owner, by its `location_key`. A deleted entity has none. */
   source: string | null;
 }
 

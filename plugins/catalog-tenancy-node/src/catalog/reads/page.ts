@@ -99,7 +99,7 @@ function planPage({ filter, order, fullText }: EntityPageQuery): PagePlan {
     counted: group('all', [
       condition,
       found,
-      // Whoever has the term in the field has a value there.
+      // An entity with the term in the field has a value there.
       ...(present && !isInOrder ? [present] : []),
     ]),
     sort,
@@ -173,7 +173,7 @@ function comesAfter(
       'A place to continue at has a value only where there is an order',
     );
   }
-  // What is no UUID has a place among them by its text: the stock catalog's ids are text.
+  // The stock catalog's ids are text: an id that is not a UUID is compared as text.
   const [id, place] = UUID.test(entityId)
     ? [`${alias}.entity_id`, '?::uuid']
     : [`${alias}.entity_id::text`, '?::text'];
