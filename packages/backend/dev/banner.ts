@@ -1,5 +1,7 @@
-import { SAMPLE_SLUG } from './sampleTenant/slug';
 import { Settings } from './settings';
+
+/** The second tenant of a portal in development. */
+export const SAMPLE_SLUG = 'acme';
 
 /** What a person wants to know once everything runs. */
 export function banner(settings: Settings, embedded?: string): string {

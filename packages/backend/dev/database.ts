@@ -1,7 +1,13 @@
+import { Postgres } from '@internal/postgres';
+import {
+  adopt,
+  migrateTo,
+  readAdoption,
+} from 'backstage-catalog-tenancy-migrations';
 import { randomUUID } from 'crypto';
 import { join } from 'path';
-import { Postgres } from '@internal/postgres';
 import { Client } from 'pg';
+import { Settings, StartError } from './settings';
 
 // Named in .gitignore.
 const FOLDER = '.postgres';
@@ -58,4 +64,79 @@ export async function createApplicationUser({
     TENANCY_POSTGRES_USER: APPLICATION_USER,
     TENANCY_POSTGRES_PASSWORD: password,
   };
+}
+
+/**
+ * Sees to it that the backend can serve tenants from the data folder.
+ *
+ * @returns whether there was anything to do
+ */
+export async function prepareEarlierData(
+  postgres: Postgres,
+  settings: Settings,
+): Promise<boolean> {
+  try {
+    return await adoptEarlierData(postgres, settings);
+  } catch (error) {
+    throw new StartError(
+      `The catalog in ${postgres.dataDirectory} can't be made that of the default ` +
+        `tenant: ${
+          (error as Error).message
+        } Remove that folder to start afresh, or ` +
+        `set MULTI_TENANCY_ENABLED=false to do without tenants`,
+    );
+  }
+}
+
+/**
+ * Takes the catalog in a data folder that is older than its tenants to where they
+ * can be served: that of an earlier version, or of a start without them. A backend
+ * leaves that to the operator, but nobody else can reach this database.
+ */
+async function adoptEarlierData(
+  postgres: Postgres,
+  { tenancy }: Settings,
+): Promise<boolean> {
+  const { catalogDatabase, schema } = tenancy;
+  if (!catalogDatabase || !(await exists(postgres, catalogDatabase))) {
+    return false;
+  }
+  const connection = { ...postgres.connection, database: catalogDatabase };
+  const { adopted, engineEntities } = await readAdoption({
+    connection,
+    schema,
+  });
+  if (!adopted && engineEntities === 0) {
+    // The backend does all of it by itself.
+    return false;
+  }
+  const { done } = await migrateTo(5, {
+    connection,
+    schema,
+    createTables: true,
+    // Nobody goes back to them, and the only application is not running.
+    keepOldTables: false,
+    force: true,
+  });
+  if (!adopted) {
+    await adopt({ connection, schema });
+  }
+  return done.length > 0 || !adopted;
+}
+
+async function exists(
+  { connection }: Postgres,
+  database: string,
+): Promise<boolean> {
+  const client = new Client({ ...connection, database: 'postgres' });
+  await client.connect();
+  try {
+    const { rows } = await client.query(
+      'select from pg_database where datname = $1',
+      [database],
+    );
+    return rows.length > 0;
+  } finally {
+    await client.end();
+  }
 }

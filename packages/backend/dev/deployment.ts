@@ -6,9 +6,8 @@ import { spawn, spawnSync } from 'child_process';
 import { once } from 'events';
 import { setTimeout as delay } from 'timers/promises';
 import { targetPaths } from '@backstage/cli-common';
-import { Postgres } from '@internal/postgres';
-import { answersOk } from './health';
-import { freePort } from './port';
+import { freePort, Postgres } from '@internal/postgres';
+import { answersOk } from './backend';
 
 // For a machine that is busy with something else.
 const STARTUP_PATIENCE_MS = 300_000;
@@ -63,7 +62,7 @@ export async function withBackend<T>(
   options: { folder: string; args: string[]; env: Record<string, string> },
   check: (backend: RunningBackend) => Promise<T>,
 ): Promise<T> {
-  const port = await freePort();
+  const port = await freePort('localhost');
   const baseUrl = `http://localhost:${port}`;
   const child = spawn(process.execPath, options.args, {
     cwd: options.folder,

@@ -1,6 +1,23 @@
 import { ConfigReader } from '@backstage/config';
 import { JsonObject } from '@backstage/types';
-import { readSettings } from './settings';
+import { once } from 'events';
+import { AddressInfo, createServer } from 'net';
+import { resolve } from 'path';
+import { assertPortIsFree, backendArguments, readSettings } from './settings';
+
+describe('backendArguments', () => {
+  it('passes configuration files on, whatever folder the backend runs in', () => {
+    expect(
+      backendArguments(['--config', 'a.yaml', '--config=/b.yaml']),
+    ).toEqual(['--config', resolve('a.yaml'), '--config', '/b.yaml']);
+  });
+
+  it('refuses what it does not know, on one line', () => {
+    expect(() => backendArguments(['--confg', 'a.yaml'])).toThrow(
+      /^Unknown option '--confg'.*Usage: npm start -- \[--config <file>\]\.\.\.$/,
+    );
+  });
+});
 
 function settingsWith(backend: object) {
   return readSettings(
@@ -120,5 +137,27 @@ describe('the examples', () => {
   it('are read where a location says so', () => {
     expect(readsWith('../../examples/entities.yaml')).toBe(true);
     expect(readsWith('https://example.com/all.yaml')).toBe(false);
+  });
+});
+
+describe('assertPortIsFree', () => {
+  it('names the port that is taken, and only while it is', async () => {
+    const other = createServer().listen(0, 'localhost');
+    await once(other, 'listening');
+    const listen = { ...(other.address() as AddressInfo), host: 'localhost' };
+
+    await expect(assertPortIsFree(listen)).rejects.toThrow(
+      new RegExp(`^Port ${listen.port} is taken.*$`),
+    );
+    other.close();
+    await once(other, 'close');
+    await expect(assertPortIsFree(listen)).resolves.toBeUndefined();
+  });
+
+  it('says that an address is not of this machine', async () => {
+    const listen = { host: '192.0.2.1', port: 7007 };
+    await expect(assertPortIsFree(listen)).rejects.toThrow(
+      /^The backend can't listen on 192\.0\.2\.1:7007: .*EADDRNOTAVAIL/,
+    );
   });
 });

@@ -1,7 +1,31 @@
 import { readHttpServerOptions } from '@backstage/backend-defaults/rootHttpRouter';
 import { Config } from '@backstage/config';
 import { ConfigSources } from '@backstage/config-loader';
-import { StartError } from './StartError';
+import { once } from 'events';
+import { createServer } from 'net';
+import { resolve } from 'path';
+import { parseArgs } from 'util';
+
+/** Something that the person who typed `npm start` can act upon, on one line. */
+export class StartError extends Error {}
+
+/**
+ * Checks the arguments of `npm start -- …`, and makes them fit for the backend,
+ * which runs in another folder.
+ */
+export function backendArguments(args: string[]): string[] {
+  try {
+    const { values } = parseArgs({
+      args,
+      options: { config: { type: 'string', multiple: true } },
+    });
+    return (values.config ?? []).flatMap(file => ['--config', resolve(file)]);
+  } catch (error) {
+    throw new StartError(
+      `${(error as Error).message}. Usage: npm start -- [--config <file>]...`,
+    );
+  }
+}
 
 /** What `npm start` needs to know of the backend's configuration. */
 export type Settings = {
@@ -114,4 +138,30 @@ function describeUrl(connectionString: string): string {
   return URL.canParse(connectionString)
     ? new URL(connectionString).host
     : 'as configured';
+}
+
+/** Fails early and on one line, where the backend would do so late and on many. */
+export async function assertPortIsFree(listen: {
+  host: string;
+  port: number;
+}): Promise<void> {
+  const probe = createServer();
+  try {
+    probe.listen(listen.port, listen.host);
+    await once(probe, 'listening');
+  } catch (error) {
+    throw new StartError(explain(listen, error as NodeJS.ErrnoException));
+  }
+  probe.close();
+  await once(probe, 'close');
+}
+
+function explain(
+  { host, port }: { host: string; port: number },
+  error: NodeJS.ErrnoException,
+): string {
+  return error.code === 'EADDRINUSE'
+    ? `Port ${port} is taken, maybe by another \`npm start\`: stop that, or set ` +
+        `backend.listen.port and backend.baseUrl in app-config.local.yaml`
+    : `The backend can't listen on ${host}:${port}: ${error.message}`;
 }

@@ -3,20 +3,20 @@
 
 import { targetPaths } from '@backstage/cli-common';
 import { Postgres, PostgresStartError } from '@internal/postgres';
-import { backendArguments } from './arguments';
-import { BackendProcess } from './BackendProcess';
+import { backendArguments } from './settings';
+import { BackendProcess } from './backend';
 import { banner } from './banner';
 import {
   createApplicationUser,
   databaseEnvironment,
   startEmbeddedDatabase,
 } from './database';
-import { prepareEarlierData } from './earlierData';
-import { assertPortIsFree } from './port';
-import { untilSamplesAreServed } from './samples';
+import { prepareEarlierData } from './database';
+import { assertPortIsFree } from './settings';
+import { untilSamplesAreServed } from './backend';
 import { loadSettings, Settings } from './settings';
-import { StartError } from './StartError';
-import { stopRequest } from './stopRequest';
+import { StartError } from './settings';
+import { stopRequest } from './backend';
 
 const READINESS_PATH = '/.backstage/health/v1/readiness';
 

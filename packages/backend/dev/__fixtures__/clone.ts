@@ -13,13 +13,13 @@ import { tmpdir } from 'os';
 import { join } from 'path';
 import { setTimeout as delay } from 'timers/promises';
 import { targetPaths } from '@backstage/cli-common';
-import { answersOk } from '../health';
-import { freePort } from '../port';
+import { freePort } from '@internal/postgres';
+import { answersOk } from '../backend';
 
 const PATIENCE_MS = 120_000;
 
 /** `npm start`, once it has printed what it was waited for, or has ended. */
-export type Started = {
+type Started = {
   child: ChildProcess;
   output: string;
   exited: Promise<number>;
@@ -44,7 +44,7 @@ export class Clone {
       const source = targetPaths.resolveRoot(name);
       cpSync(source, join(folder, name), { recursive: true });
     }
-    return new Clone(folder, await freePort());
+    return new Clone(folder, await freePort('localhost'));
   }
 
   private constructor(folder: string, port: number) {

@@ -5,7 +5,7 @@ import { text } from 'stream/consumers';
 
 const SCRIPT = `
   const { stopRequest } = require(${JSON.stringify(
-    require.resolve('./stopRequest.ts'),
+    require.resolve('./backend.ts'),
   )});
   const keepRunning = setInterval(() => {}, 1000);
   stopRequest().then(() => { console.log('stopped'); clearInterval(keepRunning); });
