@@ -1,11 +1,11 @@
 import type { createBackend } from '@backstage/backend-defaults';
 import type { ConfigReader } from '@backstage/config';
-import type { PostgresConnection } from '@internal/postgres';
+import { freePort, type PostgresConnection } from '@internal/postgres';
 import type { Express } from 'express';
 import { type ChildProcess, fork } from 'node:child_process';
 import { on, once } from 'node:events';
 import type { Server } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 
 /** Where the servers of a benchmark listen. */
 export const HOST = '127.0.0.1';
@@ -166,7 +166,9 @@ export async function startBackend(options: BackendOptions): Promise<string> {
       import('@backstage/backend-plugin-api'),
       import('@backstage/config'),
     ]);
-  const port = await findFreePort();
+  // Backstage verifies tokens by way of its own URL, and so must know its port before
+  // it listens.
+  const port = await freePort(HOST);
   const url = `http://${HOST}:${port}`;
   const backend = createBackend();
   backend.add(
@@ -231,19 +233,6 @@ function guestAs(userEntityRef: string): Config {
       guest: { userEntityRef, dangerouslyAllowOutsideDevelopment: true },
     },
   };
-}
-
-/**
- * A port that nobody listens on. Backstage verifies tokens by way of its own URL, and
- * so must know its port before it listens.
- */
-async function findFreePort(): Promise<number> {
-  const probe = createServer().listen(0, HOST);
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
 }
 
 /** The token of somebody who signs in at a backend as a guest. */

@@ -3,10 +3,9 @@ import type { ChildProcess } from 'child_process';
 import { once } from 'events';
 import { existsSync } from 'fs';
 import { chmod, chown, mkdtemp, rm, writeFile } from 'fs/promises';
-import { createServer } from 'net';
-import type { AddressInfo } from 'net';
 import { tmpdir } from 'os';
 import { delimiter, join } from 'path';
+import { freePort } from './freePort';
 import type { PostgresConnection } from './types';
 
 // Debian has it in a folder that is on the PATH of the superuser only.
@@ -150,13 +149,4 @@ async function started(child: ChildProcess): Promise<void> {
       reject(new Error(`pgbouncer did not start: ${log}`)),
     );
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

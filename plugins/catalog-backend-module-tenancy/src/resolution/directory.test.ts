@@ -1,4 +1,5 @@
 import { mockServices } from '@backstage/backend-test-utils';
+import { freePort } from '@internal/postgres';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   AuditedAdminDatabase,
@@ -8,8 +9,6 @@ import {
   TenancyPool,
   type TenantDirectory,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { Client, type ClientConfig } from 'pg';
 import {
   APPLICATION,
@@ -132,7 +131,7 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
   });
 
   it('that cannot be reached makes for 503 with Retry-After, and for no tenant', async () => {
-    const { directory } = createDirectory({ port: await unusedPort() });
+    const { directory } = createDirectory({ port: await freePort() });
     for (const answer of await askEachWay(directory)) {
       expect(answer.status).toBe(503);
       expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
@@ -168,12 +167,3 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
     return Promise.all([{ host: HOST }, ...Object.values(of('acme'))].map(get));
   }
 });
-
-/** A port at which nobody listens. */
-async function unusedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise(resolve => server.close(resolve));
-  return port;
-}
