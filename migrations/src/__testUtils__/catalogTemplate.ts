@@ -4,22 +4,26 @@ import type {
 } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
+import type { PhaseNumber } from '../engine/Step';
 import { createCatalogDatabase, openCatalogDatabase } from './catalogDatabase';
 import type { CatalogDatabase } from './catalogDatabase';
+import { runPhases } from './runPhases';
 
 let copies = 0;
 
-/**
- * Prepares a database once, and makes a copy of it whenever it is called: what
- * takes seconds to prepare is copied in a moment.
- */
+interface TemplateOptions {
+  entities?: number;
+  /** Runs the phases up to this one, with `pg_trgm` in the schema public. */
+  phase?: PhaseNumber;
+  /** What else the copies have in common, after the phases. */
+  prepare?: (database: CatalogDatabase) => Promise<void>;
+}
+
+/** Prepares a database once, and copies it at each call, which takes milliseconds. */
 export function catalogTemplate(
   databases: TestDatabases,
   id: TestDatabaseId,
-  options: {
-    entities?: number;
-    prepare: (database: CatalogDatabase) => Promise<void>;
-  },
+  options: TemplateOptions,
 ): () => Promise<CatalogDatabase> {
   let template: Promise<ClientConfig> | undefined;
   return async () => {
@@ -31,10 +35,14 @@ export function catalogTemplate(
 async function createTemplate(
   databases: TestDatabases,
   id: TestDatabaseId,
-  { entities, prepare }: Parameters<typeof catalogTemplate>[2],
+  { entities, phase, prepare }: TemplateOptions,
 ): Promise<ClientConfig> {
   const database = await createCatalogDatabase(databases, id, { entities });
-  await prepare(database);
+  if (phase) {
+    await database.client.query('create extension pg_trgm schema public');
+    await runPhases(database, phase);
+  }
+  await prepare?.(database);
   await database.close();
   return database.connection;
 }
@@ -43,7 +51,7 @@ async function copyOf(template: ClientConfig): Promise<CatalogDatabase> {
   copies += 1;
   const name = `${template.database}_copy_${copies}`;
   await administer(template, [
-    // Nobody may be connected to a database while it is copied.
+    // PostgreSQL copies no database that has sessions.
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${template.database}'`,
     `create database "${name}" template "${template.database}"`,
   ]);

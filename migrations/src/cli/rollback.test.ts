@@ -3,7 +3,6 @@ import { Client } from 'pg';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { connectionOf } from '../__testUtils__/roles';
-import { runPhases } from '../__testUtils__/runPhases';
 import { EXIT_CODES } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import {
@@ -33,9 +32,8 @@ describe.each(databases.eachSupportedId().slice(-1))(
   id => {
     const create = catalogTemplate(databases, id, {
       entities: 20,
+      phase: 5,
       prepare: async prepared => {
-        await prepared.client.query('create extension pg_trgm schema public');
-        await runPhases(prepared, 5);
         await prepared.client.query(TENANTS);
       },
     });

@@ -6,7 +6,6 @@ import { Client } from 'pg';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { changeRole, connectionOf } from '../__testUtils__/roles';
-import { runPhases } from '../__testUtils__/runPhases';
 import { silentReporter } from '../Reporter';
 import { RefusedError } from '../errors';
 import { privileges } from '../phases/phase4_row_level_security/10_privileges';
@@ -20,10 +19,7 @@ describe.each(databases.eachSupportedId())(
   id => {
     const afterPhase4 = catalogTemplate(databases, id, {
       entities: 200,
-      prepare: async prepared => {
-        await prepared.client.query('create extension pg_trgm schema public');
-        await runPhases(prepared, 4);
-      },
+      phase: 4,
     });
     let database: CatalogDatabase;
     let other: Client;

@@ -6,7 +6,6 @@ import {
 import { Client } from 'pg';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
-import { runPhases } from '../__testUtils__/runPhases';
 import { stopBefore } from '../__testUtils__/stopBefore';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 import { silentReporter } from '../Reporter';
@@ -27,10 +26,7 @@ const WRITES: Record<string, string> = {
 describe.each(databases.eachSupportedId())('--max-pause on %s', id => {
   const create = catalogTemplate(databases, id, {
     entities: 20,
-    prepare: async prepared => {
-      await prepared.client.query('create extension pg_trgm schema public');
-      await runPhases(prepared, 4);
-    },
+    phase: 4,
   });
   let database: CatalogDatabase;
   const clients: Client[] = [];

@@ -1,7 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
-import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { EXIT_CODES } from '../../errors';
 import { verify } from '../../verify/verify';
@@ -11,9 +10,8 @@ const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('a broken copy on %s', id => {
   const create = catalogTemplate(databases, id, {
+    phase: 4,
     prepare: async prepared => {
-      await prepared.client.query('create extension pg_trgm schema public');
-      await runPhases(prepared, 4);
       await stopBefore(prepared, 5, swap);
     },
   });

@@ -1,7 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
-import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
 import { EXIT_CODES } from '../../errors';
@@ -18,10 +17,7 @@ const ENTITIES = 1000;
 describe.each(databases.eachSupportedId())('the copy on %s', id => {
   const create = catalogTemplate(databases, id, {
     entities: ENTITIES,
-    prepare: async prepared => {
-      await prepared.client.query('create extension pg_trgm schema public');
-      await runPhases(prepared, 4);
-    },
+    phase: 4,
   });
   let database: CatalogDatabase;
   beforeEach(async () => {

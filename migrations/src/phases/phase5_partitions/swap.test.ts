@@ -3,7 +3,6 @@ import { Client } from 'pg';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { asLogin, changeRole, connectionOf } from '../../__testUtils__/roles';
-import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
 import { ApplicationConnectedError } from '../../errors';
@@ -20,10 +19,7 @@ const OTHER = '00000000-0000-0000-0000-0000000000aa';
 describe.each(databases.eachSupportedId())('the swap on %s', id => {
   const create = catalogTemplate(databases, id, {
     entities: 60,
-    prepare: async prepared => {
-      await prepared.client.query('create extension pg_trgm schema public');
-      await runPhases(prepared, 4);
-    },
+    phase: 4,
   });
   let database: CatalogDatabase;
   beforeEach(async () => {

@@ -9,7 +9,6 @@ import { catalogSnapshot } from '../../../__testUtils__/catalogSnapshot';
 import { catalogTemplate } from '../../../__testUtils__/catalogTemplate';
 import { dryRun } from '../../../__testUtils__/dryRun';
 import { asLogin } from '../../../__testUtils__/roles';
-import { runPhases } from '../../../__testUtils__/runPhases';
 import { stopBefore } from '../../../__testUtils__/stopBefore';
 import { silentReporter } from '../../../Reporter';
 import type { Reporter } from '../../../Reporter';
@@ -28,9 +27,8 @@ describe.each(databases.eachSupportedId())(
   id => {
     const beforeFill = catalogTemplate(databases, id, {
       entities: ENTITIES,
+      phase: 4,
       prepare: async prepared => {
-        await prepared.client.query('create extension pg_trgm schema public');
-        await runPhases(prepared, 4);
         await stopBefore(prepared, 5, entitySearchFill);
       },
     });
