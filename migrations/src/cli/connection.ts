@@ -56,7 +56,7 @@ export function targetOf(config: ClientConfig): Target {
 }
 
 /** The connection that a URL describes. `source` is where the URL comes from. */
-export function connectionFromUrl(url: string, source: string): Connection {
+function connectionFromUrl(url: string, source: string): Connection {
   const config: ClientConfig = { connectionString: url };
   if (!/^postgres(ql)?:\/\//.test(url)) {
     throw invalid(url, source);

@@ -99,7 +99,7 @@ abstract class StreamReporter implements CloseableReporter {
 }
 
 /** Writes lines only: for a log file, or the output of a job. */
-export class LineReporter extends StreamReporter {
+class LineReporter extends StreamReporter {
   private readonly timers = new Set<NodeJS.Timeout>();
 
   progress(what: string, total: number): Progress {
@@ -129,7 +129,7 @@ export class LineReporter extends StreamReporter {
 }
 
 /** Draws bars, above which lines go on to be written. */
-export class BarReporter extends StreamReporter {
+class BarReporter extends StreamReporter {
   private bars?: MultiBar;
   private active = 0;
 

@@ -6,7 +6,7 @@ import type { Step } from './Step';
 // The tables are in the form that Knex's migrator has, which can list them. Their names
 // are not its default ones: those are the catalog's, which refuses to start when it
 // finds migrations there that it does not know.
-export const MIGRATIONS_TABLE = 'tenancy_migrations';
+const MIGRATIONS_TABLE = 'tenancy_migrations';
 const LOCK_TABLE = 'tenancy_migrations_lock';
 
 /** The tables of the migration itself. */

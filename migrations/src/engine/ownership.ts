@@ -70,7 +70,7 @@ export async function findCreations(
 }
 
 /** The objects of one migration, as far as it has come. */
-export class ObjectOwnership {
+class ObjectOwnership {
   static async read(
     context: StepContext,
     journal: Journal,
@@ -237,7 +237,7 @@ export async function findForeign(
  * The statements with which a step that is undone gives its names back. After the last
  * one nothing of the migration is left, nor anything to know of it.
  */
-export function releaseStatements(step: Step): string[] {
+function releaseStatements(step: Step): string[] {
   return [
     `update ${STATE_TABLE}
    set value = jsonb_set(value, '{claimed}', (value -> 'claimed') - ${escapeLiteral(

@@ -254,7 +254,7 @@ async function missingOldTable(
 }
 
 /** What the archive holds of other tenants than the default one. */
-export async function readArchivedRows({
+async function readArchivedRows({
   executor,
 }: StepContext): Promise<ArchivedRows[]> {
   const archived: ArchivedRows[] = [];

@@ -17,13 +17,13 @@ import { enumerate, formatThings } from '../text';
 import type { SwapStatus } from './StatusReport';
 
 /** What an operator does next, and the command for it. */
-export interface NextStep {
+interface NextStep {
   what: string;
   command: string | null;
 }
 
 /** Where a migration stands, as far as what comes next depends on it. */
-export interface Position {
+interface Position {
   /** The schema that was looked at. */
   schema: string;
   /** The last phase that is complete, 0 before the first. */

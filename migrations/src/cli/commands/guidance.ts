@@ -6,7 +6,7 @@ import type { TenantTable } from '../../schema/tables';
 import { formatThings } from '../../text';
 
 /** What the operator is told of a phase, after the specification's table. */
-export interface Guidance {
+interface Guidance {
   /** What it does, for its help. */
   description: string;
   /** What of it the application notices. */

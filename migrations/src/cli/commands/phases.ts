@@ -171,7 +171,7 @@ export async function runPhase(
  * Gives the default tenant the name that the operator has given, also where phase 2 was
  * complete before, and says which name it has.
  */
-export async function nameDefaultTenant({
+async function nameDefaultTenant({
   migration,
   options,
   report,
