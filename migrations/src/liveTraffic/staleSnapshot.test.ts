@@ -25,7 +25,10 @@ describe.each(availableVersions())(
     beforeAll(async () => {
       server = await CatalogServer.start(version, 50);
       for (const args of UP.slice(0, 4)) {
-        await expect(run(...args)).resolves.toMatchObject({ exitCode: 0 });
+        const { exitCode, stderr } = await run(...args);
+        if (exitCode !== 0) {
+          throw new Error(stderr);
+        }
       }
     });
     afterAll(() => server.stop());
