@@ -1,7 +1,6 @@
 import { inTurn, lockTogether } from '../session/lockRetries';
 import type { LockRequest } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
-import type { Step } from './Step';
 
 /** A transaction that is meant to be short. */
 export interface BriefTransaction {
@@ -89,5 +88,8 @@ export interface StepExecutor extends Executor {
   /** Runs steps, which a dry run prints behind an outline of them. */
   outlined(title: string, run: () => Promise<void>): Promise<void>;
   /** Says which step is done or undone next, or was begun and is undone. */
-  announce(step: Step, direction: 'up' | 'down' | 'begun'): void;
+  announce(
+    step: { name: string; title: string },
+    direction: 'up' | 'down' | 'begun',
+  ): void;
 }
