@@ -120,11 +120,11 @@ export class Workspace {
       'npx',
       [
         ...['backstage-cli', 'repo', 'test', '--watchAll=false', path],
-        ...['--json', `--outputFile=${report}`],
+        ...['--testTimeout=180000', '--json', `--outputFile=${report}`],
       ],
       {
         cwd: this.#folder,
-        env: { ...process.env, CI: 'true' },
+        env: { ...process.env, CI: 'true', TEST_DEADLINE_MS: '60000' },
         encoding: 'utf8',
         maxBuffer: 256 * 1024 * 1024,
       },
