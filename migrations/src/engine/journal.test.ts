@@ -61,6 +61,43 @@ describe.each(databases.eachSupportedId())('on %s', id => {
     }
   });
 
+  it('counts a step as done from its end on, and until its undo begins', async () => {
+    const database = await createCatalogDatabase(databases, id);
+    const [{ steps: ofPhase1 }] = phases;
+    const last = ofPhase1[ofPhase1.length - 1];
+    const broken = new Error('The connection was lost in the middle');
+    const failing = phases.map(phase => ({
+      ...phase,
+      steps: phase.steps.map(step =>
+        step === last
+          ? {
+              ...step,
+              up: () => Promise.reject(broken),
+              down: () => Promise.reject(broken),
+            }
+          : step,
+      ),
+    }));
+    const done = () =>
+      database.migrate(async migration =>
+        (await migration.completedSteps()).includes(last.name),
+      );
+    await expect(
+      database.migrate(migration => migration.runPhase(1), { phases: failing }),
+    ).rejects.toThrow(broken);
+    expect(await done()).toBe(false);
+    await database.migrate(migration => migration.runPhase(1));
+    expect(await done()).toBe(true);
+    await expect(
+      database.migrate(
+        migration => migration.undoFrom(failing[0].steps[ofPhase1.length - 1]),
+        { phases: failing },
+      ),
+    ).rejects.toThrow(broken);
+    expect(await done()).toBe(false);
+    await database.close();
+  });
+
   it('refuses to go on, or back, where another version has done more', async () => {
     const database = await createCatalogDatabase(databases, id);
     await database.migrate(migration => migration.runPhase(1));
