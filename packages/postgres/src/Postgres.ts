@@ -2,7 +2,7 @@ import { ChildProcess } from 'child_process';
 import { once } from 'events';
 import { resolve } from 'path';
 import { binariesOf } from './binaries';
-import { forkSupervisor, reclaim, requestServer } from './supervisor';
+import { forkSupervisor, reclaim, requestServer } from './supervisorProcess';
 import { PostgresConnection, PostgresOptions } from './types';
 
 /**

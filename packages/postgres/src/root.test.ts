@@ -4,7 +4,7 @@ import { cpSync, readFileSync, statSync } from 'fs';
 import { dirname, join } from 'path';
 import { temporaryFolder } from './__fixtures__/temporary';
 import { availableVersions, binariesOf } from './binaries';
-import { forkSupervisor, requestServer } from './supervisor';
+import { forkSupervisor, requestServer } from './supervisorProcess';
 import { Client } from 'pg';
 import { Postgres } from './Postgres';
 import { withDeadline } from './testUtils';

@@ -13,7 +13,7 @@ import {
   startParent,
   supervisorOf,
   untilGone,
-} from './__fixtures__/processes';
+} from './__fixtures__/parentProcess';
 import { temporaryFolder } from './__fixtures__/temporary';
 import { isRunning } from '../supervisor/processes.cjs';
 import { binariesOf } from './binaries';

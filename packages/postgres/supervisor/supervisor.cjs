@@ -40,8 +40,8 @@ const {
   stopServer,
 } = require('./processes.cjs');
 
-/** @typedef {import('../src/supervisor').StartRequest} StartRequest */
-/** @typedef {import('../src/supervisor').SupervisorReply} SupervisorReply */
+/** @typedef {import('../src/supervisorProcess').StartRequest} StartRequest */
+/** @typedef {import('../src/supervisorProcess').SupervisorReply} SupervisorReply */
 
 const HOST = '127.0.0.1';
 const SUPERUSER = 'postgres';
