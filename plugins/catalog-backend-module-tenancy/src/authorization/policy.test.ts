@@ -1,16 +1,9 @@
-import { authServiceFactory } from '@backstage/backend-defaults/auth';
-import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
-import { permissionsServiceFactory } from '@backstage/backend-defaults/permissions';
-import { userInfoServiceFactory } from '@backstage/backend-defaults/userInfo';
 import type { Entity } from '@backstage/catalog-model';
-import authBackend from '@backstage/plugin-auth-backend';
-import guestProvider from '@backstage/plugin-auth-backend-module-guest-provider';
 import {
   catalogConditions,
   createCatalogConditionalDecision,
 } from '@backstage/plugin-catalog-backend/alpha';
 import { catalogEntityReadPermission } from '@backstage/plugin-catalog-common/alpha';
-import permissionBackend from '@backstage/plugin-permission-backend';
 import {
   AuthorizeResult,
   type PolicyDecision,
@@ -19,15 +12,18 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import request from 'supertest';
 import { component } from '../__testUtils__/entities';
 import { readPolicy } from '../__testUtils__/readPolicy';
+import { signedInGuest } from '../__testUtils__/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
 } from '../__testUtils__/startCatalogBackend';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 
-const databases = createTestDatabases({ versions: 'newest' });
-
 const ALICE = 'user:default/alice';
+
+const guest = signedInGuest(ALICE);
+
+const databases = createTestDatabases({ versions: 'newest' });
 
 const ownedBy = (
   name: string,
@@ -53,27 +49,8 @@ describe.each(databases.eachSupportedId())(
       backend = await startCatalogBackend({
         connection,
         enabled: true,
-        features: [
-          authServiceFactory,
-          httpAuthServiceFactory,
-          permissionsServiceFactory,
-          userInfoServiceFactory,
-          authBackend,
-          guestProvider,
-          permissionBackend,
-          policy,
-        ],
-        config: {
-          auth: {
-            providers: {
-              guest: {
-                userEntityRef: ALICE,
-                dangerouslyAllowOutsideDevelopment: true,
-              },
-            },
-          },
-          permission: { enabled: true },
-        },
+        features: [...guest.features, policy],
+        config: guest.config,
       });
       for (const slug of ['acme', 'globex']) {
         const { tenant_id } = await backend.tenants.create({

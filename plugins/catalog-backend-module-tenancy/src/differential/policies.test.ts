@@ -1,12 +1,6 @@
-import { authServiceFactory } from '@backstage/backend-defaults/auth';
-import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
-import { permissionsServiceFactory } from '@backstage/backend-defaults/permissions';
-import { userInfoServiceFactory } from '@backstage/backend-defaults/userInfo';
-import authBackend from '@backstage/plugin-auth-backend';
-import guestProvider from '@backstage/plugin-auth-backend-module-guest-provider';
-import permissionBackend from '@backstage/plugin-permission-backend';
 import { createTestDatabases, Random } from '@internal/postgres/testUtils';
 import request from 'supertest';
+import { signedInGuest } from '../__testUtils__/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -42,28 +36,10 @@ describe('a policy about catalog.entity.read', () => {
   let ours: Send;
   let words: Vocabulary;
 
+  const guest = signedInGuest('user:default/user-1');
   const withPermissions = {
-    features: [
-      authServiceFactory,
-      httpAuthServiceFactory,
-      permissionsServiceFactory,
-      userInfoServiceFactory,
-      authBackend,
-      guestProvider,
-      permissionBackend,
-      policy.feature,
-    ],
-    config: {
-      auth: {
-        providers: {
-          guest: {
-            userEntityRef: 'user:default/user-1',
-            dangerouslyAllowOutsideDevelopment: true,
-          },
-        },
-      },
-      permission: { enabled: true },
-    },
+    ...guest,
+    features: [...guest.features, policy.feature],
   };
 
   const asGuest = async (of: CatalogBackend): Promise<Send> => {
