@@ -114,6 +114,7 @@ async function supervise(request) {
  * @param {string} home
  */
 async function start(request, home) {
+  removeDrafts(home);
   const user = serverUserOf(dataOf(home));
   const launcher = chooseLauncher(
     user,
@@ -156,10 +157,10 @@ async function start(request, home) {
  * @param {import('./launcher.cjs').Launcher} launcher
  */
 async function startOn(port, request, home, launcher) {
-  const logFile = path.join(home, 'postgres.log');
-  fs.writeFileSync(logFile, '', { mode: 0o600 });
-  // Appended, so that a server that loses a race for the folder overwrites nothing.
-  const log = fs.openSync(logFile, 'a');
+  // Each start writes a log of its own: of several in one folder, one would empty the
+  // line that tells another why its server ended.
+  const draftLog = path.join(home, `draft-${process.pid}.log`);
+  const log = fs.openSync(draftLog, 'w', 0o600);
   const settings = {
     ...SETTINGS,
     ...(request.dataDirectory ? {} : THROW_AWAY_SETTINGS),
@@ -180,15 +181,22 @@ async function startOn(port, request, home, launcher) {
   try {
     while (!isReady(home, pid)) {
       if (server.exitCode !== null || server.signalCode !== null) {
-        throw failureOf(home, port, fs.readFileSync(logFile, 'utf8'));
+        throw failureOf(home, port, fs.readFileSync(draftLog, 'utf8'));
       }
       await delay(POLL_MS, undefined, { signal: stopping.signal });
     }
   } catch (error) {
     // Its postmaster.pid, by which it would be found, may not be there yet.
     await stopServer(pid, dataOf(home));
+    if (error instanceof Failure && error.code === 'DIRECTORY_IN_USE') {
+      // postgres.log is the log of the server that runs here.
+      fs.rmSync(draftLog);
+    } else {
+      fs.renameSync(draftLog, logOf(home));
+    }
     throw error;
   }
+  fs.renameSync(draftLog, logOf(home));
   return { pid, port, exited };
 }
 
@@ -202,7 +210,6 @@ async function startOn(port, request, home, launcher) {
  * @param {{ user: import('./launcher.cjs').OsUser, launcher: import('./launcher.cjs').Launcher }} as
  */
 async function initialize(request, home, { user, launcher }) {
-  removeDrafts(home);
   const draft = path.join(home, `draft-${process.pid}`);
   const draftPassword = `${draft}.password`;
   fs.mkdirSync(draft, { mode: 0o700 });
@@ -320,6 +327,11 @@ function dataOf(home) {
 }
 
 /** @param {string} home */
+function logOf(home) {
+  return path.join(home, 'postgres.log');
+}
+
+/** @param {string} home */
 async function removeHome(home) {
   await fs.promises.rm(home, { recursive: true, force: true, maxRetries: 5 });
 }
@@ -388,6 +400,14 @@ function failureOf(home, port, log) {
   }
   if (/lock file "postmaster.pid" already exists/.test(log)) {
     return inUse(home);
+  }
+  if (/lock file "postmaster.pid" is empty/.test(log)) {
+    return new Failure(
+      'DIRECTORY_IN_USE',
+      `Another server is starting in ${home}, or was killed while it did: if none runs there, remove ${dataOf(
+        home,
+      )}/postmaster.pid`,
+    );
   }
   const lines = log.match(/(FATAL|ERROR|LOG: +could not).*/g) ?? [log.trim()];
   const reason = lines.join('; ').replace(/\s+/g, ' ');
