@@ -7,6 +7,14 @@ import { LoadGenerator } from './load';
 const CONCURRENCY = 3;
 const request = () => ({ method: 'GET' as const, path: '/' });
 
+function withResolvers() {
+  let resolve = () => {};
+  const promise = new Promise<void>(done => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
 async function withLoadOn(
   listener: RequestListener,
   action: (load: LoadGenerator) => Promise<void>,
@@ -30,11 +38,19 @@ it('keeps as many requests under way as it was told to, and no more', async () =
   let underWay = 0;
   let most = 0;
   let answered = 0;
+  const { promise: allAreUnderWay, resolve: answerAll } = withResolvers();
   await withLoadOn(
     async (_req, res) => {
       underWay += 1;
       most = Math.max(most, underWay);
-      await delay(5);
+      if (underWay === CONCURRENCY) {
+        answerAll();
+      }
+      // The first wait for each other, on a busy machine too.
+      await Promise.race([
+        allAreUnderWay,
+        delay(20_000, undefined, { ref: false }),
+      ]);
       underWay -= 1;
       answered += 1;
       res.end('{}');
