@@ -34,6 +34,18 @@ export interface Config {
      */
     baseDomains?: string[];
 
+    /** What tenants other than the default one may use. */
+    plugins?: {
+      /**
+       * The ids of plugins that know no tenants and hold nothing of theirs: all
+       * tenants may use them. `app`, `auth`, `permission` and `tenants` are always
+       * among them. A plugin that is neither here nor tenant-aware is closed to
+       * tenants other than the default one, because it would show them what belongs to
+       * that.
+       */
+      shared?: string[];
+    };
+
     database?: {
       /**
        * What differs from the connection of the catalog's own database: the user at

@@ -3,15 +3,17 @@ import {
   createServiceFactory,
   createServiceRef,
 } from '@backstage/backend-plugin-api';
-import type { Config } from '@backstage/config';
 import { ServiceUnavailableError } from '@backstage/errors';
-import { readTenancyConfig } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  readTenancyConfig,
+  tenantGateServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import PromiseRouter from 'express-promise-router';
 
 /** What every request to the catalog goes through before anything answers it. */
 export class CatalogEntrance {
-  /** What requests meet first. */
+  /** What requests meet first, behind the gate. */
   readonly router = PromiseRouter();
   #isOpen: boolean;
 
@@ -48,36 +50,23 @@ export const catalogEntranceServiceRef = createServiceRef<CatalogEntrance>({
   scope: 'plugin',
 });
 
-/**
- * Mounts the entrance in front of all other routes of the catalog.
- *
- * Modules start in no certain order, and some mount routes of their own, or ask for
- * the registry of permissions or of actions, which do. Those read the rows of the
- * stock catalog. So it is not a module that mounts the entrance: Backstage makes the
- * services of a plugin that are always wanted before it starts the first module.
- */
+/** Mounts the entrance behind the gate and, as that, in front of all routes of the catalog. */
 export const catalogEntranceServiceFactory = createServiceFactory({
   service: catalogEntranceServiceRef,
   initialization: 'always',
   deps: {
     config: coreServices.rootConfig,
+    // It mounts itself before this is made.
+    gate: tenantGateServiceRef,
     httpRouter: coreServices.httpRouter,
     plugin: coreServices.pluginMetadata,
   },
   factory({ config, httpRouter, plugin }) {
-    const entrance = new CatalogEntrance({ isOpen: !isEnabled(config) });
-    if (plugin.getId() === 'catalog') {
+    const { enabled } = readTenancyConfig(config);
+    const entrance = new CatalogEntrance({ isOpen: !enabled });
+    if (enabled && plugin.getId() === 'catalog') {
       httpRouter.use(entrance.handler);
     }
     return entrance;
   },
 });
-
-/** A malformed configuration does not say that the flag is off, so the gate stays shut. */
-function isEnabled(config: Config): boolean {
-  try {
-    return readTenancyConfig(config).enabled;
-  } catch {
-    return true;
-  }
-}

@@ -10,12 +10,16 @@ import {
 } from '@backstage/backend-plugin-api';
 import { tenancyServiceFactory } from 'backstage-plugin-catalog-tenancy-node';
 import { catalogEntranceServiceFactory } from './entrance';
+import {
+  gateSettingsServiceFactory,
+  tenantGateServiceFactory,
+} from './gate/services';
 import { catalogModuleTenancy } from './module';
 import { assertRestrictedAccess, tenantTokenHandler } from './resolution';
 
 /**
- * Everything that makes a catalog one of tenants: the module of the plugin `catalog`
- * and what it puts in front of it, the check of the database before anything starts,
+ * Everything that makes a catalog one of tenants: the gate in front of every plugin,
+ * the module of the plugin `catalog`, the check of the database before anything starts,
  * and the handler that takes the tokens of tenants for credentials.
  *
  * @public
@@ -27,6 +31,8 @@ export default createBackendFeatureLoader({
     assertRestrictedAccess(config);
     return [
       tenancyServiceFactory,
+      gateSettingsServiceFactory,
+      tenantGateServiceFactory,
       catalogEntranceServiceFactory,
       catalogModuleTenancy,
       tenantTokenHandler,

@@ -1,8 +1,6 @@
 import {
   coreServices,
   createBackendModule,
-  type DiscoveryService,
-  type LoggerService,
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { catalogEntityPermissionResourceRef } from '@backstage/plugin-catalog-node/alpha';
@@ -12,6 +10,7 @@ import {
   retryAfter,
   tenancyServiceRef,
   tenantDirectoryServiceRef,
+  tenantGateServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { adoptCatalog } from './adoption/adoptCatalog';
 import { scheduleRetries } from './adoption/scheduleRetries';
@@ -19,16 +18,15 @@ import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
 import { countReads } from './replica/countReads';
 import { catalogEntranceServiceRef } from './entrance';
 import { schedulePurge } from './purge/schedulePurge';
-import { createTenantMiddleware } from './resolution';
 import { createRouter } from './routes/createRouter';
 import { markWrites } from './replica/markWrites';
 import { createOperations } from './routes/operations';
 import { refuseOtherTenants } from './routes/refuseOtherTenants';
 
 /**
- * Resolves each request to its tenant, and with the flag on answers what is asked of
- * any tenant's entities, lets only the default tenant through to the stock catalog,
- * adopts that, and purges deleted entities.
+ * With the flag on, answers what is asked of any tenant's entities, lets only the
+ * default tenant through to the stock catalog, adopts that, and purges deleted
+ * entities.
  */
 export const catalogModuleTenancy = createBackendModule({
   pluginId: 'catalog',
@@ -40,8 +38,8 @@ export const catalogModuleTenancy = createBackendModule({
         auditor: coreServices.auditor,
         config: coreServices.rootConfig,
         directory: tenantDirectoryServiceRef,
-        discovery: coreServices.discovery,
         entrance: catalogEntranceServiceRef,
+        gate: tenantGateServiceRef,
         httpAuth: coreServices.httpAuth,
         lifecycle: coreServices.lifecycle,
         logger: coreServices.logger,
@@ -58,8 +56,8 @@ export const catalogModuleTenancy = createBackendModule({
         auditor,
         config,
         directory,
-        discovery,
         entrance,
+        gate,
         httpAuth,
         lifecycle,
         logger,
@@ -71,22 +69,11 @@ export const catalogModuleTenancy = createBackendModule({
         store,
         tenancy,
       }) {
-        const { router } = entrance;
-        router.use(
-          createTenantMiddleware({
-            config,
-            baseUrls: tenancy.config.enabled
-              ? await findCatalogUrls(discovery, logger)
-              : [],
-            directory,
-            logger,
-            metrics,
-            tenancy: tenancy.config,
-          }),
-        );
         if (!tenancy.config.enabled) {
           return;
         }
+        gate.declareTenantAware();
+        const { router } = entrance;
         const { adoption } = tenancy;
         const operations = createOperations({
           adoption,
@@ -119,27 +106,3 @@ export const catalogModuleTenancy = createBackendModule({
     });
   },
 });
-
-/**
- * The URLs at which other plugins, and frontends, find the catalog: their hosts name no
- * tenant, whatever they are called.
- */
-async function findCatalogUrls(
-  discovery: DiscoveryService,
-  logger: LoggerService,
-): Promise<string[]> {
-  const found = await Promise.allSettled([
-    discovery.getBaseUrl('catalog'),
-    discovery.getExternalBaseUrl('catalog'),
-  ]);
-  return found.flatMap(result => {
-    if (result.status === 'fulfilled') {
-      return [result.value];
-    }
-    // Such as one that DNS has to resolve first.
-    logger.warn(
-      `A URL of the catalog can't be resolved, and its host counts as any other: ${result.reason}`,
-    );
-    return [];
-  });
-}

@@ -97,6 +97,12 @@ export {
   type TenantDirectory,
 } from './tenants/TenantDirectory';
 export {
+  assignTenant,
+  OpenTenantGate,
+  type TenantGate,
+  tenantOf,
+} from './tenants/TenantGate';
+export {
   type CreateTenant,
   type ListTenants,
   type TenantStore,

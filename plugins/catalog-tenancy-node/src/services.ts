@@ -10,10 +10,12 @@ import { type AdminDatabase } from './database/AdminDatabase';
 import { AuditedAdminDatabase } from './database/AuditedAdminDatabase';
 import { PooledTenantDatabase } from './database/PooledTenantDatabase';
 import { type TenantDatabase } from './database/TenantDatabase';
+import { readTenancyConfig } from './config/readTenancyConfig';
 import { startTenancy, type Tenancy } from './startup/startTenancy';
 import { CachingTenantDirectory } from './tenants/CachingTenantDirectory';
 import { PostgresTenantStore } from './tenants/PostgresTenantStore';
 import { type TenantDirectory } from './tenants/TenantDirectory';
+import { OpenTenantGate, type TenantGate } from './tenants/TenantGate';
 import { type TenantStore } from './tenants/TenantStore';
 
 const deps = {
@@ -131,6 +133,38 @@ export const tenantDirectoryServiceRef = createServiceRef<TenantDirectory>({
         }
         lifecycle.addShutdownHook(() => directory.close());
         return directory;
+      },
+    }),
+});
+
+/**
+ * What stands in front of all routes of a plugin. A plugin depends on it to declare
+ * that it is tenant-aware.
+ *
+ * The package `backstage-plugin-catalog-backend-module-tenancy` provides it. Where a
+ * backend lacks that package, a plugin that depends on the gate works for the default
+ * tenant while the flag is off, and does not start while it is on.
+ *
+ * @public
+ */
+export const tenantGateServiceRef = createServiceRef<TenantGate>({
+  id: 'catalog-tenancy.gate',
+  scope: 'plugin',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: {
+        config: coreServices.rootConfig,
+        httpRouter: coreServices.httpRouter,
+        plugin: coreServices.pluginMetadata,
+      },
+      factory({ config, httpRouter, plugin }) {
+        if (readTenancyConfig(config).enabled) {
+          throw new Error(
+            `Nothing decides on the tenants of requests to the plugin '${plugin.getId()}', and MULTI_TENANCY_ENABLED is on. Expected the backend to have backstage-plugin-catalog-backend-module-tenancy`,
+          );
+        }
+        return new OpenTenantGate(httpRouter);
       },
     }),
 });

@@ -3,15 +3,15 @@ import type {
   RootConfigService,
 } from '@backstage/backend-plugin-api';
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
-import type {
-  TenancyConfig,
-  TenantDirectory,
+import {
+  assignTenant,
+  type TenancyConfig,
+  type TenantDirectory,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler, Response } from 'express';
 import { HostnameTenants } from './HostnameTenants';
 import { countResolutions } from './metrics';
 import { quoted } from './requestHost';
-import { DEFAULT_TENANT, setRequestTenant } from './requestTenant';
 import { type Resolution, TenantResolver } from './TenantResolver';
 import { TenantTokens } from './TenantTokens';
 
@@ -24,7 +24,7 @@ export interface TenantMiddlewareOptions {
   config: RootConfigService;
   /** Other URLs of the backend, such as those at which plugins find each other. */
   baseUrls?: readonly string[];
-  /** Says whether the flag is on, and what names a tenant. */
+  /** Says what names a tenant. */
   tenancy: TenancyConfig;
   /** Is asked for the tenant of each slug. */
   directory: TenantDirectory;
@@ -32,12 +32,13 @@ export interface TenantMiddlewareOptions {
   logger: LoggerService;
   /** Counts requests by outcome, source and tenant. */
   metrics?: MetricsService;
+  /** Made from the configuration where absent. */
+  tokens?: TenantTokens;
 }
 
 /**
- * Makes middleware that resolves each request to a tenant, which
- * {@link requestTenant} returns to the handlers after it. Without the flag that is
- * the default tenant, and nothing is looked up.
+ * Makes middleware that resolves each request to a tenant, which `tenantOf` returns to
+ * the handlers after it.
  *
  * A request without an active tenant gets status 403 here. A request that names no
  * host or several, and a tenant that cannot be looked up, go to the error handlers.
@@ -48,20 +49,15 @@ export function createTenantMiddleware(
   options: TenantMiddlewareOptions,
 ): RequestHandler {
   const { config, baseUrls, tenancy, directory, logger, metrics } = options;
-  if (!tenancy.enabled) {
-    return (req, _res, next) => {
-      setRequestTenant(req, DEFAULT_TENANT);
-      next();
-    };
-  }
-
   const resolver = new TenantResolver({
     hostnames: HostnameTenants.create({
       config,
       baseUrls,
       baseDomains: tenancy.baseDomains,
     }),
-    tokens: TenantTokens.create({ secret: tenancy.jwtSecret, logger }),
+    tokens:
+      options.tokens ??
+      TenantTokens.create({ secret: tenancy.jwtSecret, logger }),
     directory,
     requireMatchingToken: tenancy.requireMatchingToken,
   });
@@ -74,7 +70,7 @@ export function createTenantMiddleware(
       count(resolution);
       switch (resolution.outcome) {
         case 'resolved':
-          setRequestTenant(req, resolution.tenant);
+          assignTenant(req, resolution.tenant);
           next();
           break;
         case 'malformed':

@@ -2,8 +2,9 @@ export {
   createTenantMiddleware,
   type TenantMiddlewareOptions,
 } from './createTenantMiddleware';
-export { requestTenant } from './requestTenant';
+export { HostnameTenants } from './HostnameTenants';
 export {
   assertRestrictedAccess,
   tenantTokenHandler,
 } from './tenantTokenHandler';
+export { TenantTokens } from './TenantTokens';

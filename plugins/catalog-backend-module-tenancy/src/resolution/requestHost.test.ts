@@ -240,22 +240,6 @@ describe('a request with more headers than Node.js keeps', () => {
   });
 });
 
-describe('with the flag off', () => {
-  it('nothing of this is looked at', async () => {
-    const backend = await startTenantBackend({
-      directory: new InMemoryTenants(),
-      tenancy: { enabled: false },
-    });
-    for (const bytes of [
-      request(PATH, `Host: ${ACME}`, `Host: ${GLOBEX}`),
-      request(`http://${GLOBEX}${PATH}`, `Host: ${ACME}`),
-      request(PATH, 'Host: no host'),
-    ]) {
-      expect(outcomeOf(await sendRaw(backend.port, bytes))).toBe('default');
-    }
-  });
-});
-
 describe('a header that is sent twice, where one would count', () => {
   const directory = new InMemoryTenants();
   const bearer = (tenantSlug: string) =>

@@ -3,11 +3,11 @@ import {
   mockErrorHandler,
   mockServices,
 } from '@backstage/backend-test-utils';
+import { assignTenant } from 'backstage-plugin-catalog-tenancy-node';
 import express from 'express';
 import request from 'supertest';
 import { component } from '../__testUtils__/entities';
 import { memoryStore } from '../__testUtils__/memoryStore';
-import { setRequestTenant } from '../resolution/requestTenant';
 import { createRouter } from './createRouter';
 import { createOperations } from './operations';
 
@@ -20,7 +20,7 @@ describe('operations', () => {
 
   const app = express()
     .use((req, _res, next) => {
-      setRequestTenant(req, { tenantId: 'id of acme', tenantSlug: 'acme' });
+      assignTenant(req, { tenantId: 'id of acme', tenantSlug: 'acme' });
       next();
     })
     .use(

@@ -6,15 +6,15 @@ import type {
 import { NotAllowedError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import { audited } from '@internal/http';
-import type {
-  ActiveTenant,
-  CatalogAdoption,
-  TenantDirectory,
+import {
+  type ActiveTenant,
+  type CatalogAdoption,
+  type TenantDirectory,
+  tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
 import { assertAdopted } from '../adoption/assertAdopted';
-import { requestTenant } from '../resolution';
 
 /** What an operation is given. */
 export interface OperationContext {
@@ -67,7 +67,7 @@ export function createOperations(options: {
     read:
       (describe, operation, { eventId = 'entity-fetch' } = {}) =>
       async (req, res) => {
-        const tenant = requestTenant(req);
+        const tenant = tenantOf(req);
         assertAdopted(adoption, tenant, res);
         await audited(
           auditor,

@@ -2,9 +2,9 @@ import { NotAllowedError } from '@backstage/errors';
 import {
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
+  tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
-import { requestTenant } from '../resolution';
 
 /**
  * Lets a request through to the stock catalog if it belongs to the default tenant,
@@ -14,7 +14,7 @@ import { requestTenant } from '../resolution';
  */
 export function refuseOtherTenants(): RequestHandler {
   return (req, _res, next) => {
-    const { tenantId, tenantSlug } = requestTenant(req);
+    const { tenantId, tenantSlug } = tenantOf(req);
     if (tenantId !== DEFAULT_TENANT_ID) {
       throw new NotAllowedError(
         `${req.method} ${req.path} is not available to the tenant '${tenantSlug}': ` +

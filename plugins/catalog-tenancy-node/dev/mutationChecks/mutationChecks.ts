@@ -318,7 +318,29 @@ export const mutationChecks: MutationCheck[] = [
         replace: '',
       },
     ],
-    tests: [`${MODULE}/resolution/gate.test.ts`],
+    tests: [`${MODULE}/gate/gate.test.ts`],
+  },
+  {
+    name: 'the gate in front of all routes',
+    edits: [
+      {
+        file: `${MODULE}/gate/services.ts`,
+        find: "  initialization: 'always',\n",
+        replace: '',
+      },
+    ],
+    tests: [`${MODULE}/gate/classes.test.ts`, `${MODULE}/gate/gate.test.ts`],
+  },
+  {
+    name: 'plugins that are closed unless they are classified',
+    edits: [
+      {
+        file: `${MODULE}/gate/services.ts`,
+        find: 'isShared: settings.shared.has(pluginId),',
+        replace: "isShared: settings.shared.has(pluginId) || pluginId !== '',",
+      },
+    ],
+    tests: [`${MODULE}/gate/classes.test.ts`],
   },
   {
     name: 'the algorithm of tokens',

@@ -13,6 +13,7 @@ describe('The configuration of tenancy', () => {
       jwtSecret: undefined,
       requireMatchingToken: false,
       baseDomains: [],
+      sharedPlugins: [],
       connection: {},
       pool: {
         max: 100,
@@ -39,6 +40,7 @@ describe('The configuration of tenancy', () => {
         jwtSecret: 'a secret',
         requireMatchingToken: true,
         baseDomains: ['Portal.Example.com', 'localhost'],
+        plugins: { shared: ['devtools', 'my-news'] },
         database: {
           connection,
           pool: {
@@ -55,6 +57,7 @@ describe('The configuration of tenancy', () => {
       jwtSecret: 'a secret',
       requireMatchingToken: true,
       baseDomains: ['portal.example.com', 'localhost'],
+      sharedPlugins: ['devtools', 'my-news'],
       connection: { ...connection, port: 6432 },
       pool: {
         max: 5,
@@ -152,6 +155,15 @@ describe('The configuration of tenancy', () => {
     ],
     [{ baseDomains: 'a.b' }, 'tenancy.baseDomains is "a.b". Expected a list'],
     [{ baseDomains: ['a.b', '.c'] }, 'is ["a.b",".c"]. Expected a list'],
+    [{ plugins: ['devtools'] }, 'Expected keys and values'],
+    [
+      { plugins: { shared: 'devtools' } },
+      'tenancy.plugins.shared is "devtools". Expected a list of the ids of plugins',
+    ],
+    [
+      { plugins: { shared: ['devtools', '/api/app'] } },
+      'is ["devtools","/api/app"]. Expected a list',
+    ],
     [
       { database: { pool: { max: 0 } } },
       'tenancy.database.pool.max is 0. Expected a whole number from 1 to 10000',

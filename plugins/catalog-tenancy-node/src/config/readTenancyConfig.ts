@@ -64,6 +64,11 @@ export interface TenancyConfig {
    * for those of base URLs and single labels.
    */
   baseDomains: string[];
+  /**
+   * The ids of plugins that hold nothing of any tenant and are therefore open to all,
+   * beside those of Backstage itself that are known to.
+   */
+  sharedPlugins: string[];
   /** Laid over the connection of the catalog's own database. */
   connection: TenancyConnection;
   /** The limits of the one pool that all operations of a process share. */
@@ -96,6 +101,7 @@ export function readTenancyConfig(
       read.secret('tenancy.jwtSecret') ?? (environment.JWT_SECRET || undefined),
     requireMatchingToken: read.boolean('tenancy.requireMatchingToken') ?? false,
     baseDomains: read.domains('tenancy.baseDomains') ?? [],
+    sharedPlugins: readSharedPlugins(read),
     connection: readConnection(read, 'tenancy.database.connection'),
     pool: readLimits(read),
     replica: readReplica(read),
@@ -125,6 +131,11 @@ export function explainFlag(
     )}, so that multi-tenancy is off: it is on ` +
     'for "true" alone, in lower case. Expected "true" or "false".'
   );
+}
+
+function readSharedPlugins(read: ReturnType<typeof readers>): string[] {
+  read.object('tenancy.plugins');
+  return read.pluginIds('tenancy.plugins.shared') ?? [];
 }
 
 function readConnection(

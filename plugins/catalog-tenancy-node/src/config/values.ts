@@ -5,6 +5,9 @@ import { InputError } from '@backstage/errors';
 const DOMAIN =
   /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
+// As Backstage checks them.
+const PLUGIN_ID = /^[a-z][a-z0-9]*([-_][a-z0-9]+)*$/i;
+
 /** PostgreSQL cuts longer names, without an error. */
 const MAX_NAME_BYTES = 63;
 
@@ -79,6 +82,14 @@ export function readers(config: Config) {
         const names = Array.isArray(value) ? value.map(toDomain) : [undefined];
         return names.every(name => name !== undefined) ? names : undefined;
       }),
+
+    pluginIds: (key: string) =>
+      read(key, 'a list of the ids of plugins, such as "devtools"', value =>
+        Array.isArray(value) &&
+        value.every(id => typeof id === 'string' && PLUGIN_ID.test(id))
+          ? value
+          : undefined,
+      ),
 
     ssl: (key: string) =>
       read<boolean | ConnectionOptions>(

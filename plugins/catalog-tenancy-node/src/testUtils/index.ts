@@ -15,4 +15,5 @@ export {
 } from './catalogStoreServiceMock';
 export { tenantDatabaseServiceMock } from './tenantDatabaseServiceMock';
 export { tenantDirectoryServiceMock } from './tenantDirectoryServiceMock';
+export { tenantGateServiceMock } from './tenantGateServiceMock';
 export { tenantStoreServiceMock } from './tenantStoreServiceMock';

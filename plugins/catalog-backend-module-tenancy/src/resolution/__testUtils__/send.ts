@@ -8,18 +8,28 @@ export interface Answer {
   text: string;
 }
 
-/** Sends exactly these headers, where other clients would mend them. */
+/** Asks for the entities with exactly these headers, where other clients would mend them. */
 export function send(
   port: number,
   headers: OutgoingHttpHeaders = {},
   method: string = 'GET',
+): Promise<Answer> {
+  return sendTo(port, '/api/catalog/entities', headers, method);
+}
+
+/** The same to any path. */
+export function sendTo(
+  port: number,
+  path: string,
+  headers: OutgoingHttpHeaders,
+  method: string,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const call = request(
       {
         host: '127.0.0.1',
         port,
-        path: '/api/catalog/entities',
+        path,
         method,
         headers,
         agent: false,

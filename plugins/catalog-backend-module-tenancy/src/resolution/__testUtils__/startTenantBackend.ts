@@ -7,17 +7,16 @@ import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
 import {
+  assignTenant,
+  DEFAULT_TENANT_ID,
   readTenancyConfig,
   retryAfter,
   type TenantDirectory,
+  tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { type Request, type RequestHandler, Router } from 'express';
 import type { OutgoingHttpHeaders } from 'node:http';
-import {
-  createTenantMiddleware,
-  requestTenant,
-  type TenantMiddlewareOptions,
-} from '..';
+import { createTenantMiddleware, type TenantMiddlewareOptions } from '..';
 import { type Answer, send } from './send';
 import { SECRET } from './tokens';
 
@@ -82,17 +81,18 @@ export function createTenantRouter(
   callerOf: (req: Request) => Promise<unknown> = async () => undefined,
 ): Router {
   const answer: RequestHandler = (req, res, next) => {
-    callerOf(req).then(
-      caller => res.json({ ...requestTenant(req), caller }),
-      next,
-    );
+    callerOf(req).then(caller => res.json({ ...tenantOf(req), caller }), next);
   };
+  const tenancy = readTenancyConfig(options.config);
   return Router()
     .use(
-      createTenantMiddleware({
-        ...options,
-        tenancy: readTenancyConfig(options.config),
-      }),
+      tenancy.enabled
+        ? createTenantMiddleware({ ...options, tenancy })
+        : (req, _res, next) => {
+            const [tenantId, tenantSlug] = [DEFAULT_TENANT_ID, 'default'];
+            assignTenant(req, { tenantId, tenantSlug });
+            next();
+          },
     )
     .get('/entities', answer)
     .use(retryAfter());

@@ -25,6 +25,7 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node/testUtils';
 import request from 'supertest';
 import tenancyModule from '..';
+import { classifiedPlugin } from './__testUtils__/startGatedBackend';
 
 /** Stands in for the stock catalog: it answers whatever reaches it. */
 const catalogPlugin = createBackendPlugin({
@@ -58,6 +59,16 @@ const tenancy = createServiceFactory({
       },
     };
   },
+});
+
+const tenants = tenantDirectoryServiceMock.factory({
+  tenants: [
+    { tenantId: DEFAULT_TENANT_ID, tenantSlug: 'default' },
+    {
+      tenantId: '00000000-0000-4000-8000-00000000000a',
+      tenantSlug: 'acme',
+    },
+  ],
 });
 
 const noStore = createServiceFactory({
@@ -115,9 +126,11 @@ async function start(options: {
   /** Added before all others. */
   earlier?: BackendFeature[];
   features?: BackendFeature[];
+  /** Other plugins. */
+  others?: BackendFeature[];
 }) {
   const { enabled, appBaseUrl = 'http://localhost' } = options;
-  const { earlier = [], features = [] } = options;
+  const { earlier = [], features = [], others = [] } = options;
   const { server } = await startTestBackend({
     features: [
       ...earlier,
@@ -125,6 +138,7 @@ async function start(options: {
       tenancyModule,
       tenancy,
       ...features,
+      ...others,
       mockServices.rootConfig.factory({
         data: {
           app: { baseUrl: appBaseUrl },
@@ -137,19 +151,18 @@ async function start(options: {
       }),
     ],
   });
-  return (path: string, tenantSlug = 'default') =>
+  return (path: string, tenantSlug = 'default', plugin = '/api/catalog') =>
     request(server)
-      .get(`/api/catalog${path}`)
+      .get(`${plugin}${path}`)
       .set('X-Tenant-Slug', tenantSlug)
       .set('Authorization', mockCredentials.user.header());
 }
 
-describe('where Backstage goes on without a module of tenancy', () => {
-  it.each([
-    ['in front of the catalog', { appBaseUrl: 'no URL' }],
-    ['that answers for tenants', { features: [noStore] }],
-  ])('nothing reaches the stock catalog: the module %s', async (_name, how) => {
-    const get = await start({ enabled: 'true', ...how });
+describe('where Backstage goes on without the module that answers for tenants', () => {
+  const broken = { features: [noStore, tenants] };
+
+  it('nothing reaches the stock catalog', async () => {
+    const get = await start({ enabled: 'true', ...broken });
     for (const path of [
       '/entities',
       '/entities/by-query',
@@ -162,25 +175,33 @@ describe('where Backstage goes on without a module of tenancy', () => {
     }
   });
 
+  it('all other plugins have their gate', async () => {
+    const get = await start({
+      enabled: 'true',
+      ...broken,
+      others: [classifiedPlugin('other')],
+    });
+    const other = async (tenantSlug: string) =>
+      (await get('/credentials', tenantSlug, '/api/other')).text;
+    expect(await other('default')).toBe('"reached"');
+    expect(await other('nobody')).toBe('{"error":"Invalid tenant"}');
+    expect(await other('acme')).toMatch(/The plugin 'other' is not available/);
+  });
+
   it('the stock catalog answers with the flag off', async () => {
-    const get = await start({ enabled: 'false', features: [noStore] });
+    const get = await start({ enabled: 'false', ...broken });
     expect((await get('/entities')).body).toEqual(['reached']);
   });
 });
 
+it('a backend whose gates can not tell its hosts does not start', async () => {
+  await expect(
+    start({ enabled: 'true', appBaseUrl: 'no URL' }),
+  ).rejects.toThrow(/Invalid configuration value 'no URL' at 'app.baseUrl'/);
+});
+
 describe('where other modules of the catalog have routes', () => {
-  const services = [
-    catalogStoreServiceMock.factory(),
-    tenantDirectoryServiceMock.factory({
-      tenants: [
-        { tenantId: DEFAULT_TENANT_ID, tenantSlug: 'default' },
-        {
-          tenantId: '00000000-0000-4000-8000-00000000000a',
-          tenantSlug: 'acme',
-        },
-      ],
-    }),
-  ];
+  const services = [catalogStoreServiceMock.factory(), tenants];
 
   it.each([
     ['before', { earlier: otherModules, features: services }],

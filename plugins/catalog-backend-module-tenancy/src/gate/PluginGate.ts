@@ -1,0 +1,92 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import { NotAllowedError } from '@backstage/errors';
+import {
+  DEFAULT_TENANT_ID,
+  DEFAULT_TENANT_SLUG,
+  retryAfter,
+  type TenantGate,
+  tenantOf,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { type Request, type RequestHandler, Router } from 'express';
+
+/**
+ * The gate in front of one plugin. A request passes its steps in this order:
+ *
+ * 1. a plugin that is shared answers requests without credentials, whatever tenant
+ *    they name: pages and sign-in work before there is anybody to ask about
+ * 2. the tenant of the request is found, or it is refused
+ * 3. a plugin that is neither shared nor tenant-aware is for the default tenant alone
+ */
+export class PluginGate implements TenantGate {
+  /** What requests meet before the first route of the plugin. */
+  readonly router = Router();
+  readonly #pluginId: string;
+  readonly #isShared: boolean;
+  readonly #logger: LoggerService;
+  #isTenantAware = false;
+  #hasWarned = false;
+
+  constructor(options: {
+    pluginId: string;
+    /** Whether the plugin holds nothing of any tenant. */
+    isShared: boolean;
+    logger: LoggerService;
+    /** Whether a request has credentials. */
+    hasCredentials: (req: Request) => Promise<boolean>;
+    /** Finds the tenant of a request, or answers it. */
+    resolve: RequestHandler;
+  }) {
+    const { pluginId, isShared, logger, hasCredentials, resolve } = options;
+    this.#pluginId = pluginId;
+    this.#isShared = isShared;
+    this.#logger = logger;
+    this.router.use((req, _res, next) => {
+      if (this.#isTenantAware || !this.#isShared) {
+        next();
+        return;
+      }
+      hasCredentials(req).then(has => next(has ? undefined : 'router'), next);
+    });
+    this.router.use(resolve);
+    this.router.use(this.#close);
+    this.router.use(retryAfter());
+  }
+
+  declareTenantAware(): void {
+    this.#isTenantAware = true;
+  }
+
+  readonly #close: RequestHandler = (req, _res, next) => {
+    const { tenantId, tenantSlug } = tenantOf(req);
+    if (
+      tenantId === DEFAULT_TENANT_ID ||
+      this.#isTenantAware ||
+      this.#isShared
+    ) {
+      next();
+      return;
+    }
+    this.#warn();
+    next(
+      new NotAllowedError(
+        `The plugin '${
+          this.#pluginId
+        }' is not available to the tenant '${tenantSlug}'`,
+      ),
+    );
+  };
+
+  /** Once: clients may repeat such requests for ever. */
+  #warn(): void {
+    if (!this.#hasWarned) {
+      this.#hasWarned = true;
+      this.#logger.warn(
+        `The plugin '${
+          this.#pluginId
+        }' is closed to all tenants but '${DEFAULT_TENANT_SLUG}', whose data it would show them. If it holds no data of tenants, add '${
+          this.#pluginId
+        }' to tenancy.plugins.shared`,
+      );
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import {
+  type BackendFeature,
+  coreServices,
+  createBackendPlugin,
+} from '@backstage/backend-plugin-api';
+import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
+import type { JsonObject } from '@backstage/types';
+import {
+  type TenantDirectory,
+  tenantGateServiceRef,
+  tenantOf,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { tenantDirectoryServiceMock } from 'backstage-plugin-catalog-tenancy-node/testUtils';
+import type { Request } from 'express';
+import type { OutgoingHttpHeaders } from 'node:http';
+import { type Answer, sendTo } from '../../resolution/__testUtils__/send';
+import { configData } from '../../resolution/__testUtils__/startTenantBackend';
+import {
+  gateSettingsServiceFactory,
+  tenantGateServiceFactory,
+} from '../services';
+
+/** The paths of a {@link classifiedPlugin}. */
+export const PATHS = { open: '/open', credentials: '/credentials' } as const;
+
+/**
+ * A plugin that answers `reached`, and where it is tenant-aware with the tenant of the
+ * request. Requests to `/open` need no credentials.
+ */
+export function classifiedPlugin(
+  pluginId: string,
+  options: { tenantAware?: boolean } = {},
+): BackendFeature {
+  const answer = (req: Request) =>
+    options.tenantAware ? tenantOf(req).tenantSlug : 'reached';
+  return createBackendPlugin({
+    pluginId,
+    register(env) {
+      env.registerInit({
+        deps: {
+          gate: tenantGateServiceRef,
+          httpRouter: coreServices.httpRouter,
+        },
+        async init({ gate, httpRouter }) {
+          if (options.tenantAware) {
+            gate.declareTenantAware();
+          }
+          httpRouter.addAuthPolicy({
+            path: PATHS.open,
+            allow: 'unauthenticated',
+          });
+          httpRouter.use((req, res) => {
+            res.json(answer(req));
+          });
+        },
+      });
+    },
+  });
+}
+
+/** Starts a backend with a gate in front of these plugins. */
+export async function startGatedBackend(options: {
+  directory?: TenantDirectory;
+  tenancy?: JsonObject;
+  app?: JsonObject;
+  backend?: JsonObject;
+  features: BackendFeature[];
+}) {
+  const { directory, features, ...config } = options;
+  const { server } = await startTestBackend({
+    features: [
+      gateSettingsServiceFactory,
+      tenantGateServiceFactory,
+      mockServices.rootConfig.factory({ data: configData(config) }),
+      tenantDirectoryServiceMock.factory({ directory }),
+      ...features,
+    ],
+  });
+  const port = server.port();
+  const send = (
+    path: string,
+    headers: OutgoingHttpHeaders = {},
+    method = 'GET',
+  ): Promise<Answer> => sendTo(port, path, headers, method);
+  return Object.assign(send, { port });
+}

@@ -1,0 +1,115 @@
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { InMemoryTenants } from '../resolution/__testUtils__/InMemoryTenants';
+import {
+  classifiedPlugin,
+  PATHS,
+  startGatedBackend,
+} from './__testUtils__/startGatedBackend';
+
+const REFUSED = '{"error":"Invalid tenant"}';
+
+describe('the class of a plugin', () => {
+  const logger = mockServices.logger.mock();
+  const directory = new InMemoryTenants();
+  let send: Awaited<ReturnType<typeof startGatedBackend>>;
+
+  beforeAll(async () => {
+    send = await startGatedBackend({
+      directory,
+      tenancy: { plugins: { shared: ['news'] } },
+      features: [
+        logger.factory,
+        classifiedPlugin('aware', { tenantAware: true }),
+        classifiedPlugin('auth'),
+        classifiedPlugin('news'),
+        classifiedPlugin('search'),
+      ],
+    });
+  });
+
+  const get = async (pluginId: string, tenantSlug: string) => {
+    const { status, text } = await send(
+      `/api/${pluginId}${PATHS.credentials}`,
+      {
+        'x-tenant-slug': tenantSlug,
+        authorization: mockCredentials.user.header(),
+      },
+    );
+    return `${status} ${text}`;
+  };
+
+  it.each(['aware', 'auth', 'news', 'search'])(
+    'opens %s to the default tenant',
+    async pluginId => {
+      const answer = pluginId === 'aware' ? 'default' : 'reached';
+      expect(await get(pluginId, 'default')).toBe(`200 "${answer}"`);
+    },
+  );
+
+  it('gives tenants a plugin that declared itself tenant-aware, with their tenant', async () => {
+    expect(await get('aware', 'acme')).toBe('200 "acme"');
+    expect(await get('aware', 'globex')).toBe('200 "globex"');
+  });
+
+  it.each(['auth', 'news'])('gives tenants %s, which is shared', async id => {
+    expect(await get(id, 'acme')).toBe('200 "reached"');
+  });
+
+  it('closes a plugin that is in no class, and says so once in the log', async () => {
+    logger.warn.mockClear();
+    for (const slug of ['acme', 'acme', 'globex']) {
+      const [status, body] = (await get('search', slug)).split(/ (.*)/);
+      expect(status).toBe('403');
+      expect(JSON.parse(body).error).toEqual({
+        name: 'NotAllowedError',
+        message: `The plugin 'search' is not available to the tenant '${slug}'`,
+      });
+    }
+    expect(logger.warn.mock.calls).toEqual([
+      [
+        expect.stringMatching(
+          /^The plugin 'search' is closed .* add 'search' to tenancy\.plugins\.shared$/,
+        ),
+      ],
+    ]);
+  });
+
+  it.each(['aware', 'auth', 'news', 'search'])(
+    'does not matter for a tenant that does not exist: %s',
+    async pluginId => {
+      expect(await get(pluginId, 'unknown')).toBe(`403 ${REFUSED}`);
+    },
+  );
+
+  it('has pages and sign-in answer without credentials, whatever tenant is named and whether it can be looked up', async () => {
+    directory.failure = new Error('The database is away');
+    try {
+      for (const slug of ['default', 'acme', 'unknown', 'Not A Slug']) {
+        const { status, text } = await send(`/api/auth${PATHS.open}`, {
+          'x-tenant-slug': slug,
+          // The stand-in for Backstage's authentication takes none for a user.
+          authorization: mockCredentials.none.header(),
+        });
+        expect({ slug, status, text }).toEqual({
+          slug,
+          status: 200,
+          text: '"reached"',
+        });
+      }
+    } finally {
+      directory.failure = undefined;
+    }
+  });
+
+  it('has credentials come first', async () => {
+    for (const pluginId of ['aware', 'auth', 'search']) {
+      for (const slug of ['default', 'acme', 'unknown']) {
+        const { status } = await send(`/api/${pluginId}${PATHS.credentials}`, {
+          'x-tenant-slug': slug,
+          authorization: mockCredentials.none.header(),
+        });
+        expect({ pluginId, slug, status }).toMatchObject({ status: 401 });
+      }
+    }
+  });
+});

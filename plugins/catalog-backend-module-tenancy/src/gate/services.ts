@@ -1,0 +1,145 @@
+import {
+  coreServices,
+  createServiceFactory,
+  createServiceRef,
+  type DiscoveryService,
+  type LoggerService,
+} from '@backstage/backend-plugin-api';
+import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
+import {
+  OpenTenantGate,
+  readTenancyConfig,
+  type TenancyConfig,
+  type TenantGate,
+  tenantDirectoryServiceRef,
+  tenantGateServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import {
+  createTenantMiddleware,
+  HostnameTenants,
+  TenantTokens,
+} from '../resolution';
+import { bearerCredentials } from './callers';
+import { PluginGate } from './PluginGate';
+
+/**
+ * Plugins of Backstage that know no tenants and hold nothing of theirs. What is not
+ * here, and why, is in docs/integrators/gate.md.
+ */
+const SHARED_PLUGINS = ['app', 'auth', 'permission', 'tenants'];
+
+/** What the gates of all plugins have in common; nothing while the flag is off. */
+interface GateSettings {
+  tenancy: TenancyConfig;
+  tokens: TenantTokens;
+  shared: ReadonlySet<string>;
+}
+
+const gateSettingsServiceRef = createServiceRef<GateSettings | undefined>({
+  id: 'catalog-tenancy.gate-settings',
+  scope: 'root',
+});
+
+/** Keeps the backend from starting with configuration that is not of the expected form. */
+export const gateSettingsServiceFactory = createServiceFactory({
+  service: gateSettingsServiceRef,
+  deps: { config: coreServices.rootConfig, logger: coreServices.rootLogger },
+  factory({ config, logger }) {
+    const tenancy = readTenancyConfig(config);
+    if (!tenancy.enabled) {
+      return undefined;
+    }
+    const { baseDomains, jwtSecret, sharedPlugins } = tenancy;
+    // One error in place of one per plugin.
+    HostnameTenants.create({ config, baseDomains });
+    return {
+      tenancy,
+      tokens: TenantTokens.create({ secret: jwtSecret, logger }),
+      shared: new Set([...SHARED_PLUGINS, ...sharedPlugins]),
+    };
+  },
+});
+
+/**
+ * Mounts a gate in front of all routes of each plugin.
+ *
+ * Modules start in no certain order, and some mount routes of their own, or ask for
+ * the registry of permissions or of actions, which do. So it is neither a module nor
+ * the plugin that mounts the gate: Backstage makes the services of a plugin that are
+ * always wanted before it starts the first module. None of the services that this one
+ * depends on has routes.
+ */
+export const tenantGateServiceFactory = createServiceFactory({
+  service: tenantGateServiceRef,
+  initialization: 'always',
+  deps: {
+    config: coreServices.rootConfig,
+    directory: tenantDirectoryServiceRef,
+    discovery: coreServices.discovery,
+    httpAuth: coreServices.httpAuth,
+    httpRouter: coreServices.httpRouter,
+    logger: coreServices.logger,
+    metrics: metricsServiceRef,
+    plugin: coreServices.pluginMetadata,
+    settings: gateSettingsServiceRef,
+  },
+  async factory({
+    config,
+    directory,
+    discovery,
+    httpAuth,
+    httpRouter,
+    logger,
+    metrics,
+    plugin,
+    settings,
+  }): Promise<TenantGate> {
+    if (!settings) {
+      return new OpenTenantGate(httpRouter);
+    }
+    const pluginId = plugin.getId();
+    const gate = new PluginGate({
+      pluginId,
+      isShared: settings.shared.has(pluginId),
+      logger,
+      hasCredentials: async req =>
+        (await bearerCredentials(req, httpAuth)) !== undefined,
+      resolve: createTenantMiddleware({
+        baseUrls: await findUrls(pluginId, discovery, logger),
+        config,
+        directory,
+        logger,
+        metrics,
+        tenancy: settings.tenancy,
+        tokens: settings.tokens,
+      }),
+    });
+    httpRouter.use(gate.router);
+    return gate;
+  },
+});
+
+/**
+ * The URLs at which other plugins, and frontends, find a plugin: their hosts name no
+ * tenant, whatever they are called.
+ */
+async function findUrls(
+  pluginId: string,
+  discovery: DiscoveryService,
+  logger: LoggerService,
+): Promise<string[]> {
+  const found = await Promise.allSettled([
+    discovery.getBaseUrl(pluginId),
+    discovery.getExternalBaseUrl(pluginId),
+  ]);
+  return found.flatMap(result => {
+    if (result.status === 'fulfilled') {
+      return [result.value];
+    }
+    // Such as one that DNS has to resolve first.
+    logger.warn(
+      `A URL of the plugin '${pluginId}' can't be resolved, and its host counts as any other: ${result.reason}`,
+    );
+    return [];
+  });
+}
