@@ -35,7 +35,7 @@ export type {
   TableStatus,
   WorkStatus,
 } from './status/StatusReport';
-export type { UnfinishedMove } from './partitions/leftovers';
+export type { UnfinishedMove } from './partitions/unfinishedMoves';
 export {
   ApplicationConnectedError,
   CancelledError,

@@ -8,8 +8,8 @@ import { escapeIdentifier, escapeLiteral } from '../sql';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { lockTogether, longestRequest } from '../session/lockRetries';
-import { putExchanged, SYNCHRONIZED } from './leftovers';
-import type { Preparation, Replaced } from './leftovers';
+import { putExchanged, SYNCHRONIZED } from './unfinishedMoves';
+import type { Preparation, Replaced } from './unfinishedMoves';
 import {
   indexName,
   lastCatchAll,

@@ -9,7 +9,7 @@ import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { Clones } from '../resumption/__testUtils__/Clones';
 import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
 import { givePartition, takeBackPartition } from './move';
-import { readPreparation } from './leftovers';
+import { readPreparation } from './unfinishedMoves';
 import { addTenants, contents, ENTITIES, TEAM } from './__testUtils__/tenants';
 
 const databases = createTestDatabases();

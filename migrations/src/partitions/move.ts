@@ -34,8 +34,8 @@ import {
   endPreparation,
   readPreparation,
   SYNCHRONIZED,
-} from './leftovers';
-import type { Direction, Preparation } from './leftovers';
+} from './unfinishedMoves';
+import type { Direction, Preparation } from './unfinishedMoves';
 import { PARTITION_LOG } from './names';
 import {
   describeMove,

@@ -30,8 +30,8 @@ import {
 } from './names';
 import { createLog } from './sync';
 import type { UniqueColumns } from './sync';
-import { creationsOf, rememberPreparation } from './leftovers';
-import type { BegunPreparation, Direction, Preparation } from './leftovers';
+import { creationsOf, rememberPreparation } from './unfinishedMoves';
+import type { BegunPreparation, Direction, Preparation } from './unfinishedMoves';
 import type { Partitions, Tenant } from './Tenant';
 
 /** A condition on rows that none fulfils, and that an index finds none with. */

@@ -2,7 +2,7 @@ import type { AdoptionStatus } from '../adopt/status';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenantRows } from '../rollback/rollback';
 import type { WayBack } from '../rollback/rollback';
-import type { UnfinishedMove } from '../partitions/leftovers';
+import type { UnfinishedMove } from '../partitions/unfinishedMoves';
 import type { Operator } from '../session/operatorLock';
 
 /**

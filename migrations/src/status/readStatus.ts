@@ -8,7 +8,7 @@ import type { TenancyMigration } from '../engine/TenancyMigration';
 import { readStepRecords } from '../engine/journal';
 import type { StepRecord } from '../engine/journal';
 import { operatorCommand } from '../operatorCommand';
-import { readUnfinishedMoves } from '../partitions/leftovers';
+import { readUnfinishedMoves } from '../partitions/unfinishedMoves';
 import { phases } from '../phases';
 import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_indexes';
 import { readRowsOfOtherTenants, readWayBack } from '../rollback/rollback';

@@ -4,7 +4,7 @@ import { RefusedError } from '../../errors';
 import {
   dropLeftovers,
   refuseForeignLeftovers,
-} from '../../partitions/leftovers';
+} from '../../partitions/unfinishedMoves';
 import { relationExists } from '../../schema/lookups';
 import {
   archiveName,

@@ -9,7 +9,7 @@ import { renderStatus } from '../cli/commands/status';
 import { assertVerified, verify } from '../verify/verify';
 import { givePartition, takeBackPartition } from './move';
 import type { MoveOptions } from './move';
-import { dropLeftovers } from './leftovers';
+import { dropLeftovers } from './unfinishedMoves';
 import {
   contents,
   countIn,
