@@ -288,6 +288,28 @@ export const mutationChecks: MutationCheck[] = [
     ],
   },
   {
+    name: 'the refusal to exchange partitions while changes of theirs wait in the log',
+    edits: [
+      {
+        file: `${MIGRATIONS}/partitions/exchange.ts`,
+        find: '`if exists (select from ${PARTITION_LOG.table}) then',
+        replace: '`if exists (select from ${PARTITION_LOG.table} where false) then',
+      },
+    ],
+    tests: [`${MIGRATIONS}/partitions/live.test.ts`],
+  },
+  {
+    name: 'the replay of a change log before each attempt to lock the partitions',
+    edits: [
+      {
+        file: `${MIGRATIONS}/partitions/move.ts`,
+        find: '          await replayOnce(session, PARTITION_LOG);\n',
+        replace: '',
+      },
+    ],
+    tests: [`${MIGRATIONS}/partitions/live.test.ts`],
+  },
+  {
     name: 'the check of tenant ids',
     edits: [
       {
