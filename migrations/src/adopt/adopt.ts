@@ -169,7 +169,7 @@ async function install(context: StepContext, engine: Engine): Promise<void> {
   await createTables(context);
   await executor.transaction({
     title: 'Create the functions that carry changes',
-    locks: 'New objects: nobody waits for them.',
+    locks: 'New objects, which no session uses yet.',
     statements: [
       ...CREATE_FAULTS,
       CREATE_STATE,
@@ -212,7 +212,7 @@ async function createTables(context: StepContext): Promise<void> {
   );
   await executor.transaction({
     title: 'Remember what is created',
-    locks: 'New objects: nobody waits for them.',
+    locks: 'New objects, which no session uses yet.',
     statements: [
       ...(missing ? [`create schema ${name}`] : []),
       CREATE_STATE,

@@ -158,7 +158,7 @@ async function waitForFormerOwner(context: StepContext): Promise<void> {
   await asLogin(context, () =>
     context.executor.transaction({
       title: 'Take what carries changes from its former owner',
-      locks: 'None that anybody waits for.',
+      locks: 'None that conflicts with reads or writes.',
       statements: [
         revokeAllStatement(FAULTS),
         ...FUNCTION_SIGNATURES.map(revokeAllOnFunctionStatement),
@@ -189,7 +189,7 @@ async function giveFunctions(
       title: `Let the functions of the adoption belong to ${owner}`,
       locks:
         `ACCESS EXCLUSIVE on ${FAULTS} and ${ADOPTION_STATE}, for a change of the ` +
-        'catalog. Nobody waits for a function, or a privilege.',
+        'catalog. Functions and privileges need no lock on a table.',
       statements: [
         ...missing.map(each => `grant ${each} to ${role}`),
         putState('grants', [

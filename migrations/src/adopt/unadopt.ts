@@ -51,7 +51,7 @@ export async function unadopt(
   await asLogin(context, () =>
     executor.transaction({
       title: 'Drop what has carried changes',
-      locks: 'ACCESS EXCLUSIVE on tables that nobody uses.',
+      locks: 'ACCESS EXCLUSIVE on tables that no session uses.',
       statements: [
         ...dropFunctions,
         ...[...grants].reverse(),

@@ -206,9 +206,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
         `Or back: the partitioned tables, which are kept beside those in use, are dropped (${BACK} --to 4)`;
       expect(back.stdout.trim().endsWith(story)).toBe(true);
       const status = await run('status');
-      expect(status.stdout.startsWith(`${story}\nNobody is at work.\n\n`)).toBe(
-        true,
-      );
+      expect(
+        status.stdout.startsWith(`${story}\nNo operator is at work.\n\n`),
+      ).toBe(true);
       expect(status.stdout).toContain(
         'Left over: table entities_partitioned_archive. It holds 4 rows of 2 other tenants ' +
           `(acme 3, globex 1), which are nowhere else, and a copy of the default tenant's rows.`,

@@ -5,9 +5,9 @@ import { escapeIdentifier } from '../sql';
 import { insertInto, ofTenant, writtenColumns } from './TableCopy';
 import type { TableCopy } from './TableCopy';
 
-/** How far the copy of a table has come; stored with each batch. */
+/** The progress of a table's copy, stored with each batch. */
 interface Cursor {
-  /** The file of the table: another one after VACUUM FULL or CLUSTER. */
+  /** The file of the table; VACUUM FULL and CLUSTER change it. */
   file: number;
   /** The first block that is not copied yet. */
   next: number;
@@ -15,7 +15,7 @@ interface Cursor {
   end: number;
 }
 
-/** What there is to copy: the file, its blocks, and about how many rows. */
+/** The file to copy, its blocks, and about how many rows it has. */
 interface Size {
   file: number;
   end: number;
@@ -28,7 +28,7 @@ const SIZE = `
          greatest(c.reltuples, 0)::float8 as rows
     from pg_class c where c.oid = to_regclass(quote_ident($1))`;
 
-/** Where the state keeps how far the copy into a table has come, or one of several. */
+/** The state key of the progress of a copy into a table. */
 export function cursorKey(into: string, source?: string): string {
   return source === undefined ? `copy:${into}` : `copy:${into}:${source}`;
 }
@@ -36,19 +36,18 @@ export function cursorKey(into: string, source?: string): string {
 /**
  * Copies the rows of a table in ranges of blocks while the application writes.
  *
- * The change log must run before it begins. A row that changes, or moves to
- * another block, while the copy is under way may be copied in an old form, twice
- * or not at all; its key is in the log, and replaying the log puts it right. Every
- * row that does not change is copied once, because each batch and its cursor are
- * committed together.
+ * The change log must run before it begins. A row that changes, or moves to another block,
+ * during the copy may be copied in an old version, twice or not at all; its key is in the
+ * log, and the replay corrects it. Every unchanged row is copied once, because each batch
+ * commits together with its cursor.
  */
 export class BulkCopy {
   constructor(
     private readonly context: StepContext,
     private readonly copy: TableCopy,
-    /** The table that takes the rows: a partition, so that none has to be routed. */
+    /** The table that gets the rows: a partition, which saves routing them. */
     private readonly into: string,
-    /** Whether that takes rows of other sources, too. */
+    /** Whether it gets rows of other sources, too. */
     private readonly shared = false,
   ) {}
 
@@ -104,8 +103,8 @@ end $$`,
     const advanced = { ...cursor, next: cursor.next + step };
     const title = this.title();
     return withLockRetries({ title, session, reporter }, () =>
-      // ACCESS SHARE, which only what would rewrite the table waits for: its blocks
-      // are the same ones until the batch is committed.
+      // ACCESS SHARE conflicts only with ACCESS EXCLUSIVE, so no rewrite can change the
+      // table's blocks before the batch commits.
       session.transaction('begin', async () => {
         await session.query(
           `lock table ${escapeIdentifier(
@@ -132,7 +131,7 @@ end $$`,
     );
   }
 
-  /** Goes on where an earlier run was stopped. */
+  /** Continues where an earlier run was stopped. */
   private async begin(
     session: MigrationSession,
     { file, end }: { file: number; end: number },
@@ -144,7 +143,7 @@ end $$`,
     return session.transaction('begin', () => this.restart(session, file, end));
   }
 
-  /** Blocks of another file say nothing about what was copied: all over again. */
+  /** Starts again: block numbers of another file do not tell which rows were copied. */
   private async restart(
     session: MigrationSession,
     file: number,
@@ -152,7 +151,7 @@ end $$`,
   ): Promise<Cursor> {
     const cursor = { file, next: 0, end };
     const into = escapeIdentifier(this.into);
-    // ACCESS EXCLUSIVE on a copy that nobody uses yet.
+    // ACCESS EXCLUSIVE on a copy that no session uses yet.
     await session.query(
       this.shared
         ? `delete from ${into} where ${ofTenant(this.copy)}`
@@ -165,8 +164,8 @@ end $$`,
   private insertRows(range: string): string {
     const { copy } = this;
     const columns = writtenColumns(copy).map(column => `s.${column}`);
-    // A row that has moved may come twice, and its key is in the log. There is a key
-    // to tell by on entities, and on the others where indexes are there already.
+    // A row that has moved may come twice; its key is in the log. Entities have a unique
+    // key that catches it, the others only if their indexes exist already.
     const conflict = ' on conflict do nothing';
     return `${insertInto(copy, this.into)}
 select ${columns.join(', ')}
@@ -179,7 +178,7 @@ select ${columns.join(', ')}
     return size;
   }
 
-  /** The size of the source says little where only some of its rows are copied. */
+  /** Counts the rows: the size of the source does not tell how many of them are copied. */
   private async count(session: MigrationSession): Promise<number> {
     const [{ rows }] = await session.query<{ rows: number }>(
       `select count(*)::float8 as rows from ${escapeIdentifier(

@@ -4,7 +4,7 @@ import { DEFAULT_TENANT_ID, ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { isSwapped, oldName, waitingName } from '../schema/partitions';
 
-/** A column as far as copying is concerned. */
+/** A column of a copied table. */
 export interface Column {
   name: string;
   /** Computed by the database from other columns: never written. */
@@ -16,7 +16,7 @@ export interface Column {
 /** Rows of one table, and where they are copied to: one tenant's, or all others'. */
 export interface TableCopy {
   table: TenantTable;
-  /** The column that names the entity: what the change log remembers. */
+  /** The column with the entity, which the change log records. */
   key: string;
   columns: Column[];
   /** The table that the application uses. */

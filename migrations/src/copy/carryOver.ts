@@ -21,7 +21,7 @@ const TRIGGERS = `
       from /* sides */ join pg_trigger t on t.tgrelid = side.live
      where not t.tgisinternal and t.tgname not like '${LOG_TRIGGER}%'
   loop
-    -- The one of an earlier swap may have been defined anew since.
+    -- A trigger of an earlier swap may have been redefined since.
     if item.present then
       commands := commands || format('drop trigger %I on %I', item.tgname, item.name);
     end if;
@@ -37,7 +37,7 @@ const TRIGGERS = `
   end loop;
 `;
 
-// Those of entities are the specification's on one side, whatever they are on the other.
+// Except those of ENTITY_DEFAULTS, which the specification gives to one side only.
 const DEFAULTS = `
   for item in
     select side.name, t.attname, pg_get_expr(d.adbin, d.adrelid) as expression
@@ -59,8 +59,8 @@ const DEFAULTS = `
   end loop;
 `;
 
-// TRUNCATE stays where it is: row-level security does not govern it, so that on a
-// table of many tenants it would empty them all.
+// TRUNCATE is not carried over: row-level security does not restrict it, so on a table of
+// many tenants it would delete all of them.
 const GRANTS = `
   for item in
     select side.name, a.grantee
@@ -91,9 +91,9 @@ const GRANTS = `
   end loop;
 `;
 
-// Only the replay writes to the side that goes out of use: what anybody else wrote
-// there would be lost, or come back with it. Once it is in use again, it gets the
-// grants of the other side, these among them. CASCADE, for what a grantee has granted.
+// Only the replay may write to the side that goes out of use: other writes there would be
+// lost, or reappear with it. Once that side is in use again, it gets the grants of the
+// other side, these among them. CASCADE also revokes what a grantee has granted.
 const WRITERS = `
   for item in
     select side.outgoing, a.grantee
@@ -112,7 +112,7 @@ const WRITERS = `
   end loop;
 `;
 
-// Permissive ones would let rows through beside ours; phase 4 refuses them.
+// Restrictive ones only: permissive ones would add rows, and phase 4 refuses them.
 const POLICIES = `
   for item in
     select side.name, p.polname from /* sides */
@@ -162,8 +162,8 @@ const COMMENTS = `
   end loop;
 `;
 
-// A serial column takes its sequence along. An identity column has one of its own on
-// each side, and they exchange names: the application may ask for a number by name.
+// A serial column takes its sequence along. An identity column has a sequence on each
+// side; these swap names, because an application may call nextval by name.
 const SEQUENCES = `
   for item in
     select side.name, d.deptype, t.attname, d.objid::regclass as sequence, c.relname, c.relacl,
@@ -210,14 +210,13 @@ const VIEWS = `
 `;
 
 /**
- * The statement that renames both sides of the tables and lets everything follow
- * that hangs on a table itself rather than on its name: triggers, defaults, views,
- * grants, restrictive policies, comments and the sequences behind its columns. All of it is read when it runs, so that a
- * trigger made a moment ago is not forgotten.
+ * The statement that renames both sides of the tables and moves the objects that PostgreSQL
+ * attaches to a table rather than to its name: triggers, defaults, views, grants,
+ * restrictive policies, comments and the sequences of its columns. It reads them when it
+ * runs, so it includes a trigger created a moment ago.
  *
- * The triggers of the side that goes out of use are disabled: when rows are
- * replayed into it, they have fired already, on the other side. Nobody but its owner
- * may write to it any more.
+ * It disables the triggers of the side that goes out of use: for the rows replayed into
+ * that side they have already fired on the other. Only its owner may write to it.
  */
 export function carryOver(sides: Sides[]): string {
   return `do $$
@@ -236,7 +235,7 @@ ${sides.map(rename).join('\n')}
 ${sides
   .map(({ outgoing }) => `  alter table ${outgoing} disable trigger user;`)
   .join('\n')}
-  -- A view belongs to whoever made it, not to the owner of the tables.
+  -- A view keeps its owner, who may not be the owner of the tables.
   perform set_config('role', 'none', true);
   foreach command in array views loop execute command; end loop;
   perform set_config('role', acting, true);

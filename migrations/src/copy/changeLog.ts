@@ -3,12 +3,12 @@ import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 
-/** A log of one tenant's changes, and what belongs to it. */
+/** The names of a change log and of its objects. */
 export interface ChangeLog {
   table: string;
-  /** The names of its triggers begin with it. */
+  /** The beginning of its triggers' names. */
   trigger: string;
-  /** The names of the functions that its triggers call begin with it. */
+  /** The beginning of its trigger functions' names. */
   functions: string;
   /** The function that replays it. */
   replay: string;
@@ -24,7 +24,7 @@ export const MIGRATION_LOG: ChangeLog = {
 
 export const CHANGE_LOG = MIGRATION_LOG.table;
 
-/** The triggers of ours: their names begin with it. */
+/** The beginning of the migration's trigger names. */
 export const LOG_TRIGGER = MIGRATION_LOG.trigger;
 
 /** The name of the function that logs a table's changes. */
@@ -33,12 +33,12 @@ export function logFunction(table: TenantTable, log = MIGRATION_LOG): string {
 }
 
 /**
- * The statements that create the change log: which entities of which table have
- * changed, not how. Replaying it reads the rows as they are by then.
+ * The statements that create the change log. It holds which entities of which table have
+ * changed, not how: the replay reads their current rows.
  *
- * A trigger that wrote the changes through to the copy would lose a row that a
- * REPEATABLE READ transaction deletes, where its snapshot does not show the copy.
- * Nothing in the log is unique, so that no writer ever waits for another one.
+ * A trigger that wrote rows to the copy would miss the one that a REPEATABLE READ
+ * transaction deletes if its snapshot is older than the copy. No column but the generated
+ * id is unique, so writers never wait for each other.
  */
 export function createChangeLog(
   schema: string,
@@ -58,8 +58,8 @@ export function createChangeLog(
   ];
 }
 
-// SECURITY DEFINER: the application needs no right to the log. Only one tenant's
-// changes count, because only its rows have another side.
+// SECURITY DEFINER: the application needs no right to the log. It logs one tenant's
+// changes, because only its rows are copied.
 function createLogFunction(options: {
   schema: string;
   table: TenantTable;
@@ -100,11 +100,11 @@ end $$`;
 /**
  * The statements that make a table log its changes.
  *
- * CREATE TRIGGER takes SHARE ROW EXCLUSIVE, which waits for all who have written
- * to the table: every change is either committed before it, or logged.
+ * CREATE TRIGGER takes SHARE ROW EXCLUSIVE, which waits for the transactions that have
+ * written to the table: every change is either committed before it, or logged.
  *
- * @param table - whose changes they are
- * @param name - how the table is called at this moment
+ * @param table - the table by its production name
+ * @param name - its name at this moment
  */
 export function createLogTriggers(
   table: TenantTable,
@@ -118,7 +118,7 @@ export function createLogTriggers(
   for each row ${call}`,
     `create trigger ${log.trigger}_truncate after truncate on ${name}
   for each statement ${call}`,
-    // Also for what a subscription writes, or a session that plays a replica.
+    // Also for writes of a subscription, and with session_replication_role = replica.
     `alter table ${name} enable always trigger ${log.trigger}`,
     `alter table ${name} enable always trigger ${log.trigger}_truncate`,
   ];
@@ -135,7 +135,7 @@ export const logTriggers = TENANT_TABLES.flatMap(table =>
   ),
 );
 
-/** The statements that end it. */
+/** The statements that drop the triggers. */
 export function dropLogTriggers(name: string, log = MIGRATION_LOG): string[] {
   return [
     `drop trigger if exists ${log.trigger} on ${name}`,

@@ -6,10 +6,10 @@ import type { TableCopy } from './TableCopy';
 import { VerificationError } from '../errors';
 import { formatCount, formatThings } from '../text';
 
-// The row as a whole: a column of that name would be taken for it.
+// The alias of a row: a column of that name would hide it.
 const ROW = 'tenancy_compared_row';
 
-/** What is wrong with a copy; empty if nothing is. */
+/** The differences of a copy; empty if it is equal. */
 interface CopyReport {
   comparisons: Comparison[];
   problems: string[];
@@ -48,7 +48,7 @@ export async function examineCopies(
   return { comparisons, problems };
 }
 
-/** @throws {@link VerificationError} that names what differs */
+/** @throws {@link VerificationError} that names the differences */
 export function assertEqual({ problems }: CopyReport): void {
   if (problems.length > 0) {
     throw new VerificationError(problems.join('\n'));
@@ -125,14 +125,14 @@ export function checksum(
 /**
  * Compares the rows of both sides, except those of entities whose changes wait in
  * the log. Both must be read in one snapshot: call it in a REPEATABLE READ
- * transaction, or while nobody writes.
+ * transaction, or while no session can write.
  */
 export async function compareCopy(
   read: Executor['read'],
   copy: TableCopy,
   log = MIGRATION_LOG,
 ): Promise<Comparison> {
-  // A key that is null stands for all entities: the table was truncated.
+  // A null key stands for all entities: the table was truncated.
   const settled =
     `${copy.key} not in (select key from ${log.table} ` +
     `where table_name = '${copy.table}' and key is not null) ` +

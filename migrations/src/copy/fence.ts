@@ -30,22 +30,21 @@ end $$`;
 export const dropFenceFunction = `drop function if exists ${FENCE_FUNCTION}`;
 
 /**
- * The condition of a fence: a call that returns the tenant, or fails where the
- * snapshot is too old.
+ * The condition of a fence: a call that returns the tenant, or fails if the snapshot is
+ * too old.
  *
- * It has to fail where the snapshot shows no row at all, and a condition on rows is
- * not looked at then. So this one says twice what tenant_id is equal to: from that
- * PostgreSQL concludes that the two values are equal, and it looks at that once,
- * before the first row, whatever its plan for the rows is.
+ * It must also fail if the snapshot shows no row, for which PostgreSQL does not evaluate
+ * a condition on rows. So it equates tenant_id to two values: the planner derives that
+ * these are equal, and evaluates that once, before the first row, in every plan.
  *
- * It does not conclude it from one of them and the policy of the tenants. That one
- * counts as leaky beside a restrictive policy, for its COALESCE, and what is leaky
- * is left as it is. The fence would only be looked at where a plan happens to find
- * rows by tenant_id, and missing rows are not an error in the others.
+ * One predicate plus the policy of the tenants is not enough: beside a restrictive policy
+ * that policy's COALESCE is not leakproof, so the planner derives nothing from it. The
+ * fence would then run only in plans that find rows by tenant_id, and other plans would
+ * return no rows without an error.
  *
- * Subqueries, because only the snapshot counts that a statement runs with. A READ
- * COMMITTED statement that has waited for the swap may be planned with the one from
- * before it, and to estimate, the planner calls what is no subquery.
+ * The values are subqueries, because only the snapshot of the execution counts. A READ
+ * COMMITTED statement that has waited for the swap may be planned with an older one, and
+ * the planner calls other stable functions for its estimates.
  *
  * @param call - the call, with the tenant among its arguments
  * @param tenant - the tenant that is set
@@ -55,16 +54,16 @@ export function fenceCondition(call: string, tenant: string): string {
 }
 
 /**
- * The statements that keep transactions off the swapped tables whose snapshot is
- * older than the swap.
+ * The statements that keep transactions whose snapshot is older than the swap off the
+ * swapped tables.
  *
- * A REPEATABLE READ transaction that comes to the tables only after the swap finds
- * the new ones under their names, but its snapshot does not show the rows that the
- * last replays wrote there: it would miss rows, and an UPDATE of them would change
- * nothing without an error. A restrictive policy makes it fail as PostgreSQL fails
- * any such transaction whose rows were changed, and it is tried again as any.
+ * A REPEATABLE READ transaction that first uses the tables after the swap finds the new
+ * ones under their names, but its snapshot lacks the rows that the last replays wrote
+ * there: it would miss rows, and its UPDATEs would change nothing, without an error. A
+ * restrictive policy makes it fail with 40001, as after a concurrent update, which
+ * applications retry.
  *
- * See {@link fenceCondition} for why it fails where its snapshot shows no row at all.
+ * {@link fenceCondition} explains why it also fails if its snapshot shows no row.
  */
 export function createFence(): string[] {
   return [
@@ -83,18 +82,18 @@ on conflict (key) do update set value = excluded.value`,
   ];
 }
 
-/** The statement that takes it away again from one table. */
+/** The statement that drops the fence of one table. */
 export function dropFenceOf(table: string): string {
   return `drop policy if exists ${FENCE_POLICY} on ${table}`;
 }
 
 /**
- * The transactions that take it away again, one for each table: the more tables are to
- * be free at the same moment, the longer that takes.
+ * The transactions that drop the fence, one for each table: locking all tables at the
+ * same moment would take longer.
  */
 export const dropFence = TENANT_TABLES.map(
   (table): BriefTransaction => ({
-    title: `Let transactions into ${table} without a look at their age`,
+    title: `Drop the fence of ${table}`,
     locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog.`,
     tables: [table],
     statements: [dropFenceOf(table)],

@@ -12,7 +12,7 @@ export const REPLAY = MIGRATION_LOG.replay;
 // One snapshot for the log and the rows (see createReplay).
 export const SNAPSHOT = 'begin isolation level repeatable read';
 
-// A log this short is replayed in a few milliseconds, and gets no shorter.
+// A log of so many entries is replayed in milliseconds; more rounds would not shorten it.
 const SHORT_LOG = 50;
 const ROUNDS = 30;
 
@@ -50,7 +50,7 @@ export async function catchUp(
   const [{ waiting }] = await session.query<{ waiting: number }>(
     `select count(*)::int as waiting from ${log.table}`,
   );
-  // Most of the time there is nothing to show.
+  // Mostly the log is empty.
   const progress =
     waiting > 0 ? reporter.progress('Replay changes', waiting) : undefined;
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -59,27 +59,26 @@ export async function catchUp(
     if (entries <= SHORT_LOG) {
       break;
     }
-    // What is left of them would be read again by every replay. Not truncated: for that
-    // VACUUM waits seconds for a moment in which nobody writes to the log.
+    // Every replay would read the dead rows again. Without truncation, for which VACUUM
+    // waits seconds for ACCESS EXCLUSIVE on the log.
     await session.query(`vacuum (truncate false) ${log.table}`);
   }
   progress?.finish();
 }
 
-// Variables, which no column of the tables is called like.
+// Variables with a prefix that no column of the tables has.
 const ENTRIES = 'tenancy_entries';
 const keysOf = (table: TenantTable) => `tenancy_${table}_keys`;
 
 /**
  * The statement that creates the function `tenancy_replay_changes()`, which makes
- * the targets equal to their sources for all keys in the change log, takes those
- * out of it, and returns how many there were.
+ * the targets equal to their sources for all keys in the change log, deletes these from
+ * the log, and returns how many entries it had.
  *
- * It must be called in a REPEATABLE READ transaction, or while the sources are
- * locked: one snapshot shows the log and the rows, so that what is equal before is
- * equal after, and no foreign key of a copy is ever broken. Whatever is committed
- * later is in the log of the next call. At the end it compares the rows that it
- * wrote, and fails where they differ.
+ * It must run in a REPEATABLE READ transaction, or while the sources are locked: one
+ * snapshot then shows the log and the rows, so equal sides stay equal and no foreign key
+ * of a copy is violated. A later commit is in the log of the next call. At the end it
+ * compares the rows that it wrote, and raises an error if they differ.
  */
 export function createReplay(copies: TableCopy[], log = MIGRATION_LOG): string {
   const { tenantId } = copies[0];
@@ -108,7 +107,7 @@ comment on function ${
   } is 'Brings the copy of tenant ${tenantId} up to date'`;
 }
 
-/** The keys of the log; all of both sides after a TRUNCATE. */
+/** The keys of the log; after a TRUNCATE, all keys of both sides. */
 function selectKeys({ table, key, source, target }: TableCopy): string {
   const mine = `filter (where table_name = '${table}')`;
   return (
@@ -128,10 +127,10 @@ function replayTable(copy: TableCopy, copies: TableCopy[]): string {
 }
 
 /**
- * Entities stay in place where they can, since relations and refresh state hang
- * on them. References move between entities in any order, such as two that swap
- * theirs: those that change get one that is nobody's first. Where another unique
- * value has moved so, all of them are replaced, with the rows that hang on them.
+ * Updates entities in place, because relations and refresh_state reference them. Entities
+ * may have swapped references, so it first gives each changed one an unused reference. If
+ * another unique value was swapped, it replaces the entities with the rows that reference
+ * them.
  */
 function replayEntities(copy: TableCopy, others: TableCopy[]): string[] {
   const source = escapeIdentifier(copy.source);
@@ -170,7 +169,7 @@ end`,
   ];
 }
 
-/** The other tables may have no key of their own: all rows of an entity at once. */
+/** The other tables may have no primary key: replaces all rows of an entity. */
 function replayRows(copy: TableCopy): string[] {
   return [deleteRows(copy), insertRows(copy)];
 }

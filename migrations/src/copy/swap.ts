@@ -12,14 +12,14 @@ import { inTurn, lockTogether } from '../session/lockRetries';
 import type { LockRequest } from '../session/lockRetries';
 import { REPLAY } from './replay';
 
-// So many entries take a few milliseconds, all of which writers wait for.
+// Entries that the replay under the lock may have: milliseconds, for which writers wait.
 const LONGEST_LOG = 500;
 
-// Of a pause that the operator has granted, the replay may take some, too.
+// With --max-pause the replay may take longer.
 const LOG_PER_MS = 5;
 
-// 55P03, lock_not_available: the attempt is given up like one that got no lock,
-// and the log is replayed again before the next one.
+// 55P03, lock_not_available, makes withLockRetries repeat the attempt, which replays the
+// log without a lock first.
 function refuseLongLog({ queueMs }: LockRequest): string {
   const longest = Math.max(LONGEST_LOG, LOG_PER_MS * queueMs);
   return `do $$ begin
@@ -33,44 +33,43 @@ end $$`;
  * The statements of the transaction that puts one side of the three tables in the
  * place of the other, in either direction.
  *
- * It takes ACCESS EXCLUSIVE on both sides, and holds it for the replay of what
- * changed in the last milliseconds and for changes of the catalog. The tables are
- * locked in the order in which applications use them, and a request that is not
- * granted within the lock timeout is given up with all the others, well before
- * PostgreSQL looks for deadlocks: no application's transaction is ever the victim.
- * Where the operator lets it wait for longer, that is for the first table only (see
- * {@link lockTogether}), and each table is the first in its turn.
+ * It takes ACCESS EXCLUSIVE on both sides, and holds it for the replay of the last
+ * changes and for changes of the catalog. It locks the tables in the order in which
+ * applications use them. A request that is not granted within the lock timeout ends, with
+ * the locks before it, well before deadlock_timeout: PostgreSQL never aborts a transaction
+ * of the application for it. With `--max-pause` it waits longer for the first table only
+ * (see {@link lockTogether}), and each table is the first in turn.
  *
- * @param conditions - statements that fail where something of the catalog must not
- *   be: run when nobody can change it any more, and nobody waits for us yet
+ * @param conditions - statements that fail unless the catalog is as it must be: run once
+ *   no session can change the catalog, and before any session waits
  */
 export function swapStatements(
   sides: Sides[],
   request: LockRequest,
   conditions: string[],
 ): string[] {
-  // Those that nobody uses come last: whoever reads them, or an autovacuum of them,
-  // must not be waited for while the application waits for us.
+  // The tables that are not in use come last: to wait for a reader or an autovacuum of
+  // them would make the application wait.
   const tables = [
     ...inTurn(TENANT_TABLES, request.turn),
     ...sides.map(({ incoming }) => incoming),
   ];
   return [
-    // Writers do not wait for the disk: whatever is committed after the swap takes it
-    // there along with itself, the record of the step at the latest.
+    // Writers do not wait for this commit's fsync: the next commit, that of the step's
+    // record at the latest, flushes it as well.
     'set local synchronous_commit = off',
-    // Autovacuum is cancelled without a writer waiting (see lockStatements).
+    // Waits for autovacuum, or cancels it, before any writer has to (see lockStatements).
     'set local lock_timeout = 5000',
     `lock table ${tables.join(', ')} in share update exclusive mode`,
     'set local lock_timeout = 0',
-    // From here on nobody changes the catalog of the tables, and nobody waits yet.
+    // SHARE UPDATE EXCLUSIVE: no session can change the catalog of the tables, none waits.
     ...conditions,
     refuseOtherTenants(sides),
     ...sides.map(refuseMissingLog),
     ...sides.map(refuseOtherColumns),
     lockTogether(tables, request),
-    // What is locked below, such as a sequence from which a transaction has taken a
-    // number without writing a row yet, is waited for no longer than the tables.
+    // The same limit for the locks below, such as that of a sequence which a transaction
+    // has used without writing a row yet.
     `set local lock_timeout = ${request.timeoutMs}`,
     refuseLongLog(request),
     `select ${REPLAY}()`,
@@ -82,7 +81,7 @@ export function swapStatements(
   ];
 }
 
-/** A cleanup that was begun has ended the log: what was written since is unknown. */
+/** A cleanup that has begun dropped the log: changes since then are not recorded. */
 function refuseMissingLog({ table }: Sides): string {
   return `do $$ begin
   if (select count(*) from pg_trigger where tgrelid = '${table}'::regclass
@@ -94,7 +93,7 @@ function refuseMissingLog({ table }: Sides): string {
 end $$`;
 }
 
-/** Somebody has changed the columns of the table in use since the copy was made. */
+/** Fails if the columns of a table in use have changed since it was copied. */
 function refuseOtherColumns({ table, incoming }: Sides): string {
   const columns = (name: string) => `array(
          select format('%I %s%s', attname, format_type(atttypid, atttypmod),
@@ -116,8 +115,8 @@ end $$`;
 }
 
 /**
- * The tables of before have room for one tenant only. A look at their rows would
- * take the longer the more there are; the check that was validated says the same.
+ * The old tables can hold one tenant only. Their validated check constraint proves that
+ * without a scan.
  */
 function refuseOtherTenants(sides: Sides[]): string {
   const checks = TENANT_TABLES.map(

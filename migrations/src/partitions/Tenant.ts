@@ -6,13 +6,13 @@ import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { tenantPartition } from './names';
 
-/** A tenant, as far as its partitions are concerned. */
+/** The tenant whose rows move. */
 export interface Tenant {
   id: string;
   slug: string;
 }
 
-/** What a partition of one tenant is called, by the table that it belongs to. */
+/** The names of a tenant's partitions, by table. */
 export type Partitions = Record<TenantTable, string>;
 
 /** @throws {@link RefusedError} unless the partitioned tables are in use */
@@ -27,9 +27,9 @@ export async function refuseOutsidePhase5(executor: Executor): Promise<void> {
   }
 }
 
-/** What there is of a slug. */
+/** The tenant that a slug names, or whose partitions it names. */
 export interface FoundTenant extends Tenant {
-  /** `gone` where only its partitions are left. */
+  /** `gone`: its row was deleted, its partitions remain. */
   state: 'active' | 'deleted' | 'gone';
 }
 
@@ -111,7 +111,7 @@ export async function findPartitions(
         .map(row => row.table)
         .join(
           ' and ',
-        )} alone, which no command of ours leaves behind. Expected one of each of ` +
+        )} alone, and the commands create all three or none. Expected one of each of ` +
         `${TENANT_TABLES.join(', ')}, or none.`,
     );
   }
@@ -121,8 +121,8 @@ export async function findPartitions(
 }
 
 /**
- * Refuses where a table has another default partition than the one that phase 5 made:
- * the one of that name is dropped once it is replaced.
+ * Refuses while a table's default partition is another than the one that phase 5 created:
+ * the move would drop the partition of that name.
  */
 export async function refuseOtherDefaults(executor: Executor): Promise<void> {
   const missing = await executor.read<{ table: string; name: string }>(
@@ -145,8 +145,8 @@ export async function refuseOtherDefaults(executor: Executor): Promise<void> {
   }
 }
 
-// What a partition has from its table, the copy gets as it is attached; columns,
-// constraints, indexes and storage are copied.
+// Objects that exist on a partition alone. ATTACH PARTITION gives a copy what belongs to
+// the table; the copy is created with columns, constraints, indexes and storage.
 const OWN_OBJECTS = `
   with replaced as (
     select c.oid, c.relowner, c.relacl from unnest($1::text[]) name
@@ -182,9 +182,9 @@ const OWN_OBJECTS = `
    order by 1`;
 
 /**
- * Refuses where something hangs on partitions that their copies would not have.
+ * Refuses while objects depend on partitions that their copies would lack.
  *
- * @param replaced - the partitions that the copies take the place of
+ * @param replaced - the partitions that the copies will replace
  */
 export async function refuseDependents(
   executor: Executor,

@@ -21,44 +21,44 @@ import {
 import { NO_TENANT, readIndexes, sourcesOf, targetsOf } from './prepare';
 import type { Move } from './prepare';
 
-/** The errors of an exchange that is not simply tried again. */
+/** Errors after which the exchange is not just repeated. */
 export const EXCHANGE_ERRORS = {
-  /** It takes longer than everybody may wait. */
+  /** It took longer than `--max-block`. */
   tooLong: 'TP001',
-  /** The tenant is deleted. */
+  /** The tenant was deleted. */
   tenantDeleted: 'TP002',
-  /** Some copy differs from its source, and the log says where. */
+  /** The log has entries: copies differ from their sources there. */
   differs: 'TP003',
   /** The tables have changed since the copies were made. */
   changed: 'TP004',
-  /** There is a snapshot again that does not show all rows of the copies. */
+  /** Some session has a snapshot that does not show all rows of the copies. */
   older: 'TP005',
 } as const;
 
-/** A setting of the session: for how long the last exchange locked the tables. */
+/** A session setting: for how many milliseconds the last exchange locked the tables. */
 export const LOCKED_MS = 'tenancy.locked_ms';
 
-/** A setting of the transaction: since when it has the locks. */
+/** A transaction setting: when the locks were granted. */
 const BEGUN = 'tenancy.locked_since';
 
 interface Part {
-  /** What takes too long, if it does. */
+  /** For the error, if the time runs out here. */
   title: string;
   statements: string[];
 }
 
 /** A transaction in two messages. */
 export interface Exchange {
-  /** Takes no lock that a reader or writer waits for. */
+  /** Takes locks that conflict with no reader or writer. */
   quiet: string[];
   /** Locks the tables, and ends the transaction. */
   blocking: string[];
 }
 
 /**
- * A condition on the activity of a session: that its snapshot may be older than the
- * transaction from which both sides are equal. Replication connections and background
- * workers run queries too; autovacuum, which has no user, reads no rows for anybody.
+ * A condition on a row `a` of pg_stat_activity: the session's snapshot may be older than
+ * the switch to the mirroring triggers. Replication connections and background workers
+ * count, because they run queries; autovacuum, which has no user, does not.
  */
 export const MAY_BE_OLDER = `a.datname = current_database() and a.pid <> pg_backend_pid()
      and a.usesysid is not null
@@ -66,9 +66,9 @@ export const MAY_BE_OLDER = `a.datname = current_database() and a.pid <> pg_back
        select mod((value ->> 'xid')::numeric, 4294967296)::text::xid
          from ${STATE_TABLE} where key = '${SYNCHRONIZED}'))`;
 
-// Sessions hand snapshots on (pg_export_snapshot), for as long as they have them: once
-// none has an old one, none gets one any more. The horizon says so for sure unless a
-// transaction is open that is older than all of this, which only holds it back.
+// pg_export_snapshot hands a snapshot on while its session holds it: once no session has
+// an old one, none can get one. The first condition leaves out the case in which an even
+// older transaction of the server holds the horizon back, so that current snapshots look old.
 const REFUSE_OLDER_SNAPSHOTS = `do $$ begin
   if pg_snapshot_xmin(pg_current_snapshot()) > (
        select (value ->> 'xid')::xid8 from ${STATE_TABLE} where key = '${SYNCHRONIZED}')
@@ -78,17 +78,18 @@ const REFUSE_OLDER_SNAPSHOTS = `do $$ begin
 end $$`;
 
 /**
- * Within this transaction the statements that follow are those of an owner of the
- * tables who sees none of the rows.
+ * Changes the role of the transaction to an owner of the tables from whom policies hide
+ * all rows.
  *
- * PostgreSQL validates foreign keys as a partition comes and goes, by queries that it
- * runs as the role that acts: all rows, while everybody waits. It asks in vain here.
- * The copies were compared with their sources, in which the foreign keys hold, and each
- * change has been made on both sides since then. Under FORCE ROW LEVEL SECURITY an owner
- * sees what the policies show, unless the role bypasses them: so does a superuser, in
- * whose place acts a role that only exists until the end of the transaction, and so does
- * ${ADMIN_ROLE}, in whose place acts the login that inherits it. A login that does not
- * inherit it can't avoid the validation.
+ * ATTACH and DETACH PARTITION validate foreign keys by queries that run as the current
+ * role and would read all rows under ACCESS EXCLUSIVE. As this role they find none. The
+ * validation adds nothing: the copies were compared with their sources, in which the
+ * foreign keys hold, and each change since then was made on both sides.
+ *
+ * Under FORCE ROW LEVEL SECURITY the policies bind an owner, unless the role bypasses them.
+ * A superuser does, so a role acts for it that exists until the end of the transaction;
+ * ${ADMIN_ROLE} does, so the login that inherits it acts instead. A login that does not
+ * inherit it cannot avoid the validation.
  */
 const SEE_NO_ROW = [
   ...['relations', 'refresh_state'].map(
@@ -120,14 +121,14 @@ end if`,
 ];
 
 /**
- * The transaction that puts the copies in the place of the
- * partitions. Both sides show the same rows to every snapshot that is left, so that
- * a transaction that has waited goes on with the rows that it expects.
+ * The transaction that puts the copies in the place of the partitions. Every remaining
+ * snapshot shows the same rows on both sides, so a transaction that waited for the locks
+ * continues with the rows that it expects.
  *
  * It takes ACCESS EXCLUSIVE on the tables and on the partitions that change places, and
- * SHARE ROW EXCLUSIVE on what the tables reference, for changes of the catalog alone: how
- * many rows there are makes no difference. The other partitions are kept from autovacuum,
- * which would be waited for, before any reader or writer waits.
+ * SHARE ROW EXCLUSIVE on the tables that they reference, for changes of the catalog alone:
+ * the number of rows makes no difference. SHARE UPDATE EXCLUSIVE comes first and keeps
+ * autovacuum off, for which the later locks would wait.
  */
 export async function describeExchange(
   executor: Executor,
@@ -152,7 +153,7 @@ export async function describeExchange(
       )} in share update exclusive mode`,
       await refuseOtherIndexes(executor, move),
       REFUSE_OLDER_SNAPSHOTS,
-      // Object ids stay when names change: so it can be remembered before the locks.
+      // A rename keeps the object id, so the record can be written before the locks.
       rememberStatement(
         TENANT_TABLES.map(table => ({
           kind: 'relation',
@@ -162,16 +163,16 @@ export async function describeExchange(
       ...putExchanged(state, preparation, replacedEntities(move)),
     ],
     blocking: [
-      // A foreign key is checked with a weaker lock, which goes together with this one.
+      // Checks of foreign keys take ROW SHARE, which does not conflict with this.
       lockTogether(referenced, request, 'share row exclusive'),
       lockTogether(
         [...TENANT_TABLES, ...sources, ...targets].map(name => `only ${name}`),
         request,
       ),
-      // What else is locked below is only used through the tables.
+      // For the locks below: sessions use those relations through the tables only.
       `set local lock_timeout = ${lockTimeoutMs}`,
-      // What PostgreSQL asks as it validates foreign keys finds no row (see SEE_NO_ROW),
-      // and reads none either where it looks for them in an index.
+      // The validation of foreign keys finds no row (see SEE_NO_ROW). By an index it also
+      // reads none.
       'set local enable_seqscan = off',
       `select set_config('${BEGUN}', clock_timestamp()::text, true)`,
       `set local statement_timeout = ${maxBlockMs}`,
@@ -204,10 +205,7 @@ async function readReferenced(executor: Executor): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/**
- * Fails where the copies have other indexes than their partitions, which PostgreSQL
- * would build as it attaches them.
- */
+/** Fails unless the copies have the indexes of their partitions: ATTACH would build them. */
 async function refuseOtherIndexes(
   executor: Executor,
   move: Move,
@@ -273,8 +271,8 @@ function partsOf(move: Move): Part[] {
       .filter(({ table }) => tables.includes(table))
       .map(({ source }) => escapeIdentifier(source));
   const attach = (table: TenantTable) => [
-    // The tenant's first: while there is no catch-all partition, none is looked at for
-    // rows of the tenant.
+    // The tenant's first: with a catch-all partition present, ATTACH PARTITION would scan
+    // that for rows of the tenant.
     ...(direction === 'give'
       ? [
           `alter table ${table} attach partition ${escapeIdentifier(
@@ -286,12 +284,12 @@ function partsOf(move: Move): Part[] {
   ];
   return [
     {
-      title: 'look whether anything has changed',
+      title: 'check the log and the tenant',
       statements: [
         `if exists (select from ${PARTITION_LOG.table}) then
   raise exception 'Copies differ' using errcode = '${EXCHANGE_ERRORS.differs}';
 end if`,
-        // The lock on tenants keeps it from being deleted at this moment.
+        // The lock on tenants prevents a concurrent deletion.
         ...(direction === 'give'
           ? [
               `if not exists (select from tenants where tenant_id = ${escapeLiteral(
@@ -305,11 +303,11 @@ end if`,
           : []),
       ],
     },
-    { title: 'become a role that sees no row', statements: SEE_NO_ROW },
+    { title: 'change to a role that sees no row', statements: SEE_NO_ROW },
     {
       title: 'take the partitions out of the tables',
       statements: [
-        // What references entities first: what is gone references nothing.
+        // Before entities, which their foreign keys reference.
         `drop table ${sources(['relations', 'refresh_state']).join(', ')}`,
         ...sources(['entities']).map(
           name => `alter table entities detach partition ${name}`,
@@ -321,7 +319,7 @@ end if`,
       // Entities first, which the others reference.
       statements: TENANT_TABLES.flatMap(attach),
     },
-    { title: 'become who it was', statements: SEE_ALL_ROWS },
+    { title: 'change back to the role before', statements: SEE_ALL_ROWS },
     {
       title: 'drop what only the copies had',
       statements: [
@@ -337,8 +335,8 @@ end if`,
 }
 
 /**
- * The partitions of entities that are out of use, but still there: to drop them takes
- * ACCESS EXCLUSIVE on what they reference, which would make the exchange longer.
+ * The replaced partitions of entities. They are dropped after the exchange: DROP TABLE
+ * takes ACCESS EXCLUSIVE on the tables that they reference.
  */
 function replacedEntities({ direction, partitions }: Move): Replaced[] {
   const own = partitions.entities;

@@ -60,50 +60,50 @@ import {
 } from './Tenant';
 import type { FoundTenant, Partitions } from './Tenant';
 
-/** What an operator may say about a move. */
+/** Limits of a move. */
 export interface MoveOptions {
   /** For how long, in milliseconds, the exchange may lock the tables. */
   maxBlockMs?: number;
-  /** For how long, in milliseconds, others are waited for before it is given up. */
+  /** For how long, in milliseconds, the move waits for locks and older transactions. */
   patienceMs?: number;
-  /** And for how long what was prepared is tried to be dropped then. */
+  /** For how long, in milliseconds, a move that failed tries to drop what it prepared. */
   undoPatienceMs?: number;
 }
 
 /** The default of {@link MoveOptions.maxBlockMs}. */
 export const DEFAULT_MAX_BLOCK_MS = 5000;
 
-/** What a command about a tenant's partitions has done. */
+/** The result of a partition command. */
 export interface PartitionResult {
-  /** Whether there was anything to do. */
+  /** False if the tenant was already there. */
   changed: boolean;
   /** The partitions that the tenant has, or had. */
   partitions?: Partitions;
 }
 
-// So many entries take a few milliseconds, and most of the time there are hardly any.
+// Entries that a replay under the lock may have: they take a few milliseconds.
 const LONGEST_LOG = 100;
 
-// 55P03, lock_not_available: the attempt is given up like one that got no lock,
-// and the log is replayed again before the next one.
+// 55P03, lock_not_available, makes withLockRetries repeat the attempt, which replays the
+// log without a lock first.
 const REFUSE_LONG_LOG = `do $$ begin
   if (select count(*) from ${PARTITION_LOG.table}) > ${LONGEST_LOG} then
     raise exception 'The change log is too long' using errcode = '55P03';
   end if;
 end $$`;
 
-// What is in the way of a move is in the way of dropping its triggers, too.
+// Transactions that block a move also block DROP TRIGGER.
 const UNDO_PATIENCE_MS = 30_000;
 
-// Copies that came to differ again while older transactions were waited for.
+// Rounds in which copies differ again by the time that older transactions have ended.
 const MOST_ROUNDS = 10;
 
 /**
- * Gives a tenant a partition of each table, while everybody works.
+ * Gives a tenant a partition of each table, while applications read and write.
  *
  * @throws {@link RefusedError} unless the partitioned tables are in use, for a tenant
- *   that can have none, and if the tables would be locked for too long
- * @throws {@link LockNotGrantedError} if others are in the way for too long
+ *   that can have none, and if the exchange would take longer than `maxBlockMs`
+ * @throws {@link LockNotGrantedError} if locks or older transactions outlast the patience
  */
 export async function givePartition(
   context: StepContext,
@@ -118,12 +118,12 @@ export async function givePartition(
 }
 
 /**
- * Takes a tenant's partitions back: its rows go where those of all tenants are that
- * have none. The tenant may be deleted.
+ * Takes a tenant's partitions back: its rows go into the catch-all partitions. The tenant
+ * may be deleted.
  *
  * @throws {@link RefusedError} unless the partitioned tables are in use, for a tenant
- *   that keeps its partition, and if the tables would be locked for too long
- * @throws {@link LockNotGrantedError} if others are in the way for too long
+ *   that keeps its partition, and if the exchange would take longer than `maxBlockMs`
+ * @throws {@link LockNotGrantedError} if locks or older transactions outlast the patience
  */
 export async function takeBackPartition(
   context: StepContext,
@@ -140,15 +140,15 @@ export async function takeBackPartition(
 interface Begun {
   found: FoundTenant | undefined;
   partitions: Partitions | undefined;
-  /** What there is to do, if anything. */
+  /** The move to perform, if any. */
   move: Move | undefined;
-  /** What an earlier command had prepared, and is undone now. */
+  /** The preparation of an earlier command that this one has dropped. */
   ended: Preparation | undefined;
 }
 
 /**
- * Finds out what a command has to do, and undoes what an earlier one has left, unless
- * it goes on with it. Also for a tenant that can have no partitions any more.
+ * Plans a command, and drops what an earlier one has prepared unless this one continues
+ * it. Also for a tenant that can have no partitions any more.
  */
 async function begin(
   context: StepContext,
@@ -169,7 +169,7 @@ async function begin(
       : undefined;
   const preparation = await readPreparation(state);
   let ended: Preparation | undefined;
-  // A slug that is mistyped is refused without a change.
+  // The caller refuses a mistyped slug: leave other tenants' preparations alone.
   const isMeant = move !== undefined || preparation?.slug === slug;
   if (
     preparation &&
@@ -186,7 +186,7 @@ async function begin(
   return { found, partitions, move, ended };
 }
 
-/** Whether a move goes on where an earlier command was stopped. */
+/** Whether a move can continue the preparation of an earlier command. */
 async function canGoOn(
   { executor, state }: StepContext,
   move: Move,
@@ -237,7 +237,7 @@ async function hasSameColumns(
   return same;
 }
 
-/** The triggers may have been dropped or disabled, as by the way back of phase 5. */
+/** Whether all triggers are there: undoing phase 5, or a user, may have removed some. */
 async function isFollowed(
   executor: StepContext['executor'],
   move: Move,
@@ -268,9 +268,9 @@ async function hasAllIndexes(
 }
 
 /**
- * Copies the partitions that change, keeps the copies equal to them, and puts the
- * copies in their place. Until then nothing that is in use is changed, and a move that
- * is given up leaves nothing.
+ * Copies the partitions that change, keeps the copies equal to them, and puts the copies
+ * in their place. Until that exchange the tables in use stay unchanged, and a move that
+ * fails drops its copies.
  */
 async function perform(
   context: StepContext,
@@ -304,7 +304,7 @@ async function perform(
   return { changed: true, partitions };
 }
 
-/** The rows have moved, whatever becomes of this. */
+/** Drops the replaced partitions; the rows have moved even if this fails. */
 async function dropReplaced(
   context: StepContext,
   { direction, tenant }: Move,
@@ -323,7 +323,7 @@ async function dropReplaced(
   }
 }
 
-/** A login that can't act as an owner to whom no row is shown (see SEE_NO_ROW). */
+/** Warns of a login that cannot avoid the validation of foreign keys (see SEE_NO_ROW). */
 async function warnOfValidation({
   executor,
   reporter,
@@ -335,15 +335,15 @@ async function warnOfValidation({
   );
   if (login) {
     reporter.warn(
-      `PostgreSQL will look through the rows while the tables are locked, because the ` +
-        `login "${login.name}" bypasses row-level security or does not inherit ` +
-        `${ADMIN_ROLE}. As a superuser, or as a login that inherits it ` +
-        'and does not bypass row-level security, the tables are locked for milliseconds.',
+      `PostgreSQL will read all rows while the tables are locked, because the login ` +
+        `"${login.name}" bypasses row-level security or does not inherit ` +
+        `${ADMIN_ROLE}. As a superuser, or as a login that inherits ${ADMIN_ROLE} ` +
+        'and does not bypass row-level security, the command locks them for milliseconds.',
     );
   }
 }
 
-/** A command that was stopped from outside is gone on with instead. */
+/** Whether the move failed by itself. One stopped from outside can be continued. */
 function isGivenUp(error: unknown): boolean {
   return (
     error instanceof DatabaseError ||
@@ -362,7 +362,7 @@ async function giveUp(
   if (executor.dryRun) {
     return;
   }
-  reporter.info('Give the move up, and drop what was prepared for it');
+  reporter.info('The move has failed: drop what was prepared for it');
   try {
     await endPreparation(context, undoPatienceMs);
   } catch (error) {
@@ -378,12 +378,16 @@ async function giveUp(
 }
 
 /**
- * Makes the copies equal to their sources, and has the triggers keep them so: from
- * this transaction on every snapshot shows the same rows on both sides.
+ * Makes the copies equal to their sources, and switches the triggers from logging to
+ * mirroring: from this transaction on every snapshot shows the same rows on both sides.
  *
- * SHARE ROW EXCLUSIVE on the partitions that are copied, for the replay of what has
- * changed in the last milliseconds: who writes there waits, who reads does not, and the
- * other partitions are not touched.
+ * Takes SHARE ROW EXCLUSIVE on the partitions that are copied, for the replay of the last
+ * changes, at most {@link LONGEST_LOG} of them: writers of these partitions wait for
+ * milliseconds, readers do not.
+ *
+ * No change is lost between the two replays. The first one, without a lock, only keeps the
+ * log short; what commits after it waits in the log for the second one, under the lock.
+ * {@link exchangeCopies} refuses while the log has entries.
  */
 async function synchronize(
   context: StepContext,
@@ -395,7 +399,7 @@ async function synchronize(
   const sources = sourcesOf(move).map(({ source }) => escapeIdentifier(source));
   const statements = [
     'set local synchronous_commit = off',
-    // Autovacuum is cancelled without a writer waiting (see Executor.ts).
+    // Waits for autovacuum, or cancels it, before any writer has to (see Executor.ts).
     'set local lock_timeout = 5000',
     `lock table ${sources.join(', ')} in share update exclusive mode`,
     lockTogether(
@@ -429,6 +433,7 @@ on conflict (key) do update set value = excluded.value`,
           patienceMs,
         },
         async () => {
+          // Repeated with each attempt: writers fill the log in between.
           await replayOnce(session, PARTITION_LOG);
           await runTogether(session, statements);
         },
@@ -437,14 +442,14 @@ on conflict (key) do update set value = excluded.value`,
   await compare(context, move);
 }
 
-/** Also shows that the changes since then were made on both sides. */
+/** Compares both sides in one snapshot, with the changes that triggers have mirrored. */
 async function compare(
   { executor, reporter }: StepContext,
   { copies }: Move,
 ): Promise<void> {
-  reporter.info('Compare the copies with the rows that they were made of');
+  reporter.info('Compare the copies with their sources');
   await executor.work({
-    title: 'Compare the copies with the rows that they were made of.',
+    title: 'Compare the copies with their sources.',
     script: [],
     run: session =>
       session.transaction(SNAPSHOT, async () => {
@@ -464,9 +469,8 @@ async function compare(
 }
 
 /**
- * Puts the copies in their place once every snapshot that is left shows both sides
- * equal. So no answer is ever wrong: neither by a snapshot from before the
- * exchange, nor where row-level security does not hold.
+ * Puts the copies in their place once every remaining snapshot shows both sides equal, so
+ * that a query with a snapshot from before the exchange returns the same rows after it.
  */
 async function exchangeCopies(
   context: StepContext,
@@ -476,7 +480,7 @@ async function exchangeCopies(
   for (let round = 1; round <= MOST_ROUNDS; round += 1) {
     await waitForTransactions(context, {
       title:
-        'Wait for transactions that began before every change was made in the copies',
+        'Wait for transactions that began before the triggers changed the copies too',
       which: `l.locktype = 'virtualxid' and ${MAY_BE_OLDER}`,
       why: 'they may have snapshots that do not show all rows of the copies',
       patienceMs: options.patienceMs,
@@ -491,13 +495,13 @@ async function exchangeCopies(
     }
   }
   throw new LockNotGrantedError(
-    'Again and again, copies came to differ from their partitions while the tables were ' +
-      'written to, or transactions took over snapshots from before the copies were ' +
-      'complete. Run the command again in a quieter hour.',
+    `In each of ${MOST_ROUNDS} rounds, copies differed from their partitions by concurrent ` +
+      'writes, or transactions used snapshots from before the copies were complete. ' +
+      'Run the command again in a quieter hour.',
   );
 }
 
-/** What becomes of an attempt: copies may differ, or a snapshot be too old. */
+/** The outcome of an attempt: `differs` if the log has entries, `older` for a snapshot. */
 type Outcome = 'done' | 'differs' | 'older';
 
 async function exchangeOnce(
@@ -562,11 +566,11 @@ async function runExchange(
   try {
     await session.query(quiet.join(';\n'));
     begun = performance.now();
-    // In one message: the locks are not held for the time of a round trip.
+    // In one message: no round trip while the locks are held.
     await session.query(blocking.join(';\n'));
   } catch (error) {
     await session.rollback();
-    // The time may be over before the handler of it is in place.
+    // statement_timeout may fire before the exception handler is entered.
     throw error instanceof CancelledError &&
       performance.now() - begun >= maxBlockMs
       ? tooLong('begin', maxBlockMs)
@@ -574,7 +578,7 @@ async function runExchange(
   }
 }
 
-/** In one message: the locks are not held for the time of a round trip. */
+/** Sends a transaction as one message: no round trip while its locks are held. */
 async function runTogether(
   session: MigrationSession,
   statements: string[],
@@ -594,18 +598,10 @@ function explain(
 ): unknown {
   switch (codeOf(error)) {
     case EXCHANGE_ERRORS.tooLong:
-      return new RefusedError(
-        `Moving the rows would lock the tables for more than ${maxBlockMs} ms: by ` +
-          `then it was about to ${
-            (error as Error).message
-          }. Nothing was changed. ` +
-          'Give it more time with --max-block <ms>, in a quiet hour: everybody who ' +
-          'uses the tables waits for it.',
-      );
+      return tooLong((error as Error).message, maxBlockMs);
     case EXCHANGE_ERRORS.tenantDeleted:
       return new RefusedError(
-        `The tenant "${tenant.slug}" was deleted meanwhile. It keeps its rows where ` +
-          'they are.',
+        `The tenant "${tenant.slug}" was deleted meanwhile. Its rows stay where they are.`,
       );
     case EXCHANGE_ERRORS.changed:
       return new RefusedError(
@@ -622,7 +618,7 @@ function tooLong(part: string, maxBlockMs: number): RefusedError {
   return new RefusedError(
     `Moving the rows would lock the tables for more than ${maxBlockMs} ms: by then it ` +
       `was about to ${part}. Nothing was changed. Give it more time with --max-block ` +
-      '<ms>, in a quiet hour: everybody who uses the tables waits for it.',
+      '<ms>, in a quiet hour: all sessions that use the tables wait for it.',
   );
 }
 

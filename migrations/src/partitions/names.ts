@@ -11,16 +11,16 @@ export const PARTITION_LOG: ChangeLog = {
   replay: 'tenancy_replay_partition',
 };
 
-/** The check of a copy that spares ATTACH PARTITION a look at every row. */
+/** The check constraint of a copy, by which ATTACH PARTITION skips its scan of the rows. */
 export const ROWS_CHECK = 'tenancy_partition_rows';
 
 /**
- * The policy that shows none of the rows: of a copy to everybody, and of the tables
+ * The policy that hides all rows: those of a copy from every role, and those of the tables
  * in use within the transaction that puts the copies in their place.
  */
 export const UNSEEN_POLICY = 'tenancy_partition_unseen';
 
-// PostgreSQL cuts longer names without a word.
+// PostgreSQL truncates longer names without an error.
 const LONGEST_NAME = 63;
 const LONGEST_SLUG = LONGEST_NAME - 'refresh_state_tenant_'.length;
 const HASH_LENGTH = 10;
@@ -37,12 +37,12 @@ export function tenantPartition(table: TenantTable, slug: string): string {
   return `${table}_tenant_${name.replace(/-/g, '_')}`;
 }
 
-/** How the catch-all partition is called that will take the place of the one in use. */
+/** The name of the copy that will replace the catch-all partition. */
 export function nextCatchAll(table: TenantTable): string {
   return `${catchAllPartition(table)}_next`;
 }
 
-/** How the one is called that was replaced, until it is dropped. */
+/** The name of a replaced catch-all partition, until it is dropped. */
 export function lastCatchAll(table: TenantTable): string {
   return `${catchAllPartition(table)}_last`;
 }
@@ -62,7 +62,7 @@ export function indexName(
     : `${beginningOf(name)}$${hashOf(name)}`;
 }
 
-/** As many characters as leave room for the hash: a name is cut by its bytes. */
+/** As many characters as leave room for the hash: PostgreSQL counts bytes. */
 function beginningOf(name: string): string {
   let beginning = name;
   while (Buffer.byteLength(beginning) > LONGEST_NAME - HASH_LENGTH - 1) {

@@ -31,10 +31,14 @@ import {
 import { createLog } from './sync';
 import type { UniqueColumns } from './sync';
 import { creationsOf, rememberPreparation } from './unfinishedMoves';
-import type { BegunPreparation, Direction, Preparation } from './unfinishedMoves';
+import type {
+  BegunPreparation,
+  Direction,
+  Preparation,
+} from './unfinishedMoves';
 import type { Partitions, Tenant } from './Tenant';
 
-/** A condition on rows that none fulfils, and that an index finds none with. */
+/** A condition that no row fulfils, and that an index scan answers. */
 export const NO_TENANT = `tenant_id = '00000000-0000-0000-0000-000000000000'`;
 
 /**
@@ -97,7 +101,7 @@ export function targetsOf({ copies }: Pick<Move, 'copies'>): TableCopy[] {
   );
 }
 
-/** The partitions that it copies, and that go once it is done. */
+/** The partitions that a move copies, and drops at its end. */
 export function sourcesOf({ copies }: Pick<Move, 'copies'>): TableCopy[] {
   return copies.filter(
     ({ source }, index) =>
@@ -106,9 +110,9 @@ export function sourcesOf({ copies }: Pick<Move, 'copies'>): TableCopy[] {
 }
 
 /**
- * Makes tables that only have to take their place: with the rows, kept up to date by a
- * change log, and everything that a partition needs. No reader or writer waits. A
- * preparation that was stopped is gone on with.
+ * Makes the copies: tables with the rows, indexes, constraints and statistics of the
+ * partitions, kept up to date by a change log. No reader or writer waits. Continues a
+ * preparation that was stopped.
  */
 export async function prepareCopies(
   context: StepContext,
@@ -148,7 +152,7 @@ async function createTables(
   const targets = targetsOf(move);
   const statements: string[] = [];
   for (const { table, target } of targets) {
-    // The partition that it will stand beside, or take the place of.
+    // The partition that it will stand beside or replace.
     const model = catchAllPartition(table);
     statements.push(
       await createTable(executor, move, table, target),
@@ -158,8 +162,8 @@ async function createTables(
       `create policy ${UNSEEN_POLICY} on ${escapeIdentifier(target)}
   using (${NO_TENANT})`,
       ...(await statisticsStatements(executor, model, [target])),
-      // Without its key, a row of entities that moves during the copy would be there
-      // twice; and replaying looks the rows of an entity up.
+      // The key keeps a row that moves during the copy from being copied twice, and the
+      // replay looks up the rows of an entity by it.
       ...(await readIndexes(executor, table, target))
         .filter(({ ofEntity }) => ofEntity)
         .map(index => index.statement),
@@ -167,8 +171,7 @@ async function createTables(
   }
   await executor.transaction({
     title: `Create the tables of the move of "${move.tenant.slug}"`,
-    locks:
-      'New tables: nobody waits for them. ACCESS SHARE on the three tables.',
+    locks: 'ACCESS SHARE on the three tables. The others are new.',
     statements: [
       ...statements,
       ...createLog(move.copies, settings.schema),
@@ -202,8 +205,8 @@ async function createTable(
 }
 
 /**
- * The rows that the catch-all partition may have once the move is done, in the very
- * words of PostgreSQL, which then looks at no row as it attaches the partition.
+ * The rows that the catch-all partition may have after the move, spelled as PostgreSQL
+ * spells its partition constraint: ATTACH PARTITION then skips its scan of the rows.
  */
 async function boundsOfCatchAll(
   executor: Executor,
@@ -232,8 +235,8 @@ async function boundsOfCatchAll(
 }
 
 /**
- * @param begun - what an earlier command has prepared, where this one goes on with it
- * @throws {@link RefusedError} if names that a move needs are taken
+ * @param begun - the preparation of an earlier command that this one continues
+ * @throws {@link RefusedError} if other objects have names that a move needs
  */
 export async function refuseTakenNames(
   executor: Executor,
@@ -259,7 +262,7 @@ export async function refuseTakenNames(
     }),
     ...relations.map((name): Creation => ({ kind: 'relation', name })),
   ]);
-  // The indexes of what it has created are its own.
+  // Indexes of tables that the earlier command created are its own.
   const own = await executor.read<{ identity: string }>(
     `select 'relation ' || indexrelid as identity from pg_index
       where 'relation ' || indrelid = any ($1)`,
@@ -283,7 +286,7 @@ async function logChanges(
       title: `Log the changes of ${source}`,
       locks:
         `SHARE ROW EXCLUSIVE on ${source}, for a change of the catalog. It waits for ` +
-        'the transactions that have written, so that none of them is missed.',
+        'the transactions that have written, so that the log misses no change.',
       tables: [escapeIdentifier(source)],
       statements: [
         ...createLogTriggers(table, escapeIdentifier(source), PARTITION_LOG),
@@ -306,7 +309,7 @@ async function buildIndexes(context: StepContext, move: Move): Promise<void> {
     await executor.execute(statement);
   }
   await replay(context);
-  // These need the copies as they are at one moment.
+  // Before the replay a copy may hold rows of different moments, which may conflict.
   for (const { statement } of all.filter(({ unique }) => unique)) {
     await executor.execute(statement);
   }

@@ -8,19 +8,19 @@ import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { PARTITION_LOG } from './names';
 
-// What keeps the copies of a move equal to their sources. One trigger on each source
-// calls one function for each table, which does one of three things:
+// Triggers keep the copies of a move equal to their sources. The trigger of each source
+// calls one function for each table, of which there are three versions in turn:
 //
-// - `log` remembers which entities have changed, while the copies are made;
+// - `log` records which entities change while the copies are made;
 // - `mirror` makes every change of a row in its copy too, in the same transaction, so
-//   that every snapshot from then on shows the same rows on both sides;
+//   that every later snapshot shows the same rows on both sides;
 // - `off` does nothing.
 //
-// The function is replaced to get from one to the next: that takes no lock on a table.
+// CREATE OR REPLACE FUNCTION switches between them and locks no table.
 
 const { table: LOG, replay: REPLAY } = PARTITION_LOG;
 
-/** What a table of a move is replaced by in the text of {@link mirrorFunction}. */
+/** Stands for the id of the switching transaction in {@link mirrorFunction}. */
 const XID = 'tenancy_synchronized_by';
 
 /** The statements that create the log and the function that replays it. */
@@ -34,7 +34,7 @@ export function createLog(copies: TableCopy[], schema: string): string[] {
 )`,
     `comment on table ${LOG} is 'Entities whose rows have changed since they were copied to another partition; a key that is null stands for all'`,
     `alter table ${LOG} owner to ${ADMIN_ROLE}`,
-    // Not even what default privileges give.
+    // Default privileges may have granted some.
     revokeAllStatement(LOG),
     createReplay(copies),
     ...TENANT_TABLES.flatMap(table => [
@@ -58,7 +58,7 @@ export const dropTriggerFunctions = TENANT_TABLES.map(
   table => `drop function if exists ${logFunction(table, PARTITION_LOG)}()`,
 );
 
-/** The statements that let the triggers do nothing from now on. */
+/** The statements that replace the trigger functions by ones that do nothing. */
 export function switchOff(schema: string): string[] {
   return TENANT_TABLES.map(table =>
     triggerFunction({ schema, table, body: 'begin\n  return null;\nend' }),
@@ -66,9 +66,9 @@ export function switchOff(schema: string): string[] {
 }
 
 /**
- * The statement that lets the triggers change the copies too. No other session may be
- * writing to the sources, and nothing wait in the log: the transaction that it is part
- * of is the first whose snapshot has to show both sides equal.
+ * The statement that has the triggers change the copies too. It must run while no other
+ * session can write to the sources and after a replay: from this transaction on, every
+ * snapshot has to show both sides equal.
  */
 export function switchToMirror(
   schema: string,
@@ -94,18 +94,18 @@ ${functions
 end $mirror$`;
 }
 
-/** Columns whose values some unique index of a table depends on. */
+/** Columns on which unique indexes of a table depend. */
 export type UniqueColumns = Record<
   TenantTable,
   { columns: string[]; deferrable: boolean }
 >;
 
-/** The settings of a function that runs once for each row that anybody writes. */
+/** The settings of a function that runs once for each row written. */
 const settingsOf = (schema: string) =>
   `set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp`;
 
-// A plan is made once for the session: a table that was small then would be read as a
-// whole for ever.
+// One generic plan per session saves planning for each row. Without sequential scans,
+// because a plan made while a table was small would scan it when it is large.
 const PLANS = `
   set row_security = off
   set plan_cache_mode = force_generic_plan
@@ -129,8 +129,8 @@ ${body} $body$`;
 }
 
 /**
- * Remembers keys, not rows: a trigger that wrote the rows would lose one that a
- * REPEATABLE READ transaction deletes, where its snapshot does not show the copy.
+ * Logs keys, not rows: a trigger that wrote rows to the copy would miss the one that a
+ * REPEATABLE READ transaction deletes if its snapshot is older than the copy.
  */
 function logsChanges(schema: string, table: TenantTable): string {
   return triggerFunction({
@@ -156,13 +156,13 @@ end`,
 }
 
 /**
- * The function that makes each change in the copy as well. It never fails a
- * transaction that has the newest snapshot: where the copy is not what it should be, it
- * says so in the log, and the command brings both together before it goes on.
+ * The function that makes each change in the copy as well. It never fails a transaction
+ * with a current snapshot: a change that the copy cannot take goes into the log, and the
+ * command replays it before the exchange.
  *
- * A transaction whose snapshot is older than the moment from which both sides are equal
- * can't change the copies, whose rows it does not see. It fails with 40001
- * (serialization_failure), as any whose rows were changed by others since it began.
+ * A transaction whose snapshot is older than the switch does not see the rows of the
+ * copies, and so cannot change them. It fails with 40001 (serialization_failure), as
+ * after a concurrent update.
  */
 function mirrorFunction(
   schema: string,
@@ -211,7 +211,7 @@ end`,
   });
 }
 
-/** A TRUNCATE names one source, whose rows may be those of two copies. */
+/** A TRUNCATE names one source, whose rows may belong to two copies. */
 function truncated(copies: TableCopy[]): string {
   return copies
     .map(
@@ -231,7 +231,7 @@ function sameSide([own, ...others]: TableCopy[]): string {
     : `(${ofTenant(own, 'old')}) = (${ofTenant(own, 'new')})`;
 }
 
-/** What is done to the copy that a row belongs to. */
+/** Chooses the copy that a row belongs to. */
 function bySide(
   sides: TableCopy[],
   row: 'old' | 'new',
@@ -254,8 +254,7 @@ function insertRow(
 ): string {
   const insert = `${insertInto(copy)}
 values (${values(copy, 'new')})`;
-  // A constraint that may be violated until the end of the statement says so by an
-  // error, and is one that ON CONFLICT refuses to look at.
+  // ON CONFLICT does not accept a deferrable constraint: its violation is caught.
   return unique.deferrable
     ? unlessTaken(insert, copy)
     : `${insert}
@@ -289,8 +288,8 @@ function updateRow(
   }
   const list = (row: string) =>
     taken.map(column => `${row}.${escapeIdentifier(column)}`).join(', ');
-  // Rows that exchange unique values may do so in another order here, where a trigger of
-  // users has changed one while the other waited for its turn.
+  // Rows that swap unique values may reach the copy in another order, if a user's trigger
+  // changes one of them in between. A conflict is logged.
   return onRow(
     copy,
     place => `if row(${list('old')}) is not distinct from row(${list(
@@ -304,9 +303,8 @@ end if;`,
 }
 
 /**
- * Finds the row of a copy that is the old one. Entities have a key. The others may have
- * none, and several rows that are alike: then any of them will do that no other transaction has
- * changed.
+ * Finds the old row in a copy. Entities have a key. The other tables may have none, and
+ * several equal rows: then it takes any that no other transaction has locked.
  */
 function onRow(copy: TableCopy, work: (place: string) => string): string {
   const { table, key, target } = copy;
@@ -337,7 +335,7 @@ ${indent(work('t.ctid = tenancy_place'), 2)}
 end if;`;
 }
 
-/** In a subtransaction: the writer goes on, and the log has the row for the command. */
+/** A conflict ends a subtransaction only: the writer goes on, and the row is logged. */
 function unlessTaken(statement: string, { table }: TableCopy): string {
   return `begin
   ${statement};
@@ -367,12 +365,12 @@ function identity(table: TenantTable, row: 'old' | 'new'): string {
 
 /**
  * The function that makes the copies equal to their sources for all keys in the log,
- * takes those out of it, and returns how many there were.
+ * deletes these from the log, and returns how many entries it had.
  *
- * It must be called in a REPEATABLE READ transaction, or while no other session writes to the
- * sources: one snapshot shows the log and the rows, so that whatever is committed later
- * is in the log of the next call. Nothing references the copies: all rows of an entity
- * are replaced at once, which values that are unique in all of them never hinder.
+ * It must run in a REPEATABLE READ transaction, or while no other session can write to the
+ * sources: one snapshot then shows the log and the rows, and a later commit is in the log
+ * of the next call. No foreign key references the copies, so it deletes all rows of the
+ * keys before it inserts any, and unique values cannot conflict.
  */
 function createReplay(copies: TableCopy[]): string {
   const all = (table: TenantTable) => `tenancy_${table}_all`;
@@ -404,7 +402,7 @@ end if;`;
   };
   const filter = (table: TenantTable) =>
     `filter (where table_name = '${table}' and key is not null)`;
-  // Few keys of many: the copies may not have been analyzed yet.
+  // Index scans only: few of many keys change, and the copies may lack statistics.
   return `create or replace function ${REPLAY}() returns bigint language plpgsql
   set enable_hashjoin = off set enable_mergejoin = off set enable_seqscan = off as $body$
 declare

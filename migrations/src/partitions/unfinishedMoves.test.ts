@@ -9,7 +9,7 @@ import { renderStatus } from '../cli/commands/status';
 import { assertVerified, verify } from '../verify/verify';
 import { givePartition, takeBackPartition } from './move';
 import type { MoveOptions } from './move';
-import { dropLeftovers } from './unfinishedMoves';
+import { dropUnfinishedMove } from './unfinishedMoves';
 import {
   contents,
   countIn,
@@ -333,7 +333,7 @@ describe.each(databases.eachSupportedId())('what a move leaves on %s', id => {
       );
       await expect(give()).rejects.toThrow(refusal);
       await expect(
-        database().migrate(({ context }) => dropLeftovers(context)),
+        database().migrate(({ context }) => dropUnfinishedMove(context)),
       ).rejects.toThrow(refusal);
       await expect(takeBack()).rejects.toThrow(refusal);
       await expect([await catalog(), await contents(database())]).toEqual(

@@ -21,19 +21,19 @@ import { PARTITION_LOG } from './names';
 import { dropLog, dropTriggerFunctions, switchOff } from './sync';
 import type { Tenant } from './Tenant';
 
-/** Which way the rows of a tenant go. */
+/** Into partitions of the tenant, or back into the catch-all partitions. */
 export type Direction = 'give' | 'takeBack';
 
-/** What a command has prepared, to be gone on with or undone by the next one. */
+/** The record of a move that has begun, which the next command continues or undoes. */
 export interface Preparation extends Tenant {
   direction: Direction;
-  /** The tables that it has made. */
+  /** The copies. */
   tables: string[];
-  /** The partitions whose changes it follows. */
+  /** The partitions whose changes its triggers log or mirror. */
   sources: string[];
-  /** The transaction of the swap of phase 5 by then. */
+  /** The transaction of the last swap of phase 5 before it. */
   swap: string | null;
-  /** Whether it is being undone. */
+  /** Whether a command has begun to undo it, or has exchanged the partitions. */
   ended?: boolean;
 }
 
@@ -44,18 +44,18 @@ export function commandOf(direction: Direction, slug: string): string {
     : operatorCommand('unpartition', slug);
 }
 
-/** A preparation that a command has begun, with the objects that it has created. */
+/** A preparation, with the objects that its command has created. */
 export type BegunPreparation = Preparation & OwnRecord;
 
-// An earlier version of the commands remembers less of what it has prepared.
+// Earlier versions of the commands recorded less.
 type Stored = Tenant & Partial<BegunPreparation>;
 
 const PREPARATION = 'partition:preparation';
 
-/** Where the transaction is kept from which both sides of a move are equal. */
+/** The key of the transaction that switched the triggers to mirroring. */
 export const SYNCHRONIZED = 'partition:move';
 
-/** The move that was begun and is neither done nor undone, if there is one. */
+/** The move that has begun and is neither done nor undone, if there is one. */
 export async function readPreparation(
   state: MigrationState,
 ): Promise<BegunPreparation | undefined> {
@@ -67,7 +67,7 @@ export async function readPreparation(
       sources: TENANT_TABLES.map(catchAllPartition),
       swap: null,
       ended: stored.sources === undefined,
-      // It knows its objects by their names, as after a restore.
+      // Without a journal, objects are recognized by their names, as after a restore.
       journal: '',
       known: [],
       ...stored,
@@ -75,7 +75,7 @@ export async function readPreparation(
   );
 }
 
-/** All that a command creates beside the indexes of its tables. */
+/** All objects that a move creates, except the indexes of its tables. */
 export function creationsOf({
   tables,
   sources,
@@ -104,12 +104,11 @@ export function creationsOf({
 }
 
 /**
- * Refuses to drop or change what stands under the names of a preparation and was not
- * created by its command.
+ * Refuses while objects have the names of a preparation's that its command did not create.
  *
- * @throws {@link RefusedError} which names it
+ * @throws {@link RefusedError} which names them
  */
-export async function refuseForeignLeftovers({
+export async function refuseForeignMoveObjects({
   executor,
   state,
 }: Pick<StepContext, 'executor' | 'state'>): Promise<void> {
@@ -142,15 +141,15 @@ export async function refuseForeignLeftovers({
 export interface UnfinishedMove {
   /** The tenant's. */
   slug: string;
-  /** What is left, in words. */
+  /** A description of it. */
   what: string;
-  /** The command that goes on with it; `null` where there is nothing to go on with. */
+  /** The command that continues it; `null` if nothing can. */
   goOn: string | null;
-  /** The command that drops what is left. */
+  /** The command that drops its objects. */
   drop: string;
 }
 
-/** What commands have left that were stopped, and which commands go on. */
+/** The moves that were stopped, with the commands that continue or drop them. */
 export async function readUnfinishedMoves({
   executor,
   state,
@@ -229,7 +228,7 @@ function describeProgress(options: {
     : 'Its partitions were being taken back.';
 }
 
-/** A tenant that is deleted by hand leaves its partitions, with no rows. */
+/** A tenant deleted by SQL leaves its partitions behind, empty. */
 async function findOrphanedPartitions(
   executor: Executor,
 ): Promise<UnfinishedMove[]> {
@@ -262,10 +261,9 @@ async function findOrphanedPartitions(
 }
 
 /**
- * The statements that remember it, in the transaction that creates its objects, or has
- * found that they are those of its command.
+ * The statements that record a preparation, for the transaction that creates its objects.
  *
- * @param objects - those of them that there are by then
+ * @param objects - those that exist by then
  */
 export function rememberPreparation(
   state: MigrationState,
@@ -278,15 +276,15 @@ export function rememberPreparation(
   ];
 }
 
-/** A table that copies take the place of, by its names before and after that. */
+/** A table that a copy replaces, by its names before and after. */
 export interface Replaced {
   before: string;
   after: string;
 }
 
 /**
- * The statements that remember, before it has happened, that the copies have taken their
- * place, and which tables are left to be dropped.
+ * The statements that record that the copies are in their place, and which tables are left
+ * to drop. They run in the transaction of the exchange, before its locks.
  */
 export function putExchanged(
   state: MigrationState,
@@ -328,10 +326,10 @@ function forgetCursors(
 }
 
 /**
- * Drops what a command has prepared and is not in use. Until the copies are, the rows
- * are where they were.
+ * Drops the objects of a preparation: the copies before the exchange, the replaced
+ * partitions after it.
  *
- * @param patienceMs - for how long locks and open transactions are waited for
+ * @param patienceMs - for how long it waits for locks and open transactions
  */
 export async function endPreparation(
   context: StepContext,
@@ -342,7 +340,7 @@ export async function endPreparation(
   if (!preparation) {
     return;
   }
-  await refuseForeignLeftovers(context);
+  await refuseForeignMoveObjects(context);
   const { tables } = preparation;
   const sources: string[] = [];
   for (const source of preparation.sources) {
@@ -383,7 +381,7 @@ export async function endPreparation(
   });
 }
 
-/** From here on no trigger writes to the copies, whatever becomes of the command. */
+/** Replaces the trigger functions, and waits for transactions that may run the old ones. */
 async function switchTriggersOff(
   context: StepContext,
   preparation: Preparation,
@@ -413,18 +411,18 @@ async function switchTriggersOff(
 }
 
 /**
- * Drops what a move has left whose partitions are gone, with their triggers.
+ * Drops the objects of a move after its partitions and their triggers are gone.
  *
- * @throws {@link RefusedError} where something else stands under the names
+ * @throws {@link RefusedError} if other objects have their names
  */
-export async function dropLeftovers(context: StepContext): Promise<void> {
+export async function dropUnfinishedMove(context: StepContext): Promise<void> {
   const { executor, state } = context;
   const preparation = await readPreparation(state);
   if (!preparation) {
     await dropOldFence(context);
     return;
   }
-  await refuseForeignLeftovers(context);
+  await refuseForeignMoveObjects(context);
   await executor.transaction({
     title: 'Drop the tables that were prepared for the move of a tenant',
     locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
@@ -448,8 +446,8 @@ const OLD_FENCE = {
 };
 
 /**
- * Drops what a command of an earlier version has left that was killed after the rows had
- * moved. Only such a one remembers its transaction without a preparation.
+ * Drops the fence of a command of an earlier version that was killed after the rows had
+ * moved. Only such a command leaves its transaction recorded without a preparation.
  */
 export async function dropOldFence({
   executor,
@@ -465,7 +463,7 @@ export async function dropOldFence({
     [[...TENANT_TABLES]],
   );
   await executor.transaction({
-    title: 'Let transactions in without a look at their age',
+    title: 'Drop the fence of an earlier version',
     locks: 'ACCESS EXCLUSIVE on each table, for a change of the catalog.',
     tables: tables.map(({ name }) => name),
     statements: [

@@ -97,7 +97,7 @@ export async function createCatalogTables({
   const schema = escapeIdentifier(settings.schema);
   await executor.transaction({
     title: 'Create the tables of a single-tenant catalog',
-    locks: 'New tables: nobody waits for them.',
+    locks: 'New tables, which no session uses yet.',
     statements: [
       // IF NOT EXISTS asks for the right to create one even where it exists.
       `do $$ begin

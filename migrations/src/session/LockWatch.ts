@@ -4,7 +4,7 @@ import type { MigrationSession } from './MigrationSession';
 const POLL_MS = 100;
 const TELL_EVERY_MS = 1000;
 
-// Whoever waits for a table that this process waits for, or has locked, waits for it.
+// Sessions that wait for a table which this process waits for, or has locked.
 const QUEUE = `
   with ours as (
     select relation, database from pg_locks
@@ -17,8 +17,8 @@ const QUEUE = `
          pg_blocking_pids($1) as "blockers"`;
 
 /**
- * Looks from a second connection at who waits while a session asks for locks, so that
- * an operator sees what a pause costs.
+ * Reads on a second connection which sessions wait while one asks for locks, so that an
+ * operator sees what a pause costs.
  */
 export class LockWatch {
   /**
@@ -31,7 +31,7 @@ export class LockWatch {
     const [{ pid }] = await session.query<{ pid: number }>(
       'select pg_backend_pid() as pid',
     );
-    // The work is not to fail because there is no connection left to watch it with.
+    // Without a free connection the work goes on unwatched.
     const other = await session
       .openAnother('locks: watch')
       .catch(() => undefined);
@@ -68,7 +68,7 @@ export class LockWatch {
         await this.look(this.session);
         await this.session.pause(POLL_MS);
       } catch {
-        // What it can't see any more, it does not tell.
+        // A watch that has lost its connection reports nothing more.
         return;
       }
       if (!this.isOver && performance.now() - toldAt >= TELL_EVERY_MS) {

@@ -4,15 +4,15 @@ import { escapeIdentifier } from '../sql';
 import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
 
 /**
- * The settings that a session starts with, whatever the server, the database or the
- * login sets: what a statement of ours means, how PostgreSQL spells values and
- * definitions, and how long a command may last must be the same everywhere.
+ * The settings of every session, over those of the server, the database and the login.
+ * They fix the meaning of statements, the spelling of values and definitions, and how
+ * long a command may last.
  */
 const SETTINGS: [name: string, value: string][] = [
-  // Makes PostgreSQL refuse what row-level security would filter: under FORCE an
-  // owner copies 0 rows and validates foreign keys over orphans, without a word.
+  // A query that row-level security would filter fails. Under FORCE an owner would copy
+  // 0 rows, and validate foreign keys over orphans, without an error.
   ['row_security', 'off'],
-  // Commands last as long as the tables are large, and wait for transactions.
+  // The duration of a command depends on the tables and on other transactions.
   ['statement_timeout', '0'],
   ['idle_in_transaction_session_timeout', '0'],
   ['idle_session_timeout', '0'],
@@ -31,19 +31,19 @@ const SETTINGS: [name: string, value: string][] = [
   ['transform_null_equals', 'off'],
   ['gin_fuzzy_search_limit', '0'],
   ['check_function_bodies', 'on'],
-  // Compiling takes longer than most of our statements run.
+  // Compiling takes longer than most statements run.
   ['jit', 'off'],
   ['client_min_messages', 'warning'],
 ];
 
-// Set only where they exist and differ: PostgreSQL has transaction_timeout since 17,
-// and only a superuser may set session_replication_role, even to what it is.
+// Set if they exist and differ: PostgreSQL has transaction_timeout since 17, and only a
+// superuser may set session_replication_role, even to its current value.
 const CONDITIONAL_SETTINGS = `select set_config(s.name, wanted.value, false)
   from (values ('transaction_timeout', '0'), ('session_replication_role', 'origin')) as wanted (name, value)
   join pg_catalog.pg_settings s on s.name = wanted.name and s.setting <> wanted.value`;
 
-// A server whose client was killed notices it within a second, also in the middle
-// of a statement, and so frees the operator's lock.
+// The server notices within a second that the client was killed, also during a statement,
+// and releases the operator's lock.
 const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
 
 // Terminated, crash, shutdown or start of the server (57P01 to 57P03), a timeout that
@@ -56,16 +56,15 @@ const QUERY_CANCELED = '57014';
 export interface SessionOptions {
   connection: ClientConfig;
   schema: string;
-  /** Shown by `pg_stat_activity`: what is done, and by whom. */
+  /** Shown by `pg_stat_activity`: the command and its operator. */
   applicationName: string;
 }
 
 /**
- * The one connection on which a command works.
+ * The connection of a command.
  *
- * It is not pooled: its advisory lock and its settings belong to the session, so
- * a connection that is lost ends the command, rather than being replaced by one
- * that has neither.
+ * It is not pooled: its advisory lock and its settings belong to the session. A lost
+ * connection ends the command, because a new one would have neither.
  */
 export class MigrationSession {
   static async open(options: SessionOptions): Promise<MigrationSession> {
@@ -84,7 +83,7 @@ export class MigrationSession {
         .catch(error => {
           throw explainSettings(error);
         });
-      // Not every platform of a server has it.
+      // Some platforms of the server lack the setting.
       await session.query(CHECK_CLIENT).catch(() => undefined);
     } catch (error) {
       await session.close();
@@ -97,8 +96,8 @@ export class MigrationSession {
   static settings(schema: string): string {
     return [
       ...SETTINGS.map(([name, value]) => `set ${name} = ${value}`),
-      // Only our schema: beside Backstage's own catalog, a name that is not found
-      // there must not fall through to a table of Backstage's in `public`.
+      // This schema alone: a missing name must not resolve to a table of Backstage's own
+      // catalog in `public`.
       `set search_path = ${escapeIdentifier(schema)}`,
       CONDITIONAL_SETTINGS,
     ].join(';\n');
@@ -108,15 +107,15 @@ export class MigrationSession {
   private closed = false;
   /** The error with which queries fail; see {@link interrupt}. */
   private interruption: Error | undefined;
-  /** What the server said when it ended the session while no query was at work. */
+  /** The server's message when it ended the session while no query ran. */
   private reason: string | undefined;
 
   private constructor(
     private readonly client: Client,
     private readonly options: SessionOptions,
   ) {
-    // Without a listener the process would end on the spot. The query at work
-    // fails as well, and that is what is reported.
+    // An `error` event without a listener would end the process. The command reports the
+    // error of its query, which fails as well.
     client.on('error', error => {
       this.lost = true;
       if (error instanceof DatabaseError) {
@@ -129,8 +128,8 @@ export class MigrationSession {
   }
 
   /**
-   * Refuses where sessions are read-only by default. That is not neutralised: it is
-   * how operators, and providers whose disk is filling up, keep a database from growing.
+   * Refuses if default_transaction_read_only is on. The session does not override it:
+   * operators, and providers whose disk is filling up, set it to stop writes.
    *
    * @throws {@link RefusedError} which says where to look for the setting
    */
@@ -158,8 +157,7 @@ export class MigrationSession {
   }
 
   /**
-   * The process of the server as it was named in the greeting. A pooler that hands
-   * out connections of its own names something else there.
+   * The server process that the greeting named. A pooler may name another number there.
    */
   get serverPid(): number | undefined {
     // Missing from the types of pg.
@@ -171,7 +169,7 @@ export class MigrationSession {
    * last one.
    *
    * @throws {@link ConnectionLostError} if the connection has ended
-   * @throws {@link CancelledError} if somebody has cancelled the statement
+   * @throws {@link CancelledError} if another session has cancelled the statement
    */
   async query<Row = Record<string, unknown>>(
     text: string,
@@ -203,23 +201,23 @@ export class MigrationSession {
   }
 
   /**
-   * Waits on the server: a session that waits here would be idle there, where
-   * PostgreSQL drops a request to cancel it.
+   * Waits on the server by pg_sleep: PostgreSQL ignores pg_cancel_backend for a session
+   * that is idle.
    *
-   * @throws {@link CancelledError} if somebody cancels it
+   * @throws {@link CancelledError} if another session cancels it
    */
   async pause(milliseconds: number): Promise<void> {
     await this.query('select pg_sleep($1)', [milliseconds / 1000]);
   }
 
-  /** Ends a transaction that has failed; a connection that is gone has none. */
+  /** Rolls back, and ignores the error of a connection that has ended. */
   async rollback(): Promise<void> {
     await this.client.query('rollback').catch(() => undefined);
   }
 
   /**
-   * Has queries fail with an error from now on, until it is called without one. The query
-   * at work fails with it too, once it is cancelled.
+   * Makes queries fail with an error until it is called with undefined. A running query
+   * fails with it once it is cancelled.
    *
    * @returns the process of the server to cancel
    */
@@ -249,7 +247,7 @@ export class MigrationSession {
   }
 }
 
-/** A session of ours has no statement_timeout that could have ended a statement. */
+/** Without a statement_timeout, 57014 means a cancel by another session. */
 function isCancelled(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === QUERY_CANCELED;
 }
@@ -258,7 +256,7 @@ function endsSession(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && SESSION_ENDED.test(error.code ?? '');
 }
 
-/** A server that starts, stops or recovers takes no session yet. */
+/** Explains the refusal of a server that starts, stops or recovers. */
 function explainConnect(error: unknown): unknown {
   return endsSession(error)
     ? new ConnectionLostError(

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
 import type { ClientConfig } from 'pg';
 
-/** A configuration that Knex asks for with each connection: its password expires. */
+/** A configuration that Knex calls for each connection, because its password expires. */
 type ConfigProvider = () => Promise<ClientConfig> | ClientConfig;
 
 /**
  * The connection of a Knex instance as one for `pg`.
  *
- * @param onPassword - is told every password, for those who must not show it
+ * @param onPassword - called with every password, so that the caller can redact it
  * @public
  */
 export async function connectionOfKnex(
@@ -25,7 +25,7 @@ export async function connectionOfKnex(
     }
     return { ...connection, password };
   }
-  // A command outlives a token: each connection asks for a new one.
+  // A command may outlive a token: each connection gets a new one.
   const fetchPassword = async () => {
     const { password } = await connection();
     const text = String(

@@ -6,60 +6,60 @@ import { formatCount, formatSeconds, formatThings } from '../text';
 import { LockWatch } from './LockWatch';
 import type { MigrationSession } from './MigrationSession';
 
-/** For how long a lock is asked for again and again. */
+/** For how long {@link withLockRetries} repeats its attempts. */
 export const LOCK_PATIENCE_MINUTES = 10;
 
-// The pauses grow from the first to the longest: what is in the way may be a
-// transaction of milliseconds, or a report of minutes.
+// The pauses grow from the first to the longest: a lock may be held by a transaction of
+// milliseconds, or by a report of minutes.
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2000;
 const GROWTH = 1.3;
 
-// What the operator has granted is used a little more with each attempt, and in full
-// only so often: as much again and half is left to the application in between.
+// Each attempt queues longer than the one before, up to --max-pause and that long ten
+// times at the most. Between two attempts the application has 1.5 times as long.
 const QUEUE_GROWTH = 1.6;
 const LONGEST_QUEUES = 10;
 const REST = 1.5;
 
 /**
  * lock_not_available and deadlock_detected. Not query_canceled (57014): no statement
- * that waits for a lock has a statement_timeout, so that one which was cancelled was
- * cancelled by somebody.
+ * that waits for a lock has a statement_timeout, so 57014 means a cancel by another
+ * session.
  */
 const LOCK_FAILURES = ['55P03', '40P01'];
 
-/** A short transaction that asks for locks. */
+/** A short transaction that takes locks. */
 export interface LockedWork {
   /** What it does, for the log: `Add the column tenant_id`. */
   title: string;
   session: Pick<MigrationSession, 'pause' | 'openAnother' | 'query'>;
   reporter: Pick<Reporter, 'waiting'>;
   /**
-   * The operator's `--lock-timeout`, where it is what ends the wait. Left out where
-   * something else does: a longer one would change nothing then.
+   * The operator's `--lock-timeout`, if it ends the wait. Left out if another timeout
+   * does, for which the error must not advise a longer one.
    */
   lockTimeoutMs?: number;
   /**
-   * Whether the attempts ask for their locks as {@link lockTogether} does, and so wait
-   * longer where the operator allows it.
+   * Whether the attempts take their locks by {@link lockTogether}, and so may wait up to
+   * `maxPauseMs`.
    */
   queues?: boolean;
-  /** The operator's `--max-pause`, of which only work that `queues` makes use. */
+  /** The operator's `--max-pause`; has an effect with `queues` only. */
   maxPauseMs?: number;
   /** In place of {@link LOCK_PATIENCE_MINUTES}. */
   patienceMs?: number;
 }
 
-/** How one of several attempts asks for its locks: see {@link lockTogether}. */
+/** How an attempt takes its locks: see {@link lockTogether}. */
 export interface LockRequest {
-  /** For how long, in milliseconds, it may hold up others. */
+  /** For how long, in milliseconds, sessions may wait behind it. */
   timeoutMs: number;
   /**
-   * For how long, in milliseconds, it may stand in the queue for the first table. No
-   * longer than `timeoutMs`, unless the operator has granted it.
+   * For how long, in milliseconds, it may queue for the first table: `timeoutMs`, or up to
+   * `--max-pause`.
    */
   queueMs: number;
-  /** Which table is the first, counted on without an end. */
+  /** Rotates the order of the tables: see {@link inTurn}. */
   turn: number;
 }
 
@@ -81,15 +81,14 @@ export function longestRequest({
 /**
  * Repeats a short transaction until it gets its locks.
  *
- * Asking for a lock makes everybody queue up behind the request, so a request is
- * given up after the lock timeout, and the writers that it held up go on. Where
- * transactions of theirs last longer than that and overlap, no such request is ever
- * granted. An operator may grant longer ones (`--max-pause`): each attempt then waits
- * longer than the one before it, up to that.
+ * Other sessions queue behind a waiting request, so it ends after the lock timeout and
+ * lets them go on. If transactions last longer than that and overlap, no such request is
+ * ever granted. With `--max-pause` each attempt waits longer than the one before, up to
+ * that.
  *
- * @throws {@link LockNotGrantedError} after {@link LOCK_PATIENCE_MINUTES}; where longer
- *   attempts were granted, after ten of the full length
- * @throws {@link CancelledError} once somebody cancels the session's statement
+ * @throws {@link LockNotGrantedError} after {@link LOCK_PATIENCE_MINUTES}; with
+ *   `--max-pause`, after ten attempts of that length
+ * @throws {@link CancelledError} if another session cancels the statement
  */
 export async function withLockRetries<T>(
   work: LockedWork,
@@ -103,7 +102,7 @@ export async function withLockRetries<T>(
   let queueMs = lockTimeoutMs;
   let queued = 0;
   let longest = 0;
-  // Where the operator has granted a pause, how often it was taken decides.
+  // With --max-pause the number of full-length attempts decides, not the time.
   const isOver = () =>
     longestMs > lockTimeoutMs
       ? longest === LONGEST_QUEUES
@@ -136,7 +135,7 @@ export async function withLockRetries<T>(
     if (!watch) {
       reporter.waiting(title, attempts);
     }
-    // Not at the same moments as what is in the way, should that be regular too.
+    // Random, so as not to coincide with a regular transaction each time.
     await session.pause(
       Math.max(
         Math.min(pauseMs * (1 + Math.random()), LONGEST_PAUSE_MS),
@@ -158,7 +157,7 @@ export function ownTimeout(
   return timeoutMs < lockTimeoutMs ? undefined : lockTimeoutMs;
 }
 
-/** How long a pause the operator has granted this work, in milliseconds. */
+/** The `--max-pause` of this work in milliseconds; 0 if it does not queue. */
 function grantedMs({ queues = false, maxPauseMs = 0 }: LockedWork): number {
   return queues ? maxPauseMs : 0;
 }
@@ -196,7 +195,7 @@ function notGranted(work: LockedWork, attempts: number): LockNotGrantedError {
   );
 }
 
-/** With which option the request itself would wait longer. */
+/** Names the option that makes the request wait longer. */
 function waitLonger({ lockTimeoutMs, queues }: LockedWork): string {
   if (lockTimeoutMs === undefined) {
     return '';
@@ -209,21 +208,20 @@ function waitLonger({ lockTimeoutMs, queues }: LockedWork): string {
 }
 
 /**
- * The statement that locks tables, in ACCESS EXCLUSIVE mode or a weaker one, one after
- * the other, and fails with lock_not_available where they are not all free in time.
+ * The statement that locks tables one after the other, in ACCESS EXCLUSIVE mode or a
+ * weaker one, and fails with lock_not_available unless all are granted in time.
  *
- * `lock_timeout` holds for each lock. `statement_timeout` would hold for all, but a
- * statement that it has ended looks like one that somebody has cancelled. A partition
- * comes after its table, so that only somebody who uses it by itself, as no application
- * may, is waited for in addition.
+ * It sets `lock_timeout` for each lock to the time that is left. `statement_timeout` would
+ * limit all of them, but raises the error of a cancelled statement. A partition comes
+ * after its table, so it waits in addition only for sessions that use the partition
+ * directly, which no application may.
  *
- * It may stand in the queue for the first table for longer, if the operator has granted
- * that. Nothing is locked meanwhile, so that whoever waits behind it is not waiting for
- * us: PostgreSQL resolves what would be a deadlock by letting them go first, and ends no
- * transaction. That is over with the first lock. From then on it takes `timeoutMs` at
- * most for the others together; and it gives up at once where somebody in the queue of
- * the first table holds another: they would wait for us and we for them, and PostgreSQL
- * might look at that very moment, since they may have waited for long.
+ * With `--max-pause` it may queue longer for the first table. It holds no lock meanwhile,
+ * so a session behind it in the queue cannot deadlock with it: PostgreSQL reorders the
+ * queue and aborts no transaction. After the first lock it takes `timeoutMs` at most for
+ * the others together, and fails at once if a session in the queue of the first table
+ * holds another one of them: that would be a deadlock, and the session's deadlock_timeout
+ * may be nearly over.
  *
  * @param tables - as LOCK TABLE takes them, without ONLY
  */
@@ -268,7 +266,7 @@ begin
 end $$`;
 }
 
-/** The tables in another order: each is the first in its turn. */
+/** Rotates the tables, so that each is the first once. */
 export function inTurn<T>(tables: readonly T[], turn: number): T[] {
   const first = turn % tables.length;
   return [...tables.slice(first), ...tables.slice(0, first)];

@@ -2,20 +2,20 @@ import os from 'node:os';
 import { OtherOperatorError } from '../errors';
 import type { MigrationSession } from './MigrationSession';
 
-/** How a session of ours is known in `pg_stat_activity`. */
+/** The beginning of `application_name` in `pg_stat_activity`. */
 export const APPLICATION_PREFIX = 'catalog-tenancy';
 
-// Any number that is not 0: sets our locks apart from those that others number
-// with one bigint.
+// The first key of the advisory locks. Not 0, which pg_locks shows for locks with a small
+// bigint key.
 export const LOCK_CLASS = 7007;
 
-// Of the sessions that help the one with the operator's lock.
+// The first key for sessions that help the one with the operator's lock.
 const HELPERS_CLASS = LOCK_CLASS + 1;
 
 // Less than four seconds in all.
 const PAUSES_MS = [200, 300, 450, 675, 1000, 1000];
 
-/** What a session shows of itself: the command, the user, the machine. */
+/** The `application_name` of a command: its name, the user, the machine. */
 export function applicationName(command: string): string {
   return `${APPLICATION_PREFIX} ${command} ${
     os.userInfo().username
@@ -23,7 +23,7 @@ export function applicationName(command: string): string {
 }
 
 /**
- * Whoever holds the operator's lock of a schema.
+ * The session that holds the operator's lock of a schema.
  *
  * @public
  */
@@ -32,17 +32,17 @@ export interface Operator {
   pid: number;
   /** The command, the user and the machine, or else the login. */
   name: string;
-  /** Not known to a login that may not see the sessions of others. */
+  /** Undefined for a login that may not see other sessions. */
   since: Date | null;
 }
 
 /**
  * Takes the operator's lock of a schema for as long as the session lives.
  *
- * An advisory lock of the session: no row and no table is locked, the application
- * never sees it, and it is gone with the session however that ends. It is asked
- * for over a few seconds, because the server may take one to notice that a
- * command before this one was killed.
+ * An advisory lock of the session: it locks no row and no table, the application never
+ * meets it, and PostgreSQL releases it when the session ends. The command asks for it
+ * during four seconds, because the server may take one to notice that an earlier command
+ * was killed.
  *
  * @throws {@link OtherOperatorError} which names the holder
  */
@@ -55,7 +55,7 @@ export async function takeOperatorLock(
       taken: boolean;
       alone: boolean;
     }>(
-      // A helper of a command that was killed may end later than its operator's session.
+      // Helpers of a killed command may end later than its main session.
       `select pg_try_advisory_lock(${LOCK_CLASS}, hashtext($1)) as taken,
               pg_try_advisory_xact_lock(${HELPERS_CLASS}, hashtext($1)) as alone`,
       [schema],
@@ -84,7 +84,7 @@ export async function takeHelperLock(
   );
 }
 
-/** Whoever works on the schema at this moment, if anybody does. */
+/** The operator who works on the schema now, if there is one. */
 export async function findOperator(
   session: MigrationSession,
   schema: string,

@@ -3,12 +3,12 @@ import { ADMIN_ROLE } from '../roles';
 import { escapeIdentifier } from '../sql';
 import type { MigrationSession } from './MigrationSession';
 
-/** What lets a session act as the owner of the tables. */
+/** The statement that makes a session act as the owner of the tables. */
 export const SET_OWNER_ROLE = `set role ${ADMIN_ROLE}`;
 
 /**
- * Lets the session act as `portal_admin` where that owns the tables, which is so
- * from phase 4 on. A superuser works on them as it is.
+ * Lets the session act as `portal_admin` if that owns the tables, as from phase 4 on. A
+ * superuser needs no role.
  *
  * @returns whether the session acts as `portal_admin`
  * @throws {@link RefusedError} if the login may not

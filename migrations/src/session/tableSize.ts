@@ -1,6 +1,6 @@
 import type { MigrationSession } from './MigrationSession';
 
-/** How many pages a table (SQL) has now, whether it was ever analysed or not. */
+/** How many pages a table (SQL) has now, from the size of its file. */
 export async function pageCount(
   session: MigrationSession,
   table: string,
@@ -13,8 +13,8 @@ export async function pageCount(
 }
 
 /**
- * About how many rows so many pages of a table have. The planner knows how many
- * there are in a page, also where the table was never analysed.
+ * About how many rows so many pages of a table have, by the planner's estimate of rows
+ * per page, which exists for a table that was never analysed too.
  */
 export async function estimateRows(
   session: MigrationSession,
@@ -30,9 +30,9 @@ export async function estimateRows(
 }
 
 /**
- * For how long a lock can be waited for without any risk to the application: half
- * of the time after which the server looks for deadlocks. Whoever gives up sooner
- * is not there any more when a victim is chosen.
+ * For how long a lock can be waited for without a risk to the application: half of
+ * deadlock_timeout. A request that ends before that is never part of a deadlock that
+ * PostgreSQL resolves by aborting a transaction.
  */
 export async function patienceMs(session: MigrationSession): Promise<number> {
   const [{ timeout }] = await session.query<{ timeout: number }>(

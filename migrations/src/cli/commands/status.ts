@@ -66,7 +66,7 @@ export function renderHeadline(report: StatusReport): string {
 function renderOperator({ operator }: StatusReport): string {
   return operator
     ? `At work: ${describeOperator(operator)}.`
-    : 'Nobody is at work.';
+    : 'No operator is at work.';
 }
 
 function describeUnfinished({

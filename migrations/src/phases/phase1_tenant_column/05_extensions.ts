@@ -32,7 +32,7 @@ export const extensions: Step = {
     const before = (await state.get<string[]>(STATE_KEY)) ?? [];
     await executor.transaction({
       title: `Create ${missing.join(' and ')}`,
-      locks: 'New types, functions and operators: nobody waits for them.',
+      locks: 'None on tables: types, functions and operators are created.',
       statements: [
         ...missing.map(
           name =>

@@ -40,7 +40,7 @@ export const tenantsTable: Step = {
   async up({ executor }) {
     await executor.transaction({
       title: 'Create the table tenants',
-      locks: 'A new table: nobody waits for it.',
+      locks: 'A new table, which no session uses yet.',
       statements: [
         CREATE_TABLE,
         `create index if not exists tenants_active_slug_idx on tenants (tenant_slug)

@@ -17,7 +17,7 @@ export const defaultTenant: Step = {
     const { executor, settings } = context;
     await executor.transaction({
       title: 'Insert the default tenant',
-      locks: 'One new row: nobody waits for it.',
+      locks: 'One new row, which no session waits for.',
       statements: [
         `insert into tenants (tenant_id, tenant_slug, tenant_name)
 values ('${DEFAULT_TENANT_ID}', '${DEFAULT_TENANT_SLUG}', ` +
@@ -59,7 +59,7 @@ export async function renameDefaultTenant(
 ): Promise<void> {
   await executor.transaction({
     title: 'Rename the default tenant',
-    locks: 'One row, which requests only read: nobody waits for it.',
+    locks: 'One row, which requests only read.',
     statements: [
       `update tenants set tenant_name = ${escapeLiteral(
         name,

@@ -42,7 +42,7 @@ export const roles: Step = {
     const grants = await wantedGrants(context);
     await context.executor.transaction({
       title: `Grant ${APP_ROLE} what the application needs`,
-      locks: 'None that anybody waits for.',
+      locks: 'None that conflicts with reads or writes.',
       statements: [
         CREATE_TENANT_REQUIRED,
         `grant execute on function ${TENANT_REQUIRED} to ${APP_ROLE}`,
@@ -54,7 +54,7 @@ export const roles: Step = {
   async down(context) {
     await context.executor.transaction({
       title: `Revoke from ${APP_ROLE} what was granted`,
-      locks: 'None that anybody waits for.',
+      locks: 'None that conflicts with reads or writes.',
       statements: [
         ...(await undoGrants(context, STATE_KEY)),
         `drop function if exists ${TENANT_REQUIRED}`,

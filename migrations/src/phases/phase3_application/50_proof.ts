@@ -73,7 +73,7 @@ export const proof: Step = {
     });
     await tryOut(context, {
       title: `Read a table with the policy as ${APP_ROLE}`,
-      locks: 'A new table: nobody waits for it.',
+      locks: 'A new table, which no session uses yet.',
       begin: 'begin',
       statements: [...PROBE_TABLE, ...act, READ_PROBE],
       failure: 'The policy does not keep tenants apart',

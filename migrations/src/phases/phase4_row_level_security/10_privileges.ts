@@ -34,7 +34,7 @@ export const privileges: Step = {
     const excess = await excessPrivileges(context);
     await executor.transaction({
       title: `Grant ${ADMIN_ROLE} what the owner of the tables needs`,
-      locks: 'None that anybody waits for.',
+      locks: 'None that conflicts with reads or writes.',
       statements: [
         ...(await grantMissing(context, GRANTS, await adminGrants(context))),
         ...excess.map(revokeStatement),
@@ -59,7 +59,7 @@ export const privileges: Step = {
     const revoked = (await state.get<Grant[]>(REVOKED)) ?? [];
     await executor.transaction({
       title: `Revoke from ${ADMIN_ROLE} what was granted`,
-      locks: 'None that anybody waits for.',
+      locks: 'None that conflicts with reads or writes.',
       statements: [
         ...(await undoGrants(context, GRANTS)),
         ...revoked.map(grantStatement),

@@ -141,7 +141,7 @@ async function handOverFunction(context: StepContext): Promise<void> {
   }
   await executor.transaction({
     title: `Hand ${TENANT_REQUIRED} to ${ADMIN_ROLE}`,
-    locks: 'None that anybody waits for.',
+    locks: 'None that conflicts with reads or writes.',
     statements: [
       state.put(FUNCTION_OWNER, owner),
       `alter function ${TENANT_REQUIRED} owner to ${ADMIN_ROLE}`,
@@ -157,7 +157,7 @@ async function handBackFunction({
   if (owner) {
     await executor.transaction({
       title: `Hand ${TENANT_REQUIRED} back to ${owner}`,
-      locks: 'None that anybody waits for.',
+      locks: 'None that conflicts with reads or writes.',
       statements: [
         'set local role none',
         `alter function ${TENANT_REQUIRED} owner to ${escapeIdentifier(owner)}`,

@@ -29,7 +29,7 @@ export const verification: Step = {
     for (const table of TENANT_TABLES) {
       await tryOut(context, {
         title: `Count ${table} as ${APP_ROLE}`,
-        locks: 'ACCESS SHARE, which nobody waits for.',
+        locks: 'ACCESS SHARE, which conflicts with no read or write.',
         // The counts are of one moment, while others write.
         begin: 'begin isolation level repeatable read',
         statements: [

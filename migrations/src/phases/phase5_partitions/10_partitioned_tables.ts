@@ -2,8 +2,8 @@ import { dropFenceFunction, FENCE_FUNCTION } from '../../copy/fence';
 import type { Creation, Step, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import {
-  dropLeftovers,
-  refuseForeignLeftovers,
+  dropUnfinishedMove,
+  refuseForeignMoveObjects,
 } from '../../partitions/unfinishedMoves';
 import { relationExists } from '../../schema/lookups';
 import {
@@ -58,7 +58,7 @@ export const partitionedTables: Step = {
       const name = await waitingName(context.executor, table);
       await context.executor.transaction({
         title: `Create ${name} and its partitions`,
-        locks: `New tables: nobody waits for them. ACCESS SHARE on ${table}.`,
+        locks: `New tables, which no session uses yet. ACCESS SHARE on ${table}.`,
         statements: [
           createTable(table, name),
           // Only the table of before is kept to one tenant.
@@ -78,7 +78,7 @@ export const partitionedTables: Step = {
 
   async down(context) {
     const { executor } = context;
-    await refuseForeignLeftovers(context);
+    await refuseForeignMoveObjects(context);
     await dropOldKeys(context);
     await executor.transaction({
       title: 'Drop the partitioned tables',
@@ -94,7 +94,7 @@ export const partitionedTables: Step = {
         context.state.forget('swap'),
       ],
     });
-    await dropLeftovers(context);
+    await dropUnfinishedMove(context);
   },
 };
 

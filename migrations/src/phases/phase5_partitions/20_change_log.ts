@@ -39,7 +39,7 @@ export const changeLog: Step = {
   async up({ executor, settings }) {
     await executor.transaction({
       title: 'Create the change log',
-      locks: 'New objects: nobody waits for them.',
+      locks: 'New objects, which no session uses yet.',
       statements: [
         ...createChangeLog(settings.schema, DEFAULT_TENANT_ID),
         createFenceFunction,
@@ -75,7 +75,7 @@ export const changeLog: Step = {
     }
     await executor.transaction({
       title: 'Drop the change log',
-      locks: `ACCESS EXCLUSIVE on ${CHANGE_LOG}, which nobody writes to any more.`,
+      locks: `ACCESS EXCLUSIVE on ${CHANGE_LOG}, which no session writes to any more.`,
       statements: [...dropChangeLog(), `drop function if exists ${REPLAY}()`],
     });
   },

@@ -25,7 +25,7 @@ export const ready: Step = {
   async up({ executor }) {
     await executor.transaction({
       title: `Create ${READY_TABLE}`,
-      locks: 'A new table: nobody waits for it.',
+      locks: 'A new table, which no session uses yet.',
       statements: [
         `create table if not exists ${READY_TABLE} ()`,
         `comment on table ${READY_TABLE} is 'It is there while tenants can be served: an application looks for it in each transaction'`,

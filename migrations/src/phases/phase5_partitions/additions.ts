@@ -41,7 +41,7 @@ export async function refuseAdditions(
     throw new RefusedError(
       'These were added to the tables after their copies were made, which lack them: ' +
         `${list(additions)}. Run this, and the command again. The copies are ` +
-        `not in use, so that nobody waits for it.\n${sql}`,
+        `not in use: no session waits for it.\n${sql}`,
     );
   }
 }

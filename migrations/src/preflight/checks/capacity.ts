@@ -15,16 +15,14 @@ import type {
   PreflightContext,
 } from '../PreflightCheck';
 
-/** Room for all that the phases write before anything is given back. */
+/** Free disk for all that the phases write until the cleanup. */
 export const freeDisk: PreflightCheck = {
   name: 'free disk',
   scope: 'rows',
   async run(context) {
     const { executor, facts, options } = context;
     if (facts.begunPhase >= 5) {
-      return [
-        ok('Not looked at: phase 5 has begun, and looks at it by itself.'),
-      ];
+      return [ok('Not checked: phase 5 has begun, and checks it itself.')];
     }
     const needs = await estimateNeeds(executor, facts);
     const what = `The migration needs ${describeNeeds(needs)}`;
@@ -76,7 +74,7 @@ function judgeRoom(what: string, room: DiskRoom): Outcome {
     : ok(`Enough room. ${figures}.`, { details: [room] });
 }
 
-/** There is a way back from what no undo can mend. */
+/** A backup, for what no undo can repair. */
 export const backup: PreflightCheck = {
   name: 'backup',
   scope: 'server',
@@ -92,7 +90,7 @@ export const backup: PreflightCheck = {
       ];
     }
     return [
-      failure('Nobody has confirmed that a backup is complete.', {
+      failure('A completed backup is not confirmed.', {
         advice:
           'Back up the database, see that it can be restored, and give --backup-completed.',
       }),
@@ -105,7 +103,7 @@ async function holdsRows({
   facts,
 }: PreflightContext): Promise<boolean> {
   for (const { sql, readable } of facts.tables) {
-    // Where the login may not look, rows have to be reckoned with.
+    // The login may not look: assume that there are rows.
     if (!readable) {
       return true;
     }

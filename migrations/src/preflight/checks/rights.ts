@@ -12,10 +12,10 @@ import type {
   PreflightContext,
 } from '../PreflightCheck';
 
-/** From here on a right to change a setting can be granted. */
+/** The version since which GRANT SET ON PARAMETER exists. */
 const PARAMETER_GRANTS_SINCE = 150000;
 
-/** What the login may do, against what the phases do with it. */
+/** The rights that the phases need, and the login has. */
 export const loginRights: PreflightCheck = {
   name: 'privileges',
   scope: 'server',
@@ -66,7 +66,7 @@ function ownership(
         `${enumerate(owned.map(({ name }) => name))}.`,
       superuser
         ? {
-            // Membership would make a superuser of the login.
+            // Membership would make the login a superuser.
             advice: `Connect as ${owner}, or let a superuser hand the tables over, if the application can do without owning them.`,
             sql: script(
               owned.map(({ sql }) => `alter table ${sql} owner to ${login}`),
@@ -147,7 +147,7 @@ async function judgeRoles(context: PreflightContext): Promise<Outcome[]> {
       ];
 }
 
-/** The backfill is an update of every row, which triggers need not notice. */
+/** The backfill updates every row; triggers on update may fire for each. */
 async function judgeTriggers({
   executor,
   facts,
@@ -199,7 +199,7 @@ async function judgeTriggers({
   ];
 }
 
-/** Row-level security is not in use: policies of others would add up with ours. */
+/** No policies yet: permissive ones would add up with those of phase 4. */
 export const rowSecurity: PreflightCheck = {
   name: 'row-level security',
   scope: 'tables',
@@ -209,7 +209,7 @@ export const rowSecurity: PreflightCheck = {
 
 interface Grant {
   table: string;
-  /** Null where it is on the table itself. */
+  /** Null for a grant on the table. */
   column: string | null;
   grantee: string;
   privileges: string[];
@@ -218,12 +218,12 @@ interface Grant {
 const TRUNCATE = 'TRUNCATE';
 const PUBLIC = 'PUBLIC';
 
-/** Grants are carried over, but for TRUNCATE, which no policy governs. */
+/** Grants are carried over, except TRUNCATE, which policies do not restrict. */
 export const grants: PreflightCheck = {
   name: 'grants',
   scope: 'tables',
   obstacles: true,
-  fine: 'Nobody but the owner has rights on the tables.',
+  fine: 'Only the owner has rights on the tables.',
   async run(context) {
     const found = await readGrants(context);
     const outcomes: Outcome[] = [];

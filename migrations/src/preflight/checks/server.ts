@@ -1,3 +1,4 @@
+import { RETENTION_HOURS } from '../../cleanup/cleanup';
 import type { Executor } from '../../engine/Executor';
 import { operatorCommand } from '../../operatorCommand';
 import { readExtension, REQUIRED_EXTENSIONS } from '../../schema/lookups';
@@ -13,13 +14,13 @@ import type {
 /** The oldest PostgreSQL on which the migration works (specification, B). */
 const MINIMUM = 14;
 
-/** Faults that let rows through row-level security: the minor that mends each. */
+/** Vulnerabilities that show rows past row-level security, and the minors that fix them. */
 const LEAKS: { name: string; mended: Record<number, number> }[] = [
   { name: 'CVE-2025-8713', mended: { 14: 19, 15: 14, 16: 10, 17: 6 } },
   { name: 'CVE-2024-10976', mended: { 14: 14, 15: 9, 16: 5, 17: 1 } },
 ];
 
-/** PostgreSQL 14 or later, and a minor that row-level security can be trusted on. */
+/** PostgreSQL 14 or later; warns of minors with {@link LEAKS}. */
 export const serverVersion: PreflightCheck = {
   name: 'server version',
   scope: 'server',
@@ -29,10 +30,10 @@ export const serverVersion: PreflightCheck = {
 };
 
 /**
- * What is to be said of a version.
+ * Judges a version of PostgreSQL.
  *
- * @param version - as `server_version_num` has it: 140005
- * @param text - as it is called: 14.5
+ * @param version - `server_version_num`: 140005
+ * @param text - `server_version`: 14.5
  */
 export function judgeVersion(version: number, text: string): Outcome {
   const major = Math.floor(version / 10000);
@@ -86,9 +87,9 @@ export const connection: PreflightCheck = {
         ),
       ];
     }
-    // A pooler with little to do hands out the same connection each time. But it
-    // names a process of its own in the greeting, or had the connection before this
-    // command began: two spans of time can be compared whatever the clocks say.
+    // An idle pooler hands out the same connection each time. But its greeting names
+    // another process, or the connection is older than this command. Two durations can
+    // be compared even if the clocks differ.
     if (serverPid !== undefined && !pids.has(serverPid)) {
       return [
         pooled(
@@ -104,7 +105,7 @@ export const connection: PreflightCheck = {
   },
 };
 
-/** Whether by the session, which does no harm, can't be told from here. */
+/** Pooling by the session does no harm, and cannot be told apart: --force accepts it. */
 function pooled(sign: string, { settings }: PreflightContext): Outcome {
   return {
     level: settings.force ? 'warning' : 'failure',
@@ -118,7 +119,7 @@ export const writable: PreflightCheck = {
   name: 'writable',
   scope: 'server',
   async run({ executor, facts }) {
-    // Not transaction_read_only: in a dry run that is our own doing.
+    // Not transaction_read_only, which a dry run sets itself.
     const [{ standby, readOnly }] = await executor.read<{
       standby: boolean;
       readOnly: boolean;
@@ -153,8 +154,8 @@ export const writable: PreflightCheck = {
 };
 
 /**
- * Our waits for locks end before PostgreSQL looks for deadlocks: it may end any of
- * the transactions that it finds in one, and that may be the application's.
+ * The migration's waits for locks end before deadlock_timeout: PostgreSQL may abort any
+ * transaction of a deadlock, and so one of the application's.
  */
 export const lockTimeout: PreflightCheck = {
   name: 'lock timeout',
@@ -242,18 +243,20 @@ async function judgeExtension(
 const PG_CRON = 'pg_cron';
 
 const CRON_ELSEWHERE =
-  'The jobs run elsewhere then: the application purges deleted entities, and ' +
-  `somebody has to run "${operatorCommand('cleanup')}" when its time has come.`;
+  'The jobs run elsewhere then: the application purges deleted entities, and you ' +
+  `run "${operatorCommand(
+    'cleanup',
+  )}" ${RETENTION_HOURS} hours after the swap.`;
 
-/** Settings of the server that a login may not be allowed to see. */
+/** Settings of the server, some of which the login may not see. */
 interface CronSettings {
-  /** Whether the server has loaded it; null where that is hidden. */
+  /** Whether the server has loaded it; null if hidden. */
   loaded: boolean | null;
-  /** The database that its jobs stand in; null where that is hidden or unset. */
+  /** The database of its jobs; null if hidden or unset. */
   database: string | null;
 }
 
-/** The extension that runs the jobs; it may be missing where that is allowed. */
+/** The extension that runs the jobs; `--allow-missing` makes its absence a warning. */
 export const pgCron: PreflightCheck = {
   name: PG_CRON,
   scope: 'server',
@@ -313,8 +316,7 @@ async function judgeInstalled({
       );
 }
 
-// From pg_settings, which leaves out what a login may not see; current_setting()
-// would fail.
+// From pg_settings, which leaves out hidden settings; current_setting() would fail.
 async function readCronSettings(executor: Executor): Promise<CronSettings> {
   const [settings] = await executor.read<CronSettings>(
     `select max(setting) filter (where name = 'shared_preload_libraries')
@@ -369,7 +371,7 @@ const WHY_WAIT =
   'Indexes are built only when transactions older than the build have ended, and ' +
   'locks are waited for.';
 
-/** Transactions that the phases would have to wait for. */
+/** Transactions that the phases would wait for. */
 export const transactions: PreflightCheck = {
   name: 'long transactions',
   scope: 'server',
@@ -384,7 +386,7 @@ export const transactions: PreflightCheck = {
   },
 };
 
-// The texts of queries are left out: they may hold what nobody else should read.
+// Without the texts of queries, which may hold secrets.
 async function sessions({
   executor,
   options,
@@ -428,7 +430,7 @@ async function sessions({
   ];
 }
 
-/** They belong to no session, and keep their locks until somebody ends them. */
+/** Prepared transactions belong to no session, and keep their locks until they are ended. */
 async function prepared({
   executor,
   facts,
@@ -462,8 +464,8 @@ async function prepared({
   return [
     warning(`Prepared transactions are open: ${enumerate(list)}.`, {
       advice:
-        `${WHY_WAIT} No session ends these: see that somebody commits them, or rolls ` +
-        'back those that have been forgotten.',
+        `${WHY_WAIT} No session ends these: commit them (COMMIT PREPARED), or roll back ` +
+        'those that were forgotten (ROLLBACK PREPARED).',
       details: rows,
     }),
   ];
@@ -488,7 +490,7 @@ async function slots({ executor }: PreflightContext): Promise<Outcome[]> {
   ];
 }
 
-/** Without pg_read_all_stats, PostgreSQL shows only that others are connected. */
+/** Without pg_read_all_stats, PostgreSQL hides how old transactions of other roles are. */
 async function hiddenSessions({
   executor,
 }: PreflightContext): Promise<Outcome[]> {

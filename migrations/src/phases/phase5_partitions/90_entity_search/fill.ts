@@ -101,7 +101,7 @@ export async function fillTerms(context: StepContext): Promise<void> {
   await beginAnew(context);
   await executor.transaction({
     title: 'Create what fills entity_search',
-    locks: 'New functions: nobody waits for them.',
+    locks: 'New functions, which no session uses yet.',
     statements: fillFunctionStatements(settings.schema),
   });
   await executor.work({

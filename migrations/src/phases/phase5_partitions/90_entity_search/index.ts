@@ -35,7 +35,7 @@ export const entitySearch: Step = {
   async up({ executor, settings }) {
     await executor.transaction({
       title: 'Create entity_search and entity_parents',
-      locks: 'New objects: nobody waits for them.',
+      locks: 'New objects, which no session uses yet.',
       statements: [
         ...tableStatements,
         ...functionStatements(settings.schema, await createTerms(executor)),
@@ -52,7 +52,7 @@ export const entitySearch: Step = {
     });
     await executor.transaction({
       title: 'Drop entity_search and entity_parents',
-      locks: 'ACCESS EXCLUSIVE on tables that nobody writes to any more.',
+      locks: 'ACCESS EXCLUSIVE on tables that no session writes to any more.',
       statements: [...dropTableStatements, ...dropFunctionStatements],
     });
   },
