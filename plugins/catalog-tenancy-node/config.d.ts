@@ -46,6 +46,26 @@ export interface Config {
       shared?: string[];
     };
 
+    /**
+     * Whether only members, `tenancy.admins` and tokens of the tenant enter a tenant other
+     * than the default one (`required`, the default), or whoever is signed in (`open`).
+     */
+    membership?: 'required' | 'open';
+
+    /**
+     * Who enters the default tenant: `everyone` who is signed in, the default, or its
+     * `members` only.
+     */
+    membershipOfDefault?: 'everyone' | 'members';
+
+    /**
+     * Who may administer tenants, and enters each of them: users as
+     * `user:<namespace>/<name>`, services by their subject, such as `plugin:scaffolder`,
+     * `ci` (a static token's, as it is configured) or `external:ci` (a JSON Web Token's).
+     * Nobody by default.
+     */
+    admins?: string[];
+
     database?: {
       /**
        * What differs from the connection of the catalog's own database: the user at

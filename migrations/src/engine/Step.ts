@@ -72,6 +72,11 @@ export interface Step {
   /** What it does, in the imperative. */
   title: string;
   /**
+   * It was added to a phase that databases have begun, or completed, without it: steps
+   * behind it may be done although it is not.
+   */
+  isAddition?: boolean;
+  /**
    * All that it creates, or that its undo drops: names that must be free before it
    * begins. A step that creates nothing with a name has none.
    */

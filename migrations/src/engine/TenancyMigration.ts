@@ -212,8 +212,13 @@ export class TenancyMigration {
     const { executor, state } = context;
     const journal = await this.readJournal();
     const later = journal.steps.slice(journal.steps.indexOf(first));
-    const undone = later.filter(step => journal.isDone(step)).reverse();
-    const begun = later.find(step => !journal.isDone(step));
+    const lastDone = later.map(step => journal.isDone(step)).lastIndexOf(true);
+    // The step behind the last one that is done may have begun, and so may additions.
+    const behind = later.findIndex(
+      (step, index) => index > lastDone && !step.isAddition,
+    );
+    const reached = later.slice(0, behind + 1 || undefined).reverse();
+    const undone = reached.filter(step => journal.isDone(step));
     refuseUnknownSteps(journal);
     await refuseForeignRelations(context, journal, undone);
     for (const { steps, checkUndo } of this.options.phases) {
@@ -226,12 +231,13 @@ export class TenancyMigration {
         await this.createBookkeeping();
         await executor.execute(state.put(UNDO, first.name));
       }
-      if (begun) {
-        executor.announce(begun, 'begun');
-        await undoBegun(context, journal, begun);
-      }
-      for (const step of undone) {
-        await this.undo(step);
+      for (const step of reached) {
+        if (undone.includes(step)) {
+          await this.undo(step);
+        } else {
+          executor.announce(step, 'begun');
+          await undoBegun(context, journal, step);
+        }
       }
       if (!executor.dryRun) {
         await executor.execute(state.forget(UNDO));

@@ -1,7 +1,12 @@
 import { forgetStatement } from '../engine/journal';
 import { operatorCommand } from '../operatorCommand';
 import { ready } from '../phases/phase5_partitions/97_ready';
-import { READY_TABLE, SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
+import {
+  MEMBERS_TABLE,
+  READY_TABLE,
+  SEARCH_TABLES,
+  TENANT_TABLES,
+} from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { findingsOfRoles, readActors, readUser } from './actors';
 import type { IsolationFinding, QueryRows } from './Finding';
@@ -76,7 +81,10 @@ export async function examineIsolation(options: {
   const tables = await readTables(read, schema);
   const rights = await readRights(read, actors, tables);
   const policies = await readPolicies(read, schema, tables);
-  const wanted = [...TENANT_TABLES, ...(isPartitioned ? SEARCH_TABLES : [])];
+  const wanted = [
+    ...TENANT_TABLES,
+    ...(isPartitioned ? [...SEARCH_TABLES, MEMBERS_TABLE] : []),
+  ];
   const absent = wanted.filter(
     name => !tables.some(table => table.name === name),
   );
@@ -114,8 +122,8 @@ export async function examineIsolation(options: {
       ...(await findingsOfReaders(
         read,
         actors,
-        // Which tenants there are is no secret of theirs.
-        tables.filter(({ kind }) => kind !== 'registry'),
+        // Which tenants there are is no secret of theirs, and neither is who enters them.
+        tables.filter(({ kind }) => !['registry', 'members'].includes(kind)),
       )),
       ...(await findingsOfTriggers(read, actors, tables)),
       ...(await findingsOfCatalogs(read, actors)),

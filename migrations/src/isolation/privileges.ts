@@ -93,6 +93,13 @@ const EXCESSES: Excess[] = [
     privileges: ['insert', 'update', 'delete'],
     what: tables => `may write to ${tables}, which only triggers write to`,
   },
+  {
+    kinds: ['members'],
+    privileges: ['insert', 'update', 'delete', 'truncate', 'trigger'],
+    what: tables =>
+      `may write to ${tables}, which says who may enter a tenant and which ${ADMIN_ROLE} ` +
+      'alone writes to',
+  },
 ];
 
 /** The rights that let an actor past the policies. */
@@ -201,6 +208,7 @@ export async function findMissing(
       own: APP_PRIVILEGES,
       search: ['select'],
       registry: ['select'],
+      members: ['select'],
     };
     return (privileges[kind] ?? []).map(privilege => ({ oid, privilege }));
   });

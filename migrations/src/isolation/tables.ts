@@ -10,7 +10,7 @@ import {
   tenantPolicyStatements,
 } from '../schema/policies';
 import { ADMIN_ROLE } from '../roles';
-import { SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
+import { MEMBERS_TABLE, SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
 import type { SearchTable, TenantTable } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { script } from '../text';
@@ -19,9 +19,16 @@ import type { IsolationFinding, QueryRows } from './Finding';
 
 /**
  * What a table is: one in use, its other side before or after a swap, one that triggers
- * write, a partition of one of them, a log of entities, or the registry.
+ * write, a partition of one of them, a log of entities, the registry, or its members.
  */
-type TableKind = 'own' | 'side' | 'search' | 'part' | 'log' | 'registry';
+type TableKind =
+  | 'own'
+  | 'side'
+  | 'search'
+  | 'part'
+  | 'log'
+  | 'registry'
+  | 'members';
 
 /** A table with rows of tenants, or that tells of them. */
 export interface Table {
@@ -66,6 +73,7 @@ const NAMED = new Map<string, NamedTable>([
     ],
   ),
   ['tenants', { kind: 'registry', policyFor: 'entities' }],
+  [MEMBERS_TABLE, { kind: 'members', policyFor: 'entities' }],
 ]);
 
 /** Those that are on their way to become partitions are no partitions yet. */

@@ -7,6 +7,10 @@ import { phases } from '../phases';
 import { tenantsTable } from '../phases/phase1_tenant_column/10_tenants_table';
 import { roles } from '../phases/phase3_application/40_roles';
 import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
+import {
+  describeMembers,
+  tenantMembers,
+} from '../phases/phase5_partitions/15_tenant_members';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { columnExists, relationExists } from '../schema/lookups';
 import {
@@ -15,7 +19,11 @@ import {
   oldName,
   waitingName,
 } from '../schema/partitions';
-import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
+import {
+  DEFAULT_TENANT_ID,
+  MEMBERS_TABLE,
+  TENANT_TABLES,
+} from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { enumerate, formatThings } from '../text';
 import { refuseApplicationSessions } from './applicationSessions';
@@ -73,7 +81,8 @@ export async function rollback(
 
 /**
  * What a rollback deletes that is nowhere else, a sentence for each: rows of other
- * tenants, for which the tables of before have no room, and the tenants themselves.
+ * tenants, for which the tables of before have no room, members of tenants, and the
+ * tenants themselves.
  */
 export async function readLosses(
   migration: TenancyMigration,
@@ -93,6 +102,10 @@ export async function readLosses(
         losses.push(`${table}: ${describeRows(tenants)}`);
       }
     }
+  }
+  if (first && isBeforeOrAt(first, tenantMembers)) {
+    const members = await describeMembers(executor);
+    losses.push(...(members ? [`${MEMBERS_TABLE}: ${members}`] : []));
   }
   if (first && isBeforeOrAt(first, tenantsTable)) {
     losses.push(...(await readTenantsToDelete(executor)));

@@ -63,6 +63,9 @@ export const SEARCH_TABLES = ['entity_search', 'entity_parents'] as const;
 
 export type SearchTable = (typeof SEARCH_TABLES)[number];
 
+/** The table of who may enter which tenant. */
+export const MEMBERS_TABLE = 'tenant_members';
+
 /**
  * The table that is there while tenants can be served: the partitioned tables are in
  * use, and all entities have their terms.

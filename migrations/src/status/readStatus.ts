@@ -15,7 +15,7 @@ import { readRowsOfOtherTenants, readWayBack } from '../rollback/rollback';
 import type { WayBack } from '../rollback/rollback';
 import { relationExists } from '../schema/lookups';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
-import { SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
+import { MEMBERS_TABLE, SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
 import type {
   Leftover,
   StatusReport,
@@ -138,6 +138,7 @@ async function readTables(executor: Executor): Promise<TableStatus[]> {
   return executor.read<TableStatus>(SIZES, [
     [
       'tenants',
+      MEMBERS_TABLE,
       ...TENANT_TABLES,
       ...SEARCH_TABLES,
       ...TENANT_TABLES.flatMap(table => [

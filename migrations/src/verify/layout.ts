@@ -3,6 +3,7 @@ import type { StepContext } from '../engine/Step';
 import {
   ENTITY_KEY,
   ENTITY_REF_DEFINITION,
+  MEMBERS_TABLE,
   TENANT_TABLES,
 } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -48,7 +49,26 @@ export async function examineLayout({
     problems.push(...(await missingConstraints(executor, table)));
     problems.push(...(await wrongPartitioning(executor, table)));
   }
+  problems.push(...(await wrongMembers(executor)));
   return problems;
+}
+
+const MEMBER_CONSTRAINTS = [
+  'PRIMARY KEY (tenant_id, principal)',
+  TENANT_KEY,
+  "CHECK ((role = ANY (ARRAY['member'::text, 'admin'::text])))",
+];
+
+/** That the table is there, and who may read it, is in the check of isolation. */
+async function wrongMembers(executor: Executor): Promise<string[]> {
+  const rows = await executor.read<{ definition: string }>(
+    `select pg_get_constraintdef(oid) as definition from pg_constraint
+      where conrelid = to_regclass($1) and convalidated`,
+    [MEMBERS_TABLE],
+  );
+  return MEMBER_CONSTRAINTS.filter(
+    each => !rows.some(({ definition }) => definition === each),
+  ).map(each => `${MEMBERS_TABLE} has no valid constraint ${each}.`);
 }
 
 async function missingColumns(executor: Executor): Promise<string[]> {

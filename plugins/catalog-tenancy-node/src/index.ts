@@ -24,6 +24,11 @@ export {
   type PurgedTenant,
 } from './catalog/purgeDeletedEntities';
 export {
+  normalizeUserRef,
+  readAdministrators,
+  type AdministratorsConfig,
+} from './config/readAdministrators';
+export {
   readTenancyConfig,
   type ReplicaConfig,
   type TenancyConfig,
@@ -44,6 +49,20 @@ export {
   type TenantTable,
   type TenantTransaction,
 } from './database/TenantDatabase';
+export { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
+export {
+  normalizePrincipal,
+  parsePrincipal,
+  principalsOf,
+} from './members/principals';
+export {
+  type Membership,
+  type ListMembers,
+  type TenantMember,
+  type TenantMembers,
+  type TenantMemberStore,
+  type TenantRole,
+} from './members/TenantMembers';
 export {
   AdminAccessError,
   DatabaseStatementError,

@@ -12,7 +12,14 @@ import { PooledTenantDatabase } from './database/PooledTenantDatabase';
 import { type TenantDatabase } from './database/TenantDatabase';
 import { readTenancyConfig } from './config/readTenancyConfig';
 import { startTenancy, type Tenancy } from './startup/startTenancy';
-import { CachingTenantDirectory } from './tenants/CachingTenantDirectory';
+import { CachingTenantMembers } from './members/CachingTenantMembers';
+import { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
+import type { TenantMembers, TenantMemberStore } from './members/TenantMembers';
+import {
+  CachingTenantDirectory,
+  TIMING,
+} from './tenants/CachingTenantDirectory';
+import { ChangeListener } from './tenants/ChangeListener';
 import { PostgresTenantStore } from './tenants/PostgresTenantStore';
 import { type TenantDirectory } from './tenants/TenantDirectory';
 import { OpenTenantGate, type TenantGate } from './tenants/TenantGate';
@@ -108,6 +115,31 @@ export const catalogStoreServiceRef = createServiceRef<CatalogStore>({
     }),
 });
 
+/** What tells the caches of this process of changes to the registry. */
+const changesServiceRef = createServiceRef<ChangeListener>({
+  id: 'catalog-tenancy.changes',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: {
+        tenancy: tenancyServiceRef,
+        logger: coreServices.rootLogger,
+        lifecycle: coreServices.rootLifecycle,
+      },
+      async factory({ tenancy: { pool, config }, logger, lifecycle }) {
+        const { ttlMs: _, ...timing } = TIMING;
+        const listener = new ChangeListener({ ...timing, pool, logger });
+        if (!config.enabled) {
+          // The caches answer without it, on connections that do not stay.
+          await listener.close();
+        }
+        lifecycle.addShutdownHook(() => listener.close());
+        return listener;
+      },
+    }),
+});
+
 /**
  * Finds the tenant of a request by its slug.
  *
@@ -119,21 +151,52 @@ export const tenantDirectoryServiceRef = createServiceRef<TenantDirectory>({
   defaultFactory: async service =>
     createServiceFactory({
       service,
+      deps: { tenancy: tenancyServiceRef, listener: changesServiceRef },
+      factory: ({ tenancy: { pool }, listener }) =>
+        CachingTenantDirectory.listening({
+          pool,
+          listener,
+          ttlMs: TIMING.ttlMs,
+        }),
+    }),
+});
+
+/**
+ * Tells who may enter a tenant.
+ *
+ * @public
+ */
+export const tenantMembersServiceRef = createServiceRef<TenantMembers>({
+  id: 'catalog-tenancy.members',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: { tenancy: tenancyServiceRef, listener: changesServiceRef },
+      factory: ({ tenancy: { pool }, listener }) =>
+        new CachingTenantMembers({ pool, listener, ttlMs: TIMING.ttlMs }),
+    }),
+});
+
+/**
+ * The members of tenants, for other plugins and modules of the same backend. It asks no
+ * permissions: to act as a user, call `/api/tenants` over HTTP.
+ *
+ * @public
+ */
+export const tenantMemberStoreServiceRef = createServiceRef<TenantMemberStore>({
+  id: 'catalog-tenancy.member-store',
+  scope: 'plugin',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
       deps: {
         tenancy: tenancyServiceRef,
-        logger: coreServices.rootLogger,
-        lifecycle: coreServices.rootLifecycle,
+        admin: adminDatabaseServiceRef,
+        members: tenantMembersServiceRef,
       },
-      async factory({ tenancy, logger, lifecycle }) {
-        const { pool, config } = tenancy;
-        const directory = CachingTenantDirectory.create({ pool, logger });
-        if (!config.enabled) {
-          // It answers without listening, on connections that do not stay.
-          await directory.close();
-        }
-        lifecycle.addShutdownHook(() => directory.close());
-        return directory;
-      },
+      factory: ({ tenancy: { pool }, admin, members }) =>
+        new PostgresTenantMemberStore({ pool, admin, members }),
     }),
 });
 

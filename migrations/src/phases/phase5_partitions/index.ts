@@ -4,6 +4,7 @@ import { isSwapped } from '../../schema/partitions';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import { refuseObstacles } from '../obstacles';
 import { partitionedTables, refuseRowsToDrop } from './10_partitioned_tables';
+import { refuseMembersToDrop, tenantMembers } from './15_tenant_members';
 import { changeLog } from './20_change_log';
 import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
@@ -26,9 +27,13 @@ export const phase5: Phase = {
     await refuseRowsOfOtherTenants(context);
     await refuseObstacles(context, 5);
   },
-  checkUndo: refuseRowsToDrop,
+  async checkUndo(context) {
+    await refuseRowsToDrop(context);
+    await refuseMembersToDrop(context);
+  },
   steps: [
     partitionedTables,
+    tenantMembers,
     changeLog,
     copyRows,
     firstCatchUp,

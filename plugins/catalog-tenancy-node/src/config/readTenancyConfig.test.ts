@@ -14,6 +14,8 @@ describe('The configuration of tenancy', () => {
       requireMatchingToken: false,
       baseDomains: [],
       sharedPlugins: [],
+      membership: 'required',
+      membershipOfDefault: 'everyone',
       connection: {},
       pool: {
         max: 100,
@@ -41,6 +43,8 @@ describe('The configuration of tenancy', () => {
         requireMatchingToken: true,
         baseDomains: ['Portal.Example.com', 'localhost'],
         plugins: { shared: ['devtools', 'my-news'] },
+        membership: 'open',
+        membershipOfDefault: 'members',
         database: {
           connection,
           pool: {
@@ -58,6 +62,8 @@ describe('The configuration of tenancy', () => {
       requireMatchingToken: true,
       baseDomains: ['portal.example.com', 'localhost'],
       sharedPlugins: ['devtools', 'my-news'],
+      membership: 'open',
+      membershipOfDefault: 'members',
       connection: { ...connection, port: 6432 },
       pool: {
         max: 5,
@@ -163,6 +169,14 @@ describe('The configuration of tenancy', () => {
     [
       { plugins: { shared: ['devtools', '/api/app'] } },
       'is ["devtools","/api/app"]. Expected a list',
+    ],
+    [
+      { membership: 'off' },
+      'tenancy.membership is "off". Expected "required" or "open".',
+    ],
+    [
+      { membershipOfDefault: true },
+      'tenancy.membershipOfDefault is true. Expected "everyone" or "members".',
     ],
     [
       { database: { pool: { max: 0 } } },

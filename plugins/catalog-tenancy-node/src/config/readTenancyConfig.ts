@@ -69,6 +69,10 @@ export interface TenancyConfig {
    * beside those of Backstage itself that are known to.
    */
   sharedPlugins: string[];
+  /** Whether only members enter a tenant other than the default one. */
+  membership: 'required' | 'open';
+  /** Who enters the default tenant. */
+  membershipOfDefault: 'everyone' | 'members';
   /** Laid over the connection of the catalog's own database. */
   connection: TenancyConnection;
   /** The limits of the one pool that all operations of a process share. */
@@ -102,6 +106,11 @@ export function readTenancyConfig(
     requireMatchingToken: read.boolean('tenancy.requireMatchingToken') ?? false,
     baseDomains: read.domains('tenancy.baseDomains') ?? [],
     sharedPlugins: readSharedPlugins(read),
+    membership:
+      read.oneOf('tenancy.membership', ['required', 'open']) ?? 'required',
+    membershipOfDefault:
+      read.oneOf('tenancy.membershipOfDefault', ['everyone', 'members']) ??
+      'everyone',
     connection: readConnection(read, 'tenancy.database.connection'),
     pool: readLimits(read),
     replica: readReplica(read),

@@ -50,6 +50,12 @@ export function readers(config: Config) {
         ['true', 'false'].includes(String(value)) ? isTrue(value) : undefined,
       ),
 
+    /** One of some words. */
+    oneOf: <T extends string>(key: string, words: readonly T[]) =>
+      read(key, words.map(word => JSON.stringify(word)).join(' or '), value =>
+        words.find(word => word === value),
+      ),
+
     /** What PostgreSQL takes for a name. */
     name: (key: string) =>
       read(key, `a text of 1 to ${MAX_NAME_BYTES} bytes`, value =>

@@ -50,7 +50,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     const user = await createRole(`login ${attributes}`);
     await database.client.query(
       `grant usage on schema tenancy to ${user};
-       grant select on tenants, entity_search, entity_parents to ${user};
+       grant select on tenants, tenant_members, entity_search, entity_parents to ${user};
        grant select, insert, update, delete
           on entities, relations, refresh_state to ${user};`,
     );
@@ -110,17 +110,20 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       ]);
     });
 
-    it.each(['entities', 'relations', 'refresh_state', 'tenants'])(
-      'owns %s',
-      async table => {
-        const user = await createUser();
-        await change(
-          `alter table ${table} owner to ${user}`,
-          `alter table ${table} owner to portal_admin`,
-        );
-        expect((await findings(user))[0]).toMatch(`'${user}' owns ${table},`);
-      },
-    );
+    it.each([
+      'entities',
+      'relations',
+      'refresh_state',
+      'tenants',
+      'tenant_members',
+    ])('owns %s', async table => {
+      const user = await createUser();
+      await change(
+        `alter table ${table} owner to ${user}`,
+        `alter table ${table} owner to portal_admin`,
+      );
+      expect((await findings(user))[0]).toMatch(`'${user}' owns ${table},`);
+    });
 
     it('owns a partition', async () => {
       const user = await createUser();

@@ -56,15 +56,16 @@ export async function readStockSchema(
   return rows[0].name;
 }
 
-/** Whether there is a table `entities`, which the stock catalog has not. */
-export async function hasEntities(
+/** Whether a schema has a table, whatever the user may do with it. */
+export async function hasTable(
   client: Client,
   schema: string,
+  table: string,
 ): Promise<boolean> {
   const { rows } = await client.query(
     `select from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and c.relname = 'entities'`,
-    [schema],
+      where n.nspname = $1 and c.relname = $2`,
+    [schema, table],
   );
   return rows.length > 0;
 }

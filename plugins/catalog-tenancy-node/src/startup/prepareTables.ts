@@ -2,6 +2,7 @@ import type {
   LoggerService,
   RootConfigService,
 } from '@backstage/backend-plugin-api';
+import { toError } from '@backstage/errors';
 import {
   migrateTo,
   operatorCommand,
@@ -16,7 +17,7 @@ import { type CatalogDatabase, noteIntent } from './CatalogAdoption';
 import { TenancyStartupError } from './TenancyStartupError';
 import { refuseToAdopt, WHOLE_WAY } from './decideAdoption';
 import {
-  hasEntities,
+  hasTable,
   isEmpty,
   LAST_PHASE,
   readLayout,
@@ -63,6 +64,8 @@ export async function prepareTables(
     }
     await setUp({ connection, schema, logger: options.logger });
     await noteIntent(database);
+  } else {
+    await addMembers(database, options.logger);
   }
 }
 
@@ -77,7 +80,8 @@ async function refuseStockSchema(
 ): Promise<void> {
   if (
     schema === (await readStockSchema(client, config)) &&
-    !(await hasEntities(client, schema))
+    // Of which the stock catalog has none.
+    !(await hasTable(client, schema, 'entities'))
   ) {
     throw new TenancyStartupError(
       `Schema "${schema}" belongs to the tables of Backstage's own catalog, of ` +
@@ -104,21 +108,73 @@ async function setUp(options: {
   logger.info(
     `Setting up the tables of tenants in schema "${schema}", which has none yet`,
   );
+  await inTurn(() =>
+    migrateTo(LAST_PHASE, {
+      connection,
+      schema,
+      createTables: true,
+      // Empty tables need no way back, and while they are kept every write is logged
+      // for it.
+      keepOldTables: false,
+      // The catalog plugin of this very process, which writes to none of them,
+      // would count as the application from before.
+      force: true,
+      reporter: reporterOf(logger),
+    }),
+  );
+}
+
+/** The step that creates the table of members, in the journal of the migration. */
+const MEMBERS_STEP = '5_15_tenant_members';
+
+/**
+ * Creates the table of members where an earlier version has completed phase 5. It is the one
+ * step that a backend takes in a catalog that is in use: no writer of entities waits for it.
+ *
+ * Where it can't, such as without the rights, the check of the database says what to do.
+ */
+async function addMembers(
+  database: CatalogDatabase,
+  logger: LoggerService,
+): Promise<void> {
+  const { connection, schema } = database;
+  const isThere = await withClient(connection, client =>
+    hasTable(client, schema, 'tenant_members'),
+  );
+  if (isThere) {
+    return;
+  }
+  try {
+    const { steps } = await status(database);
+    const left = steps.filter(
+      ({ phase, doneAt }) => phase <= LAST_PHASE && doneAt === null,
+    );
+    if (left.length === 1 && left[0].name === MEMBERS_STEP) {
+      logger.info(
+        `Adding the table tenant_members to schema "${schema}", which an earlier version has migrated`,
+      );
+      await inTurn(() =>
+        migrateTo(LAST_PHASE, {
+          connection,
+          schema,
+          reporter: reporterOf(logger),
+        }),
+      );
+    }
+  } catch (error) {
+    logger.warn(
+      'The table tenant_members could not be added at this start',
+      toError(error),
+    );
+  }
+}
+
+/** Runs a migration, and again for as long as another process is at one. */
+async function inTurn(migrate: () => Promise<unknown>): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
     try {
-      await migrateTo(LAST_PHASE, {
-        connection,
-        schema,
-        createTables: true,
-        // Empty tables need no way back, and while they are kept every write is logged
-        // for it.
-        keepOldTables: false,
-        // The catalog plugin of this very process, which writes to none of them,
-        // would count as the application from before.
-        force: true,
-        reporter: reporterOf(logger),
-      });
+      await migrate();
       return;
     } catch (error) {
       if (!(error instanceof OtherOperatorError) || Date.now() > deadline) {

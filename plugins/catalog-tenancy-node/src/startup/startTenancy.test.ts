@@ -143,6 +143,80 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     ).resolves.toEqual([{ tenant_slug: 'default' }]);
   });
 
+  describe('with the tables of a version without members', () => {
+    const EARLIER = `
+      drop table tenancy.tenant_members;
+      delete from tenancy.tenancy_migrations where name = '5_15_tenant_members'`;
+
+    async function createEarlier(more = ''): Promise<ClientConfig> {
+      const connection = await createDatabase(id);
+      await migrateTo(5, { connection, createTables: true });
+      await withDatabase(connection, client =>
+        client.query(`${EARLIER}; ${more}`),
+      );
+      return connection;
+    }
+
+    it('adds their table, by one of two processes that start at once, and says so', async () => {
+      const connection = await createEarlier();
+      const [one, other] = await Promise.all([
+        start(connection),
+        start(connection),
+      ]);
+      for (const { tenancy } of [one, other]) {
+        await expect(
+          tenancy.pool.query(knex => knex('tenant_members').select('*')),
+        ).resolves.toEqual([]);
+      }
+      await expect(status({ connection })).resolves.toMatchObject({ phase: 5 });
+      expect(logged(one.services) + logged(other.services)).toContain(
+        'Adding the table tenant_members to schema "tenancy"',
+      );
+    });
+
+    it('does nothing else that phase 5 lacks, and names the command', async () => {
+      const connection = await createEarlier(
+        `delete from tenancy.tenancy_migrations where name = '5_97_ready'`,
+      );
+      await expect(start(connection)).rejects.toThrow(
+        /There is no tenant_members in schema "tenancy": run "npx backstage-catalog-tenancy-migrations phase5"/,
+      );
+    });
+  });
+
+  describe('of the tenants that nobody enters', () => {
+    const startWithTenants = async (tenancy: object) => {
+      const connection = await createDatabase(id);
+      await migrateTo(5, { connection, createTables: true });
+      await withDatabase(connection, client =>
+        client.query(
+          `insert into tenancy.tenants (tenant_slug, tenant_name, deleted_at)
+           values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now());
+           insert into tenancy.tenant_members (tenant_id, principal, role, created_by)
+           select tenant_id, 'user:default/jane', 'member', 'x' from tenancy.tenants
+            where tenant_slug = 'acme'`,
+        ),
+      );
+      const { services } = await start(connection, {
+        enabled: true,
+        ...tenancy,
+      });
+      return services.logger.warn.mock.calls.flat().join('\n');
+    };
+
+    it('warns, since membership is required', async () => {
+      await expect(startWithTenants({})).resolves.toMatch(
+        /1 tenant has no members \(globex\).*tenancy\.admins.*PUT \/api\/tenants/,
+      );
+    });
+
+    it('warns of membership that is open instead', async () => {
+      const warned = await startWithTenants({ membership: 'open' });
+      expect(warned).toMatch('tenancy.membership is open');
+      expect(warned).not.toMatch('no members');
+    });
+  });
+
   describe('with entities that are not migrated', () => {
     let connection: ClientConfig;
 

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { LRUCache } from 'lru-cache';
 import type { TenancyPool } from '../pool/TenancyPool';
-import { ChangeListener, type ListenerTiming } from './ChangeListener';
+import { ChangeListener } from './ChangeListener';
 import { isTenantSlug } from './Tenant';
 import type { ActiveTenant, TenantDirectory } from './TenantDirectory';
 
@@ -28,7 +28,8 @@ export interface DirectoryTiming {
   reconnectMs: { shortest: number; longest: number };
 }
 
-const TIMING: DirectoryTiming = {
+/** What holds where nothing else is said. */
+export const TIMING: DirectoryTiming = {
   ttlMs: 5_000,
   heartbeatMs: 10_000,
   answerMs: 2_000,
@@ -73,14 +74,46 @@ export class CachingTenantDirectory implements TenantDirectory {
   static create(
     options: CachingTenantDirectoryOptions,
   ): CachingTenantDirectory {
+    const { pool, logger } = options;
+    const { ttlMs, ...timing } = { ...TIMING, ...options.timing };
+    return CachingTenantDirectory.listening({
+      pool,
+      listener: new ChangeListener({ ...timing, pool, logger }),
+      ttlMs,
+    });
+  }
+
+  /**
+   * With a listener that others share.
+   *
+   * @internal
+   */
+  static listening(options: {
+    pool: CachingTenantDirectoryOptions['pool'];
+    listener: ChangeListener;
+    ttlMs: number;
+  }): CachingTenantDirectory {
     return new CachingTenantDirectory(options);
   }
 
-  private constructor({ pool, logger, timing }: CachingTenantDirectoryOptions) {
-    const { ttlMs, ...listening } = { ...TIMING, ...timing };
+  private constructor(options: {
+    pool: CachingTenantDirectoryOptions['pool'];
+    listener: ChangeListener;
+    ttlMs: number;
+  }) {
+    const { pool, listener, ttlMs } = options;
     this.#pool = pool;
     this.#found = new LRUCache({ max: MOST_TENANTS, ttl: ttlMs });
-    this.#listener = this.#createListener(logger, listening);
+    this.#listener = listener;
+    listener.subscribe({
+      onChange: change => {
+        if ('tenantSlug' in change) {
+          this.forget(change.tenantSlug);
+        }
+      },
+      // When it begins to hear too: a look-up may have begun before that.
+      onHearing: () => this.#forgetAll(),
+    });
   }
 
   /** {@inheritDoc TenantDirectory.findActive} */
@@ -100,25 +133,11 @@ export class CachingTenantDirectory implements TenantDirectory {
     this.#underWay.delete(tenantSlug);
   }
 
-  /** Stops listening. Look-ups go on to work, and ask the database. */
+  /** Stops listening, with all who share the listener. Look-ups ask the database then. */
   async close(): Promise<void> {
     this.#forgetAll();
     await this.#listener.close();
     this.#forgetAll();
-  }
-
-  #createListener(
-    logger: LoggerService,
-    timing: ListenerTiming,
-  ): ChangeListener {
-    return new ChangeListener({
-      ...timing,
-      pool: this.#pool,
-      logger,
-      onChange: tenantSlug => this.forget(tenantSlug),
-      // When it begins to hear too: a look-up may have begun before that.
-      onHearing: () => this.#forgetAll(),
-    });
   }
 
   /** Those who ask for the same slug at the same time share one query. */

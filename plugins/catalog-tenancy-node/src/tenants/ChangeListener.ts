@@ -6,10 +6,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { TenancyPool } from '../pool/TenancyPool';
 
-/** What goes through the channel. */
-type ChangeMessage =
+/** A change to the registry. */
+export type RegistryChange =
   /** The tenant with this slug was created, changed, deleted or restored. */
   | { tenantSlug: string }
+  /** Members of the tenant with this id were added, changed or removed. */
+  | { membersOf: string };
+
+/** What goes through the channel. A version that does not know one ignores it. */
+type ChangeMessage =
+  | RegistryChange
   /** From a listener to itself, to learn whether it hears. */
   | { nonce: string };
 
@@ -43,8 +49,9 @@ export function notifyStatement(
 function parseChange(payload: string): ChangeMessage | undefined {
   try {
     const message = JSON.parse(payload);
-    return typeof message?.tenantSlug === 'string' ||
-      typeof message?.nonce === 'string'
+    return [message?.tenantSlug, message?.membersOf, message?.nonce].some(
+      value => typeof value === 'string',
+    )
       ? message
       : undefined;
   } catch {
@@ -61,8 +68,7 @@ interface ListeningSessionOptions {
   answerMs: number;
   /** How often it makes sure that it still hears. */
   heartbeatMs: number;
-  /** Is called with the slug of a tenant that was changed. */
-  onChange(tenantSlug: string): void;
+  onChange(change: RegistryChange): void;
   /** Is called once, when it has heard and no longer does. */
   onLost(error: Error): void;
 }
@@ -190,10 +196,10 @@ class ListeningSession {
 
   #onMessage(payload = ''): void {
     const message = parseChange(payload);
-    if (message && 'tenantSlug' in message) {
-      this.#options.onChange(message.tenantSlug);
-    } else if (message) {
+    if (message && 'nonce' in message) {
       this.#onNonce?.(message.nonce);
+    } else if (message) {
+      this.#options.onChange(message);
     }
   }
 
@@ -223,17 +229,22 @@ export interface ListenerTiming {
 interface ChangeListenerOptions extends ListenerTiming {
   pool: ListeningSessionOptions['pool'];
   logger: LoggerService;
-  onChange(tenantSlug: string): void;
-  /** Is called whenever it begins to hear, and whenever it no longer does. */
-  onHearing(hears: boolean): void;
+}
+
+/** A cache of something in the registry. */
+export interface ChangeSubscriber {
+  onChange(change: RegistryChange): void;
+  /** Is called whenever the listener begins to hear, and whenever it no longer does. */
+  onHearing(): void;
 }
 
 /**
  * Hears of changes to the registry that any process makes, and connects again for
- * as long as it takes where it does not hear.
+ * as long as it takes where it does not hear. All caches of a process share one.
  */
 export class ChangeListener {
   readonly #options: ChangeListenerOptions;
+  readonly #subscribers: ChangeSubscriber[] = [];
   #session?: ListeningSession;
   #started = false;
   #closed = false;
@@ -245,6 +256,11 @@ export class ChangeListener {
   /** Whether it is known to hear. */
   get hears(): boolean {
     return this.#session?.hears ?? false;
+  }
+
+  /** Tells a subscriber of all that is heard from now on. */
+  subscribe(subscriber: ChangeSubscriber): void {
+    this.#subscribers.push(subscriber);
   }
 
   /** Begins to listen, unless it has begun before. */
@@ -283,21 +299,22 @@ export class ChangeListener {
   }
 
   async #connect(): Promise<void> {
-    const { pool, answerMs, heartbeatMs, onChange } = this.#options;
+    const { pool, answerMs, heartbeatMs } = this.#options;
     this.#session = ListeningSession.start({
       pool,
       answerMs,
       heartbeatMs,
-      onChange,
+      onChange: change =>
+        this.#subscribers.forEach(each => each.onChange(change)),
       onLost: error => this.#onLost(error),
     });
     await this.#session.ready;
-    this.#options.onHearing(true);
+    this.#subscribers.forEach(each => each.onHearing());
     this.#options.logger.debug('Hearing of changes to the registry of tenants');
   }
 
   #onLost(error: Error): void {
-    this.#options.onHearing(false);
+    this.#subscribers.forEach(each => each.onHearing());
     this.#report(error);
     void this.#keepConnecting();
   }

@@ -14,7 +14,7 @@ import {
   type AdministratorsConfig,
   normalizeUserRef,
   readAdministrators,
-} from './readAdministrators';
+} from 'backstage-plugin-catalog-tenancy-node';
 
 /** The credentials of a user or a service, the callers that can be administrators. */
 export type CallerCredentials = BackstageCredentials<

@@ -1,4 +1,4 @@
-import type { RootConfigService } from '@backstage/backend-plugin-api';
+import type { Config } from '@backstage/config';
 import { InputError } from '@backstage/errors';
 
 const ADMINS = 'tenancy.admins';
@@ -8,7 +8,11 @@ const EXPECTED =
   'a user as user:<namespace>/<name>, or the subject of a service such as ' +
   'plugin:<plugin id> or external:<subject>';
 
-/** Who administers tenants, according to the configuration. */
+/**
+ * Who administers tenants, according to the configuration.
+ *
+ * @public
+ */
 export interface AdministratorsConfig {
   /** References of users, in lower case. */
   users: ReadonlySet<string>;
@@ -18,10 +22,13 @@ export interface AdministratorsConfig {
   byPermission: boolean;
 }
 
-/** @throws InputError that names the key, the bad value and what is expected */
-export function readAdministrators(
-  config: RootConfigService,
-): AdministratorsConfig {
+/**
+ * Reads `tenancy.admins` and `tenancy.adminsByPermission`.
+ *
+ * @throws `InputError` that names the key, the bad value and what is expected
+ * @public
+ */
+export function readAdministrators(config: Config): AdministratorsConfig {
   const entries = config.getOptionalStringArray(ADMINS) ?? [];
   const [wrong] = entries.filter(entry => !isPrincipal(entry));
   if (wrong !== undefined) {
@@ -38,12 +45,16 @@ export function readAdministrators(
   };
 }
 
-/** Backstage's references are in lower case, so any spelling matches. */
+/**
+ * Backstage's references are in lower case, so any spelling matches.
+ *
+ * @public
+ */
 export function normalizeUserRef(userEntityRef: string): string {
   return userEntityRef.toLocaleLowerCase('en-US');
 }
 
-function readByPermission(config: RootConfigService): boolean {
+function readByPermission(config: Config): boolean {
   const byPermission = config.getOptionalBoolean(BY_PERMISSION) ?? false;
   // Without it Backstage allows everything to every user.
   if (byPermission && !config.getOptionalBoolean('permission.enabled')) {

@@ -1,0 +1,339 @@
+import { ConflictError, InputError, NotFoundError } from '@backstage/errors';
+import type { Knex } from 'knex';
+import type {
+  AdminDatabase,
+  AdminTransaction,
+} from '../database/AdminDatabase';
+import type { TenancyPool } from '../pool/TenancyPool';
+import { notifyStatement } from '../tenants/ChangeListener';
+import { parseListTenants } from '../tenants/input';
+import { DEFAULT_TENANT_ID, isTenantSlug } from '../tenants/Tenant';
+import { normalizePrincipal, parsePrincipal } from './principals';
+import type {
+  Membership,
+  ListMembers,
+  TenantMember,
+  TenantMembers,
+  TenantMemberStore,
+  TenantRole,
+} from './TenantMembers';
+
+/** The columns of `tenant_members`, in the order in which the API shows them. */
+const MEMBER_COLUMNS = [
+  'principal',
+  'role',
+  'created_by',
+  'created_at',
+] as const satisfies (keyof TenantMember)[];
+
+/** A row of `tenant_members`, as the driver returns it. */
+interface MemberRow extends Omit<TenantMember, 'created_at'> {
+  created_at: Date;
+}
+
+/** A tenant that a caller enters, and how many there are: one row at least. */
+type EnteredRow = { total: string } & (
+  | Membership
+  | { tenant_slug: null; tenant_name: null; role: null }
+);
+
+interface TenantRow {
+  tenant_id: string;
+  deleted_at: Date | null;
+}
+
+function toMember(row: MemberRow): TenantMember {
+  return { ...row, created_at: row.created_at.toISOString() };
+}
+
+/**
+ * {@link TenantMemberStore} on PostgreSQL.
+ *
+ * A change locks the row of its tenant until the commit, and no table: changes to one
+ * tenant wait for each other, so that two of them can't both leave the other's admin. The
+ * lock (NO KEY UPDATE) is weaker than what foreign keys ask for, so that nobody who writes
+ * rows of the tenant waits.
+ *
+ * @public
+ */
+export class PostgresTenantMemberStore implements TenantMemberStore {
+  readonly #pool: TenancyPool;
+  readonly #admin: AdminDatabase;
+  readonly #members: Pick<TenantMembers, 'forget'>;
+
+  /**
+   * @param options - `members` is the cache of this process, which is told at once;
+   * those of other processes are notified
+   */
+  constructor(options: {
+    pool: TenancyPool;
+    admin: AdminDatabase;
+    members: Pick<TenantMembers, 'forget'>;
+  }) {
+    this.#pool = options.pool;
+    this.#admin = options.admin;
+    this.#members = options.members;
+  }
+
+  /** {@inheritDoc TenantMemberStore.list} */
+  async list(
+    tenantSlug: string,
+    page: ListMembers = {},
+  ): Promise<{ items: TenantMember[]; totalItems: number }> {
+    const { limit, offset } = parseListTenants({ ...page });
+    const tenantId = await this.#findActive(tenantSlug);
+    const rows = await this.#pool.query<MemberRow>(knex =>
+      knex('tenant_members')
+        .select(MEMBER_COLUMNS)
+        .where('tenant_id', tenantId)
+        // In the same order on every server, whatever its collation.
+        .orderByRaw('principal collate "C"')
+        .limit(limit)
+        .offset(offset),
+    );
+    const [{ count }] = await this.#pool.query<{ count: string }>(knex =>
+      knex('tenant_members').where('tenant_id', tenantId).count({ count: '*' }),
+    );
+    return { items: rows.map(toMember), totalItems: Number(count) };
+  }
+
+  /** {@inheritDoc TenantMemberStore.get} */
+  async get(
+    tenantSlug: string,
+    principal: string,
+  ): Promise<TenantMember | undefined> {
+    const parsed = parsePrincipal(principal);
+    const tenantId = await this.#findActive(tenantSlug);
+    const [row] = await this.#pool.query<MemberRow>(knex =>
+      selectMember(knex, tenantId, parsed),
+    );
+    return row && toMember(row);
+  }
+
+  /** {@inheritDoc TenantMemberStore.put} */
+  async put(
+    tenantSlug: string,
+    member: { principal: string; role: TenantRole },
+    options: { by: string; keepAdmin?: boolean },
+  ): Promise<{
+    member: TenantMember;
+    outcome: 'created' | 'changed' | 'unchanged';
+  }> {
+    const principal = parsePrincipal(member.principal);
+    const role = parseRole(member.role);
+    return this.#change('put a member', tenantSlug, async change => {
+      const { transaction, tenantId } = change;
+      const { knex } = transaction;
+      const [before] = await transaction.query<MemberRow>(
+        selectMember(knex, tenantId, principal),
+      );
+      if (before?.role === role) {
+        return { member: toMember(before), outcome: 'unchanged' as const };
+      }
+      if (before?.role === 'admin' && options.keepAdmin) {
+        await refuseLastAdmin(change, principal);
+      }
+      const [after] = await transaction.query<MemberRow>(
+        knex('tenant_members')
+          .insert({
+            tenant_id: tenantId,
+            principal,
+            role,
+            created_by: options.by,
+          })
+          .onConflict(['tenant_id', 'principal'])
+          .merge(['role'])
+          .returning(MEMBER_COLUMNS),
+      );
+      return {
+        member: toMember(after),
+        outcome: before ? ('changed' as const) : ('created' as const),
+      };
+    });
+  }
+
+  /** {@inheritDoc TenantMemberStore.remove} */
+  async remove(
+    tenantSlug: string,
+    principal: string,
+    options: { keepAdmin?: boolean } = {},
+  ): Promise<void> {
+    const parsed = parsePrincipal(principal);
+    await this.#change('remove a member', tenantSlug, async change => {
+      const { transaction, tenantId } = change;
+      const { knex } = transaction;
+      const [removed] = await transaction.query<{ role: TenantRole }>(
+        knex('tenant_members')
+          .where({ tenant_id: tenantId, principal: parsed })
+          .delete()
+          .returning('role'),
+      );
+      if (!removed) {
+        throw new NotFoundError(
+          `${JSON.stringify(
+            parsed,
+          )} is no member of the tenant '${tenantSlug}'`,
+        );
+      }
+      if (removed.role === 'admin' && options.keepAdmin) {
+        await refuseLastAdmin(change, parsed);
+      }
+    });
+  }
+
+  /** {@inheritDoc TenantMemberStore.tenantsOf} */
+  async tenantsOf(
+    principals: readonly string[],
+    options: ListMembers & { beyond?: 'default' | 'all' } = {},
+  ): Promise<{ items: Membership[]; totalItems: number }> {
+    const { beyond, ...page } = options;
+    const { limit, offset } = parseListTenants({ ...page });
+    const rows = await this.#pool.query<EnteredRow>(knex => {
+      const others = {
+        default: 'select ?::uuid, false',
+        all: 'select tenant_id, false from tenants where ?::uuid is not null',
+      };
+      // Found by the index on principals; the registry is read as a whole only where
+      // all of it is asked for.
+      return knex.raw(
+        `with entered (tenant_id, is_admin) as (
+           select tenant_id, role = 'admin' from tenant_members where principal = any (?)
+           ${beyond ? `union all ${others[beyond]}` : ''}
+         ), page as (
+           select t.tenant_slug, t.tenant_name,
+                  case when bool_or(e.is_admin) then 'admin' else 'member' end as role
+             from entered e join tenants t on t.tenant_id = e.tenant_id
+            where t.deleted_at is null
+            group by t.tenant_id
+         )
+         select tenant_slug, tenant_name, role, total
+           from (select count(*) as total from page) counted
+           left join (select * from page order by tenant_slug collate "C" limit ? offset ?) p
+             on true
+          order by tenant_slug collate "C"`,
+        [
+          principals.map(normalizePrincipal),
+          ...(beyond ? [DEFAULT_TENANT_ID] : []),
+          limit,
+          offset,
+        ],
+      );
+    });
+    return {
+      items: rows.flatMap(({ tenant_slug, tenant_name, role }) =>
+        tenant_slug === null ? [] : [{ tenant_slug, tenant_name, role }],
+      ),
+      totalItems: Number(rows[0].total),
+    };
+  }
+
+  async #findActive(tenantSlug: string): Promise<string> {
+    const rows = isTenantSlug(tenantSlug)
+      ? await this.#pool.query<TenantRow>(knex =>
+          selectTenant(knex, tenantSlug),
+        )
+      : [];
+    return activeTenant(tenantSlug, rows[0]);
+  }
+
+  /** Changes members as the administrator, and tells every cache. */
+  async #change<T>(
+    reason: string,
+    tenantSlug: string,
+    work: (change: Change) => Promise<T>,
+  ): Promise<T> {
+    if (!isTenantSlug(tenantSlug)) {
+      throw missingError(tenantSlug);
+    }
+    let changed: string | undefined;
+    try {
+      return await this.#admin.run(reason, async transaction => {
+        const { knex } = transaction;
+        const [row] = await transaction.query<TenantRow>(
+          selectTenant(knex, tenantSlug).forNoKeyUpdate(),
+        );
+        const tenantId = activeTenant(tenantSlug, row);
+        changed = tenantId;
+        const result = await work({ transaction, tenantId, tenantSlug });
+        await transaction.query(
+          notifyStatement(knex, this.#pool.schema, { membersOf: tenantId }),
+        );
+        return result;
+      });
+    } finally {
+      // After a failure too: a commit may have taken effect of which the answer
+      // was lost.
+      if (changed) {
+        this.#members.forget(changed);
+      }
+    }
+  }
+}
+
+/** A change to the members of one tenant, whose row is locked. */
+interface Change {
+  transaction: AdminTransaction;
+  tenantId: string;
+  tenantSlug: string;
+}
+
+/** Refuses to leave a tenant without an admin. */
+async function refuseLastAdmin(
+  { transaction, tenantId, tenantSlug }: Change,
+  principal: string,
+): Promise<void> {
+  const others = await transaction.query(
+    transaction
+      .knex('tenant_members')
+      .select('principal')
+      .where({ tenant_id: tenantId, role: 'admin' })
+      .whereNot('principal', principal)
+      .limit(1),
+  );
+  if (others.length === 0) {
+    throw new ConflictError(
+      `${JSON.stringify(
+        principal,
+      )} is the last admin of the tenant '${tenantSlug}': ` +
+        'make another member an admin first. Whom tenancy.admins lists may remove the last',
+    );
+  }
+}
+
+function selectMember(knex: Knex, tenantId: string, principal: string) {
+  return knex('tenant_members')
+    .select(MEMBER_COLUMNS)
+    .where({ tenant_id: tenantId, principal });
+}
+
+function selectTenant(knex: Knex, tenantSlug: string) {
+  return knex('tenants')
+    .select('tenant_id', 'deleted_at')
+    .where('tenant_slug', tenantSlug);
+}
+
+function activeTenant(tenantSlug: string, row?: TenantRow): string {
+  if (!row || row.deleted_at) {
+    throw missingError(tenantSlug, row);
+  }
+  return row.tenant_id;
+}
+
+function missingError(tenantSlug: string, tenant?: TenantRow): NotFoundError {
+  return new NotFoundError(
+    tenant
+      ? `The tenant '${tenantSlug}' is deleted. It can be restored`
+      : `No tenant with the slug '${tenantSlug}'`,
+  );
+}
+
+function parseRole(role: unknown): TenantRole {
+  if (role !== 'member' && role !== 'admin') {
+    throw new InputError(
+      `Invalid member: role must be "member" or "admin", got ${JSON.stringify(
+        role,
+      )}`,
+    );
+  }
+  return role;
+}

@@ -1,0 +1,508 @@
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import { mockServices } from '@backstage/backend-test-utils';
+import { once } from 'node:events';
+import { EventEmitter } from 'node:stream';
+import { AuditedAdminDatabase } from '../database/AuditedAdminDatabase';
+import type { BuildStatement, TenancyPool } from '../pool/TenancyPool';
+import {
+  ISO_TIME,
+  outcomesOf,
+  Registry,
+} from '../tenants/__testUtils__/registry';
+import { TIMING } from '../tenants/CachingTenantDirectory';
+import { ChangeListener } from '../tenants/ChangeListener';
+import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
+import type { ActiveTenant } from '../tenants/TenantDirectory';
+import { CachingTenantMembers } from './CachingTenantMembers';
+import { PostgresTenantMemberStore } from './PostgresTenantMemberStore';
+import type { TenantMembers, TenantRole } from './TenantMembers';
+
+const databases = createTestDatabases();
+
+const BY = 'user:default/admin';
+const JANE = 'user:default/jane';
+const JOHN = 'user:default/john';
+const TEAM = 'group:default/team';
+const CI = 'external:ci';
+
+/** The cache of a process, and how often it asks the database. */
+class MembersUnderTest {
+  readonly members: CachingTenantMembers;
+  readonly listener: ChangeListener;
+  questions = 0;
+  /** Resolves when look-ups may get their answer; they have asked before. */
+  hold: Promise<void> = Promise.resolve();
+  readonly #events = new EventEmitter();
+
+  constructor(pool: TenancyPool, options: { ttlMs?: number } = {}) {
+    const { ttlMs = 3_600_000 } = options;
+    this.listener = new ChangeListener({
+      ...TIMING,
+      pool,
+      logger: mockServices.logger.mock(),
+    });
+    this.members = new CachingTenantMembers({
+      pool: {
+        query: async <TRow extends object>(build: BuildStatement) => {
+          const rows = await pool.query<TRow>(build);
+          this.questions += 1;
+          this.#events.emit('asked');
+          await this.hold;
+          return rows;
+        },
+      },
+      listener: this.listener,
+      ttlMs,
+    });
+  }
+
+  /** Resolves when the database has next answered a question. */
+  async asked(): Promise<void> {
+    await once(this.#events, 'asked');
+  }
+
+  async begin(): Promise<void> {
+    this.listener.start();
+    await waitUntil('the listener to hear', () => this.listener.hears);
+  }
+}
+
+describe.each(databases.eachSupportedId())('members on %s', id => {
+  let registry: Registry;
+  let store: PostgresTenantMemberStore;
+  let otherPool: TenancyPool;
+  let acme: ActiveTenant;
+  let globex: ActiveTenant;
+  const opened: MembersUnderTest[] = [];
+  const forget = jest.fn();
+
+  beforeAll(async () => {
+    registry = await Registry.create(databases, id);
+    otherPool = registry.database.createPool();
+    store = storeOn({ forget });
+  });
+  afterAll(() => registry.database.close());
+  beforeEach(async () => {
+    await registry.empty();
+    await registry.database.client.query('delete from tenant_members');
+    acme = await createTenant('acme');
+    globex = await createTenant('globex');
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map(({ listener }) => listener.close()));
+  });
+
+  function storeOn(members: Pick<TenantMembers, 'forget'>) {
+    const { pool } = registry.database;
+    return new PostgresTenantMemberStore({
+      pool,
+      admin: new AuditedAdminDatabase({ pool, auditor: registry.auditor }),
+      members,
+    });
+  }
+
+  async function createTenant(tenantSlug: string): Promise<ActiveTenant> {
+    const { tenant_id } = await registry.createTenant(tenantSlug);
+    return { tenantId: tenant_id, tenantSlug };
+  }
+
+  function open(
+    ...options: ConstructorParameters<typeof MembersUnderTest>
+  ): MembersUnderTest {
+    const tested = new MembersUnderTest(...options);
+    opened.push(tested);
+    return tested;
+  }
+
+  const put = (
+    slug: string,
+    principal: string,
+    role: TenantRole = 'member',
+    keepAdmin = false,
+  ) => store.put(slug, { principal, role }, { by: BY, keepAdmin });
+
+  /** As somebody does who changes the table by hand: nobody is notified. */
+  const removeSilently = (principal: string) =>
+    registry.database.client.query(
+      'delete from tenant_members where principal = $1',
+      [principal],
+    );
+
+  describe('put', () => {
+    it('adds a member, and says who did it and when', async () => {
+      await expect(put('acme', JANE, 'admin')).resolves.toEqual({
+        outcome: 'created',
+        member: {
+          principal: JANE,
+          role: 'admin',
+          created_by: BY,
+          created_at: expect.stringMatching(ISO_TIME),
+        },
+      });
+    });
+
+    it('can be repeated, and changes the role alone', async () => {
+      const { member } = await put('acme', JANE);
+      await expect(put('acme', JANE)).resolves.toEqual({
+        outcome: 'unchanged',
+        member,
+      });
+      await expect(
+        store.put(
+          'acme',
+          { principal: JANE, role: 'admin' },
+          { by: 'user:default/other' },
+        ),
+      ).resolves.toEqual({
+        outcome: 'changed',
+        member: { ...member, role: 'admin' },
+      });
+    });
+
+    it('knows users and groups in any case, and services as they are', async () => {
+      await put('acme', 'User:Default/Jane');
+      await put('acme', 'group:default/TEAM');
+      await put('acme', 'external:CI');
+      const { items } = await store.list('acme');
+      expect(items.map(({ principal }) => principal)).toEqual([
+        'external:CI',
+        TEAM,
+        JANE,
+      ]);
+    });
+
+    it('adds to no deleted or unknown tenant', async () => {
+      await registry.store.delete('globex');
+      for (const slug of ['globex', 'nobody', 'No Slug']) {
+        await expect(put(slug, JANE)).rejects.toMatchObject({
+          name: 'NotFoundError',
+        });
+      }
+    });
+
+    it('refuses a role that there is none of', async () => {
+      await expect(
+        put('acme', JANE, 'owner' as TenantRole),
+      ).rejects.toMatchObject({
+        name: 'InputError',
+        message:
+          'Invalid member: role must be "member" or "admin", got "owner"',
+      });
+    });
+  });
+
+  describe('remove', () => {
+    it('removes one member of one tenant', async () => {
+      await put('acme', JANE);
+      await put('acme', JOHN);
+      await put('globex', JANE);
+      await store.remove('acme', 'user:default/Jane');
+      await expect(store.get('acme', JANE)).resolves.toBeUndefined();
+      await expect(store.get('acme', JOHN)).resolves.toBeDefined();
+      await expect(store.get('globex', JANE)).resolves.toBeDefined();
+    });
+
+    it('finds no member that is none', async () => {
+      await put('globex', JANE);
+      await expect(store.remove('acme', JANE)).rejects.toMatchObject({
+        name: 'NotFoundError',
+        message: `"${JANE}" is no member of the tenant 'acme'`,
+      });
+    });
+  });
+
+  describe('the last admin', () => {
+    it('stays where one is to be kept, also as an admin', async () => {
+      await put('acme', JANE, 'admin');
+      await put('acme', JOHN);
+      await put('globex', JOHN, 'admin');
+      const refused = { name: 'ConflictError' };
+      await expect(
+        store.remove('acme', JANE, { keepAdmin: true }),
+      ).rejects.toMatchObject(refused);
+      await expect(put('acme', JANE, 'member', true)).rejects.toMatchObject(
+        refused,
+      );
+      await expect(store.get('acme', JANE)).resolves.toMatchObject({
+        role: 'admin',
+      });
+      await put('acme', JOHN, 'admin');
+      await store.remove('acme', JANE, { keepAdmin: true });
+    });
+
+    it('goes where none is to be kept', async () => {
+      await put('acme', JANE, 'admin');
+      await store.remove('acme', JANE);
+      await expect(store.list('acme')).resolves.toEqual({
+        items: [],
+        totalItems: 0,
+      });
+    });
+
+    it('stays where two remove each other at the same time', async () => {
+      await put('acme', JANE, 'admin');
+      await put('acme', JOHN, 'admin');
+      const outcomes = await outcomesOf([
+        store.remove('acme', JANE, { keepAdmin: true }),
+        store.remove('acme', JOHN, { keepAdmin: true }),
+      ]);
+      expect(outcomes).toEqual(['ConflictError', 'done']);
+      await expect(store.list('acme')).resolves.toMatchObject({
+        totalItems: 1,
+      });
+    });
+  });
+
+  describe('list', () => {
+    it('has pages', async () => {
+      for (const name of ['c', 'a', 'b']) {
+        await put('acme', `user:default/${name}`);
+      }
+      await put('globex', JANE);
+      const { items, totalItems } = await store.list('acme', {
+        limit: 2,
+        offset: 1,
+      });
+      expect(totalItems).toBe(3);
+      expect(items.map(({ principal }) => principal)).toEqual([
+        'user:default/b',
+        'user:default/c',
+      ]);
+      await expect(store.list('acme', { limit: 0 })).rejects.toMatchObject({
+        name: 'InputError',
+      });
+    });
+
+    it('has those of no deleted tenant', async () => {
+      await put('acme', JANE);
+      await registry.store.delete('acme');
+      await expect(store.list('acme')).rejects.toMatchObject({
+        name: 'NotFoundError',
+      });
+      await registry.store.restore('acme');
+      await expect(store.list('acme')).resolves.toMatchObject({
+        totalItems: 1,
+      });
+    });
+  });
+
+  describe('tenantsOf', () => {
+    const slugsOf = async (
+      ...options: Parameters<PostgresTenantMemberStore['tenantsOf']>
+    ) => {
+      const { items } = await store.tenantsOf(...options);
+      return items.map(({ tenant_slug, role }) => `${tenant_slug}: ${role}`);
+    };
+
+    it('finds the active tenants of all principals, with the highest role', async () => {
+      await put('acme', JANE);
+      await put('acme', TEAM, 'admin');
+      await put('globex', TEAM);
+      await put('globex', JOHN, 'admin');
+      await expect(slugsOf([JANE, 'group:default/Team'])).resolves.toEqual([
+        'acme: admin',
+        'globex: member',
+      ]);
+      await registry.store.delete('acme');
+      await expect(slugsOf([JANE, TEAM])).resolves.toEqual(['globex: member']);
+      await expect(slugsOf([CI])).resolves.toEqual([]);
+      await expect(slugsOf([])).resolves.toEqual([]);
+    });
+
+    it('adds the default tenant, or all, where they are entered anyway', async () => {
+      await put('globex', JANE, 'admin');
+      await expect(slugsOf([JANE], { beyond: 'default' })).resolves.toEqual([
+        'default: member',
+        'globex: admin',
+      ]);
+      await registry.store.delete('acme');
+      await expect(slugsOf([JANE], { beyond: 'all' })).resolves.toEqual([
+        'default: member',
+        'globex: admin',
+      ]);
+    });
+
+    it('has pages, and counts all', async () => {
+      const page = { beyond: 'all', limit: 1, offset: 1 } as const;
+      await expect(store.tenantsOf([JANE], page)).resolves.toEqual({
+        items: [
+          {
+            tenant_slug: 'default',
+            tenant_name: expect.any(String),
+            role: 'member',
+          },
+        ],
+        totalItems: 3,
+      });
+      await expect(
+        store.tenantsOf([JANE], { ...page, offset: 9 }),
+      ).resolves.toEqual({ items: [], totalItems: 3 });
+    });
+
+    it('is one statement', async () => {
+      const query = jest.spyOn(registry.database.pool, 'query');
+      await store.tenantsOf([JANE, TEAM], { beyond: 'default' });
+      expect(query).toHaveBeenCalledTimes(1);
+      query.mockRestore();
+    });
+  });
+
+  describe('roleOf', () => {
+    it('is the highest role of any principal, in that tenant alone', async () => {
+      const { members } = open(registry.database.pool);
+      await put('acme', JANE);
+      await put('acme', TEAM, 'admin');
+      await put('globex', CI);
+      await expect(members.roleOf(acme, [JANE])).resolves.toBe('member');
+      await expect(members.roleOf(acme, [JANE, TEAM])).resolves.toBe('admin');
+      await expect(members.roleOf(acme, ['User:default/JANE'])).resolves.toBe(
+        'member',
+      );
+      await expect(members.roleOf(globex, [CI])).resolves.toBe('member');
+      await expect(members.roleOf(acme, [CI])).resolves.toBeUndefined();
+      await expect(
+        members.roleOf(globex, [JANE, TEAM]),
+      ).resolves.toBeUndefined();
+      await expect(members.roleOf(acme, [])).resolves.toBeUndefined();
+    });
+
+    it('does not ask again while it hears, for members and others', async () => {
+      const tested = open(registry.database.pool);
+      await tested.begin();
+      await put('acme', TEAM);
+      for (let time = 1; time <= 3; time += 1) {
+        await expect(tested.members.roleOf(acme, [JANE, TEAM])).resolves.toBe(
+          'member',
+        );
+        await expect(
+          tested.members.roleOf(acme, [CI]),
+        ).resolves.toBeUndefined();
+      }
+      await expect(tested.members.roleOf(acme, [TEAM])).resolves.toBe('member');
+      // A notification from before may have arrived in between.
+      expect(tested.questions).toBeLessThanOrEqual(4);
+      const { questions } = tested;
+      await tested.members.roleOf(acme, [TEAM, CI]);
+      expect(tested.questions).toBe(questions);
+    });
+
+    it('asks each time while it does not hear', async () => {
+      const tested = open(registry.database.pool);
+      await tested.listener.close();
+      await put('acme', JANE);
+      await expect(tested.members.roleOf(acme, [JANE])).resolves.toBe('member');
+      await removeSilently(JANE);
+      await expect(
+        tested.members.roleOf(acme, [JANE]),
+      ).resolves.toBeUndefined();
+      expect(tested.questions).toBe(2);
+    });
+
+    it('shares one query among those who ask the same at the same time', async () => {
+      const tested = open(registry.database.pool);
+      await tested.begin();
+      await Promise.all(
+        Array.from({ length: 20 }, () =>
+          tested.members.roleOf(acme, [JANE, TEAM]),
+        ),
+      );
+      expect(tested.questions).toBe(1);
+    });
+
+    it('forgets in the end what changed without a notification', async () => {
+      const tested = open(registry.database.pool, { ttlMs: 20 });
+      await tested.begin();
+      await put('acme', JANE);
+      await tested.members.roleOf(acme, [JANE]);
+      await removeSilently(JANE);
+      await waitUntil(
+        'the answer to age',
+        async () => !(await tested.members.roleOf(acme, [JANE])),
+      );
+    });
+
+    it('knows of a removal at once in its process, also while it is asked', async () => {
+      const tested = open(registry.database.pool);
+      const own = storeOn(tested.members);
+      await put('acme', JANE);
+      await tested.begin();
+      let release = () => {};
+      tested.hold = new Promise(resolve => {
+        release = resolve;
+      });
+      const asked = tested.asked();
+      const early = tested.members.roleOf(acme, [JANE]);
+      await asked;
+      await own.remove('acme', JANE);
+      tested.hold = Promise.resolve();
+      await expect(
+        tested.members.roleOf(acme, [JANE]),
+      ).resolves.toBeUndefined();
+      release();
+      await expect(early).resolves.toBe('member');
+      await expect(
+        tested.members.roleOf(acme, [JANE]),
+      ).resolves.toBeUndefined();
+    });
+
+    it('knows of a removal, an addition and a change in every process that is notified', async () => {
+      const tested = open(otherPool);
+      await put('acme', JANE, 'admin');
+      await tested.begin();
+      const becomes = (role: TenantRole | undefined) =>
+        waitUntil(
+          `the other process to know the role ${role}`,
+          async () => (await tested.members.roleOf(acme, [JANE])) === role,
+        );
+      await becomes('admin');
+      await store.remove('acme', JANE);
+      await becomes(undefined);
+      await put('acme', JANE);
+      await becomes('member');
+      await put('acme', JANE, 'admin');
+      await becomes('admin');
+    });
+
+    it('remembers one tenant when the members of another change', async () => {
+      const tested = open(registry.database.pool);
+      await tested.begin();
+      await tested.members.roleOf(acme, [JANE]);
+      const { questions } = tested;
+      tested.members.forget(globex.tenantId);
+      await tested.members.roleOf(acme, [JANE]);
+      expect(tested.questions).toBe(questions);
+      tested.members.forget(acme.tenantId);
+      await tested.members.roleOf(acme, [JANE]);
+      expect(tested.questions).toBe(questions + 1);
+    });
+  });
+
+  it('write an audit event for each change, and tell the cache', async () => {
+    await put('acme', JANE);
+    await store.remove('acme', JANE);
+    expect(
+      registry.auditor.createEvent.mock.calls.map(([event]) => event.meta),
+    ).toEqual(
+      expect.arrayContaining([
+        { reason: 'put a member' },
+        { reason: 'remove a member' },
+      ]),
+    );
+    expect(forget).toHaveBeenCalledWith(acme.tenantId);
+    expect(forget).not.toHaveBeenCalledWith(DEFAULT_TENANT_ID);
+  });
+
+  it('are changed without waiting for those who write rows of the tenant', async () => {
+    const { client } = registry.database;
+    await client.query('begin');
+    try {
+      await client.query(
+        'select from tenants where tenant_id = $1 for key share',
+        [acme.tenantId],
+      );
+      await put('acme', JANE);
+    } finally {
+      await client.query('rollback');
+    }
+  });
+});

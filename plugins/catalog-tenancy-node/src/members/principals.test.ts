@@ -1,0 +1,75 @@
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { parsePrincipal, principalsOf } from './principals';
+
+describe('parsePrincipal', () => {
+  it.each([
+    ['user:default/jane', 'user:default/jane'],
+    ['User:Default/Jane.Doe', 'user:default/jane.doe'],
+    ['GROUP:default/Team', 'group:default/team'],
+    ['ci', 'ci'],
+    ['external:CI', 'external:CI'],
+    ['external:repo:acme/portal:ref:refs/heads/main', undefined],
+    ['external:acme/portal', undefined],
+    ['https://ci.example.com/job', undefined],
+  ])('takes %j', (principal, stored) => {
+    expect(parsePrincipal(principal)).toBe(stored ?? principal);
+  });
+
+  it.each([
+    '',
+    'user:jane',
+    'user:default/',
+    'user:a/b/c',
+    'user:',
+    'group:team',
+    'component:default/website',
+    'plugin:scaffolder',
+    'tenant:acme',
+    'user:default/jane doe',
+    'ci\n',
+    'a\0b',
+    'a\ud800',
+    ' ci',
+  ])('refuses %j, and names it and the forms', principal => {
+    expect(() => parsePrincipal(principal)).toThrow(
+      expect.objectContaining({
+        name: 'InputError',
+        message:
+          `Invalid principal: got ${JSON.stringify(
+            principal,
+          )}, expected a user as ` +
+          'user:<namespace>/<name>, a group as group:<namespace>/<name>, or the subject ' +
+          'of an external service as it is configured, such as external:<subject>',
+      }),
+    );
+  });
+
+  it('does not repeat a text of any length', () => {
+    expect(() => parsePrincipal('x'.repeat(10_000))).toThrow(
+      'Invalid principal: got a text of 10000 characters',
+    );
+  });
+});
+
+describe('principalsOf', () => {
+  it('are the references that a user owns by, each once', async () => {
+    const userInfo = mockServices.userInfo.mock({
+      getUserInfo: async () => ({
+        userEntityRef: 'user:default/Jane',
+        ownershipEntityRefs: ['user:default/Jane', 'group:default/team'],
+      }),
+    });
+    await expect(
+      principalsOf(mockCredentials.user('user:default/jane'), userInfo),
+    ).resolves.toEqual(['user:default/jane', 'group:default/team']);
+  });
+
+  it('is the subject of a service', async () => {
+    await expect(
+      principalsOf(
+        mockCredentials.service('external:CI'),
+        mockServices.userInfo.mock(),
+      ),
+    ).resolves.toEqual(['external:CI']);
+  });
+});

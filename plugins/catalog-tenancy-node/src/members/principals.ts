@@ -1,0 +1,95 @@
+import type {
+  BackstageCredentials,
+  BackstageServicePrincipal,
+  BackstageUserPrincipal,
+  UserInfoService,
+} from '@backstage/backend-plugin-api';
+import { InputError } from '@backstage/errors';
+
+const EXPECTED =
+  'a user as user:<namespace>/<name>, a group as group:<namespace>/<name>, or the ' +
+  'subject of an external service as it is configured, such as external:<subject>';
+
+const LONGEST = 512;
+const REFERENCE = /^[a-z]+:[^\s/:]+\/[^\s/:]+$/i;
+const MEMBER_KINDS = /^(user|group):/i;
+
+// They are in the default tenant, or in the one tenant that a token names, and never
+// members.
+const NO_MEMBERS = /^(plugin|tenant):/i;
+
+// Beside spaces: PostgreSQL keeps no NUL character, and a lone surrogate has no UTF-8
+// form.
+const UNFIT = /[\s\p{Cc}\p{Surrogate}]/u;
+
+/**
+ * Parses a principal that is or may become a member of a tenant.
+ *
+ * @returns it as it is stored: references in lower case, subjects as they are
+ * @throws `InputError` that names the value and the expected forms
+ * @public
+ */
+export function parsePrincipal(principal: string): string {
+  const isFit =
+    principal !== '' && principal.length <= LONGEST && !UNFIT.test(principal);
+  if (!isFit || !isMember(principal)) {
+    throw new InputError(
+      `Invalid principal: got ${shown(principal)}, expected ${EXPECTED}`,
+    );
+  }
+  return normalizePrincipal(principal);
+}
+
+/**
+ * A principal as it is stored. Backstage's references are in lower case, so any
+ * spelling matches.
+ *
+ * @public
+ */
+export function normalizePrincipal(principal: string): string {
+  return MEMBER_KINDS.test(principal)
+    ? principal.toLocaleLowerCase('en-US')
+    : principal;
+}
+
+/**
+ * The principals by which a caller may be a member: the references of a user and of what
+ * the user belongs to, as the sign-in put them into the token, or the subject of a service.
+ *
+ * @public
+ */
+export async function principalsOf(
+  credentials: BackstageCredentials<
+    BackstageUserPrincipal | BackstageServicePrincipal
+  >,
+  userInfo: UserInfoService,
+): Promise<string[]> {
+  const { principal } = credentials;
+  if (principal.type === 'service') {
+    return [principal.subject];
+  }
+  const { userEntityRef, ownershipEntityRefs } = await userInfo.getUserInfo(
+    credentials,
+  );
+  return [...new Set([userEntityRef, ...ownershipEntityRefs])].map(
+    normalizePrincipal,
+  );
+}
+
+function isMember(principal: string): boolean {
+  if (MEMBER_KINDS.test(principal)) {
+    return REFERENCE.test(principal);
+  }
+  // A subject may hold colons and slashes, but must not be taken for an entity: only
+  // users and groups are members.
+  return (
+    !NO_MEMBERS.test(principal) &&
+    (/^external:/.test(principal) || !REFERENCE.test(principal))
+  );
+}
+
+function shown(principal: string): string {
+  return principal.length > LONGEST
+    ? `a text of ${principal.length} characters`
+    : JSON.stringify(principal);
+}
