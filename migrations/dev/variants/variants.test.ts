@@ -4,7 +4,7 @@ import type { ClientConfig } from 'pg';
 import { variants } from './variants';
 import { variantsOf, Walk } from './walk';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'every' });
 
 // All of them are walked by `npm run catalog-variants`, and some by the gate.
 const SAMPLE = 3;

@@ -3,7 +3,7 @@ import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { EXIT_CODES } from '../errors';
 import { runCli, urlEnvironment } from './__testUtils__/runCli';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'every' });
 
 it.each(databases.eachSupportedId())(
   'the commands take a fresh database on %s to the end, back and forth',

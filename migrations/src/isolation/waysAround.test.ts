@@ -4,11 +4,10 @@ import type { ClientConfig } from 'pg';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { changeRole } from '../__testUtils__/roles';
-import { runPhases } from '../__testUtils__/runPhases';
 import { examineIsolation } from './examineIsolation';
 import type { IsolationFinding } from './Finding';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'every' });
 
 const PASSWORD = 'only-for-tests';
 const OTHER = 'bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb';
@@ -416,9 +415,9 @@ describe.each(databases.eachSupportedId())(
   id => {
     const create = catalogTemplate(databases, id, {
       entities: 20,
-      async prepare(prepared) {
-        await runPhases(prepared, 5);
-        await prepared.client.query(ADD_OTHER);
+      phase: 5,
+      async prepare({ client }) {
+        await client.query(ADD_OTHER);
       },
     });
     let database: CatalogDatabase;

@@ -1,4 +1,4 @@
-import { availableVersions } from '@internal/postgres';
+import { testedVersions } from '@internal/postgres/testUtils';
 import {
   BACK_AND_FORTH,
   LiveMigration,
@@ -16,7 +16,7 @@ import { sizesFromEnvironment } from './__testUtils__/sizes';
 
 const sizes = sizesFromEnvironment();
 
-describe.each(availableVersions())('live traffic on PostgreSQL %s', version => {
+describe.each(testedVersions())('live traffic on PostgreSQL %s', version => {
   it('goes through all phases, back and forward again', async () => {
     const migration = await LiveMigration.start(version, sizes);
     try {

@@ -1,5 +1,4 @@
-import { availableVersions } from '@internal/postgres';
-import { waitUntil } from '@internal/postgres/testUtils';
+import { testedVersions, waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 import type { CliResult } from '../cli/__testUtils__/runCli';
@@ -17,7 +16,7 @@ const DELETE = 'delete from entities where entity_ref = $1';
 const UPDATE = `update entities set hash = '' where entity_ref = $1`;
 const SELECT = 'select from entities where entity_ref = $1';
 
-describe.each(availableVersions())(
+describe.each(testedVersions())(
   'a snapshot from before the swap on PostgreSQL %s',
   version => {
     let server: CatalogServer;
@@ -100,7 +99,7 @@ describe.each(availableVersions())(
   },
 );
 
-describe.each(availableVersions())(
+describe.each(testedVersions())(
   'a snapshot from before the backfill on PostgreSQL %s',
   version => {
     it('can still insert rows, because the constraints wait', async () => {

@@ -5,7 +5,7 @@ import { changeRole, connectionOf } from '../__testUtils__/roles';
 import { runPhases } from '../__testUtils__/runPhases';
 import { findings, preflight } from './__testUtils__/preflight';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'every' });
 
 // Roles belong to the server, so that each test has one of its own.
 let logins = 0;

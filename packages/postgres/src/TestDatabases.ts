@@ -74,7 +74,7 @@ export class TestDatabases {
         template === undefined
           ? 'template1'
           : await prepared(admin, id, template);
-      await admin.query(`create database ${database} template ${source}`);
+      await copyDatabase(admin, database, source);
     });
     this.created.push({ id, database });
     return connection;
@@ -113,11 +113,45 @@ export class TestDatabases {
   }
 }
 
-/** Set by `.ci/run`: no test file leaves a version out. */
-const EVERY_VERSION = Boolean(process.env.TEST_EVERY_POSTGRES_VERSION);
+/**
+ * Which versions of PostgreSQL a test file runs on.
+ *
+ * - `newest`: 18 alone
+ *
+ * - `every`: 14 too. For what differs between the two in our code or in PostgreSQL's
+ *   rules, and for walks through everything
+ *
+ * `TEST_EVERY_POSTGRES_VERSION`, which `.ci/run` sets, makes each file run on both.
+ *
+ * @public
+ */
+export interface VersionsOptions {
+  versions?: 'newest' | 'every';
+}
+
+const NEWEST = 18;
+
+function isTested(version: PostgresVersion, options: VersionsOptions): boolean {
+  return (
+    version === NEWEST ||
+    options.versions === 'every' ||
+    Boolean(process.env.TEST_EVERY_POSTGRES_VERSION)
+  );
+}
 
 /**
- * The databases of a test file, on PostgreSQL 14 and 18.
+ * The versions that a test file runs on which starts servers itself.
+ *
+ * @public
+ */
+export function testedVersions(
+  options: VersionsOptions = {},
+): PostgresVersion[] {
+  return availableVersions().filter(version => isTested(version, options));
+}
+
+/**
+ * The databases of a test file, on PostgreSQL 18 unless the options say more.
  *
  * A server that is missing makes it throw, so that no suite runs fewer tests, or none,
  * without a word. Only version 14 may be missing, on platforms for which npm has no
@@ -125,19 +159,17 @@ const EVERY_VERSION = Boolean(process.env.TEST_EVERY_POSTGRES_VERSION);
  *
  * Call it outside of any test.
  *
- * @param options - `newest`: on PostgreSQL 18 alone, unless `TEST_EVERY_POSTGRES_VERSION`
- *   is set. For what HTTP requests are answered, whose SQL other tests run on both.
  * @public
  */
 export function createTestDatabases(
-  options: { versions?: 'all' | 'newest' } = {},
+  options: VersionsOptions = {},
 ): TestDatabases {
-  const newestAlone = options.versions === 'newest' && !EVERY_VERSION;
   const wanted = VERSIONS.filter(
     version =>
-      version !== 14 ||
-      (!newestAlone &&
-        (availableVersions().includes(version) || connectionString(version))),
+      isTested(version, options) &&
+      (version !== 14 ||
+        availableVersions().includes(version) ||
+        connectionString(version)),
   );
   const missing = wanted.filter(version => !connectionString(version));
   if (missing.length > 0) {
@@ -180,6 +212,37 @@ async function administer(
 }
 
 /**
+ * Creates a database as a copy of one, and ends the sessions in that, since PostgreSQL
+ * copies no database that has any.
+ *
+ * It copies the files. From version 15 on PostgreSQL writes each page to its log by
+ * default, which takes three times as long, as does the removal of the copy then.
+ *
+ * @public
+ */
+export async function copyDatabase(
+  admin: Client,
+  name: string,
+  template: string,
+): Promise<void> {
+  const { rows } = await admin.query<{ version: number }>(
+    `select current_setting('server_version_num')::int as version`,
+  );
+  const strategy = rows[0].version >= 150000 ? 'strategy file_copy' : '';
+  await disconnectAll(admin, template);
+  await admin.query(
+    `create database "${name}" template "${template}" ${strategy}`,
+  );
+}
+
+async function disconnectAll(admin: Client, database: string): Promise<void> {
+  await admin.query(
+    'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1',
+    [database],
+  );
+}
+
+/**
  * The database of a template, which the first test file that asks for it prepares. The
  * others wait for an advisory lock meanwhile. A name that exists is prepared to its end:
  * it is given last.
@@ -200,14 +263,11 @@ async function prepared(
     if (rowCount === 0) {
       const draft = `${database}_draft`;
       await admin.query(`drop database if exists ${draft} with (force)`);
-      await admin.query(`create database ${draft}`);
+      await copyDatabase(admin, draft, 'template1');
       await prepare({ ...serverOf(id), database: draft });
-      // A database to which somebody is connected can't be copied.
+      // Nobody is to connect to it while others copy it.
       await admin.query(`alter database ${draft} allow_connections false`);
-      await admin.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1`,
-        [draft],
-      );
+      await disconnectAll(admin, draft);
       await admin.query(`alter database ${draft} rename to ${database}`);
     }
     return database;

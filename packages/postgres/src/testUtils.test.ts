@@ -8,7 +8,7 @@ import {
   withDeadline,
 } from './testUtils';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'every' });
 
 it.each(databases.eachSupportedId())('offers %s', async id => {
   const knex = await databases.init(id);

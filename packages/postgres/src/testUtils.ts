@@ -9,10 +9,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 export { Random } from './Random';
 export {
+  copyDatabase,
   createTestDatabases,
   type DatabaseTemplate,
   type TestDatabaseId,
   TestDatabases,
+  testedVersions,
+  type VersionsOptions,
 } from './TestDatabases';
 
 // Ends before Jest ends a test after ten minutes, so that a failure says what was waited

@@ -14,7 +14,7 @@ import {
   startMockupBackend,
 } from './__testUtils__/startMockupBackend';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases();
 
 /** Another plugin of the same backend, which keeps the store that it is given. */
 function pluginThatHolds(hold: (store: MockupStore) => void) {

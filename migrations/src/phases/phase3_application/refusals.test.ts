@@ -1,19 +1,20 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import { runPhases } from '../../__testUtils__/runPhases';
 import { checkRoleAccess } from '../../schema/roleAccess';
 import { proof } from './50_proof';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'every' });
 
 describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
   let database: CatalogDatabase;
   let q: (sql: string) => Promise<unknown>;
   beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, { entities: 20 });
+    database = await createCatalogDatabase(databases, id, {
+      entities: 20,
+      phase: 2,
+    });
     q = sql => database.client.query(sql);
-    await runPhases(database, 2);
   });
   afterEach(() => database.close());
 

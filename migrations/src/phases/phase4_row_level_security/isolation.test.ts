@@ -3,10 +3,9 @@ import type { Client } from 'pg';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { asLogin } from '../../__testUtils__/roles';
-import { runPhases } from '../../__testUtils__/runPhases';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'every' });
 const OTHER_TENANT = '00000000-0000-0000-0000-000000000002';
 
 const countEntities = async (client: Client) =>
@@ -24,8 +23,7 @@ const refusal = (table: string) => ({
 describe.each(databases.eachSupportedId())('after phase 4 on %s', id => {
   let database: CatalogDatabase;
   beforeAll(async () => {
-    database = await createCatalogDatabase(databases, id);
-    await runPhases(database, 4);
+    database = await createCatalogDatabase(databases, id, { phase: 4 });
     await database.client.query(
       `insert into tenants (tenant_id, tenant_slug, tenant_name)
        values ('${OTHER_TENANT}', 'other', 'Other');

@@ -9,7 +9,7 @@ import type { PhaseNumber, Step } from '../../engine/Step';
 import { rollback } from '../../rollback/rollback';
 import { privileges } from './10_privileges';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'every' });
 
 // Roles are the server's and stay, so each test has its own.
 let roleNumber = 0;

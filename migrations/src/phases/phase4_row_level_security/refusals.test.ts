@@ -4,18 +4,15 @@ import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { asLogin, changeRole, connectionOf } from '../../__testUtils__/roles';
-import { runPhases } from '../../__testUtils__/runPhases';
 import { silentReporter } from '../../Reporter';
 import type { MigrationSettings } from '../../engine/Step';
 import { privileges } from './10_privileges';
 import { verification } from './50_verification';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'every' });
 
 describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
-  const create = catalogTemplate(databases, id, {
-    prepare: prepared => runPhases(prepared, 3),
-  });
+  const create = catalogTemplate(databases, id, { phase: 3 });
   let database: CatalogDatabase;
   let q: (sql: string) => Promise<unknown>;
   beforeEach(async () => {

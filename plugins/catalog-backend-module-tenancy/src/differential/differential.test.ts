@@ -10,7 +10,7 @@ import { entityProvider, settled } from '../__testUtils__/stockEngine';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { comparableHeaders } from './__testUtils__/requests';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases();
 
 /** With the flag on, every answer says that it depends on these. */
 const TENANT_HEADERS = 'Host, X-Forwarded-Host, Authorization, X-Tenant-Slug';

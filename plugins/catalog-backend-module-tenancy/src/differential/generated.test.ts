@@ -31,7 +31,7 @@ import {
   sender,
 } from './__testUtils__/requests';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases();
 
 const CONTEXT = `CATALOG_DIFFERENTIAL_SEED=${sizes.seed} CATALOG_DIFFERENTIAL_ENTITIES=${sizes.entities}`;
 

@@ -25,7 +25,7 @@ import {
 } from './__testUtils__/tokens';
 import { userToken } from './__testUtils__/userTokens';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases();
 
 const HOST = 'portal.example';
 const ACME = { tenantSlug: 'acme' };

@@ -30,7 +30,7 @@ import {
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { SECRET, sign } from './__testUtils__/tokens';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases();
 
 const READ = 'catalog.entity.read';
 const CREATE_LOCATION = 'catalog.location.create';

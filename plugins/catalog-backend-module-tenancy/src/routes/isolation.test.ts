@@ -12,7 +12,7 @@ import {
 } from '../__testUtils__/startCatalogBackend';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases();
 
 const REF = 'component:default/shared';
 const ONLY_ACME = 'component:default/only-acme';

@@ -9,7 +9,7 @@ import {
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { PART_SIZE } from './readInParts';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases();
 
 const COUNT = 2 * PART_SIZE + 100;
 

@@ -9,7 +9,7 @@ import {
 } from '../__testUtils__/startCatalogBackend';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases();
 
 /** What only the stock catalog answers, and how it is reached. */
 const STOCK_ROUTES: Array<[method: string, path: string, body?: object]> = [

@@ -15,7 +15,7 @@ import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { type Answer, sendRaw } from '../resolution/__testUtils__/send';
 import { SECRET, sign } from '../resolution/__testUtils__/tokens';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases();
 
 const TENANTS = ['default', 'acme', 'globex'];
 const DOMAIN = 'portal.example.com';

@@ -5,7 +5,7 @@ import { entityRow } from './__testUtils__/entityRow';
 import { WireProxy } from './__testUtils__/WireProxy';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'every' });
 
 describe.each(databases.eachSupportedId())('Tenants on %s', id => {
   let database: TenancyDatabase;

@@ -1,6 +1,5 @@
 import { mockServices } from '@backstage/backend-test-utils';
-import { availableVersions } from '@internal/postgres';
-import { eventually } from '@internal/postgres/testUtils';
+import { eventually, testedVersions } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
 import { TenancyPool } from '../pool/TenancyPool';
 import { FreezableProxy } from '../tenants/__testUtils__/FreezableProxy';
@@ -24,7 +23,7 @@ const SLEEPING = `select pid from pg_stat_activity
                    where wait_event = 'PgSleep' and usename = 'portal_app'`;
 
 // Nothing here depends on the tables of tenants.
-describe.each(availableVersions())(
+describe.each(testedVersions())(
   'A read replica on PostgreSQL %s that is lost',
   version => {
     let servers: ReplicatedServers;

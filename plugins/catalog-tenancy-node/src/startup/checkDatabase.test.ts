@@ -7,7 +7,7 @@ import {
 import { TenancyStartupError } from './TenancyStartupError';
 import { checkDatabase, warningsOfVersion } from './checkDatabase';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'every' });
 
 const PASSWORD = 'only-for-tests';
 

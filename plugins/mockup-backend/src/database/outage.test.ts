@@ -1,5 +1,8 @@
-import { availableVersions, Postgres } from '@internal/postgres';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Postgres } from '@internal/postgres';
+import {
+  createTestDatabases,
+  testedVersions,
+} from '@internal/postgres/testUtils';
 import createKnex from 'knex';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,7 +25,7 @@ describe.each(databases.eachSupportedId())('an error of our own on %s', id => {
   });
 });
 
-describe.each(availableVersions())('a server %s that goes away', version => {
+describe.each(testedVersions())('a server %s that goes away', version => {
   it('is answered with 503 that says nothing of it, and heals by itself', async () => {
     const dataDirectory = await mkdtemp(join(tmpdir(), 'mockup-test-'));
     const first = await Postgres.start({ version, dataDirectory });
