@@ -7,7 +7,7 @@ import type { ClientConfig } from 'pg';
 import { TenancyMigration } from '../engine/TenancyMigration';
 import { phases } from '../phases';
 import type { OpenOptions } from '../engine/TenancyMigration';
-import type { MigrationSettings } from '../engine/Step';
+import type { MigrationSettings, PhaseNumber } from '../engine/Step';
 import { APPLICATION_PREFIX } from '../session/operatorLock';
 import { seedCatalog } from './seed';
 
@@ -34,30 +34,49 @@ export interface CatalogDatabase {
   close(): Promise<void>;
 }
 
+interface ContentOptions {
+  /** False for an empty database. */
+  seed?: boolean;
+  entities?: number;
+  /** Runs the phases up to this one, with `pg_trgm` in the schema public. */
+  phase?: PhaseNumber;
+}
+
 /** A new database on the server `id`, seeded unless told otherwise. */
 export async function createCatalogDatabase(
   databases: TestDatabases,
   id: TestDatabaseId,
-  options: { seed?: boolean; entities?: number } = {},
+  { seed = true, entities, phase }: ContentOptions = {},
 ): Promise<CatalogDatabase> {
-  const { seed = true, entities } = options;
   const connection = await databases.create(
     id,
     seed
       ? {
-          name: `single-tenant catalog with ${entities ?? 'some'} entities`,
-          prepare: empty => fill(empty, entities),
+          name: `catalog with ${entities ?? 'some'} entities after phase ${
+            phase ?? 0
+          }`,
+          prepare: empty => fill(empty, { entities, phase }),
         }
       : undefined,
   );
   return openCatalogDatabase(connection);
 }
 
-async function fill(connection: ClientConfig, entities?: number) {
-  const client = new Client(connection);
-  await client.connect();
-  await seedCatalog(client, { entities });
-  await client.end();
+async function fill(
+  connection: ClientConfig,
+  { entities, phase = 0 }: { entities?: number; phase?: number },
+): Promise<void> {
+  const database = await openCatalogDatabase(connection);
+  await seedCatalog(database.client, { entities });
+  if (phase > 0) {
+    await database.client.query('create extension pg_trgm schema public');
+  }
+  for (let each = 1; each <= phase; each += 1) {
+    await database.migrate(migration =>
+      migration.runPhase(each as PhaseNumber),
+    );
+  }
+  await database.close();
 }
 
 /** A database that is there already. */

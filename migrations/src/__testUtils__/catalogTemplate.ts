@@ -1,3 +1,4 @@
+import { copyDatabase } from '@internal/postgres/testUtils';
 import type {
   TestDatabaseId,
   TestDatabases,
@@ -7,7 +8,6 @@ import type { ClientConfig } from 'pg';
 import type { PhaseNumber } from '../engine/Step';
 import { createCatalogDatabase, openCatalogDatabase } from './catalogDatabase';
 import type { CatalogDatabase } from './catalogDatabase';
-import { runPhases } from './runPhases';
 
 let copies = 0;
 
@@ -35,13 +35,9 @@ export function catalogTemplate(
 async function createTemplate(
   databases: TestDatabases,
   id: TestDatabaseId,
-  { entities, phase, prepare }: TemplateOptions,
+  { prepare, ...options }: TemplateOptions,
 ): Promise<ClientConfig> {
-  const database = await createCatalogDatabase(databases, id, { entities });
-  if (phase) {
-    await database.client.query('create extension pg_trgm schema public');
-    await runPhases(database, phase);
-  }
+  const database = await createCatalogDatabase(databases, id, options);
   await prepare?.(database);
   await database.close();
   return database.connection;
@@ -50,32 +46,30 @@ async function createTemplate(
 async function copyOf(template: ClientConfig): Promise<CatalogDatabase> {
   copies += 1;
   const name = `${template.database}_copy_${copies}`;
-  await administer(template, [
-    // PostgreSQL copies no database that has sessions.
-    `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${template.database}'`,
-    `create database "${name}" template "${template.database}"`,
-  ]);
+  await administer(template, admin =>
+    copyDatabase(admin, name, template.database!),
+  );
   const database = await openCatalogDatabase({ ...template, database: name });
   return {
     ...database,
     close: async () => {
       await database.close();
-      await administer(template, [`drop database "${name}" with (force)`]);
+      await administer(template, async admin => {
+        await admin.query(`drop database "${name}" with (force)`);
+      });
     },
   };
 }
 
 async function administer(
   connection: ClientConfig,
-  statements: string[],
+  use: (admin: Client) => Promise<void>,
 ): Promise<void> {
-  const client = new Client({ ...connection, database: 'postgres' });
-  await client.connect();
+  const admin = new Client({ ...connection, database: 'postgres' });
+  await admin.connect();
   try {
-    for (const statement of statements) {
-      await client.query(statement);
-    }
+    await use(admin);
   } finally {
-    await client.end();
+    await admin.end();
   }
 }

@@ -11,11 +11,10 @@ const databases = createTestDatabases();
 describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
   let database: CatalogDatabase;
   beforeAll(async () => {
-    database = await createCatalogDatabase(databases, id, { entities: 40 });
-    await database.client.query(
-      'create extension if not exists pg_trgm schema public',
-    );
-    await runPhases(database, 4);
+    database = await createCatalogDatabase(databases, id, {
+      entities: 40,
+      phase: 4,
+    });
   });
   afterAll(() => database.close());
 

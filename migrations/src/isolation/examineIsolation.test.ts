@@ -79,7 +79,7 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
   describe('after phase 5', () => {
     const create = catalogTemplate(databases, id, {
       entities: 20,
-      prepare: prepared => runPhases(prepared, 5),
+      phase: 5,
     });
     let database: CatalogDatabase;
     beforeEach(async () => {

@@ -31,6 +31,7 @@ describe.each(databases.eachSupportedId())('killed moves on %s', id => {
   beforeAll(async () => {
     const database = await createCatalogDatabase(databases, id, {
       entities: ENTITIES,
+      phase: 5,
     });
     await addTenants(database);
     await database.close();

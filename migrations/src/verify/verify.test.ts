@@ -8,9 +8,7 @@ import { verify } from './verify';
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('verify on %s', id => {
-  const create = catalogTemplate(databases, id, {
-    prepare: prepared => runPhases(prepared, 5),
-  });
+  const create = catalogTemplate(databases, id, { phase: 5 });
   let database: CatalogDatabase;
   beforeEach(async () => {
     database = await create();

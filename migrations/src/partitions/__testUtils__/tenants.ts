@@ -4,7 +4,6 @@ import type {
 } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
-import { runPhases } from '../../__testUtils__/runPhases';
 import { givePartition, takeBackPartition } from '../move';
 import type { PartitionResult } from '../move';
 
@@ -31,6 +30,7 @@ export function describeTenants(
 ): TenantsSuite {
   const create = catalogTemplate(databases, id, {
     entities: ENTITIES,
+    phase: 5,
     prepare: addTenants,
   });
   let database: CatalogDatabase;
@@ -48,10 +48,8 @@ export function describeTenants(
   };
 }
 
-/** Phase 5, and tenants beside the default one. */
+/** Adds tenants beside the default one, after phase 5. */
 export async function addTenants(database: CatalogDatabase): Promise<void> {
-  await database.client.query('create extension pg_trgm schema public');
-  await runPhases(database, 5);
   await database.client.query(`
     insert into tenants (tenant_id, tenant_slug, tenant_name, deleted_at) values
       ('${TEAM}', 'my-team', 'My team', null), ('${OTHER}', 'other', 'Other', null),

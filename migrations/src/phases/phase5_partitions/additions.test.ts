@@ -1,7 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
-import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
 import { RefusedError } from '../../errors';
@@ -16,10 +15,8 @@ describe.each(databases.eachSupportedId())(
   id => {
     const create = catalogTemplate(databases, id, {
       entities: 20,
-      prepare: async database => {
-        await runPhases(database, 4);
-        await stopBefore(database, 5, swap);
-      },
+      phase: 4,
+      prepare: prepared => stopBefore(prepared, 5, swap),
     });
     let database: CatalogDatabase;
     const query = async (sql: string) =>

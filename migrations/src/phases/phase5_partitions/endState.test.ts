@@ -1,16 +1,13 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import { runPhases } from '../../__testUtils__/runPhases';
 
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('after phase 5 on %s', id => {
   let database: CatalogDatabase;
   beforeAll(async () => {
-    database = await createCatalogDatabase(databases, id);
-    await database.client.query('create extension pg_trgm schema public');
-    await runPhases(database, 5);
+    database = await createCatalogDatabase(databases, id, { phase: 5 });
   });
   afterAll(() => database.close());
 

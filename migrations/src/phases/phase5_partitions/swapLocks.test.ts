@@ -17,7 +17,7 @@ const WRITE = `update refresh_state set errors = '["seen"]' where tenant_id = '$
 describe.each(databases.eachSupportedId())('the swap on %s', id => {
   const create = catalogTemplate(databases, id, {
     entities: 20,
-    prepare: prepared => runPhases(prepared, 4),
+    phase: 4,
   });
   let database: CatalogDatabase;
   let other: Client;

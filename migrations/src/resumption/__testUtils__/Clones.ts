@@ -1,3 +1,4 @@
+import { copyDatabase } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
@@ -24,10 +25,7 @@ export class Clones {
   async clone(template: string): Promise<string> {
     const name = `clone_${process.pid}_${this.names.length}`;
     this.names.push(name);
-    await this.admin.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${template}'`,
-    );
-    await this.admin.query(`create database ${name} template ${template}`);
+    await copyDatabase(this.admin, name, template);
     return name;
   }
 

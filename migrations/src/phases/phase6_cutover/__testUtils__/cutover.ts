@@ -6,7 +6,6 @@ import type { Reporter } from '../../../Reporter';
 import type { MigrationSettings } from '../../../engine/Step';
 import { createCatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
-import { runPhases } from '../../../__testUtils__/runPhases';
 import { phase6 } from '..';
 import { TestApplication } from './TestApplication';
 
@@ -48,8 +47,7 @@ export function describeCutover(
   let application: TestApplication;
   let baseUrl: string;
   beforeAll(async () => {
-    database = await createCatalogDatabase(databases, id);
-    await runPhases(database, 5);
+    database = await createCatalogDatabase(databases, id, { phase: 5 });
   });
   afterAll(() => database.close());
   beforeEach(async () => {
