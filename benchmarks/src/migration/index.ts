@@ -3,15 +3,12 @@ import type {
   BenchmarkContext,
   BenchmarkResult,
 } from '../harness/Benchmark';
-import { compareBackfill } from './rates';
-import { createCatalog, describeCatalog } from './catalog';
-import { compareCopy } from './rates';
+import { compareBackfill, compareCopy, compareFill } from './rates';
+import { createCatalog, describeCatalog, FULL, rowsOf, SHORT } from './catalog';
 import { runStatements, setAutovacuum, withCopyOf } from '../harness/database';
-import { compareFill } from './rates';
 import { migrateLive } from './live';
 import { runPhase } from '../harness/migrations';
 import { SCHEMA } from '../harness/servers';
-import { FULL, rowsOf, SHORT } from './catalog';
 
 const MEMORY = { shared_buffers: '2GB', maintenance_work_mem: '256MB' };
 

@@ -3,8 +3,7 @@ import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { rollback } from '../rollback/rollback';
-import { cleanup } from './cleanup';
-import { cleanupJob, scheduleCleanup } from './cleanup';
+import { cleanup, cleanupJob, scheduleCleanup } from './cleanup';
 
 const databases = createTestDatabases();
 

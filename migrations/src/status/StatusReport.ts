@@ -1,7 +1,6 @@
 import type { AdoptionStatus } from '../adopt/status';
 import type { PhaseNumber } from '../engine/Step';
-import type { TenantRows } from '../rollback/rollback';
-import type { WayBack } from '../rollback/rollback';
+import type { TenantRows, WayBack } from '../rollback/rollback';
 import type { UnfinishedMove } from '../partitions/unfinishedMoves';
 import type { Operator } from '../session/operatorLock';
 

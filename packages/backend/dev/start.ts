@@ -3,20 +3,21 @@
 
 import { targetPaths } from '@backstage/cli-common';
 import { Postgres, PostgresStartError } from '@internal/postgres';
-import { backendArguments } from './settings';
-import { BackendProcess } from './backend';
+import {
+  backendArguments,
+  assertPortIsFree,
+  loadSettings,
+  Settings,
+  StartError,
+} from './settings';
+import { BackendProcess, untilSamplesAreServed, stopRequest } from './backend';
 import { banner } from './banner';
 import {
   createApplicationUser,
   databaseEnvironment,
   startEmbeddedDatabase,
+  prepareEarlierData,
 } from './database';
-import { prepareEarlierData } from './database';
-import { assertPortIsFree } from './settings';
-import { untilSamplesAreServed } from './backend';
-import { loadSettings, Settings } from './settings';
-import { StartError } from './settings';
-import { stopRequest } from './backend';
 
 const READINESS_PATH = '/.backstage/health/v1/readiness';
 

@@ -1,8 +1,8 @@
 import {
   cleanup as dropOldTables,
   RETENTION_HOURS,
+  scheduleCleanup,
 } from '../../cleanup/cleanup';
-import { scheduleCleanup } from '../../cleanup/cleanup';
 import type { PhaseNumber } from '../../engine/Step';
 import { UsageError } from '../../errors';
 import { phases } from '../../phases';

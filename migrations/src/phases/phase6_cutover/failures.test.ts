@@ -8,8 +8,11 @@ import {
   readTenants,
   runCutover,
 } from './__testUtils__/cutover';
-import type { TestApplication } from './__testUtils__/TestApplication';
-import type { Misbehaviour, Reply } from './__testUtils__/TestApplication';
+import type {
+  TestApplication,
+  Misbehaviour,
+  Reply,
+} from './__testUtils__/TestApplication';
 
 const databases = createTestDatabases();
 

@@ -1,7 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  Random,
+  waitUntil,
+} from '@internal/postgres/testUtils';
 import { Journey } from './__testUtils__/Journey';
-import { APPLICATION_PREFIX, Random } from './__testUtils__/migrations';
+import { APPLICATION_PREFIX } from './__testUtils__/migrations';
 import { sizesFromEnvironment } from './__testUtils__/sizes';
 
 // As often as one likes:

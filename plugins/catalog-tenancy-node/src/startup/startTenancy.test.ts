@@ -374,11 +374,6 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
 
     it.each([
       [
-        'select on entities',
-        'SELECT on entities',
-        'grant select on table tenancy.entities to portal_app',
-      ],
-      [
         'insert on relations',
         'INSERT on relations',
         'grant insert on table tenancy.relations to portal_app',

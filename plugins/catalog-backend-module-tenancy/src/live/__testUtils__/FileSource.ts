@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { change, type Draft, draft } from './drafts';
 import type { LiveCatalog } from './LiveCatalog';
-import type { Random } from './migrations';
+import type { Random } from '@internal/postgres/testUtils';
 import type { Source } from './sources';
 
 interface CatalogFile {

@@ -2,7 +2,7 @@ import type { LiveCatalog } from './LiveCatalog';
 import { deferred } from './LiveEngine';
 import { change, type Draft, foreign } from './drafts';
 import { type FailedStatement, isOfItsOwn } from './EngineLog';
-import type { Random } from './migrations';
+import type { Random } from '@internal/postgres/testUtils';
 import type { Source } from './sources';
 
 const LOCATION_KEY = 'import';

@@ -1,7 +1,7 @@
 import { change, type Draft, draft, spoil } from './drafts';
 import type { LiveCatalog } from './LiveCatalog';
 import { deferred, type ProviderName } from './LiveEngine';
-import type { Random } from './migrations';
+import type { Random } from '@internal/postgres/testUtils';
 import type { Source } from './sources';
 
 interface Provided {

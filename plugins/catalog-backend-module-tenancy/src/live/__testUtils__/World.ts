@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Entity } from '@backstage/catalog-model';
-import { waitUntil } from '@internal/postgres/testUtils';
+import { Random, waitUntil } from '@internal/postgres/testUtils';
 import { FileSource } from './FileSource';
 import { ImportSource } from './ImportSource';
 import { type LiveCatalog, PATIENCE_MS } from './LiveCatalog';
-import { Random } from './migrations';
 import { ProviderSource } from './ProviderSource';
 import type { LiveSizes } from './sizes';
 import type { Source } from './sources';

@@ -1,6 +1,6 @@
 import type { Entity } from '@backstage/catalog-model';
 import { stringifyEntityRef } from '@backstage/catalog-model';
-import type { Random } from './migrations';
+import type { Random } from '@internal/postgres/testUtils';
 
 const KINDS = ['Component', 'Component', 'API', 'Resource', 'System', 'Group'];
 const TEAMS = ['team-a', 'team-b', 'Team-C', 'nobody'];
