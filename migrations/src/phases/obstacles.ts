@@ -12,10 +12,10 @@ import {
 import type { TableView } from '../schema/views';
 import { enumerate, script } from '../text';
 
-// One list for the preflight and for the phases: what a phase refuses has to be known
-// before the first one begins.
+// The preflight and the phases share these checks, so that the preflight reports all that a
+// later phase would refuse.
 
-/** Something about the tables because of which a phase refuses to begin. */
+/** A property of the tables with which a phase refuses to begin. */
 export interface Obstacle {
   /** The check of the preflight that reports it. */
   check:
@@ -30,11 +30,11 @@ export interface Obstacle {
   /** The phases that refuse because of it. */
   phases: PhaseNumber[];
   message: string;
-  /** What the operator does about it. */
+  /** How the operator removes it. */
   advice: string;
-  /** Statements that do it, or that show more of it. */
+  /** Statements that remove it, or that show more of it. */
   sql?: string;
-  /** When `--force` lets the phase go on nevertheless: `nobody needs it`. */
+  /** The condition under which `--force` is right: `no reader needs them`. */
   forcedIf?: string;
 }
 
@@ -58,7 +58,7 @@ export async function findObstacles(
   ];
 }
 
-/** Whether an obstacle is only warned of. */
+/** Whether `--force` turns the obstacle into a warning. */
 export function isForced(
   { forcedIf }: Obstacle,
   { settings }: Pick<StepContext, 'settings'>,
@@ -66,7 +66,7 @@ export function isForced(
   return settings.force && forcedIf !== undefined;
 }
 
-/** What the operator does about an obstacle, in words. */
+/** The advice on an obstacle, with that on `--force`. */
 export function adviceOf({ advice, forcedIf }: Obstacle): string {
   return forcedIf ? `${advice} Or give --force, if ${forcedIf}.` : advice;
 }
@@ -89,11 +89,10 @@ export async function refuseObstacles(
 }
 
 /**
- * Refuses a swap, in either direction, after which something would go on reading, or
- * referencing, the tables that were in use before: what PostgreSQL knows by more than
- * a name.
+ * Refuses a swap, in either direction, while objects depend on the tables in use by their
+ * OIDs, and so would read or reference the old tables after it.
  *
- * @throws {@link RefusedError} with all of it
+ * @throws {@link RefusedError} with all of them
  */
 export async function refuseDependents(
   context: Pick<StepContext, 'executor' | 'settings' | 'reporter'>,
@@ -180,8 +179,8 @@ function describeConstraint(
   const name = escapeIdentifier(row.name);
   const drop = `alter table ${table} drop constraint ${name}`;
   switch (kind) {
-    // On PostgreSQL 14 a partitioned table can have none. Later versions want the
-    // partition key in it with `=`, which is not the constraint that somebody made.
+    // PostgreSQL 14 allows none on a partitioned table. Later versions require the
+    // partition key in it with `=`, which would be another constraint.
     case 'exclusion':
       return {
         message: `${table} has the exclusion constraint ${row.name}.`,
@@ -220,7 +219,7 @@ function describeConstraint(
   }
 }
 
-/** Permissive policies add up, so that one of another's would let rows through. */
+/** Permissive policies are combined by OR, so any other one would show more rows. */
 async function findPolicies(
   executor: Executor,
   tables: Tables,
@@ -274,7 +273,7 @@ async function findPolicies(
   ]);
 }
 
-/** TRUNCATE obeys no policy. */
+/** Policies do not restrict TRUNCATE. */
 async function findTruncating(
   executor: Executor,
   tables: Tables,
@@ -290,13 +289,13 @@ async function findTruncating(
   return rows.map(({ name, sql }) => ({
     check: 'grants',
     phases: [4],
-    message: `Everybody may TRUNCATE ${name}, whoever its rows belong to.`,
+    message: `PUBLIC may TRUNCATE ${name}, and so delete the rows of every tenant.`,
     advice: 'Revoke that.',
     sql: script([`revoke truncate on ${sql} from public`]),
   }));
 }
 
-/** What an owner has revoked from itself, portal_admin does not have either. */
+/** portal_admin lacks the rights that an owner has revoked from itself. */
 async function findClosedToOwner(
   executor: Executor,
   tables: Tables,
@@ -326,8 +325,8 @@ async function findClosedToOwner(
 }
 
 /**
- * PostgreSQL refuses to update, or delete, a row that it would publish and cannot name:
- * the backfill would fail, and so would a replay.
+ * A published table needs a replica identity for updates and deletes: without one the
+ * backfill and the replay would fail.
  */
 async function findWithoutIdentity(
   executor: Executor,
@@ -386,7 +385,7 @@ async function findViews(
   );
 }
 
-/** Those that read the tables themselves, and so would keep reading the same ones. */
+/** Materialized views keep reading the old tables after the swap. */
 async function findMaterialized(executor: Executor): Promise<Obstacle[]> {
   return (await readViews(executor, TENANT_TABLES))
     .filter(view => view.materialized && view.direct)
@@ -405,7 +404,7 @@ function materialized({ qualifiedName: name, owner }: TableView): Obstacle {
   };
 }
 
-/** A view is changed in phase 4 and replaced in phase 5, which takes its owner. */
+/** Phase 4 alters views and phase 5 replaces them, as their owner. */
 function unreachable(view: TableView, login: string): Obstacle[] {
   const { qualifiedName: name, owner, direct, ours } = view;
   if (ours || !(direct || bypassesPolicies(view))) {
@@ -420,7 +419,7 @@ function unreachable(view: TableView, login: string): Obstacle[] {
       ],
       message: `The login ${login} does not have the rights of ${owner}, the owner of the view ${name}, which phases 4 and 5 have to change.`,
       advice: 'Let a superuser run this.',
-      // To make the login a member of a superuser would make it one.
+      // Membership would make the login a superuser.
       sql: script([
         view.ownerIsSuperuser
           ? `alter view ${name} owner to ${escapeIdentifier(login)}`
@@ -448,8 +447,8 @@ function leaking(view: TableView, version: number): Obstacle[] {
 }
 
 /**
- * PostgreSQL takes the other columns of a table for granted where its primary key is
- * grouped by, and the key of the partitioned tables has the tenant in front.
+ * A view that groups by the primary key may select other columns. The primary key of the
+ * partitioned tables begins with tenant_id, so GROUP BY entity_id no longer covers it.
  */
 function grouping(view: TableView): Obstacle[] {
   const { qualifiedName: name, groupedByKeyOf: table } = view;
@@ -517,7 +516,7 @@ const DEPENDENTS = `
     from pg_rewrite r join ours o on o.oid = r.ev_class
    order by 1`;
 
-/** What the swap would leave behind, by the check of the preflight that looks for it. */
+/** Objects that the swap would leave on the old tables, by preflight check. */
 async function findDependents(
   executor: Executor,
   tables: Tables,
@@ -536,7 +535,7 @@ async function findDependents(
         'These stay with the tables that go out of use in phase 5, whatever those are called: ' +
         `${names.map(({ name }) => name).join('; ')}.`,
       advice: 'Drop them, and create them again after the swap.',
-      forcedIf: 'nobody needs them',
+      forcedIf: 'no reader needs them',
     };
   });
 }

@@ -235,7 +235,7 @@ const REFUSALS: Record<string, Case> = {
   'a right of everybody to TRUNCATE': {
     check: 'grants',
     given: 'grant truncate on relations to public',
-    message: /Everybody may TRUNCATE relations/,
+    message: /PUBLIC may TRUNCATE relations/,
     mended: true,
   },
   'row-level security without a policy': {

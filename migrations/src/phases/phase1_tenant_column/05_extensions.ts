@@ -28,7 +28,7 @@ export const extensions: Step = {
     if (missing.length === 0) {
       return;
     }
-    // What an attempt before this one created, undo drops as well.
+    // Includes those of an earlier attempt, so that undo drops them too.
     const before = (await state.get<string[]>(STATE_KEY)) ?? [];
     await executor.transaction({
       title: `Create ${missing.join(' and ')}`,
@@ -51,7 +51,8 @@ export const extensions: Step = {
     }
     await executor.transaction({
       title: `Drop ${created.join(' and ')} where nothing uses them`,
-      locks: 'None on tables: what others have built on them keeps them.',
+      locks:
+        'None on tables. DROP EXTENSION without CASCADE fails if objects use it.',
       statements: [...created.map(dropUnused), state.forget(STATE_KEY)],
     });
   },

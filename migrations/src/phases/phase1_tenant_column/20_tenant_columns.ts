@@ -2,11 +2,11 @@ import type { Step } from '../../engine/Step';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 
 /**
- * The nullable column, empty in the rows that are there (phase 2 fills them).
+ * The nullable column, null in existing rows until phase 2 fills them.
  *
- * Applications that know nothing of tenants go on inserting until phase 4, and
- * their rows must not end up without one: a default does that. It is set after
- * the column is added, because a default of ADD COLUMN holds for old rows too.
+ * Until phase 4, applications insert rows without a tenant: the default gives them one.
+ * It is set after the column is added, because ADD COLUMN with a default would also give
+ * it to existing rows.
  */
 export const tenantColumns: Step = {
   name: '1_20_tenant_columns',

@@ -6,7 +6,7 @@ import type { Step } from '../../engine/Step';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 
-/** The index that finds the rows of a table which have no tenant yet. */
+/** The index on the rows of a table that have no tenant yet. */
 export function temporaryIndex(table: TenantTable): string {
   return `${table}_without_tenant_idx`;
 }
@@ -14,8 +14,8 @@ export function temporaryIndex(table: TenantTable): string {
 /**
  * The temporary indexes of the backfill.
  *
- * An index on every tenant_id would get an entry for each row that the backfill
- * writes. This one only ever loses rows, and is empty when the backfill is done.
+ * They cover rows without a tenant only. The backfill adds no entries to them, unlike to
+ * an index on all of tenant_id, and leaves them empty.
  */
 export const temporaryIndexes: Step = {
   name: '1_30_temporary_indexes',

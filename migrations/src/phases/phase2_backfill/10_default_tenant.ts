@@ -5,8 +5,8 @@ import { escapeLiteral } from '../../sql';
 import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from '../../schema/tables';
 
 /**
- * The tenant that owns what was there before. A row that is there already stays as
- * it is: the operator may have renamed the tenant since.
+ * The tenant of all existing rows. An existing row in tenants is kept: the operator may
+ * have renamed the tenant.
  */
 export const defaultTenant: Step = {
   name: '2_10_default_tenant',
@@ -30,7 +30,7 @@ on conflict (tenant_id) do nothing`,
   async down({ executor }) {
     await executor.transaction({
       title: 'Delete the default tenant',
-      locks: 'One row, which nothing references any more.',
+      locks: 'One row, which no other row references any more.',
       statements: [
         `delete from tenants where tenant_id = '${DEFAULT_TENANT_ID}'`,
       ],
@@ -38,7 +38,7 @@ on conflict (tenant_id) do nothing`,
   },
 };
 
-/** What the default tenant is named; nothing before phase 2. */
+/** The name of the default tenant; undefined before phase 2. */
 export async function readDefaultTenantName({
   executor,
 }: Pick<StepContext, 'executor'>): Promise<string | undefined> {
@@ -52,7 +52,7 @@ export async function readDefaultTenantName({
   return tenant?.name;
 }
 
-/** Gives the default tenant another name, at any phase. */
+/** Renames the default tenant, after any phase. */
 export async function renameDefaultTenant(
   { executor }: Pick<StepContext, 'executor'>,
   name: string,

@@ -5,7 +5,7 @@ import { checkCounts } from './checkCounts';
 import type { TenantTable } from '../../schema/tables';
 
 /**
- * Sets the default tenant in every row without one, and counts.
+ * Sets the default tenant in every row without one, and checks the counts.
  *
  * The undo keeps the values; the undo of phase 1 drops the column.
  */
@@ -90,7 +90,7 @@ begin
     ${lock('')}
     ${fill}
     if cardinality(addresses) = 0 then
-      raise warning 'Rows of ${table} are locked, and are waited for';
+      raise warning 'Waiting for locked rows of ${table}';
       perform pg_sleep(0.5);
     elsif filled = 0 then
       exit; -- They refuse to be filled.

@@ -8,9 +8,8 @@ import { checkCounts } from './checkCounts';
 /**
  * NOT NULL on tenant_id.
  *
- * SET NOT NULL by itself reads the whole table under a lock that stops everybody.
- * A constraint that was validated before proves the same, and is dropped once it
- * has served.
+ * SET NOT NULL alone scans the table under ACCESS EXCLUSIVE. A check constraint that was
+ * validated under a weaker lock makes it skip the scan, and is dropped after it.
  */
 export const notNull: Step = {
   name: '2_30_not_null',
@@ -24,13 +23,13 @@ export const notNull: Step = {
     })),
 
   async up(context) {
-    // From the moment that a constraint stands, an application can no longer change
-    // a row that breaks it.
+    // Even before it is validated, the constraint refuses updates of a row that
+    // violates it.
     await checkCounts(context);
-    // A REPEATABLE READ transaction that still sees a row without its tenant would
-    // break the constraint by an update, before PostgreSQL finds that the row has
-    // changed; and one that does not see the default tenant could not insert a row
-    // of it, since foreign keys (the next step) are checked in its snapshot.
+    // A REPEATABLE READ transaction with an older snapshot still sees a row without a
+    // tenant: its update would violate the constraint before PostgreSQL finds the
+    // concurrent update. And without the default tenant in its snapshot, its inserts would
+    // violate the foreign keys of the next step.
     await waitForOlderSnapshots(context, 'they see rows without a tenant');
     for (const table of TENANT_TABLES) {
       if (!(await isNotNull(context, table))) {
@@ -48,7 +47,7 @@ export const notNull: Step = {
           `alter table ${table} alter column tenant_id drop not null`,
         ],
       });
-      // A command that was killed half-way up leaves it.
+      // Left behind by a command that was killed in `up`.
       await dropConstraint(context, {
         name: proof(table),
         table,

@@ -8,26 +8,26 @@ import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { estimateRows, pageCount, patienceMs } from '../../session/tableSize';
 
-// The first batch; those after it follow from how many rows the one before found.
+// The first batch; later ones are sized by the rows that the one before found.
 const FIRST_PAGES = 16;
-// 128 MB of a table with few rows in it, so that no batch takes long.
+// 128 MB, the limit for a table with few rows in its pages.
 export const MAX_PAGES = 16_384;
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
-// To statistics from before the backfill every row is one without a tenant, and each
-// sweep would read the whole table rather than what the temporary index has left.
+// By statistics from before the backfill all rows lack a tenant, so the planner would scan
+// the table for each sweep instead of the temporary index.
 const USE_INDEX = 'set local enable_seqscan = off';
 
-// Holds the addresses of the locked rows until the end of the transaction.
+// The setting that holds the ctids of the locked rows until the transaction ends.
 const LOCKED = `current_setting('tenancy.locked_rows')::tid[]`;
 
-/** Where the cursor of a table's backfill is kept. */
+/** The state key of a table's cursor. */
 export function cursorKey(table: TenantTable): string {
   return `phase2.cursor.${table}`;
 }
 
-/** How far the backfill has come: the pages from `next` to before `end` are left. */
+/** The progress of a backfill: the pages from `next` to before `end` are left. */
 interface Cursor {
   next: number;
   end: number;
@@ -43,19 +43,18 @@ interface Filled {
 /**
  * Fills tenant_id in the rows of one table, while an application writes to it.
  *
- * It goes through the pages that the table has at the start (rows that come later
- * carry the default), in batches of one short transaction each. A row that
- * somebody has locked is passed over, so a batch never waits for a row while it
- * holds others, and no deadlock can hit the application. What was passed over, or
- * has moved meanwhile, is swept up at the end through the temporary index.
+ * It processes the pages that the table has at the start (later rows have the default), in
+ * batches of one short transaction each. SKIP LOCKED passes over rows that other sessions
+ * hold: a batch never waits for a row while it holds others, and so deadlocks with no
+ * transaction. Sweeps by the temporary index fill the skipped and moved rows at the end.
  *
- * A batch and the cursor behind it are one transaction, and the server gets it in
- * one message: no row stays locked for the time of a round trip. A row is locked
- * as by an UPDATE of its own, so rows that reference it can still be inserted.
+ * A batch and its cursor are one transaction, sent as one message: no round trip while
+ * rows are locked. FOR NO KEY UPDATE, the lock of an UPDATE, allows inserts of rows that
+ * reference the locked ones.
  *
- * An application's REPEATABLE READ transaction that began before its row was
- * filled, and then changes that row, gets a serialization failure (40001), as from
- * any concurrent update, and has to be repeated as always.
+ * A REPEATABLE READ transaction that began before a row was filled, and then changes it,
+ * fails with 40001 (serialization_failure), as after any concurrent update, and must be
+ * retried.
  */
 export class Backfill {
   static async create(
@@ -79,8 +78,8 @@ export class Backfill {
   ) {}
 
   /**
-   * Fills the rows, beginning where an earlier run has stopped. Rows that refuse to
-   * be filled are left, for the count check to find.
+   * Fills the rows from where an earlier run stopped. Rows that stay without a tenant, as
+   * by a trigger, are left for the count check.
    */
   async run(): Promise<void> {
     const cursor = await this.readCursor();
@@ -117,8 +116,8 @@ export class Backfill {
   }
 
   /**
-   * One batch. Where it finds more rows than a batch may have, the cursor stays at
-   * the last page that it came to, or passes it if none of its rows can be filled.
+   * One batch. If it finds more rows than a batch may have, the cursor stays at the last
+   * page that it read, or passes it if none of its rows can be filled.
    */
   private async batch(
     from: number,
@@ -127,7 +126,7 @@ export class Backfill {
   ): Promise<Filled & { next: number }> {
     const { settings } = this.context;
     const { batchSize } = settings;
-    // Longer than the server takes to look for deadlocks would be too long.
+    // Shorter than deadlock_timeout, so that this wait is never part of a resolved deadlock.
     const lockTimeoutMs = Math.min(settings.lockTimeoutMs, this.patience);
     const reached = `(last::text::point)[0] + (filled = 0)::int`;
     return this.retried(
@@ -156,7 +155,7 @@ export class Backfill {
       const { locked, filled } = await this.retried(() => this.sweepOnce());
       progress.advance(filled);
       if (locked > 0 && filled === 0) {
-        // A trigger or a rule undoes it, and would do so for ever.
+        // A trigger or a rule reverts the update, and would do so each time.
         return;
       }
     }
@@ -172,8 +171,8 @@ export class Backfill {
   }
 
   /**
-   * Queues up for one row, holding no other: whoever has it locked can go on to
-   * lock whatever else there is.
+   * Waits for the lock of one row while it holds no other, so that it cannot deadlock with
+   * the transaction that holds the row.
    */
   private async fillLockedRow(): Promise<Filled> {
     try {
@@ -194,7 +193,7 @@ export class Backfill {
     if (holders !== this.holders) {
       this.holders = holders;
       this.context.reporter.warn(
-        `Rows of ${this.table} are locked, and are waited for: ${holders}`,
+        `Waiting for locked rows of ${this.table}: ${holders}`,
       );
     }
   }
@@ -202,9 +201,8 @@ export class Backfill {
   /**
    * Locks rows and fills them, in one transaction and one message.
    *
-   * The update is a statement of its own, which sees what was committed until the
-   * row was locked: for a row that somebody has changed in that moment, locking it
-   * gives the address of the new version.
+   * A separate UPDATE has a newer snapshot than the lock: after a concurrent change, the
+   * locking statement returns the ctid of the new version.
    */
   private async fill<Result>(options: {
     rows: string;
@@ -256,8 +254,8 @@ export class Backfill {
 /**
  * The processes that may hold row locks of a table, the longest transaction first.
  *
- * The header of a locked row names its transaction differently for shared locks and
- * savepoints. Each holder of a row lock also holds a lock on the table.
+ * They come from pg_locks, because each holder of a row lock also holds a lock on the
+ * table. The row's xmax may be a multixact or a subtransaction instead.
  */
 async function describeRowHolders(
   session: MigrationSession,
@@ -280,7 +278,9 @@ async function describeRowHolders(
        left join pg_stat_activity a using (pid)
       order by a.xact_start limit 3`,
   );
-  return holders.map(({ holder }) => holder).join('; ') || 'nobody any more';
+  return (
+    holders.map(({ holder }) => holder).join('; ') || 'no session any more'
+  );
 }
 
 const INSUFFICIENT_PRIVILEGE = '42501';
@@ -291,8 +291,8 @@ const REPLICA = 'set local session_replication_role = replica';
  * The statements that disable the triggers of a table until the end of the transaction;
  * none, and a warning, where the login lacks the right.
  *
- * A trigger that keeps a history or sets `updated_at` would take the backfill for
- * changes of every row. Foreign keys need no check: none has tenant_id yet.
+ * A trigger that records history or sets `updated_at` would record the backfill as a change
+ * of every row. Foreign keys need no check: none has tenant_id yet.
  */
 async function silenceTriggers(
   { reporter }: StepContext,
@@ -317,7 +317,7 @@ async function silenceTriggers(
 
 async function mayBeReplica(session: MigrationSession): Promise<boolean> {
   try {
-    // Two statements in one message are one transaction, which ends with it.
+    // Statements of one message form one transaction.
     await session.query(`${REPLICA};\nselect`);
     return true;
   } catch (error) {

@@ -84,7 +84,7 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     ]);
     expect(reporter.warnings).toEqual([
       expect.stringContaining(
-        `Rows of entities are locked, and are waited for: process ${pids[0].pid} of the server`,
+        `Waiting for locked rows of entities: process ${pids[0].pid} of the server`,
       ),
     ]);
   });
@@ -114,7 +114,7 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     const done = run().finally(() => operator.end());
     await expect(
       withDeadline('the warning of the script', warned),
-    ).resolves.toBe('Rows of entities are locked, and are waited for');
+    ).resolves.toBe('Waiting for locked rows of entities');
     await expect(rowsWithoutTenant(database, 'entities')).resolves.toBe(1);
     await holder.query('commit');
     await done;

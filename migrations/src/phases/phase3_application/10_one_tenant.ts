@@ -7,12 +7,12 @@ import {
 } from '../../schema/tables';
 
 /**
- * All rows are the default tenant's for as long as the tables of before are in
- * use: an entity reference is unique in them, whoever it belongs to.
+ * Only the default tenant can have rows until the swap: an entity reference is unique
+ * across tenants in these tables.
  *
- * With it the keys that there are imply those on tenant and entity. Unique indexes
- * on those beside them would make an upsert fail that names one key as its
- * conflict and meets another session's row at the other.
+ * With this check the existing keys imply those on tenant and entity. Additional unique
+ * indexes on these would fail an upsert that names one key as its conflict target and
+ * meets a concurrent row at the other.
  */
 export const oneTenant: Step = {
   name: '3_10_one_tenant',

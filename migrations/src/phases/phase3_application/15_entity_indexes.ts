@@ -8,8 +8,8 @@ import { ENTITY_KEY } from '../../schema/tables';
 const REFERENCING = ['relations', 'refresh_state'] as const;
 
 /**
- * Indexes that find the rows of an entity, where there are none: deleting an
- * entity looks for them, and so does every replay of the change log in phase 5.
+ * Indexes on the entity of a row, where they are missing: ON DELETE CASCADE and the replay
+ * of phase 5 look rows up by it.
  */
 export const entityIndexes: Step = {
   name: '3_15_entity_indexes',

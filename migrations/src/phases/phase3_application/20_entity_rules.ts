@@ -11,7 +11,7 @@ const ENTITY_REF_CHECK = 'entities_entity_ref_check';
 // The columns that were nullable before.
 const STATE_KEY = 'phase3.notNull';
 
-// Whether the check of entity references is ours.
+// Whether this step added the check of entity references.
 const ADDED_KEY = 'phase3.entityRefCheck';
 
 /** The rules of the new table's columns, on the tables in use. */
@@ -20,7 +20,7 @@ export const entityRules: Step = {
   title: 'Hold rows to the rules of the new tables',
 
   creates: async ({ executor }) => [
-    // The same rule under this name stays whoever has added it.
+    // An equal constraint of this name stays, also one of a user's.
     ...((await hasRefCheck(executor))
       ? []
       : [
@@ -41,7 +41,7 @@ export const entityRules: Step = {
 
   async up(context) {
     const { executor, state } = context;
-    // One that is there already, such as a fresh database's, stays when this is undone.
+    // Undo keeps one that existed before, such as that of a fresh database.
     if (!(await hasRefCheck(executor))) {
       await executor.execute(state.put(ADDED_KEY, true));
       await addConstraint(context, {
@@ -86,8 +86,8 @@ export const entityRules: Step = {
   },
 };
 
-// SET NOT NULL alone reads the table under a lock that stops everybody; a
-// constraint that was validated before proves the same.
+// SET NOT NULL alone scans the table under ACCESS EXCLUSIVE; with a validated check
+// constraint it skips the scan.
 async function setNotNull(
   context: StepContext,
   nullable: NullableColumn,

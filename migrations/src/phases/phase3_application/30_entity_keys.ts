@@ -7,8 +7,8 @@ import type { TenantTable } from '../../schema/tables';
 const REFERENCING = ['relations', 'refresh_state'] as const;
 
 /**
- * Foreign keys on the entity, where the tables have none: the new ones take no row
- * whose entity is missing.
+ * Foreign keys on the entity, where they are missing: the partitioned tables accept no row
+ * without its entity.
  */
 export const entityKeys: Step = {
   name: '3_30_entity_keys',
@@ -54,7 +54,7 @@ function entityKey(table: TenantTable): string {
   return `${table}_entity_fkey`;
 }
 
-/** Whether the table has a foreign key on the entity that is not ours. */
+/** Whether the table has a foreign key on the entity that the migration did not add. */
 async function referencesEntities(
   executor: Executor,
   table: TenantTable,

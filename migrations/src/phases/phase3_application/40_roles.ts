@@ -17,7 +17,7 @@ import { TENANT_TABLES } from '../../schema/tables';
 
 const STATE_KEY = 'phase3.grants';
 
-/** How each attribute shows in pg_roles once it is set. */
+/** Conditions on pg_roles that hold once an attribute is set. */
 const IN_PLACE: Record<string, string> = {
   login: 'rolcanlogin',
   nologin: 'not rolcanlogin',
@@ -27,7 +27,7 @@ const IN_PLACE: Record<string, string> = {
   noinherit: 'not rolinherit',
 };
 
-/** The two roles, and what the application's may do. */
+/** The two roles, and the rights of the application's. */
 export const roles: Step = {
   name: '3_40_roles',
   title: `Set up the roles ${ADMIN_ROLE} and ${APP_ROLE}`,
@@ -75,10 +75,10 @@ function roleStatements(access: RoleAccess): string[] {
     statements.push(createRoleStatement(ADMIN_ROLE, 'nologin bypassrls'));
   }
   if (!app.exists) {
-    // It has no password: the operator sets one that the application knows.
+    // Without a password, which the operator sets.
     statements.push(createRoleStatement(APP_ROLE, 'login noinherit'));
   }
-  // Only what differs is named: naming an attribute asks for the right to set it.
+  // Only attributes that differ: ALTER ROLE checks the right to set each one it names.
   statements.push(
     ...alterRole(ADMIN_ROLE, adminAttributes(admin)),
     ...alterRole(APP_ROLE, appAttributes(app)),

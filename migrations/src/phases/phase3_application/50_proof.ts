@@ -43,9 +43,9 @@ begin
 end $$`;
 
 /**
- * Shows, and rolls back, that the application's role can do its work in the
- * context of a tenant, triggers and sequences included, and that a policy like
- * that of phase 4 stops it where it has none.
+ * Reads and writes as the application's role with a tenant set, with triggers and
+ * sequences, and checks that a policy like that of phase 4 refuses it without one. All of
+ * it is rolled back.
  */
 export const proof: Step = {
   name: '3_50_proof',
@@ -80,13 +80,13 @@ export const proof: Step = {
     });
   },
 
-  // Nothing of it stays.
+  // `up` leaves nothing.
   async down() {},
 };
 
 /**
- * Changes a row, deletes it and inserts it again: no column has to be made up, and
- * no key is taken.
+ * Updates a row, deletes it and inserts it again: this needs no invented values and no
+ * unused key.
  */
 async function writeStatement(
   executor: Executor,

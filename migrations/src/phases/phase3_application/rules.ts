@@ -10,7 +10,7 @@ import {
 import type { TenantTable } from '../../schema/tables';
 import { formatThings } from '../../text';
 
-/** How an entity reference is put together (specification, B.2). */
+/** The form of an entity reference (specification, B.2). */
 export const ENTITY_REF_RULE =
   "entity_ref = entity_kind || ':' || entity_namespace || '/' || entity_name";
 
@@ -40,12 +40,12 @@ export interface NullableColumn {
 }
 
 interface Rule {
-  /** What breaks it: `row`; and several of it, unless they are `rows`. */
+  /** What violates it: `row`; with its plural, unless that is `rows`. */
   thing: string;
   things?: string;
-  /** What is wrong with them. */
+  /** The violation. */
   broken: string;
-  /** A query of them, with a text in the column `example`. */
+  /** A query for violations, with a text in the column `example`. */
   rows: string;
 }
 
@@ -67,8 +67,8 @@ const RULES: Rule[] = [
 ];
 
 /**
- * Refuses the phase where nothing keeps the ids and references of entities unique:
- * the application relies on it, and so does the copy of phase 5.
+ * Refuses the phase unless unique keys cover the ids and references of entities: the
+ * application and the copy of phase 5 rely on them.
  *
  * @throws {@link RefusedError}
  */
@@ -91,7 +91,7 @@ export async function checkKeys({ executor }: StepContext): Promise<void> {
   }
 }
 
-/** The required columns in which PostgreSQL would still take a null. */
+/** The required columns that are still nullable. */
 export async function nullableColumns(
   executor: Executor,
 ): Promise<NullableColumn[]> {
@@ -110,10 +110,10 @@ export async function nullableColumns(
 }
 
 /**
- * Refuses the phase while there are rows that the new tables will not take.
+ * Refuses the phase while rows violate the constraints of the partitioned tables.
  *
- * Each of these rules becomes a constraint of the tables in use, so that from then
- * on nothing can be written that the copy of phase 5 would fail on.
+ * Each of these rules becomes a constraint of the tables in use, so that the copy of
+ * phase 5 cannot fail on a row written later.
  *
  * @throws {@link RefusedError} with the number and some examples for each rule
  */

@@ -18,12 +18,12 @@ import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../roles';
 import { TENANT_TABLES } from '../../schema/tables';
 
 const GRANTS = 'phase4.grants';
-// What the application's role lost.
+// The state key of the rights that the application's role lost.
 const REVOKED = 'phase4.revoked';
 
 /**
- * Lets `portal_admin` work in the schema, and the application act as it; takes from
- * the application what row-level security does not govern.
+ * Grants `portal_admin` the schema and the application the membership in it; revokes from
+ * the application the rights that row-level security does not restrict.
  */
 export const privileges: Step = {
   name: '4_10_privileges',
@@ -87,7 +87,7 @@ async function adminGrants({
       privileges: ['usage', 'create'],
     },
   ];
-  // Whoever acts as portal_admin goes on with the migration.
+  // The migration itself acts as portal_admin.
   for (const table of bookkeepingTables) {
     grants.push({
       kind: 'table',
@@ -102,7 +102,7 @@ async function adminGrants({
   return grants;
 }
 
-/** What the application's role was granted beyond what it gets from phase 3. */
+/** The rights of the application's role beyond those that phase 3 grants. */
 async function excessPrivileges({
   executor,
   state,

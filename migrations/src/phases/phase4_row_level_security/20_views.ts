@@ -10,11 +10,11 @@ const STATE_KEY = 'phase4.views';
 
 interface ChangedView {
   name: string;
-  /** The option before: null where it was not set. */
+  /** The option before; null if it was not set. */
   securityInvoker: string | null;
 }
 
-/** Lets views read with the rights of whoever asks, where their owner's are too many. */
+/** Sets security_invoker on views whose owner bypasses row-level security. */
 export const views: Step = {
   name: '4_20_views',
   title: 'Let views obey row-level security',
@@ -32,7 +32,7 @@ export const views: Step = {
       const { name, securityInvoker, readers } = view;
       changed = [...changed, { name, securityInvoker }];
       await executor.transaction({
-        title: `Let the view ${name} read with the rights of whoever asks`,
+        title: `Set security_invoker on the view ${name}`,
         locks: `ACCESS EXCLUSIVE on ${name}, for a change of the catalog.`,
         statements: [
           `alter view ${name} set (security_invoker = true)`,
@@ -41,7 +41,7 @@ export const views: Step = {
       });
       if (readers.length > 0) {
         reporter.warn(
-          `The view ${name} now reads with the rights of whoever asks: ` +
+          `The view ${name} now reads with the rights of its reader: ` +
             `${readers.join(', ')} must be allowed to read what is under it.`,
         );
       }
@@ -53,7 +53,7 @@ export const views: Step = {
       STATE_KEY,
     )) ?? []) {
       await executor.transaction({
-        title: `Let the view ${name} read as it did before`,
+        title: `Reset security_invoker of the view ${name}`,
         locks: `ACCESS EXCLUSIVE on ${name}, for a change of the catalog.`,
         statements: [
           `alter view if exists ${name} ${

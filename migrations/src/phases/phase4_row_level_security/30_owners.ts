@@ -18,7 +18,7 @@ const TABLES = [...TENANT_TABLES, 'tenants'] as const;
 const KEPT: string[] = [...APP_PRIVILEGES, 'usage'];
 const FUNCTION_OWNER = 'phase4.owner.function';
 
-/** What has to be put back. */
+/** What the undo restores. */
 interface FormerOwner {
   owner: string;
   /** What portal_admin had been granted before it became the owner. */
@@ -26,16 +26,16 @@ interface FormerOwner {
 }
 
 /**
- * `portal_admin` owns the tables. The former owner, as which an application may
- * still be connected, goes on reading and writing with grants of its own.
+ * Makes `portal_admin` the owner of the tables. The former owner, as which applications
+ * may still be connected, gets grants to go on reading and writing.
  */
 export const owners: Step = {
   name: '4_30_owners',
   title: `Hand the tables to ${ADMIN_ROLE}`,
 
   async up(context) {
-    // A command that is begun again may find some of the tables handed over, and
-    // acts as portal_admin, which can't hand over the others.
+    // A repeated command may find some tables handed over and act as portal_admin, which
+    // cannot hand over the others.
     await actAsOwner(context, 'reset role');
     for (const table of TABLES) {
       await handOver(context, table);
@@ -58,8 +58,8 @@ export const owners: Step = {
 };
 
 /**
- * Refuses an undo that the login may not do: handing the tables back takes the
- * rights of both owners at once, which acting as one of them does not give.
+ * Refuses an undo that the login may not perform: ALTER TABLE … OWNER TO needs the rights
+ * of both owners at once, which SET ROLE does not give.
  */
 export async function checkOwnersCanBeRestored(
   context: StepContext,
@@ -80,7 +80,7 @@ export async function checkOwnersCanBeRestored(
   }
   if (refused.length > 0) {
     throw new RefusedError(
-      'The login may not hand the tables back to whom they belonged to, because it ' +
+      'The login may not hand the tables back to their former owners, because it ' +
         `does not inherit both from ${ADMIN_ROLE} and from them. Let a superuser ` +
         'undo this phase, with this command or with the script of its --dry-run, ' +
         `which does:\n${refused.join(';\n')};`,
@@ -125,7 +125,7 @@ async function handBack(context: StepContext, table: string): Promise<void> {
     tables: [table],
     statements: [
       'set local role none',
-      // What it was granted meanwhile becomes part of what it may as the owner.
+      // ALTER TABLE … OWNER TO merges its grants into the owner's rights.
       `alter table ${table} owner to ${escapeIdentifier(former.owner)}`,
       ...former.replaced.map(grantStatement),
       context.state.forget(stateKey(table)),
@@ -167,7 +167,7 @@ async function handBackFunction({
   }
 }
 
-// A superuser works on every table as it is.
+// A superuser needs no role.
 async function actAsOwner(
   context: StepContext,
   statement: string,
@@ -177,7 +177,7 @@ async function actAsOwner(
   }
 }
 
-/** What the owner goes on doing with rows: no more than it could before. */
+/** The rights with which the former owner goes on: those that it had. */
 async function ownersGrants(
   { executor }: StepContext,
   table: string,

@@ -10,8 +10,8 @@ import { checkOwnersCanBeRestored } from './30_owners';
 import { formatThings } from '../../text';
 
 /**
- * Row-level security on the tables, and no default for tenant_id any more: every
- * writer sets its tenant.
+ * Enables row-level security, and drops the default of tenant_id: every writer sets its
+ * tenant.
  */
 export const policies: Step = {
   name: '4_40_policies',
@@ -55,7 +55,7 @@ export const policies: Step = {
   },
 };
 
-/** Refuses an undo that would show every tenant's rows to whoever connects. */
+/** Refuses an undo after which every session would see the rows of all tenants. */
 async function checkOtherTenants({
   executor,
   settings,
@@ -72,8 +72,8 @@ async function checkOtherTenants({
       `${formatThings(count, 'entity', 'entities')} ${
         count === 1 ? 'belongs' : 'belong'
       } to other tenants than the default one, and without ` +
-        'row-level security whoever reads the tables sees them. Delete them, or ' +
-        'give --force.',
+        'row-level security every session that reads the tables would see them. Delete ' +
+        'them, or give --force.',
     );
   }
 }

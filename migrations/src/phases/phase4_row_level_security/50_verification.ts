@@ -7,7 +7,7 @@ import type { Step } from '../../engine/Step';
 import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 
-// No tenant has it.
+// An id that no tenant has.
 const NO_TENANT = 'ffffffff-ffff-4fff-bfff-ffffffffffff';
 
 const NOT_BY_THE_WAY = `do $$ begin
@@ -17,8 +17,8 @@ const NOT_BY_THE_WAY = `do $$ begin
 end $$`;
 
 /**
- * What the specification asks for: with the default tenant set, all of its
- * entities are counted; with another one, 0. And with none, nobody gets through.
+ * The verification of the specification: with the default tenant set, the application's
+ * role counts all entities; with another one, 0. Without one, the query fails.
  */
 export const verification: Step = {
   name: '4_50_verification',
@@ -30,7 +30,7 @@ export const verification: Step = {
       await tryOut(context, {
         title: `Count ${table} as ${APP_ROLE}`,
         locks: 'ACCESS SHARE, which conflicts with no read or write.',
-        // The counts are of one moment, while others write.
+        // One snapshot for all counts, while applications write.
         begin: 'begin isolation level repeatable read',
         statements: [
           `set local role ${ADMIN_ROLE}`,
@@ -49,7 +49,7 @@ export const verification: Step = {
     }
   },
 
-  // It changes nothing.
+  // `up` changes nothing.
   async down() {},
 };
 

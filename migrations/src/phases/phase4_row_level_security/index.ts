@@ -38,11 +38,11 @@ interface OldSession {
 }
 
 /**
- * Refuses while sessions are connected that can write, are not the new
- * application's, and will be refused by the policy because they set no tenant.
+ * Refuses while sessions other than the new application's can write: they set no tenant, so
+ * the policy would refuse them.
  *
- * Those that bypass row-level security, such as monitoring as a superuser, only are
- * warned of: the policy does not apply to them, but the column loses its default.
+ * Only warns of sessions that bypass row-level security, such as monitoring by a superuser:
+ * the policy does not bind them, but tenant_id loses its default.
  */
 async function checkSessions(context: StepContext): Promise<void> {
   const { executor, settings, reporter } = context;
@@ -66,7 +66,7 @@ async function checkSessions(context: StepContext): Promise<void> {
       APP_ROLE,
       ADMIN_ROLE,
       APPLICATION_PREFIX,
-      // Of an adopted catalog it is the engine, which writes to tables of its own.
+      // With adoption these are the engine's sessions, which write to other tables.
       engine ? engineTable(engine, 'final_entities') : null,
     ],
   );
