@@ -128,6 +128,8 @@ function baseConfig(options: CatalogBackendOptions): JsonObject {
     catalog: { processingInterval: false },
     tenancy: {
       enabled: options.enabled ?? false,
+      // Who may enter a tenant is the subject of the tests of the gate.
+      membership: 'open',
       database: { connection: APPLICATION, pool: { max: 5 } },
     },
   } as JsonObject;

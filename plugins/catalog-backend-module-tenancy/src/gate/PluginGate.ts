@@ -1,6 +1,7 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { NotAllowedError } from '@backstage/errors';
 import {
+  type ActiveTenant,
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
   retryAfter,
@@ -8,6 +9,7 @@ import {
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { type Request, type RequestHandler, Router } from 'express';
+import { refuse } from '../resolution';
 
 /**
  * The gate in front of one plugin. A request passes its steps in this order:
@@ -15,7 +17,9 @@ import { type Request, type RequestHandler, Router } from 'express';
  * 1. a plugin that is shared answers requests without credentials, whatever tenant
  *    they name: pages and sign-in work before there is anybody to ask about
  * 2. the tenant of the request is found, or it is refused
- * 3. a plugin that is neither shared nor tenant-aware is for the default tenant alone
+ * 3. the caller may enter that tenant, or is refused as if there were no such tenant;
+ *    what is shared is nothing of the default tenant, and open to its callers
+ * 4. a plugin that is neither shared nor tenant-aware is for the default tenant alone
  */
 export class PluginGate implements TenantGate {
   /** What requests meet before the first route of the plugin. */
@@ -35,19 +39,41 @@ export class PluginGate implements TenantGate {
     hasCredentials: (req: Request) => Promise<boolean>;
     /** Finds the tenant of a request, or answers it. */
     resolve: RequestHandler;
+    /** Whether the caller of a request may enter its tenant. */
+    admits: (req: Request, tenant: ActiveTenant) => Promise<boolean>;
   }) {
-    const { pluginId, isShared, logger, hasCredentials, resolve } = options;
+    const { pluginId, isShared, logger } = options;
+    const { hasCredentials, resolve, admits } = options;
     this.#pluginId = pluginId;
     this.#isShared = isShared;
     this.#logger = logger;
     this.router.use((req, _res, next) => {
-      if (this.#isTenantAware || !this.#isShared) {
+      if (this.#class !== 'shared') {
         next();
         return;
       }
       hasCredentials(req).then(has => next(has ? undefined : 'router'), next);
     });
     this.router.use(resolve);
+    this.router.use((req, res, next) => {
+      const tenant = tenantOf(req);
+      if (this.#class === 'shared' && isDefault(tenant)) {
+        next();
+        return;
+      }
+      admits(req, tenant)
+        .then(admitted => {
+          if (admitted) {
+            next();
+          } else {
+            logger.debug(
+              `Refused a request to the plugin '${pluginId}' for the tenant '${tenant.tenantSlug}', of which its caller is no member`,
+            );
+            refuse(res);
+          }
+        })
+        .catch(next);
+    });
     this.router.use(this.#close);
     this.router.use(retryAfter());
   }
@@ -57,24 +83,28 @@ export class PluginGate implements TenantGate {
   }
 
   readonly #close: RequestHandler = (req, _res, next) => {
-    const { tenantId, tenantSlug } = tenantOf(req);
-    if (
-      tenantId === DEFAULT_TENANT_ID ||
-      this.#isTenantAware ||
-      this.#isShared
-    ) {
+    const tenant = tenantOf(req);
+    if (this.#class !== 'closed' || isDefault(tenant)) {
       next();
       return;
     }
     this.#warn();
     next(
       new NotAllowedError(
-        `The plugin '${
-          this.#pluginId
-        }' is not available to the tenant '${tenantSlug}'`,
+        `The plugin '${this.#pluginId}' is not available to the tenant '${
+          tenant.tenantSlug
+        }'`,
       ),
     );
   };
+
+  /** What happens to requests for tenants other than the default one. */
+  get #class(): 'tenant-aware' | 'shared' | 'closed' {
+    if (this.#isTenantAware) {
+      return 'tenant-aware';
+    }
+    return this.#isShared ? 'shared' : 'closed';
+  }
 
   /** Once: clients may repeat such requests for ever. */
   #warn(): void {
@@ -89,4 +119,8 @@ export class PluginGate implements TenantGate {
       );
     }
   }
+}
+
+function isDefault({ tenantId }: ActiveTenant): boolean {
+  return tenantId === DEFAULT_TENANT_ID;
 }

@@ -1,14 +1,25 @@
 import type {
   BackstageCredentials,
-  BackstagePrincipalTypes,
+  BackstageServicePrincipal,
+  BackstageUserPrincipal,
   HttpAuthService,
 } from '@backstage/backend-plugin-api';
 import type { Request } from 'express';
 
+/** The credentials of a user. */
+export type UserCredentials = BackstageCredentials<BackstageUserPrincipal>;
+
 /** The credentials of a request, if it has any. */
-export type Credentials = BackstageCredentials<
-  BackstagePrincipalTypes['user'] | BackstagePrincipalTypes['service']
->;
+export type Credentials =
+  | UserCredentials
+  | BackstageCredentials<BackstageServicePrincipal>;
+
+/** Whether they are those of a user, or of a plugin on behalf of one. */
+export function areOfUser(
+  credentials: Credentials,
+): credentials is UserCredentials {
+  return credentials.principal.type === 'user';
+}
 
 /**
  * The credentials in the header `Authorization`. Those that are not valid count as
@@ -19,7 +30,7 @@ export async function bearerCredentials(
   req: Request,
   httpAuth: HttpAuthService,
 ): Promise<Credentials | undefined> {
-  return valid(httpAuth.credentials(req, { allow: ['user', 'service'] }));
+  return valid(() => httpAuth.credentials(req, { allow: ['user', 'service'] }));
 }
 
 /** The same, or else those of the cookie that browsers load images and pages with. */
@@ -29,7 +40,7 @@ export async function bearerOrCookieCredentials(
 ): Promise<Credentials | undefined> {
   return (
     (await bearerCredentials(req, httpAuth)) ??
-    (await valid(
+    (await valid(() =>
       httpAuth.credentials(req, {
         allow: ['user', 'service'],
         allowLimitedAccess: true,
@@ -39,10 +50,12 @@ export async function bearerOrCookieCredentials(
 }
 
 async function valid(
-  credentials: Promise<Credentials>,
+  read: () => Promise<
+    BackstageCredentials<BackstageUserPrincipal | BackstageServicePrincipal>
+  >,
 ): Promise<Credentials | undefined> {
   try {
-    return await credentials;
+    return (await read()) as Credentials;
   } catch (error) {
     if (error instanceof Error && error.name === 'AuthenticationError') {
       return undefined;

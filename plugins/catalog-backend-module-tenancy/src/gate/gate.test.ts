@@ -25,7 +25,10 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node/testUtils';
 import request from 'supertest';
 import tenancyModule from '..';
-import { classifiedPlugin } from './__testUtils__/startGatedBackend';
+import {
+  classifiedPlugin,
+  membersFactory,
+} from './__testUtils__/startGatedBackend';
 
 /** Stands in for the stock catalog: it answers whatever reaches it. */
 const catalogPlugin = createBackendPlugin({
@@ -137,6 +140,7 @@ async function start(options: {
       catalogPlugin,
       tenancyModule,
       tenancy,
+      membersFactory(),
       ...features,
       ...others,
       mockServices.rootConfig.factory({

@@ -7,19 +7,24 @@ import {
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import {
+  type AdministratorsConfig,
   OpenTenantGate,
+  readAdministrators,
   readTenancyConfig,
   type TenancyConfig,
   type TenantGate,
   tenantDirectoryServiceRef,
   tenantGateServiceRef,
+  tenantMembersServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
   createTenantMiddleware,
   HostnameTenants,
   TenantTokens,
 } from '../resolution';
+import { Admission } from './Admission';
 import { bearerCredentials } from './callers';
+import { Ownership } from './Ownership';
 import { PluginGate } from './PluginGate';
 
 /**
@@ -30,6 +35,8 @@ const SHARED_PLUGINS = ['app', 'auth', 'permission', 'tenants'];
 
 /** What the gates of all plugins have in common; nothing while the flag is off. */
 interface GateSettings {
+  administrators: AdministratorsConfig;
+  ownership: Ownership;
   tenancy: TenancyConfig;
   tokens: TenantTokens;
   shared: ReadonlySet<string>;
@@ -53,7 +60,14 @@ export const gateSettingsServiceFactory = createServiceFactory({
     // One error in place of one per plugin.
     HostnameTenants.create({ config, baseDomains });
     return {
-      tenancy,
+      administrators: readAdministrators(config),
+      ownership: new Ownership({ logger }),
+      tenancy: {
+        ...tenancy,
+        // A tenant's token is in exactly its own tenant.
+        requireMatchingToken:
+          tenancy.requireMatchingToken || tenancy.membership === 'required',
+      },
       tokens: TenantTokens.create({ secret: jwtSecret, logger }),
       shared: new Set([...SHARED_PLUGINS, ...sharedPlugins]),
     };
@@ -79,9 +93,11 @@ export const tenantGateServiceFactory = createServiceFactory({
     httpAuth: coreServices.httpAuth,
     httpRouter: coreServices.httpRouter,
     logger: coreServices.logger,
+    members: tenantMembersServiceRef,
     metrics: metricsServiceRef,
     plugin: coreServices.pluginMetadata,
     settings: gateSettingsServiceRef,
+    userInfo: coreServices.userInfo,
   },
   async factory({
     config,
@@ -90,14 +106,22 @@ export const tenantGateServiceFactory = createServiceFactory({
     httpAuth,
     httpRouter,
     logger,
+    members,
     metrics,
     plugin,
     settings,
+    userInfo,
   }): Promise<TenantGate> {
     if (!settings) {
       return new OpenTenantGate(httpRouter);
     }
     const pluginId = plugin.getId();
+    const admission = new Admission({
+      ...settings,
+      httpAuth,
+      members,
+      userInfo,
+    });
     const gate = new PluginGate({
       pluginId,
       isShared: settings.shared.has(pluginId),
@@ -113,6 +137,7 @@ export const tenantGateServiceFactory = createServiceFactory({
         tenancy: settings.tenancy,
         tokens: settings.tokens,
       }),
+      admits: (req, tenant) => admission.admits(req, tenant),
     });
     httpRouter.use(gate.router);
     return gate;

@@ -16,7 +16,15 @@ import { type Resolution, TenantResolver } from './TenantResolver';
 import { TenantTokens } from './TenantTokens';
 
 /** What the answer to a request depends on beside its URL. */
-const TENANT_HEADERS = 'Host, X-Forwarded-Host, Authorization, X-Tenant-Slug';
+const TENANT_HEADERS = [
+  'Host',
+  'X-Forwarded-Host',
+  'Authorization',
+  'X-Tenant-Slug',
+];
+
+/** The same, with base domains below which there may be pages of tenants. */
+const PAGE_HEADERS = ['Origin', 'Referer'];
 
 /** What resolution works with. */
 export interface TenantMiddlewareOptions {
@@ -63,9 +71,14 @@ export function createTenantMiddleware(
   });
   const count = metrics ? countResolutions(metrics) : () => {};
 
+  const headers = [
+    ...TENANT_HEADERS,
+    ...(tenancy.baseDomains.length > 0 ? PAGE_HEADERS : []),
+  ];
+
   return (req, res, next) => {
     // Refusals too: a cache must not hand one tenant's answer to another.
-    res.vary(TENANT_HEADERS);
+    res.vary(headers.join(', '));
     const proceed = (resolution: Resolution) => {
       count(resolution);
       switch (resolution.outcome) {
@@ -94,7 +107,7 @@ export function createTenantMiddleware(
  * were. Express' `json` would not be: how it writes depends
  * on settings of the application.
  */
-function refuse(res: Response): void {
+export function refuse(res: Response): void {
   res.status(403).type('application/json').send('{"error":"Invalid tenant"}');
 }
 

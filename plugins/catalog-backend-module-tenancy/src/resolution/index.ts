@@ -1,5 +1,6 @@
 export {
   createTenantMiddleware,
+  refuse,
   type TenantMiddlewareOptions,
 } from './createTenantMiddleware';
 export { HostnameTenants } from './HostnameTenants';

@@ -2,12 +2,15 @@ import {
   type BackendFeature,
   coreServices,
   createBackendPlugin,
+  createServiceFactory,
 } from '@backstage/backend-plugin-api';
 import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
 import {
   type TenantDirectory,
   tenantGateServiceRef,
+  type TenantMembers,
+  tenantMembersServiceRef,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { tenantDirectoryServiceMock } from 'backstage-plugin-catalog-tenancy-node/testUtils';
@@ -21,11 +24,15 @@ import {
 } from '../services';
 
 /** The paths of a {@link classifiedPlugin}. */
-export const PATHS = { open: '/open', credentials: '/credentials' } as const;
+export const PATHS = {
+  open: '/open',
+  cookie: '/cookie',
+  credentials: '/credentials',
+} as const;
 
 /**
  * A plugin that answers `reached`, and where it is tenant-aware with the tenant of the
- * request. Requests to `/open` need no credentials.
+ * request. Requests to `/open` need no credentials, and to `/cookie` a cookie is enough.
  */
 export function classifiedPlugin(
   pluginId: string,
@@ -49,6 +56,10 @@ export function classifiedPlugin(
             path: PATHS.open,
             allow: 'unauthenticated',
           });
+          httpRouter.addAuthPolicy({
+            path: PATHS.cookie,
+            allow: 'user-cookie',
+          });
           httpRouter.use((req, res) => {
             res.json(answer(req));
           });
@@ -58,21 +69,37 @@ export function classifiedPlugin(
   });
 }
 
+/** Members as a test has them; without any, everybody is one. */
+export function membersFactory(members?: Pick<TenantMembers, 'roleOf'>) {
+  return createServiceFactory({
+    service: tenantMembersServiceRef,
+    deps: {},
+    factory: () => ({
+      forget: () => {},
+      roleOf: async () => 'member' as const,
+      ...members,
+    }),
+  });
+}
+
 /** Starts a backend with a gate in front of these plugins. */
 export async function startGatedBackend(options: {
   directory?: TenantDirectory;
   tenancy?: JsonObject;
   app?: JsonObject;
   backend?: JsonObject;
+  /** Says who is a member; everybody by default. */
+  members?: Pick<TenantMembers, 'roleOf'>;
   features: BackendFeature[];
 }) {
-  const { directory, features, ...config } = options;
+  const { directory, members, features, ...config } = options;
   const { server } = await startTestBackend({
     features: [
       gateSettingsServiceFactory,
       tenantGateServiceFactory,
       mockServices.rootConfig.factory({ data: configData(config) }),
       tenantDirectoryServiceMock.factory({ directory }),
+      membersFactory(members),
       ...features,
     ],
   });

@@ -1,0 +1,122 @@
+import type {
+  BackstageServicePrincipal,
+  HttpAuthService,
+  UserInfoService,
+} from '@backstage/backend-plugin-api';
+import {
+  type ActiveTenant,
+  type AdministratorsConfig,
+  DEFAULT_TENANT_ID,
+  normalizePrincipal,
+  type TenancyConfig,
+  type TenantMembers,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { Request } from 'express';
+import type { TenantTokens } from '../resolution';
+import {
+  areOfUser,
+  bearerOrCookieCredentials,
+  type UserCredentials,
+} from './callers';
+import type { Ownership } from './Ownership';
+
+const PLUGIN = /^plugin:/;
+const USER_OR_GROUP = /^(user|group):/i;
+
+/**
+ * Decides who may enter a tenant.
+ *
+ * A caller is who the identity catalog says, which is the default tenant's. Nothing is
+ * looked up in the catalog of the tenant that is to be entered: a tenant that writes its
+ * own entities could let itself in otherwise.
+ */
+export class Admission {
+  readonly #administrators: AdministratorsConfig;
+  readonly #httpAuth: HttpAuthService;
+  readonly #members: Pick<TenantMembers, 'roleOf'>;
+  readonly #ownership: Ownership;
+  readonly #tenancy: Pick<TenancyConfig, 'membership' | 'membershipOfDefault'>;
+  readonly #tokens: TenantTokens;
+  readonly #userInfo: UserInfoService;
+
+  constructor(options: {
+    administrators: AdministratorsConfig;
+    httpAuth: HttpAuthService;
+    members: Pick<TenantMembers, 'roleOf'>;
+    ownership: Ownership;
+    tenancy: Pick<TenancyConfig, 'membership' | 'membershipOfDefault'>;
+    /** Resolution refuses a token that is for another tenant than the request. */
+    tokens: TenantTokens;
+    userInfo: UserInfoService;
+  }) {
+    this.#administrators = options.administrators;
+    this.#httpAuth = options.httpAuth;
+    this.#members = options.members;
+    this.#ownership = options.ownership;
+    this.#tenancy = options.tenancy;
+    this.#tokens = options.tokens;
+    this.#userInfo = options.userInfo;
+  }
+
+  /**
+   * Whether the caller of a request may enter its tenant.
+   *
+   * @throws an error with status 503 where this can't be found out
+   */
+  async admits(req: Request, tenant: ActiveTenant): Promise<boolean> {
+    const isDefault = tenant.tenantId === DEFAULT_TENANT_ID;
+    const { membership, membershipOfDefault } = this.#tenancy;
+    if (
+      isDefault ? membershipOfDefault === 'everyone' : membership === 'open'
+    ) {
+      return true;
+    }
+    const credentials = await bearerOrCookieCredentials(req, this.#httpAuth);
+    if (!credentials) {
+      // The route asks for none. In the default tenant Backstage decides alone on those.
+      return isDefault;
+    }
+    return areOfUser(credentials)
+      ? this.#admitsUser(req, tenant, credentials)
+      : this.#admitsService(req, tenant, credentials.principal);
+  }
+
+  /** On behalf of a user counts as the user. */
+  async #admitsUser(
+    req: Request,
+    tenant: ActiveTenant,
+    credentials: UserCredentials,
+  ): Promise<boolean> {
+    const { userEntityRef } = credentials.principal;
+    if (this.#administrators.users.has(normalizePrincipal(userEntityRef))) {
+      return true;
+    }
+    // Most members are so by their own name, which takes no call to the auth plugin.
+    if (await this.#members.roleOf(tenant, [userEntityRef])) {
+      return true;
+    }
+    const refs = await this.#ownership.refsOf(req, credentials, this.#userInfo);
+    return (await this.#members.roleOf(tenant, refs)) !== undefined;
+  }
+
+  async #admitsService(
+    req: Request,
+    tenant: ActiveTenant,
+    { subject }: BackstageServicePrincipal,
+  ): Promise<boolean> {
+    if (this.#tokens.fromHeader(req.headers.authorization)) {
+      return true;
+    }
+    if (PLUGIN.test(subject)) {
+      return tenant.tenantId === DEFAULT_TENANT_ID;
+    }
+    if (this.#administrators.services.has(subject)) {
+      return true;
+    }
+    // An issuer that may choose the subject can not become a user.
+    return (
+      !USER_OR_GROUP.test(subject) &&
+      (await this.#members.roleOf(tenant, [subject])) !== undefined
+    );
+  }
+}
