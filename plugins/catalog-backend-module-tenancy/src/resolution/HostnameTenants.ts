@@ -78,6 +78,22 @@ export class HostnameTenants {
       ? { kind: 'tenant', slug: label }
       : FOREIGN;
   }
+
+  /**
+   * The slug of the tenant at whose hostname the page is that sends a request. Browsers
+   * send its URL, or the origin of that, along with whatever goes to another host.
+   *
+   * Without base domains nothing: any page of any other site would be a tenant's.
+   */
+  readOrigin(url: string | undefined): string | undefined {
+    if (url === undefined || this.#baseDomains.size === 0) {
+      return undefined;
+    }
+    const verdict = URL.canParse(url)
+      ? this.read(normalize(new URL(url).hostname))
+      : FOREIGN;
+    return verdict.kind === 'tenant' ? verdict.slug : undefined;
+  }
 }
 
 function hostOf(url: string, where: string): string {

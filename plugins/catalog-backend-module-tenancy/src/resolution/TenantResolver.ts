@@ -10,7 +10,7 @@ import { headerValues, type HostedRequest, requestHost } from './requestHost';
 import type { TenantToken, TenantTokens } from './TenantTokens';
 
 /** Where a slug was taken from. */
-export type SlugSource = 'hostname' | 'token' | 'header' | 'default';
+export type SlugSource = 'hostname' | 'token' | 'header' | 'origin' | 'default';
 
 /** What of a request names its tenant. */
 export type TenantRequest = HostedRequest & Pick<Request, 'headers'>;
@@ -64,7 +64,7 @@ export class TenantResolver {
     const { source, slug } =
       verdict.kind === 'tenant'
         ? { source: 'hostname' as const, slug: verdict.slug }
-        : chooseSlug(req, token);
+        : this.#chooseSlug(req, token);
     // A token that has expired counts here: Backstage may have let it pass a
     // moment ago, when it had not.
     if (this.#requireMatchingToken && token && token.tenantSlug !== slug) {
@@ -82,20 +82,25 @@ export class TenantResolver {
       return { outcome: 'failed', source, error };
     }
   }
-}
 
-/** The sources after the hostname. The first that yields a slug decides, even if it names no tenant. */
-function chooseSlug(
-  req: TenantRequest,
-  token: TenantToken | undefined,
-): { source: SlugSource; slug: string } {
-  if (token && !token.expired) {
-    return { source: 'token', slug: token.tenantSlug };
+  /** The sources after the hostname. The first that yields a slug decides, even if it names no tenant. */
+  #chooseSlug(
+    req: TenantRequest,
+    token: TenantToken | undefined,
+  ): { source: SlugSource; slug: string } {
+    if (token && !token.expired) {
+      return { source: 'token', slug: token.tenantSlug };
+    }
+    // Of a header that is repeated, no part is a slug: it has a comma between them.
+    const fromHeader = headerValues(req, 'x-tenant-slug').join(', ');
+    if (fromHeader) {
+      return { source: 'header', slug: fromHeader };
+    }
+    const fromOrigin = this.#hostnames.readOrigin(
+      req.headers.origin ?? req.headers.referer,
+    );
+    return fromOrigin === undefined
+      ? { source: 'default', slug: DEFAULT_TENANT_SLUG }
+      : { source: 'origin', slug: fromOrigin };
   }
-  // Of a header that is repeated, no part is a slug: it has a comma between them.
-  const fromHeader = headerValues(req, 'x-tenant-slug').join(', ');
-  if (fromHeader) {
-    return { source: 'header', slug: fromHeader };
-  }
-  return { source: 'default', slug: DEFAULT_TENANT_SLUG };
 }
