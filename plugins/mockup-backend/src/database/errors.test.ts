@@ -1,5 +1,5 @@
 import { mockServices } from '@backstage/backend-test-utils';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import createKnex, { type Knex } from 'knex';
 import { withMappedErrors } from './errors';
 
@@ -61,6 +61,8 @@ describe.each(databases.eachSupportedId())('errors of %s', id => {
       connection: knex.client.config.connection,
       pool: { min: 0, max: 1, acquireTimeoutMillis: 100 },
     });
+    // To connect may take longer than that.
+    await eventually(() => small.raw('select 1'));
     await small.transaction(async () => {
       await expect(
         withMappedErrors(logger, () => small.raw('select 1')),
