@@ -109,8 +109,10 @@ const SAMPLES_PATIENCE_MS = 60_000;
 const SAMPLES = [
   'api/default/stock',
   'component/default/shop-frontend',
-  'group/default/storefront',
+  'group/default/initech-staff',
   'user/default/guest',
+  'user/default/anna',
+  'user/default/peter',
 ];
 
 /** A token for whoever tries the portal out. */

@@ -1,4 +1,7 @@
-import { createBackendPlugin } from '@backstage/backend-plugin-api';
+import {
+  createBackendModule,
+  createBackendPlugin,
+} from '@backstage/backend-plugin-api';
 import {
   type Entity,
   type EntityRelation,
@@ -8,8 +11,14 @@ import {
 import { targetPaths } from '@backstage/cli-common';
 import { parseEntityYaml } from '@backstage/plugin-catalog-node';
 import {
+  authProvidersExtensionPoint,
+  createProxyAuthenticator,
+  createProxyAuthProviderFactory,
+} from '@backstage/plugin-auth-node';
+import {
   catalogStoreServiceRef,
   tenancyServiceRef,
+  tenantMemberStoreServiceRef,
   type TenantStore,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -17,33 +26,63 @@ import { readFile } from 'fs/promises';
 import { createPortal, startPortal } from '../src/createPortal';
 import { SAMPLE_SLUG } from './banner';
 
-// What `npm start` runs as the backend: that of production, and a second tenant.
+// What `npm start` runs as the backend: that of production, two more tenants, and two more
+// users to sign in as.
 
-const FILE = 'examples/acme.yaml';
+/** The tenants beside the default one, and who may enter them beside administrators. */
+const SAMPLES = [
+  {
+    tenant_slug: SAMPLE_SLUG,
+    tenant_name: 'Acme',
+    file: 'examples/acme.yaml',
+    member: 'user:default/anna',
+  },
+  {
+    tenant_slug: 'initech',
+    tenant_name: 'Initech',
+    file: 'examples/initech.yaml',
+    member: 'group:default/initech-staff',
+  },
+];
+
+/** Users of examples/org.yaml who sign in at `/api/auth/<name>/refresh`, as guests do. */
+const USERS = ['anna', 'peter'];
 
 /**
- * Gives a portal in development a second tenant with entities of its own. Once it is
- * deleted, it stays so.
+ * Gives a portal in development more tenants with entities and members of their own. Once
+ * one is deleted, it stays so.
  */
-const sampleTenant = createBackendPlugin({
-  pluginId: 'sample-tenant',
+const sampleTenants = createBackendPlugin({
+  pluginId: 'sample-tenants',
   register(env) {
     env.registerInit({
       deps: {
         catalog: catalogStoreServiceRef,
+        members: tenantMemberStoreServiceRef,
         tenancy: tenancyServiceRef,
         tenants: tenantStoreServiceRef,
       },
-      async init({ catalog, tenancy, tenants }) {
+      async init({ catalog, members, tenancy, tenants }) {
         if (!tenancy.config.enabled) {
           return;
         }
-        const tenantId = await ensureTenant(tenants);
-        if (tenantId) {
-          const entities = await readEntities(targetPaths.resolveRoot(FILE));
-          await catalog.applyMutation(tenantId, {
+        for (const { file, member, ...tenant } of SAMPLES) {
+          const found = await tenants.get(tenant.tenant_slug);
+          if (found?.deleted_at) {
+            continue;
+          }
+          const { tenant_id } = found ?? (await tenants.create(tenant));
+          if (!found) {
+            await members.put(
+              tenant.tenant_slug,
+              { principal: member, role: 'member' },
+              { by: 'npm start' },
+            );
+          }
+          const entities = await readEntities(targetPaths.resolveRoot(file));
+          await catalog.applyMutation(tenant_id, {
             type: 'full',
-            source: FILE,
+            source: file,
             entities: withRelations(entities),
           });
         }
@@ -52,17 +91,33 @@ const sampleTenant = createBackendPlugin({
   },
 });
 
-async function ensureTenant(tenants: TenantStore): Promise<string | undefined> {
-  const found = await tenants.get(SAMPLE_SLUG);
-  if (found) {
-    return found.deleted_at ? undefined : found.tenant_id;
-  }
-  const { tenant_id } = await tenants.create({
-    tenant_slug: SAMPLE_SLUG,
-    tenant_name: 'Acme',
-  });
-  return tenant_id;
-}
+/** Lets everybody sign in as one of the users, without a password. */
+const sampleUsers = createBackendModule({
+  pluginId: 'auth',
+  moduleId: 'sample-users',
+  register(env) {
+    env.registerInit({
+      deps: { providers: authProvidersExtensionPoint },
+      async init({ providers }) {
+        const authenticator = createProxyAuthenticator({
+          defaultProfileTransform: async () => ({ profile: {} }),
+          initialize() {},
+          authenticate: async () => ({ result: {} }),
+        });
+        for (const user of USERS) {
+          providers.registerProvider({
+            providerId: user,
+            factory: createProxyAuthProviderFactory({
+              authenticator,
+              signInResolver: (_info, context) =>
+                context.signInWithCatalogUser({ entityRef: { name: user } }),
+            }),
+          });
+        }
+      },
+    });
+  },
+});
 
 /** The entities of a YAML file, as one writes them. */
 async function readEntities(path: string): Promise<Entity[]> {
@@ -127,5 +182,6 @@ function withRelations(entities: Entity[]): Entity[] {
 }
 
 const portal = createPortal();
-portal.add(sampleTenant);
+portal.add(sampleTenants);
+portal.add(sampleUsers);
 startPortal(portal);

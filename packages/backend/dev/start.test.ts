@@ -10,8 +10,8 @@ const READY = 'Ctrl-C stops everything';
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
-async function guestToken(clone: Clone): Promise<string> {
-  const session = await fetch(`${clone.url}/api/auth/guest/refresh`);
+async function tokenOf(clone: Clone, user: string): Promise<string> {
+  const session = await fetch(`${clone.url}/api/auth/${user}/refresh`);
   return (await session.json()).backstageIdentity.token;
 }
 
@@ -23,7 +23,7 @@ async function send(
   return await fetch(`${clone.url}/api/${path}`, {
     ...options,
     headers: {
-      authorization: `Bearer ${await guestToken(clone)}`,
+      authorization: `Bearer ${await tokenOf(clone, 'guest')}`,
       'content-type': 'application/json',
       ...headers,
     },
@@ -60,7 +60,7 @@ describe('npm start', () => {
 
   /** The client of Backstage, in a frontend of the tenant. */
   async function clientOf(tenantSlug: string): Promise<CatalogClient> {
-    const token = await guestToken(clone);
+    const token = await tokenOf(clone, 'guest');
     return new CatalogClient({
       discoveryApi: { getBaseUrl: async id => `${clone.url}/api/${id}` },
       fetchApi: {
@@ -98,6 +98,26 @@ describe('npm start', () => {
       targetRef: 'api:default/tracking',
     });
   });
+
+  it.each([
+    ['anna', 'acme', ACME_COMPONENTS, 'initech'],
+    ['peter', 'initech', ['tps-reports'], 'acme'],
+  ])(
+    'lets %s into the tenant %s, as its member, and into no other',
+    async (user, own, expected, foreign) => {
+      const authorization = `Bearer ${await tokenOf(clone, user)}`;
+      const ask = (tenantSlug: string) =>
+        send(clone, 'catalog/entities?filter=kind=component', {
+          headers: { authorization, 'x-tenant-slug': tenantSlug },
+        });
+      expect(namesIn(await (await ask(own)).json())).toEqual(expected);
+      const refused = await ask(foreign);
+      expect([refused.status, await refused.text()]).toEqual([
+        403,
+        '{"error":"Invalid tenant"}',
+      ]);
+    },
+  );
 
   (hasCurl ? describe : describe.skip)('on a machine with curl', () => {
     it('has printed requests that work', async () => {
