@@ -23,8 +23,8 @@ import {
 } from './space';
 import type { DiskRoom } from './space';
 
-// The phase that copies the tables. What the others write is in the estimate of the
-// preflight, and comes in small batches.
+// The phase that copies the tables. The preflight estimates what the others write, in
+// small batches.
 const WATCHED_PHASE = 5;
 
 const INTERVAL_MS = 250;
@@ -32,9 +32,9 @@ const INTERVAL_MS = 250;
 const DISK_FULL = '53100';
 
 interface Gauge {
-  /** What is free where something is needed. */
+  /** The free space on each file system that is needed. */
   measure(reader: Reader, needs: DiskNeed[]): Promise<DiskRoom[]>;
-  /** Whether it sees the files of a sort. If not, their room is kept free all the time. */
+  /** Whether it sees temporary files. If not, their space is reserved all the time. */
   seesSorting: boolean;
 }
 
@@ -45,13 +45,13 @@ class DiskIsShortError extends Error {
 }
 
 /**
- * Looks at the free disk of the server before phase 5 and while it is at work, and stops
- * it before PostgreSQL has no room.
+ * Measures the free disk of the server before and during phase 5, and stops the phase
+ * before PostgreSQL runs out of space.
  */
 export class DiskWatch {
   /**
-   * @param freeDiskBytes - what is free now, where it cannot be measured from here: the
-   * growth of the database and of the log is subtracted from it
+   * @param freeDiskBytes - the free space now, if it cannot be measured from here; the watch
+   * subtracts the growth of the database and of the log
    */
   static async open(
     migration: TenancyMigration,
@@ -77,15 +77,15 @@ export class DiskWatch {
 
   private constructor(
     private readonly migration: TenancyMigration,
-    /** Or why there is none. */
+    /** The reason, if there is no gauge. */
     private readonly gauge: Gauge | UnknownServerError,
   ) {}
 
   /**
-   * The result of a phase. Only phase 5 is watched, where it is the next one.
+   * Runs a phase, and watches the disk if that is phase 5, and it is the next one.
    *
-   * @throws {@link RefusedError} if there is too little room for it, or if that runs
-   * out meanwhile: what was committed stays, and the phase goes on from there
+   * @throws {@link RefusedError} if there is too little space, or it runs short during the
+   * phase: what was committed stays, and a repeated command continues from there
    */
   async during<T>(number: PhaseNumber, run: () => Promise<T>): Promise<T> {
     const { gauge, migration } = this;
@@ -157,7 +157,7 @@ export class DiskWatch {
     }
   }
 
-  /** What is left, or what there was: a table may be locked, and an answer need a file. */
+  /** The remaining needs; the last known ones if a lock or a full disk prevents the query. */
   private async estimateAgain(
     session: MigrationSession,
     needs: DiskNeed[],
@@ -187,7 +187,7 @@ export class DiskWatch {
             new DiskIsShortError(short),
             session,
           );
-          // Again and again, for a statement that was about to begin just then.
+          // Repeatedly, for statements that begin between two cancels.
           await cancel(session, processes);
         }
         await pause(INTERVAL_MS, undefined, { signal: ended }).catch(
@@ -195,7 +195,7 @@ export class DiskWatch {
         );
       }
     } catch (error) {
-      // A connection that is lost ends the phase as well, which says why.
+      // A lost connection also ends the phase, which reports it.
       if (!ended.aborted) {
         migration.context.reporter.warn(
           `The free disk is not watched any more: ${
@@ -208,8 +208,9 @@ export class DiskWatch {
 }
 
 /**
- * Cancels what sessions of this command do. As the login: portal_admin may not. A pooler
- * names processes that are none of ours, which the name rules out.
+ * Cancels the statements of this command's sessions. It acts as the login, because
+ * portal_admin may not cancel them. The condition on application_name excludes foreign
+ * processes, whose numbers a pooler may have named.
  */
 async function cancel(
   session: MigrationSession,
@@ -226,8 +227,8 @@ async function cancel(
 }
 
 /**
- * Counts what the database and the log have grown by since now. It sees nothing of what
- * others write to the disk.
+ * Subtracts the growth of the database and of the log from a given size. It does not see
+ * other writes to the disk.
  */
 async function gaugeOf(reader: Reader, freeBytes: number): Promise<Gauge> {
   const readSize = async (of: Reader, since?: { at: string }) => {

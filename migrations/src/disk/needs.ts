@@ -9,9 +9,9 @@ import { formatBytes } from '../text';
 /** An executor, or a session. */
 export type Reader = Pick<Executor, 'read'>;
 
-/** What a part of the migration writes. */
+/** The disk space that a part of the migration needs. */
 export interface DiskNeed {
-  /** For the operator: `the copies of the tables`. */
+  /** Its name in messages: `the copies of the tables`. */
   what: string;
   /** Where: a folder, absolute or within the data directory of the server. */
   location: string;
@@ -26,7 +26,7 @@ export interface SourceTable {
   sql: string;
 }
 
-/** The tables that the application uses, and what was done to them. */
+/** The tables in use, and the progress of the migration. */
 export interface Stage {
   tables: SourceTable[];
   /** The last phase of which a step was done; 0 before any. */
@@ -51,7 +51,7 @@ export async function readStage(reader: Reader, phase: number): Promise<Stage> {
   };
 }
 
-// How PostgreSQL stores rows, in bytes.
+// PostgreSQL's storage of rows, in bytes.
 const PAGE = 8192;
 const HEAP_PAGE_ROOM = PAGE - 24;
 const INDEX_PAGE_ROOM = PAGE - 24 - 16;
@@ -59,41 +59,40 @@ const LINE_POINTER = 4;
 const TUPLE_HEADER = 24;
 const INDEX_TUPLE_HEADER = 8;
 const UUID = 16;
-// A row that is longer has its longest value moved out of it, in pieces.
+// TOAST moves the longest value out of a longer row, in chunks.
 const TOAST_THRESHOLD = 2032;
 const TOAST_POINTER = 18;
 const CHUNK = 1996;
 const CHUNK_ROOM = 2048;
 const CHUNK_HEADER = 44;
 const CHUNK_INDEX_ENTRY = 22;
-// A B-tree that is built of sorted rows has its leaves filled to so much, and a page for
-// some hundred of them above.
+// CREATE INDEX fills the leaves of a B-tree to 90 %; inner pages take another hundredth.
 const LEAF_FILL = 0.9 * 0.99;
 
-// Rows from which the rest is concluded, and the pages that they are taken from at least.
+// The sample for the estimates: rows, and the pages from which they come at least.
 const SAMPLED_ROWS = 300;
 const SAMPLED_PAGES = 50;
 
-// What GIN indexes take for each node of JSON and for each letter of a name.
+// Bytes of GIN indexes for each node of JSON and for each letter of a name.
 const JSON_NODE = 16;
 const LETTER = 6;
 
-// Rows that come while it goes on, and what an estimate is wrong by.
+// For rows written during the migration, and errors of the estimate.
 const MARGIN = 1.1;
 
-// The log has headers, and pages as a whole after each checkpoint.
+// The log has record headers, and full-page images after each checkpoint.
 const LOG_OF_A_BYTE = 1.3;
 
 const BACKFILL = 'the rows that the backfill writes anew';
 const COPIES = 'the copies of the tables with their indexes';
 const SEARCH = 'entity_search with its indexes';
-/** Files that are gone once the indexes are built, and that no function of SQL counts. */
+/** Temporary files of index builds, which pg_database_size does not count. */
 export const SORTING = 'sorting';
 const LOG = 'the write-ahead log';
 
 /**
- * What is left of the migration up to phase 5 writes, before the cleanup gives anything
- * back, reckoned from a sample of the rows that there are.
+ * Estimates, from a sample of the rows, the space for the rest of the migration up to phase
+ * 5, before the cleanup frees any.
  */
 export async function estimateNeeds(
   reader: Reader,
@@ -112,8 +111,8 @@ export async function estimateNeeds(
     const rows = await measureRows(reader, table);
     const indexes = await readIndexes(reader, table);
     if (begunPhase <= 2) {
-      // Entries of indexes are replaced in their pages, where no older transaction may
-      // look for those of before.
+      // Half of the indexes' size: PostgreSQL reuses the space of dead index entries, unless
+      // older transactions may need them.
       need(
         BACKFILL,
         indexes.location,
@@ -143,7 +142,7 @@ export async function estimateNeeds(
   const unfilled = search.heap + sum(search.indexes) - present.search;
   need(SEARCH, places.created, unfilled);
   const written = sum(needs.map(({ bytes }) => bytes));
-  // Its indexes are built side by side.
+  // Its indexes are built concurrently.
   need(SORTING, places.sorted, Math.min(unfilled, sum(search.indexes)));
   needs.push({
     what: LOG,
@@ -179,11 +178,11 @@ function merge(needs: DiskNeed[]): DiskNeed[] {
   return merged;
 }
 
-/** Rows of a table, and the bytes that each takes in a copy, on average. */
+/** The number of rows of a table, and the average bytes of each in a copy. */
 interface RowSizes {
   count: number;
   heap: number;
-  /** What is moved out of it. */
+  /** In its TOAST table. */
   toast: number;
 }
 
@@ -223,11 +222,11 @@ async function measureRows(
   return { count, ...sizesOfRows };
 }
 
-/** What a table has for indexes, which its copy has too, each with the tenant in front. */
+/** The indexes of a table, which its copy gets with the tenant in front. */
 interface Indexes {
   count: number;
   bytes: number;
-  /** Whether there is one on the entity, which phase 3 needs. */
+  /** Whether one is on the entity; otherwise phase 3 builds it. */
   ofEntity: boolean;
   /** The folder of the table. */
   location: string;
@@ -253,7 +252,7 @@ async function readIndexes(
   return indexes;
 }
 
-/** Bytes of what phase 5 makes of the entities, beside their copies. */
+/** Bytes of the objects that phase 5 derives from the entities. */
 interface TermSizes {
   /** The indexes that the specification names. */
   entityIndexes: number;
@@ -343,7 +342,7 @@ function storedText(text: string): string {
             then octet_length(${text}) + 1 else octet_length(${text}) + 6 end`;
 }
 
-/** SQL for the bytes that so many take in a page. */
+/** SQL for bytes rounded up to PostgreSQL's alignment in a page. */
 function aligned(bytes: string): string {
   return `ceil((${bytes}) / 8.0) * 8 + ${LINE_POINTER}`;
 }
@@ -356,7 +355,7 @@ function indexEntry(
   return ((keys + rest) * PAGE) / (INDEX_PAGE_ROOM * LEAF_FILL);
 }
 
-/** Some hundred rows of a table, of pages here and there. */
+/** A sample of some hundred rows, from random pages. */
 function sample({ sql }: SourceTable, rows: number): string {
   if (rows <= SAMPLED_ROWS) {
     return sql;
@@ -394,7 +393,7 @@ async function readPlaces(
   return places;
 }
 
-/** Bytes of what phase 5 has made already. */
+/** Bytes of the objects that phase 5 has created already. */
 async function readPresent(
   reader: Reader,
 ): Promise<{ copies: number; search: number }> {
@@ -409,8 +408,8 @@ async function readPresent(
 }
 
 /**
- * How far the log may grow, in bytes. PostgreSQL keeps it down to a size that is set,
- * unless a replication slot or an archive that does not take it has to be given it.
+ * How far the log may grow, in bytes. PostgreSQL keeps it below max_wal_size, unless a
+ * replication slot or a failing archive holds it back.
  */
 export async function readLogLimit(reader: Reader): Promise<number> {
   const [log] = await reader.read<{ kept: boolean; limit: number }>(

@@ -3,10 +3,10 @@ import { resolve } from 'node:path';
 import { formatBytes } from '../text';
 import type { DiskNeed, Reader } from './needs';
 
-/** What is needed and what is free on one file system. */
+/** The needed and the free space of one file system. */
 export interface DiskRoom {
   needed: number;
-  /** What stays free beside that: PostgreSQL crashes where its log finds no room. */
+  /** Stays free in addition: PostgreSQL crashes when it cannot write its log. */
   reserve: number;
   free: number;
   where: string;
@@ -14,25 +14,25 @@ export interface DiskRoom {
 
 const MB = 1024 ** 2;
 
-// A twentieth of what is needed, within these bounds: more than PostgreSQL writes between
-// two looks at the disk.
+// A twentieth of the need, within these bounds: more than PostgreSQL writes between two
+// measurements.
 const RESERVE = 0.05;
 const SMALLEST_RESERVE = 64 * MB;
 const LARGEST_RESERVE = 1024 * MB;
 
-/** The bytes that stay free where so many are needed. */
+/** The reserve for a need, in bytes. */
 export function reserveOf(needed: number): number {
   return Math.round(
     Math.min(LARGEST_RESERVE, Math.max(SMALLEST_RESERVE, needed * RESERVE)),
   );
 }
 
-/** Whether what is needed would take a part of the reserve. */
+/** Whether the need would use a part of the reserve. */
 export function isShort({ needed, reserve, free }: DiskRoom): boolean {
   return free < needed + reserve;
 }
 
-/** What is free, in words: `64 MB have to stay free; 1.2 GB are free (/var/lib)`. */
+/** A description: `64 MB have to stay free; 1.2 GB are free (/var/lib)`. */
 export function describeRoom({ reserve, free, where }: DiskRoom): string {
   return (
     `${formatBytes(reserve)} have to stay free beside that, and ` +
@@ -44,7 +44,7 @@ export function describeRoom({ reserve, free, where }: DiskRoom): string {
 export class UnknownServerError extends Error {}
 
 /**
- * What is free where something is needed, by file system.
+ * Measures the free space for needs, by file system.
  *
  * @throws {@link UnknownServerError} unless the server runs on this very machine and
  * its data directory can be read

@@ -1,18 +1,18 @@
 import { escapeIdentifier } from '../sql';
 
 /**
- * Something that is not as it has to be, and what to do about it.
+ * A fault in the isolation of tenants, and how to remove it.
  *
  * @public
  */
 export interface IsolationFinding {
   /** A sentence without its full stop. */
   problem: string;
-  /** What to do, with the statements to run in double quotes; no full stop either. */
+  /** How to remove it, with the statements to run in double quotes; without a full stop. */
   remedy: string;
-  /** Statements that are too long for a sentence, as they are to be run. */
+  /** Statements that are too long for a sentence. */
   script?: string;
-  /** What is wrong with the database user itself, where it is that: `is a superuser`. */
+  /** The predicate, if it is about the database user itself: `is a superuser`. */
   ofUser?: string;
 }
 
@@ -26,7 +26,7 @@ export type QueryRows = <Row extends object>(
   values: unknown[],
 ) => Promise<Row[]>;
 
-/** Whom something was granted to; null stands for everybody. */
+/** The role of a grant; null stands for PUBLIC. */
 export type Grantee = string | null;
 
 /** `run "…", "…"`. */
@@ -34,7 +34,7 @@ export function run(...statements: string[]): string {
   return `run ${statements.map(statement => `"${statement}"`).join(', ')}`;
 }
 
-/** The statement that takes a right from all that it was granted to. */
+/** The statement that revokes privileges from all their grantees. */
 export function revoke(
   privileges: string,
   object: string,

@@ -4,13 +4,13 @@ import { enumerate } from '../text';
 import { distinct, revoke, run } from './Finding';
 import type { Grantee, IsolationFinding, QueryRows } from './Finding';
 
-/** From here on CREATEROLE alone does not let a role grant others to itself. */
+/** Since this version CREATEROLE alone does not allow a role to grant others to itself. */
 const ADMIN_OPTION_SINCE = 160000;
 
-/** The first object identifier that is not PostgreSQL's own. */
+/** The first object identifier after those of PostgreSQL itself. */
 export const FIRST_NORMAL_OID = 16384;
 
-/** Roles of PostgreSQL that get at all data, in tables or in files. */
+/** Predefined roles with access to all data, in tables or in files. */
 const PREDEFINED: Record<string, string> = {
   pg_read_all_data: 'may read all data',
   pg_write_all_data: 'may write all data',
@@ -19,7 +19,7 @@ const PREDEFINED: Record<string, string> = {
   pg_execute_server_program: 'may run programs on the server',
 };
 
-/** What is known of a role. */
+/** A role with its attributes. */
 export interface Role {
   oid: number;
   name: string;
@@ -27,19 +27,19 @@ export interface Role {
   bypassesRls: boolean;
   createsRoles: boolean;
   replicates: boolean;
-  /** It has the rights of `portal_admin` without asking for them. */
+  /** It inherits `portal_admin`, and so needs no SET ROLE for its rights. */
   inheritsAdmin: boolean;
-  /** Of the predefined ones, those whose rights it has. */
+  /** The predefined roles that it inherits. */
   predefined: string[];
 }
 
-/** A SECURITY DEFINER function that is neither PostgreSQL's nor of an extension. */
+/** A SECURITY DEFINER function that belongs neither to PostgreSQL nor to an extension. */
 interface DefinerFunction {
   oid: number;
   /** As SQL, with its schema and arguments. */
   name: string;
   owner: number;
-  /** Whom the right to call it was granted to. */
+  /** The roles with EXECUTE on it. */
   grantees: Grantee[];
 }
 
@@ -50,11 +50,11 @@ export interface Actor {
   through: string[];
   /** The functions of this role that the user may call. */
   functions: DefinerFunction[];
-  /** The user has its rights without acting as it. */
+  /** The user inherits its rights. */
   isInherited: boolean;
 }
 
-/** The database user, and all that it may become. */
+/** The database user, and the roles with whose rights it can run statements. */
 export interface Actors {
   user: Role;
   /** The user itself first. */
@@ -84,12 +84,12 @@ export async function readUser(
 }
 
 /**
- * Finds all roles with whose rights statements of the user may run: those that it may
- * act as, and the owners of the SECURITY DEFINER functions that it may call. What such a
- * function does with the rights of its owner PostgreSQL can't tell, so it may do all of it.
+ * Finds all roles with whose rights statements of the user may run: those that it can SET
+ * ROLE to, and the owners of the SECURITY DEFINER functions that it may call. PostgreSQL's
+ * catalogs do not tell what such a function does, so all rights of its owner count.
  *
- * What the user may do as `portal_admin` is left out, with all that leads on from there:
- * that is granted to it deliberately, and each use is audited.
+ * `portal_admin`, and the roles reachable through it, do not count: the migration grants
+ * it, and the application audits each use.
  *
  * @param options - with `schema`, that of the tables
  */
@@ -99,7 +99,7 @@ export async function readActors(
   { schema }: { schema: string },
 ): Promise<Actors> {
   const all = [self, ...(await readMemberships(read, user))];
-  // Each function leads to its owner, who may call others.
+  // The owner of a function may call other functions.
   let callers = all;
   while (callers.length > 0) {
     const functions = await readFunctions(read, callers, schema);
@@ -139,14 +139,14 @@ function getsAtAll({ role }: Actor): boolean {
 }
 
 /**
- * The actors whose rights on single objects tell something: not those that get at all of
- * them anyway, nor those whose rights the user has as well.
+ * The actors whose rights on single objects are examined: without those that have access to
+ * all objects anyway, and those whose rights the user inherits.
  */
 export function lookersOf({ all }: Actors): Actor[] {
   return all.filter(actor => !getsAtAll(actor) && !actor.isInherited);
 }
 
-/** What is wrong with the roles by themselves, whatever there is in the database. */
+/** Findings about attributes and memberships of the roles, not about objects. */
 export function findingsOfRoles(actors: Actors): IsolationFinding[] {
   return actors.all.flatMap(actor => {
     const wrong = faultsOf(actor, actors);
@@ -168,7 +168,7 @@ export function findingsOfRoles(actors: Actors): IsolationFinding[] {
   });
 }
 
-/** What is wrong with an actor; the remedy is that of the user, or ends what leads to it. */
+/** A finding about an actor. The remedy changes the user, or revokes its way to the actor. */
 export function findingOf(
   { user }: Actors,
   actor: Actor,
@@ -217,7 +217,7 @@ function faultsOf(
 ): { what: string; statement: string }[] {
   const name = escapeIdentifier(role.name);
   if (role.superuser) {
-    // It may everything: what follows holds for it anyway.
+    // A superuser has all rights below.
     return [
       { what: 'is a superuser', statement: `alter role ${name} nosuperuser` },
     ];
@@ -247,7 +247,7 @@ function faultsOf(
       statement: `alter role ${name} nocreaterole`,
     },
     ...role.predefined.map(predefined => ({
-      // Where the user may act as it, it is one of the actors by itself.
+      // A role that the user can SET ROLE to is an actor itself.
       isThere:
         role.oid !== user.oid ||
         all.every(actor => actor.role.name !== predefined),
@@ -280,9 +280,9 @@ function readRoles(
 }
 
 /**
- * The roles that the user may act as (SET ROLE). Before PostgreSQL 16 that is every one
- * that it is a member of; from then on the grant has to say so, but a member with the
- * ADMIN option may grant that to itself.
+ * The roles that the user can SET ROLE to. Before PostgreSQL 16 these are all roles of which
+ * it is a member; since then the grant needs the option SET, which a member with the ADMIN
+ * option can grant to itself.
  */
 async function readMemberships(read: QueryRows, user: Role): Promise<Actor[]> {
   const reached = await read<{
@@ -320,11 +320,11 @@ async function readMemberships(read: QueryRows, user: Role): Promise<Actor[]> {
 }
 
 /**
- * The SECURITY DEFINER functions that some roles may call, also as a part of an aggregate,
- * of which PostgreSQL asks the right of the aggregate's owner.
+ * The SECURITY DEFINER functions that some roles may call, also as part of an aggregate, for
+ * which PostgreSQL checks the rights of the aggregate's owner.
  *
- * Trigger functions are left out: they return nothing to the caller. So is the function
- * that policies call, which is compared with that of the migration.
+ * Without trigger functions, which return nothing to the caller, and without the function
+ * of the policies, which is compared with the migration's elsewhere.
  */
 function readFunctions(
   read: QueryRows,

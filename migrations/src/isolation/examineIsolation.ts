@@ -38,22 +38,22 @@ import {
  * @public
  */
 export interface Isolation {
-  /** What the application needs and is not there: rights of the database user, or tables. */
+  /** Missing rights of the database user, and missing tables. */
   missing: IsolationFinding[];
-  /** Why the database user may get at rows of another tenant. */
+  /** Ways by which the database user could read or change rows of another tenant. */
   findings: IsolationFinding[];
-  /** What differs from what the migration makes, and lets the database user past nothing. */
+  /** Differences from the migration's objects that give the database user no access. */
   deviations: IsolationFinding[];
-  /** What PostgreSQL does not tell enough about to judge it. */
+  /** Objects whose effect PostgreSQL's catalogs do not tell. */
   warnings: IsolationFinding[];
 }
 
 /**
- * Examines whether a database user gets past what keeps tenants apart, and whether that is
- * in place. It looks at the catalogs of PostgreSQL alone, and locks nothing.
+ * Examines whether the isolation of tenants is in place, and whether a database user can
+ * bypass it. It reads PostgreSQL's catalogs only, and locks nothing.
  *
- * The backend refuses to serve tenants where something is missing or found, and `verify`
- * reports both, and the deviations.
+ * The backend refuses to serve tenants if something is missing or found; `verify` reports
+ * both, and the deviations.
  *
  * @param options - with `read`, which runs a query on a connection whose `search_path`
  * begins with the schema of the tables; and `isPartitioned`, whether phase 5 has put its
@@ -92,7 +92,7 @@ export async function examineIsolation(options: {
     ({ oid, kind }) =>
       kind === 'own' ||
       kind === 'search' ||
-      // The other side of a swap counts while the application has a right to it.
+      // The other side of a swap counts if the application has a right to it.
       (kind === 'side' &&
         rights.some(right => right.table === oid && right.actors.length > 0)),
   );
@@ -122,7 +122,7 @@ export async function examineIsolation(options: {
       ...(await findingsOfReaders(
         read,
         actors,
-        // Which tenants there are is no secret of theirs, and neither is who enters them.
+        // The registry of tenants and their members are not secret.
         tables.filter(({ kind }) => !['registry', 'members'].includes(kind)),
       )),
       ...(await findingsOfTriggers(read, actors, tables)),
@@ -150,7 +150,7 @@ export async function findMissingRights(options: {
     : [roleMissing(options.user)];
 }
 
-/** Without it a backend serves no tenant. */
+/** A backend serves no tenant without {@link READY_TABLE}. */
 async function findNotReady(
   read: QueryRows,
   schema: string,

@@ -8,17 +8,17 @@ import { distinct, revoke, run } from './Finding';
 import type { Grantee, IsolationFinding, QueryRows } from './Finding';
 import type { Table } from './tables';
 
-/** A right on a table, or a column of it, as it was granted. */
+/** A granted right on a table or a column. */
 export interface Right {
   table: number;
   /** In lower case: `select`. */
   privilege: string;
   grantee: Grantee;
-  /** The actors that have it by that. */
+  /** The actors that have it by this grant. */
   actors: number[];
 }
 
-/** VACUUM and the like, from PostgreSQL 17 on. They show nothing. */
+/** MAINTAIN, since PostgreSQL 17: VACUUM and the like, which show no rows. */
 const HARMLESS = 'maintain';
 
 export function readRights(
@@ -47,10 +47,10 @@ export function readRights(
   );
 }
 
-/** What an actor may have on no table of a kind, and what it would let it do. */
+/** Privileges that no actor may have on tables of a kind, with their effect. */
 interface Excess {
   kinds: Table['kind'][];
-  /** Any, if none is named. */
+  /** All, if left out. */
   privileges?: string[];
   /** @param tables - their names, with the privilege where there are several */
   what(tables: string): string;
@@ -102,7 +102,7 @@ const EXCESSES: Excess[] = [
   },
 ];
 
-/** The rights that let an actor past the policies. */
+/** Findings about rights by which an actor bypasses the policies. */
 export function findingsOfRights(
   actors: Actors,
   tables: Table[],
@@ -133,7 +133,7 @@ export function findingsOfRights(
   );
 }
 
-/** Tables that belong to an actor, or to a role whose rights it has. */
+/** Findings about tables that an actor owns, itself or by a role whose rights it has. */
 export async function findingsOfOwners(
   read: QueryRows,
   actors: Actors,
@@ -173,7 +173,7 @@ export async function findingsOfOwners(
   });
 }
 
-/** Rights on partitions that others than the actors have. */
+/** Deviations: rights of other roles than the actors' on partitions. */
 export function deviationsOfRights(
   actors: Actors,
   tables: Table[],
@@ -195,7 +195,7 @@ export function deviationsOfRights(
   });
 }
 
-/** What the database user needs and does not have, with the statement that grants it. */
+/** Missing rights of the database user, with the GRANTs. */
 export async function findMissing(
   read: QueryRows,
   actors: Actors,
@@ -233,7 +233,7 @@ export async function findMissing(
        join pg_class s on s.oid = d.refobjid and s.relkind = 'S'
        join pg_namespace n on n.oid = s.relnamespace
       where a.adrelid = any ($5::oid[])
-        -- In any other order PostgreSQL may ask this of what is no sequence.
+        -- In this order: the function fails for a relation that is no sequence.
         and case s.relkind when 'S' then not has_sequence_privilege($1::oid, s.oid, 'USAGE, UPDATE') end
       union all
      select 'EXECUTE on ' || p.proname,
@@ -271,7 +271,7 @@ function namesOf(tables: Table[], rights: Right[]): string[] {
     .map(({ name }) => name);
 }
 
-/** A statement for each grantee that takes all of it from it. */
+/** A statement for each grantee that revokes all rights. */
 function revokeAll(
   tables: Table[],
   rights: Right[],

@@ -4,10 +4,10 @@ import { revoke, run } from './Finding';
 import type { Grantee, IsolationFinding, QueryRows } from './Finding';
 import type { Table } from './tables';
 
-/** From here on a view may read with the rights of the role that asks. */
+/** The version since which views have the option security_invoker. */
 const SECURITY_INVOKER_SINCE = 150000;
 
-/** A relation that shows rows of the tables, itself or through another one. */
+/** A relation that shows rows of the tables, directly or through another one. */
 interface Reader {
   oid: number;
   /** As SQL, with its schema. */
@@ -16,33 +16,33 @@ interface Reader {
   kind: 'view' | 'materialized' | 'rule' | 'parent';
   owner: number;
   ownerName: string;
-  /** It reads with the rights of the role that asks. */
+  /** It reads with the rights of the role that queries it. */
   invoker: boolean;
-  /** What it reads as a view does. */
+  /** The relations that its query reads. */
   sources: number[];
-  /** What its rules read and write, always with the rights of its owner. */
+  /** The relations that its rules read and write, always with the rights of its owner. */
   ruleSources: number[];
-  /** Whom rights on it were granted to, of those that actors have the rights of. */
+  /** The grantees of rights on it whose rights an actor has. */
   grantees: Grantee[];
 }
 
-/** What roles may do with the tables and what reads them. */
+/** The rights of a role on the tables and their readers. */
 interface Access {
   role: number;
-  /** What it has a right on that shows rows. */
+  /** The readers and tables on which it has a right. */
   reads: number[];
-  /** What it may name: it has a right on the schema, too. */
+  /** Those of them in whose schema it has USAGE. */
   reaches: number[];
-  /** The tables of ours whose policies do not bind it. */
+  /** The catalog's tables whose policies do not bind it. */
   unbound: number[];
 }
 
 /**
  * Views, rules and parents of the tables that show an actor rows past the policies.
  *
- * PostgreSQL knows what a view reads, through any number of others. Each reads with the
- * rights of its owner, or of the role that asks where it is `security_invoker`; what a
- * materialized view has copied, or the parent of a table shows, no policy of ours governs.
+ * Each view of a chain reads with the rights of its owner, or with `security_invoker` with
+ * those of the querying role. The policies apply neither to the copies of a materialized
+ * view nor to a query of a table's parent.
  */
 export async function findingsOfReaders(
   read: QueryRows,
@@ -65,7 +65,7 @@ export async function findingsOfReaders(
   });
 }
 
-/** Whether a role that reads something gets rows that the policies keep from it. */
+/** Whether a relation shows a role rows past the policies. */
 function shows(
   relation: number,
   role: number,
@@ -80,7 +80,7 @@ function shows(
   if (reader.kind === 'materialized' || reader.kind === 'parent') {
     return true;
   }
-  // Rules may lead in circles.
+  // Rules may form a cycle.
   if (above.includes(relation)) {
     return false;
   }

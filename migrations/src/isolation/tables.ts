@@ -30,7 +30,7 @@ type TableKind =
   | 'registry'
   | 'members';
 
-/** A table with rows of tenants, or that tells of them. */
+/** A table with rows of tenants, or about them. */
 export interface Table {
   oid: number;
   /** With its schema where that is another one. */
@@ -43,7 +43,7 @@ export interface Table {
   enabled: boolean;
   forced: boolean;
   owner: string;
-  /** Its rules, of which the migration makes none. */
+  /** Its rules; the migration creates none. */
   rules: string[];
 }
 
@@ -76,10 +76,10 @@ const NAMED = new Map<string, NamedTable>([
   [MEMBERS_TABLE, { kind: 'members', policyFor: 'entities' }],
 ]);
 
-/** Those that are on their way to become partitions are no partitions yet. */
+/** Names of copies that are not partitions yet. */
 const IN_PREPARATION = `^(${TENANT_TABLES.join('|')})_tenant_`;
 
-/** All tables of the schema that tell of tenants, with their partitions. */
+/** All tables of the schema with or about rows of tenants, with their partitions. */
 export async function readTables(
   read: QueryRows,
   schema: string,
@@ -126,22 +126,22 @@ interface Policy {
   permissive: boolean;
   /** `*` for all. */
   command: string;
-  /** For everybody. */
+  /** It applies to PUBLIC. */
   toPublic: boolean;
   using: string | null;
   withCheck: string | null;
-  /** What it depends on beside tables, as SQL; PostgreSQL's own is never named. */
+  /** The objects it depends on, besides tables and PostgreSQL's own, as SQL. */
   calls: { oid: number; name: string }[];
 }
 
 /** The function that a policy calls when no tenant is set. */
 interface TenantRequired {
   oid: number;
-  /** What differs from the one that the migration makes. */
+  /** Its differences from the migration's. */
   differences: string[];
 }
 
-/** What keeps the rows of tables apart, as the database has it. */
+/** The policies of the tables, and the function that they call, as they are. */
 export interface Policies {
   all: Policy[];
   tenantRequired?: TenantRequired;
@@ -209,7 +209,7 @@ async function readTenantRequired(
   return found;
 }
 
-/** The restrictions of one table that are not those of the migration. */
+/** Differences of a table's row-level security from the migration's. */
 export function findingsOfTable(
   table: Table,
   { all, tenantRequired }: Policies,
@@ -279,7 +279,7 @@ export function findingsOfTable(
   ];
 }
 
-/** The function that all policies call has to be the one of the migration. */
+/** Differences of the policies' function from the migration's. */
 export function findingsOfTenantRequired(
   { tenantRequired }: Policies,
   schema: string,
@@ -303,7 +303,7 @@ export function findingsOfTenantRequired(
   ];
 }
 
-/** What is not as the migration makes it, and lets the database user past nothing. */
+/** Differences from the migration's tables that give the database user no access. */
 export function deviationsOf(tables: Table[]): IsolationFinding[] {
   return tables.flatMap(({ name, sql, kind, enabled, forced, owner }) => [
     ...(kind === 'part' && !(enabled && forced)
@@ -327,7 +327,7 @@ export function deviationsOf(tables: Table[]): IsolationFinding[] {
   ]);
 }
 
-/** Whether it is what the migration makes: for all commands, users, rows. */
+/** Whether it equals the migration's policy: for all commands, roles and rows. */
 function isolates(policy: Policy, { policyFor }: Table): boolean {
   const { permissive, command, toPublic, using, withCheck } = policy;
   const isCondition = (expression: string | null) =>
@@ -341,9 +341,9 @@ function isolates(policy: Policy, { policyFor }: Table): boolean {
   );
 }
 
-// As PostgreSQL prints it. The schema of the function is there where it is not on the
-// search path; which function it is, and whether any operator or cast in the condition
-// is not PostgreSQL's own, tells what the policy depends on.
+// The condition as PostgreSQL prints it, with the function's schema unless that is on the
+// search path. The policy's dependencies tell which function it calls, and whether it uses
+// operators or casts other than PostgreSQL's.
 function tenantCondition(policyFor: string): RegExp {
   return new RegExp(
     `^\\(tenant_id = COALESCE\\(\\(NULLIF\\(current_setting\\('app\\.tenant_id'::text, true\\), ` +
@@ -355,7 +355,7 @@ function callsOnly({ calls }: Policy, oid: number): boolean {
   return calls.length === 1 && calls[0].oid === oid;
 }
 
-/** Statements that mean the tables of the schema by their names. */
+/** Statements, with a search path on which the tables' names resolve. */
 function scriptIn(schema: string, statements: string[]): string {
   return script([
     'begin',

@@ -8,7 +8,7 @@ import { revoke, run } from './Finding';
 import type { Grantee, IsolationFinding, QueryRows } from './Finding';
 import type { Table } from './tables';
 
-/** Triggers of the tables whose function an actor may replace: others run it as themselves. */
+/** Triggers whose function an actor may replace: other sessions run it with their rights. */
 export async function findingsOfTriggers(
   read: QueryRows,
   actors: Actors,
@@ -44,7 +44,7 @@ export async function findingsOfTriggers(
   );
 }
 
-/** Rights on what PostgreSQL keeps apart from tables, and that shows what is in them. */
+/** Rights on statistics, and on functions that read the server's files. */
 export async function findingsOfCatalogs(
   read: QueryRows,
   actors: Actors,
@@ -91,7 +91,7 @@ export async function findingsOfCatalogs(
   );
 }
 
-/** Settings with which each session of the user begins, as somebody else. */
+/** Settings of the user's sessions that make them begin as another role. */
 export async function findingsOfSettings(
   read: QueryRows,
   actors: Actors,
@@ -125,7 +125,7 @@ export async function findingsOfSettings(
   );
 }
 
-/** What PostgreSQL does not tell enough about to judge it. */
+/** Objects whose effect PostgreSQL's catalogs do not tell. */
 export async function warningsOfUnknown(
   read: QueryRows,
   actors: Actors,
@@ -225,7 +225,7 @@ async function warningsOfServers(
                        where m.srvid = s.oid and (m.umuser = 0 or m.umuser = any ($1::oid[])))
          from pg_foreign_server s
         union all
-       -- It connects as any user that the server does not ask for a password.
+       -- dblink can connect as every user without a password.
        select 'function', format('%I.%I(%s)', n.nspname, p.proname,
                                  pg_get_function_identity_arguments(p.oid)),
               n.oid, coalesce(p.proacl, acldefault('f', p.proowner)), true

@@ -7,7 +7,7 @@ import { grantAppToLogin, readRoleAccess } from './roleAccess';
 import { APP_ROLE } from '../roles';
 import { escapeLiteral } from '../sql';
 
-/** Something to try in a transaction of which nothing stays. */
+/** Statements to try in a transaction that is rolled back. */
 export interface Trial {
   title: string;
   /** Which locks it takes, and why that is safe. */
@@ -16,7 +16,7 @@ export interface Trial {
   begin: string;
   /** Statements, the last of which act as the application. */
   statements: string[];
-  /** What a failure means, in front of what PostgreSQL says. */
+  /** The beginning of the error message, before that of PostgreSQL. */
   failure: string;
 }
 
@@ -75,7 +75,7 @@ export async function actAsAppStatements(
   const member = access.superuser || access.app.settable;
   return [
     'set local row_security = on',
-    // For this transaction only: it is rolled back with it.
+    // Rolled back with the transaction.
     ...(member ? [] : ['set local role none', grantAppToLogin(access)]),
     `set local role ${APP_ROLE}`,
   ];

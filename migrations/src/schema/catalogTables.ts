@@ -30,9 +30,8 @@ const RELATIONS = `create table relations (
   target_entity_ref text not null
 )`;
 
-// Beyond the specification's columns: when an entity is due for a refresh, when a
-// provider or location has last named it, which location owns it, and what went
-// wrong the last time.
+// Columns beyond the specification: the time of the next refresh, of the last mention by a
+// provider or location, the owning location, and the last errors.
 const REFRESH_STATE = `create table refresh_state (
   entity_id uuid primary key
     constraint refresh_state_entity_id_fkey
@@ -87,8 +86,8 @@ export async function isFreshDatabase({
 }
 
 /**
- * Creates the empty tables of a single-tenant catalog, as they are before phase 1:
- * a fresh database goes through the same phases as any other.
+ * Creates the empty tables of a single-tenant catalog, so that a fresh database goes through
+ * the same phases as any other.
  */
 export async function createCatalogTables({
   executor,
@@ -99,7 +98,7 @@ export async function createCatalogTables({
     title: 'Create the tables of a single-tenant catalog',
     locks: 'New tables, which no session uses yet.',
     statements: [
-      // IF NOT EXISTS asks for the right to create one even where it exists.
+      // IF NOT EXISTS would check CREATE on the database even if the schema exists.
       `do $$ begin
   if to_regnamespace(${escapeLiteral(schema)}) is null then
     create schema ${schema};

@@ -14,9 +14,9 @@ export interface IndexDefinition {
 /**
  * Builds an index while the application reads and writes.
  *
- * CREATE INDEX CONCURRENTLY takes SHARE UPDATE EXCLUSIVE on the table, which
- * stops neither, and waits for transactions that are older than itself. A build
- * that was interrupted leaves an invalid index, which is dropped first.
+ * CREATE INDEX CONCURRENTLY takes SHARE UPDATE EXCLUSIVE on the table, which conflicts with
+ * neither, and waits for older transactions. An interrupted build leaves an invalid index,
+ * which this drops first.
  */
 export async function createIndexConcurrently(
   { executor }: StepContext,
@@ -57,11 +57,10 @@ export interface ConstraintDefinition {
 }
 
 /**
- * Adds a constraint that new rows obey from the first moment, and then checks the
- * rows that were there.
+ * Adds a constraint for new rows, and then validates it for existing ones.
  *
- * NOT VALID makes the first part a change of the catalog alone; VALIDATE takes
- * SHARE UPDATE EXCLUSIVE, which stops neither reading nor writing.
+ * NOT VALID makes the first part a change of the catalog alone; VALIDATE takes SHARE UPDATE
+ * EXCLUSIVE, which conflicts with neither reads nor writes.
  */
 export async function addConstraint(
   { executor }: StepContext,

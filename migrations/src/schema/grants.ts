@@ -43,8 +43,8 @@ export async function grantedPrivileges(
 }
 
 /**
- * The statements that grant what is missing, and that remember it under a key, so
- * that {@link undoGrants} revokes that and nothing that was there before.
+ * The statements that grant missing privileges and record them under a key, so that
+ * {@link undoGrants} revokes these alone.
  */
 export async function grantMissing(
   { executor, state }: StepContext,
@@ -59,14 +59,14 @@ export async function grantMissing(
       missing.push({ ...grant, privileges });
     }
   }
-  // A step that was killed has granted, and remembered, some before.
+  // With those that a killed attempt of the step has granted and recorded.
   const before = (await state.get<Grant[]>(key)) ?? [];
   return missing.length > 0
     ? [...missing.map(grantStatement), state.put(key, [...before, ...missing])]
     : [];
 }
 
-/** The statements that take back what {@link grantMissing} remembers. */
+/** The statements that revoke the grants which {@link grantMissing} has recorded. */
 export async function undoGrants(
   { state }: StepContext,
   key: string,
@@ -122,8 +122,8 @@ export async function ownedSequencesOf(
 }
 
 /**
- * What need not be granted: on a schema whatever the role has, be it through
- * PUBLIC, because the schema may be somebody else's and be shared by others.
+ * The privileges that need no grant. On a schema these include inherited ones and those of
+ * PUBLIC, because other applications may share the schema.
  */
 async function heldPrivileges(
   executor: Executor,
@@ -145,11 +145,11 @@ function privilegesOn({ kind, name, privileges }: Grant): string {
 }
 
 /**
- * The statements that let nobody near a partition but through its parent.
+ * The statements that allow access to a partition through its parent only.
  *
- * The policies of the parent do not hold for a query that names the partition. So
- * nobody has a right to it, not even by default privileges, and row-level security
- * without a policy shows nothing to whoever gets one.
+ * The policies of the parent do not apply to a query that names the partition. So they
+ * revoke all rights on it, also those of default privileges, and enable row-level security
+ * without a policy, which hides all rows from a role that is granted a right later.
  */
 export function secludeStatements(partition: string): string[] {
   const name = escapeIdentifier(partition);
@@ -161,7 +161,7 @@ export function secludeStatements(partition: string): string[] {
   ];
 }
 
-/** The statement that takes a table from all that default privileges gave it to. */
+/** The statement that revokes all rights on a table, as default privileges grant them. */
 export function revokeAllStatement(table: string): string {
   const name = escapeIdentifier(table);
   return `do $$
@@ -179,7 +179,7 @@ begin
 end $$`;
 }
 
-/** The same for a function, which everybody may call unless that is taken away. */
+/** The same for a function, on which PUBLIC has EXECUTE by default. */
 export function revokeAllOnFunctionStatement(signature: string): string {
   return `do $$
 declare role text;

@@ -1,8 +1,8 @@
 import type { Executor } from '../engine/Executor';
 import { RefusedError } from '../errors';
 
-// What PostgreSQL's catalog says about the objects of the schema, which is the
-// first and only one of the search path.
+// Look-ups in PostgreSQL's catalog of objects of the schema, the only one on the search
+// path.
 
 /** Whether a table, view or index of that name exists. */
 export async function relationExists(
@@ -83,8 +83,8 @@ export async function extensionSchema(
   );
   if (!row) {
     throw new RefusedError(
-      `The extension ${extension} is not installed in this database. Let somebody ` +
-        `who may run "create extension ${extension}".`,
+      `The extension ${extension} is not installed in this database. Run "create extension ` +
+        `${extension}" there, as a role that may.`,
     );
   }
   return row.name;
@@ -93,7 +93,7 @@ export async function extensionSchema(
 /** The extensions that phase 1 creates where they are missing (specification, B). */
 export const REQUIRED_EXTENSIONS = ['uuid-ossp', 'pg_trgm'] as const;
 
-/** What is known of an extension. */
+/** The state of an extension. */
 export interface ExtensionFacts {
   /** The schema that it is installed in, in this database. */
   installedIn: string | null;
@@ -104,8 +104,8 @@ export interface ExtensionFacts {
 }
 
 /**
- * What the server says of an extension. Trusted ones can be created by whoever may
- * create things in the database.
+ * Reads the state of an extension. A trusted one can be created with CREATE on the
+ * database.
  */
 export async function readExtension(
   executor: Executor,

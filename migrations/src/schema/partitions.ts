@@ -3,17 +3,17 @@ import { relationExists } from './lookups';
 import type { TenantTable } from './tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 
-/** How the partitioned table is called until it takes the production name. */
+/** The name of the partitioned table before the swap. */
 export function partitionedName(table: TenantTable): string {
   return `${table}_partitioned`;
 }
 
-/** How it is called after a rollback (specification, Rollback, 2). */
+/** Its name after a rollback (specification, Rollback, 2). */
 export function archiveName(table: TenantTable): string {
   return `${table}_partitioned_archive`;
 }
 
-/** How the table of before is called after the swap. */
+/** The name of the single-tenant table after the swap. */
 export function oldName(table: TenantTable): string {
   return `${table}_old`;
 }
@@ -23,7 +23,7 @@ export function defaultTenantPartition(table: TenantTable): string {
   return `${table}_tenant_default`;
 }
 
-/** The partition of all tenants that have none of their own. */
+/** The partition that tenants without partitions of their own share. */
 export function catchAllPartition(table: TenantTable): string {
   return `${table}_catch_all`;
 }
@@ -47,8 +47,8 @@ export async function isSwapped(executor: Executor): Promise<boolean> {
   return rows.length > 0;
 }
 
-// LIKE copies how columns are stored and compressed, and a partition has that from
-// its table. What is here neither does.
+// Properties that neither LIKE copies nor a partition inherits, unlike the storage and
+// compression of columns.
 
 /** The storage parameters of a table, and of its TOAST table, for WITH; or ''. */
 export async function storageParameters(
@@ -73,8 +73,8 @@ interface ColumnStatistics {
 }
 
 /**
- * The statements that let ANALYZE look at the columns of tables as it looks at
- * those of another: as closely, and with the same numbers set by hand.
+ * The statements that give the columns of tables the statistics targets and the n_distinct
+ * of another table's columns.
  */
 export async function statisticsStatements(
   executor: Executor,
@@ -103,18 +103,17 @@ export async function statisticsStatements(
   );
 }
 
-// PostgreSQL refuses an UPDATE or DELETE of a table that a publication has, be it as
-// one of all tables, and whose rows it can not name to the subscribers: a new
-// partition has no primary key yet.
+// A published table, as by FOR ALL TABLES, needs a replica identity for UPDATE and DELETE,
+// and a new partition has no primary key yet.
 
-/** The statement that names the rows of a new partition by all their columns. */
+/** The statement that makes all columns the replica identity of a new partition. */
 export function identifyByAllColumns(partition: string): string {
   return `alter table ${escapeIdentifier(partition)} replica identity full`;
 }
 
 /**
- * The statement that names them by the primary key, once there is one, if those of
- * the table are.
+ * The statement that gives a partition with a primary key the replica identity of its
+ * table.
  */
 export function identifyLike(table: string, partition: string): string {
   const oid = (name: string) =>

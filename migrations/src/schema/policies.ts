@@ -1,7 +1,7 @@
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import type { SearchTable, TenantTable } from './tables';
 
-/** The session setting that names the tenant of what a session does. */
+/** The session setting with the tenant. */
 export const TENANT_SETTING = 'app.tenant_id';
 
 /** The one policy of each table. */
@@ -10,7 +10,7 @@ export const TENANT_POLICY = 'tenant_isolation';
 /** The signature of the function that a policy calls when no tenant is set. */
 export const TENANT_REQUIRED = 'tenant_required(text)';
 
-/** What {@link CREATE_TENANT_REQUIRED} does, as `pg_proc.prosrc` has it. */
+/** The body of {@link CREATE_TENANT_REQUIRED}, as in `pg_proc.prosrc`. */
 export const TENANT_REQUIRED_BODY = `
 begin
   raise exception 'permission denied for table %', table_name
@@ -19,27 +19,26 @@ begin
 end `;
 
 /**
- * The function that refuses whoever works without a tenant, in the words in which
- * PostgreSQL refuses who has no right at all.
+ * The function that raises `permission denied` (42501) when no tenant is set.
  *
- * PARALLEL SAFE, or each query on the tables would do without parallel workers;
- * COST 1, or the planner would reckon with a costly function for each row, when it
- * is only called to fail.
+ * PARALLEL SAFE, because otherwise no query on the tables would use parallel workers.
+ * COST 1, because the planner would otherwise count a costly call for each row, and the
+ * function runs only to fail.
  */
 export const CREATE_TENANT_REQUIRED = `create or replace function tenant_required(table_name text) returns uuid
   language plpgsql stable parallel safe cost 1 as $$${TENANT_REQUIRED_BODY}$$`;
 
 export interface TenantPolicyOptions {
-  /** The table that the error names: what applications know the table as. */
+  /** The table that the error names: its production name. */
   policyFor: TenantTable | SearchTable;
 }
 
 /**
- * The statements that keep the rows of a table to the tenant that is set, also
- * from the owner of the table (FORCE).
+ * The statements that restrict a table to the rows of the tenant that is set, for its owner
+ * too (FORCE).
  *
- * They can be repeated. All take ACCESS EXCLUSIVE on the table, for changes of the
- * catalog alone, and belong into one transaction.
+ * They are idempotent and belong into one transaction. All take ACCESS EXCLUSIVE on the
+ * table, for changes of the catalog alone.
  */
 export function tenantPolicyStatements(
   table: string,
@@ -72,10 +71,10 @@ function tenantCondition(policyFor: TenantTable | SearchTable): string {
 }
 
 /**
- * The tenant that is set; an error where none is.
+ * SQL for the tenant that is set; raises an error if none is.
  *
- * The setting reads NULL in a session that never had it, and '' once it was set
- * and reset, or set in a transaction that is over.
+ * The setting is NULL in a session that never set it, and '' after a reset or the end of
+ * the transaction that set it.
  */
 export function currentTenant(policyFor: TenantTable | SearchTable): string {
   return `coalesce(

@@ -3,10 +3,10 @@ import type { StepContext } from '../engine/Step';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 
-/** From here on a grant of a role says whether it is inherited, and can be set. */
+/** Since this version GRANT of a role has the options INHERIT and SET. */
 const GRANT_OPTIONS_SINCE = 160000;
 
-/** What is known of one of the two roles. */
+/** The state of one of the two roles. */
 export interface RoleFacts {
   exists: boolean;
   canLogin: boolean;
@@ -21,7 +21,7 @@ export interface RoleFacts {
   grantable: boolean;
 }
 
-/** What is known of the login, and of what it may do with the two roles. */
+/** The state of the login, with its rights on the two roles. */
 export interface RoleAccess {
   login: string;
   superuser: boolean;
@@ -94,11 +94,11 @@ export async function readRoleAccess({
 }
 
 /**
- * Refuses the phase where the login can neither create the roles nor act as them,
- * with the statements that somebody has to run who can.
+ * Refuses the phase if the login can neither create the roles nor act as them, with the
+ * statements that a superuser has to run.
  *
- * Only a superuser creates a role that bypasses row-level security before
- * PostgreSQL 16; from then on, a role that bypasses it and creates roles does.
+ * Before PostgreSQL 16, only a superuser can create a role with BYPASSRLS; since then, a
+ * role with CREATEROLE and BYPASSRLS can.
  */
 export async function checkRoleAccess(context: StepContext): Promise<void> {
   const access = await readRoleAccess(context);
@@ -121,7 +121,7 @@ export async function checkRoleAccess(context: StepContext): Promise<void> {
 /**
  * The statements that a superuser has to run, because the login may not.
  *
- * @param schemaExists - if not, the login creates it, and may then grant what it wants
+ * @param schemaExists - if not, the login creates it and can grant rights on it
  */
 export async function leftToSuperuserStatements(
   context: Pick<StepContext, 'executor' | 'settings'>,
@@ -136,10 +136,10 @@ export async function leftToSuperuserStatements(
   ];
 }
 
-/** Whether a superuser has to set up the roles, which the login can't. */
+/** Whether a superuser has to set up the roles, because the login cannot. */
 function leftToSuperuser(access: RoleAccess, adminGrant: boolean) {
   const { superuser, createsRoles, bypassesRls, admin, app } = access;
-  // Before PostgreSQL 16, whoever creates roles may grant all but superusers.
+  // Before PostgreSQL 16, CREATEROLE allows granting every role except superusers.
   const grantsAll = superuser || (createsRoles && !access.grantOptions);
   const createsAdmin =
     superuser || (access.grantOptions && createsRoles && bypassesRls);
@@ -204,8 +204,8 @@ export function appAttributes(app: RoleFacts): string[] {
 }
 
 /**
- * Lets the login act as `portal_admin`. It owned the tables before, so it inherits
- * what their owner may do, or it could not hand them back on an undo.
+ * Grants `portal_admin` to the login, with INHERIT: the login owned the tables, and needs
+ * the owner's rights to hand them back on an undo.
  */
 export function grantAdminToLogin(access: RoleAccess): string {
   const options =
@@ -218,7 +218,7 @@ export function grantAdminToLogin(access: RoleAccess): string {
   )}`;
 }
 
-/** Lets the application act as `portal_admin`, but only by asking for it. */
+/** Grants `portal_admin` to the application, by SET ROLE only. */
 export function grantAdminToApp(access: RoleAccess): string {
   return `grant ${ADMIN_ROLE} to ${APP_ROLE}${withOptions(
     access,
@@ -226,7 +226,7 @@ export function grantAdminToApp(access: RoleAccess): string {
   )}`;
 }
 
-/** Lets the login act as `portal_app`, to show what that can do. */
+/** Grants `portal_app` to the login, which tries out its rights. */
 export function grantAppToLogin(access: RoleAccess): string {
   return `grant ${APP_ROLE} to ${escapeIdentifier(access.login)}${withOptions(
     access,
@@ -271,11 +271,11 @@ async function schemaToGrant(
 }
 
 /**
- * A statement about roles, run unless the condition says that there is no need.
+ * A statement about roles, run unless a condition holds already.
  *
- * Roles belong to the server, and somebody may set them up for another database
- * of it at the same moment: PostgreSQL then fails with "tuple concurrently
- * updated" or finds the role in place, and the condition is asked again.
+ * Roles belong to the server, and another migration may set them up for another database
+ * at the same moment: PostgreSQL then raises "tuple concurrently updated" or
+ * duplicate_object, and this evaluates the condition again.
  */
 export function roleStatement(needed: string, statement: string): string {
   return `do $$ begin

@@ -30,8 +30,8 @@ export const ENTITY_COLUMNS: Record<string, string> = {
 };
 
 /**
- * The defaults of entities that the specification names (B.2), whatever the table
- * before has.
+ * The defaults of entities by the specification (B.2), in place of those of the
+ * single-tenant table.
  */
 export const ENTITY_DEFAULTS: Readonly<Record<string, string>> = {
   entity_id: 'gen_random_uuid()',
@@ -40,13 +40,13 @@ export const ENTITY_DEFAULTS: Readonly<Record<string, string>> = {
   updated_at: 'now()',
 };
 
-/** The tenant that owns what was there before (specification, B.1). */
+/** The tenant of the rows from before the migration (specification, B.1). */
 export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
 export const DEFAULT_TENANT_SLUG = 'default';
 /** Its name, unless another one is given. */
 export const DEFAULT_TENANT_NAME = 'Default tenant';
 
-/** The rule of the tables of before phase 5, which the new ones do not have. */
+/** The check of the single-tenant tables, which the partitioned ones lack. */
 export function oneTenantCheck(table: TenantTable): string {
   return `${table}_one_tenant_check`;
 }
@@ -56,8 +56,8 @@ export const ENTITY_REF_DEFINITION =
   "CHECK ((entity_ref = ((((entity_kind || ':'::text) || entity_namespace) || '/'::text) || entity_name)))";
 
 /**
- * The tables that are made of the entities: the application reads them, and only
- * triggers write to them.
+ * The tables derived from the entities: the application reads them, and only triggers write
+ * to them.
  */
 export const SEARCH_TABLES = ['entity_search', 'entity_parents'] as const;
 
@@ -67,7 +67,7 @@ export type SearchTable = (typeof SEARCH_TABLES)[number];
 export const MEMBERS_TABLE = 'tenant_members';
 
 /**
- * The table that is there while tenants can be served: the partitioned tables are in
- * use, and all entities have their terms.
+ * The table that exists while an application can serve tenants: the partitioned tables are
+ * in use, and all entities have their terms.
  */
 export const READY_TABLE = 'tenancy_ready';

@@ -2,37 +2,37 @@ import type { Executor } from '../engine/Executor';
 
 /** A view that shows rows of the tables, itself or through another one. */
 export interface TableView {
-  /** As SQL, with the schema where it is not the one of the tables. */
+  /** As SQL, with its schema unless that is the one of the tables. */
   name: string;
   /** As SQL, with the schema. */
   qualifiedName: string;
   owner: string;
   ownerIsSuperuser: boolean;
   materialized: boolean;
-  /** Its owner sees every row whatever the policies say. */
+  /** Its owner bypasses the policies. */
   bypasses: boolean;
-  /** The option `security_invoker` as it was set, if it was. */
+  /** The option `security_invoker`, if it is set. */
   securityInvoker: string | null;
-  /** It reads with the rights of whoever asks. */
+  /** It reads with the rights of the role that queries it (security_invoker). */
   invoker: boolean;
-  /** It reads one of the tables itself, rather than another view. */
+  /** It reads one of the tables directly. */
   direct: boolean;
   /** The login may change it. */
   ours: boolean;
-  /** Who may read it besides its owner. */
+  /** The roles that may read it, besides its owner. */
   readers: string[];
   /**
-   * The table whose primary key stands in its GROUP BY for all columns of the
-   * table; it depends on that key then.
+   * The table whose primary key its GROUP BY uses in place of all columns; the view then
+   * depends on that key.
    */
   groupedByKeyOf: string | null;
 }
 
-/** `security_invoker` is an option of views from here on. */
+/** The version since which views have the option `security_invoker`. */
 export const SECURITY_INVOKER_SINCE = 150000;
 
 /**
- * The views on tables, at any remove.
+ * The views on tables, also through other views.
  *
  * @param tables - names as SQL, or their OIDs
  */
@@ -89,7 +89,7 @@ export async function readViews(
   );
 }
 
-/** Whether row-level security does not stop a view, because its owner bypasses it. */
+/** Whether a view shows rows past the policies, because its owner bypasses them. */
 export function bypassesPolicies({ bypasses, invoker }: TableView): boolean {
   return bypasses && !invoker;
 }

@@ -32,8 +32,8 @@ import { revokeAllStatement, secludeStatements } from '../../schema/grants';
 import { operatorCommand } from '../../operatorCommand';
 
 /**
- * The partitioned tables, with no rows and no indexes yet, in the order of columns
- * of the tables before, so that `select *` means the same after the swap.
+ * Creates the partitioned tables, empty and without indexes. Their columns have the order
+ * of the tables in use, so `select *` returns the same after the swap.
  */
 export const partitionedTables: Step = {
   name: '5_10_partitioned_tables',
@@ -54,14 +54,14 @@ export const partitionedTables: Step = {
 
   async up(context) {
     for (const table of TENANT_TABLES) {
-      // An undo that was killed has left those of an earlier swap.
+      // Those of an earlier swap, if its undo was killed.
       const name = await waitingName(context.executor, table);
       await context.executor.transaction({
         title: `Create ${name} and its partitions`,
         locks: `New tables, which no session uses yet. ACCESS SHARE on ${table}.`,
         statements: [
           createTable(table, name),
-          // Only the table of before is kept to one tenant.
+          // The check that keeps the table in use to one tenant is not copied.
           `alter table ${name} drop constraint if exists ${oneTenantCheck(
             table,
           )}`,
@@ -84,12 +84,12 @@ export const partitionedTables: Step = {
       title: 'Drop the partitioned tables',
       locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
       statements: [
-        // Under either name: a script is printed before the swap in it is undone.
+        // Under both names: a dry run prints this before its script undoes the swap.
         `drop table if exists ${[...TENANT_TABLES]
           .reverse()
           .flatMap(table => [partitionedName(table), archiveName(table)])
           .join(', ')}`,
-        // Those tables still have the fence where a swap was killed and undone.
+        // A swap that was killed and undone leaves the fence on these tables.
         dropFenceFunction,
         context.state.forget('swap'),
       ],

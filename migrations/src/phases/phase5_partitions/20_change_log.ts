@@ -18,7 +18,7 @@ import { ADMIN_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 import { revokeAllStatement } from '../../schema/grants';
 
-/** From here on every change is remembered until it has reached the other side. */
+/** Logs every change from here on, until the replay has made it on the other side. */
 export const changeLog: Step = {
   name: '5_20_change_log',
   title: 'Log which entities change',
@@ -44,7 +44,7 @@ export const changeLog: Step = {
         ...createChangeLog(settings.schema, DEFAULT_TENANT_ID),
         createFenceFunction,
         `alter table ${CHANGE_LOG} owner to ${ADMIN_ROLE}`,
-        // Not even what default privileges give.
+        // Default privileges may have granted some.
         revokeAllStatement(CHANGE_LOG),
         ...TENANT_TABLES.map(
           table =>

@@ -4,7 +4,7 @@ import { defaultTenantPartition } from '../../schema/partitions';
 import { TENANT_TABLES } from '../../schema/tables';
 import { describeCopies } from '../../copy/TableCopy';
 
-/** The rows as they are, while the application goes on changing them. */
+/** Copies the rows while the application changes them. */
 export const copyRows: Step = {
   name: '5_30_copy',
   title: 'Copy the rows into the partitions of the default tenant',

@@ -11,8 +11,8 @@ import { describeCopies } from '../../copy/TableCopy';
 import { replayIndex } from './50_indexes';
 
 /**
- * Makes the copies equal to their sources for the first time. Only after that can
- * unique indexes be built: a row that moved during the copy may be there twice.
+ * Makes the copies equal to their sources for the first time. Before that a row that moved
+ * during the copy may exist twice, so unique indexes are built after it.
  */
 export const firstCatchUp: Step = {
   name: '5_40_catch_up',
@@ -29,7 +29,7 @@ export const firstCatchUp: Step = {
     const { executor } = context;
     const copies = await describeCopies(executor);
     for (const { table, target } of copies.slice(1)) {
-      // SHARE on a table that nobody uses yet.
+      // SHARE on a table that no session uses yet.
       await executor.execute(
         `create index if not exists ${replayIndex(table)} ` +
           `on ${target} (tenant_id, ${ENTITY_KEY[table]})`,

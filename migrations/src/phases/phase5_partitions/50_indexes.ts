@@ -52,9 +52,9 @@ export const indexes: Step = {
         replaced.push(replayIndex(copy.table));
       }
     }
-    // An undo that was killed leaves the one of the way back.
+    // A killed undo leaves the replay function of the way back.
     await executor.execute(createReplay(copies));
-    // A unique index needs the copies as they are at one moment.
+    // Unique indexes need the rows of one moment, not of several.
     await executor.work({
       title: 'Replay the change log',
       script: CATCH_UP_SCRIPT,
@@ -76,7 +76,7 @@ export const indexes: Step = {
       await executor.execute(
         identifyLike(table, defaultTenantPartition(table)),
       );
-      // Plans are right from the first query after the swap.
+      // So that the first query after the swap has statistics.
       await executor.execute(
         `vacuum (analyze) ${defaultTenantPartition(table)}`,
       );
@@ -87,33 +87,33 @@ export const indexes: Step = {
   async down() {},
 };
 
-/** An index, or the constraint behind which one stands. */
+/** An index, or a constraint that an index implements. */
 interface PartitionedIndex {
   name: string;
   /** Creates it unless it exists. */
   statement: string;
   /** Whether it is unique on the tenant and the entity. */
   ofEntity?: boolean;
-  /** Says of it what is said of the one that it is made after. */
+  /** Copies the comment of the model. */
   comment?: string;
 }
 
-/** An index that a copy gets because its source has one like it. */
+/** An index that a copy gets after one of its source. */
 interface CarriedIndex extends PartitionedIndex {
-  /** The name of the one that the source has. */
+  /** The name of the source's index. */
   source: string;
   unique: boolean;
   /** The constraint, or what follows the name of the table in CREATE INDEX. */
   body: string;
 }
 
-/** The index that replaying the change log needs before any other is built. */
+/** The index that the replay of the change log needs. */
 export function replayIndex(table: TenantTable): string {
   return `${table}_partitioned_entity_idx`;
 }
 
-// A GIN index collects new entries in a list, and every so often one writer has to
-// work all of it off: seconds, on a large table. Without the list each pays its own.
+// fastupdate collects new entries of a GIN index in a list, which some writer has to merge:
+// seconds, on a large table. Without it each writer updates the index itself.
 const AT_ONCE = 'with (fastupdate = off)';
 
 /**
@@ -162,14 +162,14 @@ interface SourceIndex {
   unique: boolean;
   constraint: string | null;
   comment: string | null;
-  /** Whether the tenant is one of its keys already. */
+  /** Whether tenant_id is one of its keys. */
   hasTenant: boolean;
 }
 
 /**
- * The indexes that the source of a copy has, for its target. Every key is led by
- * the tenant: a unique one must be, and would tell one tenant of another otherwise;
- * any other finds the tenant's rows in the partition that tenants share.
+ * The indexes of a copy's source, for its target, each with tenant_id in front. A unique
+ * index must have it, or its violations would reveal rows of other tenants; the others find
+ * a tenant's rows in the shared partition by it.
  */
 export async function carriedIndexes(
   executor: Executor,
@@ -222,7 +222,7 @@ export async function carriedIndexes(
     });
 }
 
-/** Whether the target has an index of its own in the place of this one. */
+/** Whether the specification's indexes replace this one. */
 function isReplaced(
   { definition }: SourceIndex,
   source: string,
@@ -239,7 +239,7 @@ function bodyOf({ definition }: SourceIndex): string {
   return definition.slice(definition.indexOf(' USING ') + 1);
 }
 
-// A hash index takes one column, and values that are too long for any other.
+// A hash index has one column, and takes values too long for other indexes.
 function ledByTenant(definition: string): string {
   return /^(USING btree|UNIQUE|PRIMARY KEY)\b/.test(definition)
     ? definition.replace('(', '(tenant_id, ')
@@ -260,7 +260,7 @@ function commentOn(
   return `comment on ${object} is ${escapeLiteral(comment)}`;
 }
 
-/** PostgreSQL cuts names to this many bytes. */
+/** PostgreSQL truncates names to this many bytes. */
 const LONGEST_NAME = 63;
 
 function carriedName(source: string, name: string, taken: string[]): string {
@@ -270,7 +270,7 @@ function carriedName(source: string, name: string, taken: string[]): string {
   if (Buffer.byteLength(wanted) <= LONGEST_NAME && !taken.includes(wanted)) {
     return wanted;
   }
-  // Two names that are cut to the same would be one index.
+  // Two truncated names may be equal.
   const mark = createHash('sha256').update(name).digest('hex').slice(0, 8);
   let beginning = wanted;
   while (Buffer.byteLength(`${beginning}_${mark}`) > LONGEST_NAME) {

@@ -16,13 +16,12 @@ import type { TenantTable } from '../../schema/tables';
 const REFERENCING = ['relations', 'refresh_state'] as const;
 
 /**
- * The foreign keys of the copies: on the composite key of entities, on tenants,
- * and those that the tables have by themselves.
+ * Adds the foreign keys of the copies: on the composite key of entities, on tenants, and
+ * those that users have added to the tables.
  *
- * A partitioned table takes no foreign key that is NOT VALID, and validating one
- * while it is added would lock the table that it references for a scan. So the
- * partition with the rows gets it first, in two parts, and the partitioned table
- * then finds it there.
+ * A partitioned table accepts no NOT VALID foreign key, and to add a validated one locks
+ * the referenced table during a scan. So the partition with the rows gets it first, NOT
+ * VALID and then validated, and the partitioned table adopts it.
  */
 export const foreignKeys: Step = {
   name: '5_60_foreign_keys',
@@ -31,9 +30,9 @@ export const foreignKeys: Step = {
   async up(context) {
     const { executor } = context;
     const copies = await describeCopies(executor);
-    // An undo that was killed leaves the one of the way back.
+    // A killed undo leaves the replay function of the way back.
     await executor.execute(createReplay(copies));
-    // Consistent at one moment, and from then on at the end of every replay.
+    // The foreign keys hold after a replay, and after each later one.
     await executor.work({
       title: 'Replay the change log',
       script: CATCH_UP_SCRIPT,
@@ -47,8 +46,8 @@ export const foreignKeys: Step = {
   },
 
   /**
-   * The others are dropped with their tables. These would keep a copy that begins
-   * again from emptying the partition of entities.
+   * The others are dropped with their tables. These would prevent a repeated copy from
+   * truncating the partition of entities.
    */
   async down({ executor }) {
     for (const table of REFERENCING) {
@@ -56,12 +55,12 @@ export const foreignKeys: Step = {
         title: `Drop the foreign key of the partitioned ${table} to the entities`,
         locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
         statements: [
-          // Under either name: a script is printed before the swap in it is undone.
+          // Under both names: a dry run prints this before its script undoes the swap.
           ...[partitionedName(table), archiveName(table)].map(
             name =>
               `alter table if exists ${name} drop constraint if exists ${table}_entity_fkey`,
           ),
-          // Of a command that was killed before the partitioned table had it.
+          // A command may be killed before the partitioned table has it.
           `alter table if exists ${defaultTenantPartition(table)} ` +
             `drop constraint if exists ${table}_entity_fkey`,
         ],
@@ -117,8 +116,8 @@ export interface ForeignKey {
 }
 
 /**
- * The foreign keys of a copy: those of the specification (B.2, B.3), and what its
- * source references besides tenants and entities, as it is.
+ * The foreign keys of a copy: those of the specification (B.2, B.3), and those of its
+ * source on other tables than tenants and entities.
  */
 export async function readForeignKeys(
   executor: Executor,

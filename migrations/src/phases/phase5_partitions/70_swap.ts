@@ -47,9 +47,8 @@ const oldKeys: Creation[] = [
 ];
 
 /**
- * The point at which the partitioned tables take the production names, and its
- * way back: both directions are the same, because the change log goes on on
- * whichever side is in use.
+ * Gives the partitioned tables the production names, and back. Both directions are the
+ * same, because the change log follows the side that is in use.
  */
 export const swap: Step = {
   name: '5_70_swap',
@@ -61,7 +60,7 @@ export const swap: Step = {
       { kind: 'relation', name: archiveName(table) },
       { kind: 'policy', name: FENCE_POLICY, table },
     ]),
-    // The swap gives them to the tables that it puts into use.
+    // The swap creates these triggers on the tables that it puts into use.
     ...logTriggers,
     ...oldKeys,
   ],
@@ -120,13 +119,13 @@ async function exchange(
   });
 }
 
-/** What has come to hang on the tables in use, and not on those in their place. */
+/** Refuses a swap for indexes and constraints that the copies lack; warns on the way back. */
 async function checkAdditions(
   context: StepContext,
   copies: TableCopy[],
 ): Promise<void> {
-  // A dry run may be printed before there are any copies, or before they have all that
-  // the steps before this one give them.
+  // A dry run may be printed before the earlier steps have created and completed the
+  // copies.
   const completed = await readCompletedSteps(context.executor);
   if ([indexes, foreignKeys].every(({ name }) => completed.includes(name))) {
     await ((await isSwapped(context.executor))
@@ -136,8 +135,8 @@ async function checkAdditions(
 }
 
 /**
- * Compares the copies as a whole, at one moment. What changes after it is compared
- * by each replay, so that the copies are equal when they are swapped.
+ * Compares all rows of the copies in one snapshot. Each later replay compares the rows that
+ * it writes, so the copies are equal when they are swapped.
  */
 async function verify(
   { reporter }: StepContext,
@@ -169,7 +168,7 @@ async function swapOnce(
     async request => {
       await replayOnce(session);
       try {
-        // In one message: the locks are not held for the time of a round trip.
+        // In one message: no round trip while the locks are held.
         await session.query(
           ['begin', ...statements(request), 'commit'].join(';\n'),
         );
@@ -181,7 +180,7 @@ async function swapOnce(
   );
 }
 
-/** What the statements of the swap refuse, with how to go on. */
+/** Explains an error of the swap's statements. */
 function explain(error: unknown): unknown {
   return error instanceof DatabaseError && error.code === '23000' && error.hint
     ? new RefusedError(`${error.message}. ${error.hint}`)

@@ -4,17 +4,17 @@ import { READY_TABLE } from '../../schema/tables';
 import { revokeAllStatement } from '../../schema/grants';
 
 /**
- * What lets an application of several tenants notice that its tables are gone.
+ * Creates {@link READY_TABLE}, by which an application of several tenants notices that the
+ * swap was undone.
  *
- * After the swap is undone, the name `entities` stands for a table of the default
- * tenant alone, in which a read of any other tenant finds nothing, without an error.
- * So each transaction of such an application begins with a statement that names
- * {@link READY_TABLE}. It fails where the table is missing; where it is there, PostgreSQL
- * keeps it locked (ACCESS SHARE) to the end of the transaction. An undo of the phase
- * drops it before anything else, and so waits for all transactions that have seen it:
- * none of them runs while the tables are taken back, and none begins afterwards.
+ * Then `entities` is a table of the default tenant alone: a read of another tenant would
+ * find nothing, without an error. So each transaction of such an application begins with a
+ * statement that names the table. It fails if the table is missing, and otherwise holds
+ * ACCESS SHARE on it until the transaction ends. An undo of the phase drops the table
+ * first, and so waits for these transactions: none runs while the tables are swapped back,
+ * and none begins afterwards.
  *
- * It has neither columns nor rows, and everybody may read it.
+ * The table has no columns and no rows, and every role may read it.
  */
 export const ready: Step = {
   name: '5_97_ready',

@@ -9,10 +9,10 @@ import { script } from '../../text';
 import { readForeignKeys } from './60_foreign_keys';
 import { carriedIndexes, entityIndexes, replayIndex } from './50_indexes';
 
-// Steps before the swap have given the copies what the tables in use had by then.
-// Whatever somebody has added since would be missing once the copies are in use.
+// The steps before the swap copied the indexes and constraints of their time. Those added
+// since would be missing after the swap.
 
-/** An index or a constraint, and the statements that make its like on the other side. */
+/** An index or a constraint, with the statements that add it to the other side. */
 interface Addition {
   description: string;
   statements: string[];
@@ -47,8 +47,8 @@ export async function refuseAdditions(
 }
 
 /**
- * Tells of indexes and check constraints that the partitioned tables have got since
- * the swap. A rollback is urgent, and the tables of before did without them.
+ * Warns of indexes and check constraints that were added to the partitioned tables since the
+ * swap. It does not refuse: a rollback is urgent, and the old tables worked without them.
  */
 export async function warnOfAdditions(
   { executor, reporter }: StepContext,
@@ -186,7 +186,7 @@ async function addedForeignKeys(
       const constraint = `constraint ${escapeIdentifier(name)}`;
       return {
         description: `the foreign key ${name} of ${source}`,
-        // As step 60 does it: whoever writes to the other table waits for no scan.
+        // In two parts, as in step 60: writers of the other table wait for no scan.
         statements: [
           `alter table ${partition} add ${constraint} ${definition} not valid`,
           `alter table ${partition} validate ${constraint}`,
@@ -209,8 +209,8 @@ const FINGERPRINT = `
 );
 
 /**
- * The statement that fails unless the tables in use have the indexes and constraints
- * that they have now. For a moment at which nobody can add any.
+ * The statement that fails unless the tables in use still have the indexes and constraints
+ * that they have now. For a moment at which no session can add any.
  */
 export async function refuseLaterAdditions(
   executor: Executor,
@@ -222,7 +222,7 @@ export async function refuseLaterAdditions(
   if (${FINGERPRINT}) <> ${fingerprint} then
     raise exception 'An index or a constraint of the tables was added or changed a moment ago'
       using errcode = 'integrity_constraint_violation',
-            hint = 'Run the command again: it tells what the other side lacks.';
+            hint = 'Run the command again: it names what the other side lacks.';
   end if;
 end $$`;
 }

@@ -1,22 +1,21 @@
 import type { MigrationSession } from '../../../session/MigrationSession';
 import { TERMS } from './terms';
 
-/** An entity whose terms are not those that it says. */
+/** An entity whose terms differ from its final_entity. */
 export interface Difference {
   tenant: string;
   entity: string;
 }
 
-// Entities whose terms are compared at once, and of which it is asked whether they may
-// differ at all.
+// Entities whose terms one statement compares, and candidates that one statement reads.
 const AT_ONCE = 500;
 const ASKED_AT_ONCE = 5000;
 
-/** Before all others. */
+/** An id before all others. */
 const FIRST = '00000000-0000-0000-0000-000000000000';
 const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-// Those that have terms, and none other: it jumps from one to the next.
+// The tenants that have terms, by one index look-up for each (a loose index scan).
 const TENANTS = `
   with recursive searched (tenant_id) as (
     (select tenant_id from entity_search order by tenant_id limit 1)
@@ -31,8 +30,8 @@ const TENANTS = `
    order by id`;
 
 /**
- * The entities whose terms differ, as a query. One statement is one snapshot, and terms
- * change with their entity: it can run while others write.
+ * A query for the entities whose terms differ. A statement has one snapshot, and terms
+ * change in the transaction of their entity, so it can run while applications write.
  *
  * @param among - the condition on the row `e` of an entity or `s` of a term
  */
@@ -55,8 +54,8 @@ const between =
   (row: string): string =>
     `${row}.tenant_id = ${tenant} and ${row}.entity_id between ${from} and ${to}`;
 
-// Of a transaction that was open, or began, since another one. Live entities without a
-// term, and terms without a live entity.
+// Rows whose xmin was open at, or began after, a transaction; live entities without a term;
+// and terms without a live entity.
 const CHANGED = `
   select e.entity_id as id from entities e
    where ${between('$1', '$2', '$3')('e')} and age(e.xmin) <= age($4::xid8::xid)
@@ -76,16 +75,16 @@ const CHANGED = `
                 )('s')}) searched using (entity_id)
    where live.entity_id is null or searched.entity_id is null`;
 
-/** Entities of a tenant: as many as are compared at once. */
+/** Entities of a tenant that one statement compares. */
 interface Entities {
   tenant: string;
   ids: string[];
 }
 
 /**
- * The entities whose terms may not be those that they say: whose row was written by a
- * transaction that was open or began since another one, and those that are on one side
- * only. What is not among them has its terms, if all had theirs at that moment.
+ * The entities whose terms may differ: rows written by a transaction that was open then or
+ * began later, and those on one side only. All others have their terms, if they had them at
+ * that moment.
  *
  * @param since - the oldest transaction that was open at that moment
  */
@@ -108,7 +107,7 @@ export async function* findChanged(
   }
 }
 
-/** Compares the terms of all tenants with what their entities say, in ranges. */
+/** Compares the terms of all tenants with their entities, in ranges. */
 export async function* findDifferences(
   session: MigrationSession,
 ): AsyncGenerator<Difference> {
@@ -135,7 +134,7 @@ export async function* findDifferencesSince(
   }
 }
 
-// As the functions of the triggers do it.
+// The settings of the trigger functions.
 async function prepare(session: MigrationSession): Promise<void> {
   await session.query('set jit = off; set extra_float_digits = 1');
 }
@@ -151,7 +150,7 @@ async function* differencesIn(
   }
 }
 
-/** Ranges that have some entities each, and leave nothing out. */
+/** Divides all ids into ranges of a number of entities. */
 async function* rangesOf(
   session: MigrationSession,
   tenant: string,
@@ -172,7 +171,7 @@ async function* rangesOf(
   }
 }
 
-/** {@link findDifferences} for a script: a statement that does something for each. */
+/** {@link findDifferences} as a statement of a script, which runs another for each. */
 export function forEachDifference(statement: string): string {
   return `do $$
 declare

@@ -215,7 +215,7 @@ describe.each(databases.eachSupportedId())(
       expect(rows).toEqual([]);
     });
 
-    it.each(['Index 1 of 3', 'Follow what was changed'])(
+    it.each(['Index 1 of 3', 'Follow the changes'])(
       'follows what was changed meanwhile, without a new version of an entity: up to "%s"',
       async moment => {
         const { client } = database;
@@ -261,7 +261,7 @@ describe.each(databases.eachSupportedId())(
           reporter: {
             ...silentReporter,
             waiting: what => {
-              if (what.startsWith('Mend the terms of the entity')) {
+              if (what.startsWith('Repair the terms of the entity')) {
                 release();
               }
             },
@@ -340,7 +340,7 @@ describe.each(databases.eachSupportedId())(
       'begins anew where it finds what is left of a fill %s',
       async (_, left) => {
         const { client } = database;
-        await stopAt('Follow what was changed');
+        await stopAt('Follow the changes');
         await client.query(
           `insert into tenancy_migration_state (key, value)
          select 'phase5.search', jsonb_build_object('table', 'entities'::regclass::oid::text) || $1
@@ -357,7 +357,7 @@ describe.each(databases.eachSupportedId())(
       },
     );
 
-    it.each(['the beginning', 'Index 1 of 3', 'Follow what was changed'])(
+    it.each(['the beginning', 'Index 1 of 3', 'Follow the changes'])(
       'prints a script that does the same, from %s',
       async moment => {
         if (moment !== 'the beginning') {

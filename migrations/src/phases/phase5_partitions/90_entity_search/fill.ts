@@ -27,47 +27,47 @@ import {
 } from './triggers';
 
 const TITLE = 'Fill entity_search';
-const CATCH_UP_TITLE = 'Follow what was changed while it was filled';
+const CATCH_UP_TITLE = 'Follow the changes during the fill';
 
-/** What is remembered of a fill: when it began, and the ranges that are not done. */
+/** The state of a fill: when it began, and the ranges that are left. */
 const BEGUN = 'phase5.search';
 const RANGE = `${BEGUN}:`;
 const FORGET = `delete from ${STATE_TABLE} where key = '${BEGUN}' or key like '${RANGE}%'`;
 
-// Entities that are read at once, of a batch of so many rows as the operator has said.
-// They have fifty terms each, about.
+// Entities that one statement reads, by the operator's batch size in rows: an entity has
+// about fifty terms.
 const ROWS_OF_AN_ENTITY = 5;
 const FEWEST = 20;
 
-// Entities that are locked at once: their terms find their places in three indexes.
+// Entities that one statement locks: their terms go into three indexes.
 const LOCKED_AT_ONCE = 20;
 
-// Sessions share the ranges among them: so many that they end at about the same time, and
-// so large that a small catalog takes one session.
+// Ranges for each session: enough that all sessions end at about the same time, and large
+// enough that a small catalog takes one session.
 const RANGES = 60;
 const SMALLEST_RANGE = 2000;
 
-// PostgreSQL wants 32 MB for each process of a build, and has 64 for all by default, which
-// are too little for the rows of 20,000 entities.
+// maintenance_work_mem: PostgreSQL requires 32 MB for each process of a parallel build; the
+// default of 64 MB is too little for the rows of 20,000 entities.
 const SORT_IN_MEMORY = `select set_config('maintenance_work_mem', '128MB', false)
  where pg_size_bytes(current_setting('maintenance_work_mem')) < pg_size_bytes('128MB')`;
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-// PostgreSQL compares the ages of transactions up to two thousand millions.
+// The greatest age of a transaction id that PostgreSQL can compare.
 const FARTHEST = 1_000_000_000;
 
 const TOO_MANY_CONNECTIONS = '53300';
 
-/** The moment of which the fill has the terms of entities, or a later one. */
+/** When the fill began. It has the terms of entities of this moment or a later one. */
 interface Begun {
   /** The oldest transaction that was open then. */
   since: string;
-  /** Numbers of transactions mean nothing in a copy of the database. */
+  /** The database: transaction ids are meaningless in a restored copy. */
   table: string;
 }
 
-/** Entities of a tenant that are not filled yet: those behind one, up to another. */
+/** A range of a tenant's entities that is not filled yet. */
 interface StoredRange {
   key: string;
   range: { tenant: string; after: string | null; upto: string };
@@ -91,16 +91,16 @@ interface Batch {
  *    differs.
  *
  * From step 2 on, a change of an entity changes its terms under the lock of its row, which
- * steps 3 and 4 take as well. What is left for step 4 are the rows that were skipped, and
- * REPEATABLE READ transactions whose snapshot is older than the terms: such a one fails
- * with 40001 where it writes the same term, and leaves old terms otherwise. Repair rewrites
- * the row of the entity, so that an older snapshot fails with 40001 on it.
+ * steps 3 and 4 take as well. Step 4 repairs skipped rows, and those of REPEATABLE READ
+ * transactions whose snapshot is older than the terms: such a transaction fails with 40001
+ * if it writes the same term, and leaves old terms otherwise. Repair rewrites the row of
+ * the entity, so that an older snapshot fails with 40001 on it.
  */
 export async function fillTerms(context: StepContext): Promise<void> {
   const { executor, reporter, settings } = context;
   await beginAnew(context);
   await executor.transaction({
-    title: 'Create what fills entity_search',
+    title: 'Create the functions that fill entity_search',
     locks: 'New functions, which no session uses yet.',
     statements: fillFunctionStatements(settings.schema),
   });
@@ -121,7 +121,7 @@ export async function fillTerms(context: StepContext): Promise<void> {
   });
   await executor.execute('vacuum (analyze) entity_search');
   await executor.transaction({
-    title: 'Let entities keep their terms',
+    title: 'Create the triggers that keep the terms',
     locks:
       'SHARE ROW EXCLUSIVE on entities, for a change of the catalog. It waits for ' +
       'the transactions that have written, so that none of them is missed.',
@@ -139,7 +139,7 @@ export async function fillTerms(context: StepContext): Promise<void> {
     'they might change entities without seeing their terms.',
   );
   await executor.work({
-    title: 'Compare the terms with what the entities say, and mend them',
+    title: 'Compare the terms with the entities, and repair them',
     script: [forEachDifference(`perform ${REPAIR}(tenant, entity)`)],
     run: session => mend(context, session),
   });
@@ -147,18 +147,18 @@ export async function fillTerms(context: StepContext): Promise<void> {
   await forgetFill(context);
 }
 
-/** What was filled is dropped with the tables. */
+/** Drops the functions; the terms are dropped with their tables. */
 export async function forgetFill({ executor }: StepContext): Promise<void> {
   await executor.transaction({
-    title: 'Drop what fills entity_search',
-    locks: 'Functions that nothing calls any more.',
+    title: 'Drop the functions that fill entity_search',
+    locks: 'None on tables: no statement calls the functions any more.',
     statements: [...dropFillFunctionStatements, FORGET],
   });
 }
 
 /**
- * Takes away what a fill has left that can't be gone on with: of one that was undone, of
- * an earlier version of this package, or of the database of which this one is a copy.
+ * Discards the state of a fill that cannot be continued: an undone one, one of an earlier
+ * version of this package, or one of the database of which this is a restored copy.
  */
 async function beginAnew(context: StepContext): Promise<void> {
   const { executor } = context;
@@ -227,7 +227,7 @@ async function fillAll(
   }
 }
 
-/** Remembers when the fill began, and what there is to fill, in ranges of each tenant. */
+/** Records when the fill began, and the ranges of each tenant's entities. */
 async function begin(session: MigrationSession): Promise<void> {
   const entities = await estimateEntities(session);
   const size = Math.max(SMALLEST_RANGE, Math.ceil(entities / RANGES));
@@ -253,8 +253,8 @@ async function begin(session: MigrationSession): Promise<void> {
 }
 
 /**
- * Builds the indexes side by side: a build is one process for half of its time, which
- * merges what the others have sorted.
+ * Builds the indexes concurrently: half of a parallel build is one process that merges the
+ * sorted parts.
  */
 async function buildIndexes(
   context: StepContext,
@@ -277,8 +277,8 @@ async function buildIndexes(
 }
 
 /**
- * Works on items in as many sessions as PostgreSQL may use processes to build an index,
- * which comes next. An error ends all of them.
+ * Processes items in as many sessions as PostgreSQL may use processes for an index build
+ * (max_parallel_maintenance_workers). An error ends all of them.
  */
 async function shareOut<Item>(
   context: StepContext,
@@ -326,7 +326,7 @@ async function processesOfABuild(session: MigrationSession): Promise<number> {
   return processes;
 }
 
-/** Fewer where the server has no connections left for us. */
+/** Fewer, if the server has no connection left. */
 async function openHelpers(
   context: StepContext,
   count: number,
@@ -365,7 +365,7 @@ async function fillRange(
       },
       async () => {
         const [filled] = await session.query<Batch>(
-          // One message is one transaction.
+          // Statements of one message form one transaction.
           `set local synchronous_commit = off;\n${fillBatch(
             range.key,
             settings,
@@ -379,7 +379,7 @@ async function fillRange(
   } while (last !== null && !failed.aborted);
 }
 
-/** A batch of a range, which then begins behind it, or is gone if that was the last. */
+/** Fills a batch, and shortens its range by it, or deletes the range after the last. */
 function fillBatch(key: string, settings: MigrationSettings): string {
   return `with batch as materialized (
   select s.key, f.last, f.filled
@@ -411,7 +411,7 @@ async function catchUp(
           lockTimeoutMs: settings.lockTimeoutMs,
         },
         () =>
-          // One message is one transaction: no row stays locked for a round trip.
+          // In one message: no round trip while rows are locked.
           session.query(
             [
               `set local lock_timeout = ${settings.lockTimeoutMs}`,
@@ -434,12 +434,12 @@ async function mend(
   for await (const { tenant, entity } of findDifferencesSince(session, since)) {
     await withLockRetries(
       {
-        title: `Mend the terms of the entity ${entity}`,
+        title: `Repair the terms of the entity ${entity}`,
         session,
         reporter,
         lockTimeoutMs: settings.lockTimeoutMs,
       },
-      // One entity, so that it waits for nobody while it holds another one.
+      // One entity at a time, so that it never waits for a row while it holds another.
       () =>
         session.transaction('begin', async () => {
           await session.query(
@@ -454,7 +454,7 @@ async function mend(
 async function begunOf(state: StepContext['state']): Promise<Begun> {
   const begun = await state.get<Begun>(BEGUN);
   if (!begun) {
-    throw new Error(`Nothing is remembered of "${TITLE}"`);
+    throw new Error(`The state of "${TITLE}" is missing`);
   }
   return begun;
 }

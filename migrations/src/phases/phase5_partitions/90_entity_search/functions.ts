@@ -3,22 +3,22 @@ import { escapeIdentifier } from '../../../sql';
 import { revokeAllOnFunctionStatement } from '../../../schema/grants';
 import { TERMS } from './terms';
 
-/** Makes the terms of some entities of a tenant what they have to be. */
+/** The function that syncs the terms of some entities of a tenant. */
 export const SYNC = 'entity_search_sync';
 
-/** What the triggers of `entities` call. */
+/** The function of the triggers on `entities`. */
 export const FOLLOW = 'entity_search_follow';
 
-/** Makes the terms of one entity anew. */
+/** The function that repairs the terms of one entity. */
 export const REPAIR = 'entity_search_repair';
 
-/** Writes the terms of entities, before there is anything that changes them. */
+/** The function that writes terms before the triggers exist. */
 export const FILL = 'entity_search_fill';
 
-/** Makes the terms of entities what they have to be that were changed meanwhile. */
+/** The function that syncs entities that changed during the fill. */
 export const CATCH_UP = 'entity_search_catch_up';
 
-/** The signatures of the functions that stay. */
+/** The signatures of the permanent functions. */
 export const FUNCTIONS = [
   `${FOLLOW}()`,
   `${REPAIR}(uuid, uuid)`,
@@ -28,16 +28,15 @@ export const FUNCTIONS = [
 
 const FILLING = [`${FILL}(uuid, uuid, uuid, int)`, `${CATCH_UP}(uuid, uuid[])`];
 
-/** The signatures of those that fill the table, in an earlier version as well. */
+/** The signatures of the functions of the fill, with those of an earlier version. */
 export const FILL_FUNCTIONS = [...FILLING, `${FILL}(uuid, uuid, int)`];
 
-// Entities of an update whose terms are compared at once.
+// Entities of an UPDATE whose terms one statement compares.
 const AT_ONCE = 200;
 
-// Planning takes many times as long as running, so a plan is made once for the session.
-// One that reads the whole table because that is small, or because many rows have
-// changed, would do so for ever. Compiling it would take longer than running it. Numbers
-// are written with all of their digits.
+// Planning takes many times as long as running: one generic plan for each session. Without
+// sequential scans, which a plan made for a small table or many rows would keep using.
+// Without JIT, which takes longer than the query. With all digits of numbers.
 const settings = (schema: string) => `
   set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp
   set row_security = off
@@ -46,13 +45,13 @@ const settings = (schema: string) => `
   set jit = off
   set extra_float_digits = 1`;
 
-// Where entities are read: a plan for any tenant would lock the partitions of all.
+// For statements on entities: a generic plan would lock the partitions of all tenants.
 const planForTheTenant = (schema: string) =>
   settings(schema).replace('force_generic_plan', 'force_custom_plan');
 
 /**
- * The statements that create the functions, which nobody but triggers and
- * `portal_admin` may call.
+ * The statements that create the functions, which only triggers and `portal_admin` may
+ * call.
  *
  * @param terms - the statement that creates {@link TERMS}
  */
@@ -66,7 +65,7 @@ export function functionStatements(schema: string, terms: string): string[] {
   ];
 }
 
-/** The same for what fills the table. */
+/** The statements that create the functions of the fill. */
 export function fillFunctionStatements(schema: string): string[] {
   return [
     createFill(schema),
@@ -94,8 +93,8 @@ function drop(signature: string): string {
 }
 
 /**
- * The caller holds locks on the rows of the entities, as whoever changes a row does:
- * that is what keeps two from writing the same terms. Only what differs is written.
+ * The caller holds locks on the rows of the entities, as every writer of a row does, so no
+ * two sessions write the same terms. Writes only terms that differ.
  */
 function createSync(schema: string): string {
   return `create or replace function ${SYNC}(of_tenant uuid, ids uuid[], finals jsonb[])
@@ -194,8 +193,8 @@ end $body$`;
 }
 
 /**
- * The next entities of a tenant, up to one of them, get their terms; the last of them
- * is returned, or null at the end. No row is locked, and nobody else writes terms.
+ * Writes the terms of a tenant's next entities, up to one of them, and returns the last, or
+ * null at the end. It locks no row: no other session writes terms before the triggers exist.
  */
 function createFill(schema: string): string {
   return `create or replace function ${FILL}(of_tenant uuid, after uuid, upto uuid, many int)
@@ -217,8 +216,8 @@ end $body$`;
 }
 
 /**
- * FOR SHARE: who changes one of the entities waits, and then finds its terms. Rows that
- * are locked are passed over: whoever has changed one has changed its terms.
+ * FOR SHARE: a writer of one of the entities waits, and then finds its terms. SKIP LOCKED:
+ * the holder of a row may be changing its terms by the triggers.
  */
 function createCatchUp(schema: string): string {
   return `create or replace function ${CATCH_UP}(of_tenant uuid, ids uuid[])
@@ -240,8 +239,8 @@ end $body$`;
 }
 
 /**
- * For terms that differ from what the entity says. The entity gets a new version,
- * so that no transaction goes on with it that does not see the new terms.
+ * Repairs the terms of an entity, and rewrites its row: a transaction whose snapshot lacks
+ * the new terms then fails with 40001 on it.
  */
 function createRepair(schema: string): string {
   return `create or replace function ${REPAIR}(of_tenant uuid, of_entity uuid)

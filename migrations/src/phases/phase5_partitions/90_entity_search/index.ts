@@ -16,14 +16,14 @@ import {
 import { fillTerms, forgetFill } from './fill';
 
 /**
- * The tables that entities are searched by, and the functions that keep them up to date.
- * The triggers that call these are created once the tables are filled.
+ * Creates entity_search and entity_parents, and the functions that keep them up to date. The
+ * next step creates the triggers, after it has filled the tables.
  */
 export const entitySearch: Step = {
   name: '5_90_entity_search',
   title: 'Create the tables that entities are searched by',
 
-  // Its undo drops what the next step creates as well.
+  // The undo also drops the objects of the next step.
   creates: () => [
     ...searchRelations.map((name): Creation => ({ kind: 'relation', name })),
     ...[...FUNCTIONS, ...FILL_FUNCTIONS].map(
@@ -45,7 +45,7 @@ export const entitySearch: Step = {
 
   async down({ executor }) {
     await executor.transaction({
-      title: 'Let entities keep no terms',
+      title: 'Drop the triggers that keep the terms',
       locks: 'ACCESS EXCLUSIVE on entities, for a change of the catalog.',
       tables: ['entities'],
       statements: dropTriggerStatements,
@@ -58,7 +58,7 @@ export const entitySearch: Step = {
   },
 };
 
-/** The terms of the entities that were there before, and the triggers that follow them. */
+/** Fills the tables with the terms of existing entities, and creates the triggers. */
 export const entitySearchFill: Step = {
   name: '5_95_entity_search_fill',
   title: 'Fill the tables that entities are searched by',

@@ -27,9 +27,8 @@ const INDEXES = [
 ];
 
 /**
- * The indexes of entity_search. They are built once it is filled: rows come in the order
- * of none of the two that entities are searched by, so that each row would have to find
- * its place there, which takes longer than all the rest.
+ * The indexes of entity_search, built after the fill: rows arrive in the order of neither
+ * index, so to insert each row into them would take longer than the rest of the fill.
  */
 export const SEARCH_INDEXES = [
   {
@@ -57,8 +56,8 @@ const COMMENTS = [
   `comment on table entity_parents is 'Which entity has emitted which, where the engine of a catalog tells'`,
 ];
 
-// The table has some fifty rows for each entity. Its statistics and its visibility
-// map are what plans and index-only scans depend on, so they are kept fresh.
+// The table has some fifty rows for each entity. Plans depend on its statistics, and
+// index-only scans on its visibility map: autovacuum updates both often.
 const STORAGE = [
   `alter table entity_search set (
   autovacuum_vacuum_scale_factor = 0.05,
@@ -66,11 +65,10 @@ const STORAGE = [
   autovacuum_analyze_scale_factor = 0.02)`,
 ];
 
-// A value says little without its key, and hardly anything without its tenant. Without
-// these, PostgreSQL expects a few entities of a kind where most are of it, reads all of
-// them where the first page would do, and sorts facets by their rows. They are of the
-// usual size: with a target of 1000 each statement took five to ten milliseconds more to
-// plan, and found no better plan.
+// Values correlate with their key and tenant. Without these statistics, PostgreSQL estimates
+// a few entities of a kind that most have, reads all of them for the first page, and sorts
+// facets by their rows. With the default target: at 1000 each statement took five to ten
+// milliseconds more to plan, and found no better plan.
 const STATISTICS: Record<string, string> = {
   entity_search_key_value_stats:
     '(dependencies, ndistinct, mcv) on tenant_id, key, value',
@@ -86,8 +84,8 @@ export const searchRelations = [
 ];
 
 /**
- * The statements that create both tables, without {@link SEARCH_INDEXES}. They can be
- * repeated.
+ * The statements that create both tables, without {@link SEARCH_INDEXES}. They are
+ * idempotent.
  */
 export const tableStatements = [
   ...TABLES,
@@ -103,7 +101,7 @@ export const tableStatements = [
     ownerStatement(table),
     revokeAllStatement(table),
     `grant select on table ${table} to ${APP_ROLE}`,
-    // No unique value names a row: a value may be null.
+    // No primary key: a value may be null.
     identifyByAllColumns(table),
   ]),
 ];

@@ -1,18 +1,17 @@
 import type { Executor } from '../../../engine/Executor';
 
-/** The function that says what the terms of an entity are. */
+/** The function that derives the terms of an entity. */
 export const TERMS = 'entity_search_terms';
 
-/** The collation by which PostgreSQL lower-cases the way that JavaScript does. */
+/** The collation with which lower() equals JavaScript's toLowerCase. */
 const UNICODE_COLLATION = 'und-x-icu';
 
-// As the search table of the stock catalog: longer keys are not there at all, and
-// longer values count as null.
+// The limits of the stock catalog's search table: it leaves out longer keys, and stores null
+// for longer values.
 const MAX_LENGTH = 200;
 
 /**
- * Where the stock catalog does not walk into an entity for its search: it has other rules
- * for these.
+ * The paths of an entity that the stock catalog does not index by its general rule.
  *
  * @public
  */
@@ -26,29 +25,26 @@ export const SPECIAL_SEARCH_PATHS: readonly string[] = [
   'metadata.etag',
 ];
 
-/** A path that is longer than all of these is none of them. */
+/** The length of the longest of these paths. */
 const LONGEST_SPECIAL_PATH = Math.max(
   ...SPECIAL_SEARCH_PATHS.map(({ length }) => length),
 );
 
-// Places of terms, in the order in which the stock catalog comes to them: members
-// whose key is an array index come before all others in JavaScript, and what it adds
-// after the walk comes last. A place is the bytes of one number for each level, which
-// are in the order of the numbers, and cost less to append to and to compare than an
-// array of them.
+// The places of terms in the order of the stock catalog's traversal: in JavaScript members
+// whose key is an array index come first, and terms added after the traversal last. A place
+// is a bytea with one number for each level, whose byte order is that of the numbers; it
+// costs less to append to and to compare than an array.
 const OTHER_KEYS = 2 ** 30;
 const AFTER_THE_WALK = `'\\x7fffffff'::bytea`;
 const BYTES_OF_A_LEVEL = 4;
 
-// An entity that somebody registers may have thousands of levels, each of which holds
-// all of those below. Keys of so many levels are too long to be there; what is left
-// out are lists in lists in lists.
+// A registered entity may have thousands of levels, and each level holds all those below.
+// Keys of so many levels are too long to be stored; the limit leaves out nested lists only.
 const DEEPEST = 128;
 
-// The shortest digits that make the same double, as both PostgreSQL and JavaScript
-// choose them. Their forms differ: JavaScript has no exponent from 1e-6 to 1e21, and no
-// zero before the one digit of an exponent. What PostgreSQL refuses to make a double of
-// are Infinity and 0 in JavaScript.
+// PostgreSQL and JavaScript both print the shortest digits of a double, in different forms:
+// JavaScript has no exponent from 1e-6 to 1e21, and no leading zero in an exponent. Numbers
+// out of PostgreSQL's range of doubles are Infinity or 0 in JavaScript.
 export const NUMBER = `case
          when abs(n) >= 1.797693134862315808e308 then case when n < 0 then '-Infinity' else 'Infinity' end
          when abs(n) <= 2.4703282292062328e-324 then '0'
@@ -60,8 +56,8 @@ export const NUMBER = `case
        end`;
 
 /**
- * Beyond 2^53 numbers with fewer digits stand half-way between two doubles, where they
- * are read as the even one. JavaScript writes such a number, PostgreSQL does not.
+ * Beyond 2^53 a number with fewer digits may be half-way between two doubles, and is parsed
+ * as the even one. JavaScript prints such a number, PostgreSQL does not.
  */
 function largeNumber(double: string): string {
   return `select case when abs(shortest) < 1e21 then shortest::text
@@ -79,16 +75,16 @@ function largeNumber(double: string): string {
                    else written end) chosen (shortest)`;
 }
 
-/** What `String(value)` is of a JSON primitive; null for null, which is of the kind n too. */
+/** SQL for `String(value)` of a JSON primitive; null for null, which has the kind n too. */
 const TEXT = `case kind
          when 'n' then (select ${NUMBER} from (select (node #>> '{}')::numeric) number (n))
          else node #>> '{}'
        end`;
 
 /**
- * Whether a text is no longer than what is kept, in JavaScript's count: a character
- * beyond the basic plane counts as two. The count of bytes is never less than that,
- * and is at hand.
+ * Whether a text is within the limit by JavaScript's `length`, which counts a character
+ * beyond the basic plane as two. It tests the number of bytes first, which is never less
+ * and costs nothing.
  */
 function fits(text: string): string {
   return `(octet_length(${text}) <= ${MAX_LENGTH} or char_length(${text}) <= ${MAX_LENGTH}
@@ -97,14 +93,12 @@ function fits(text: string): string {
 }
 
 /**
- * The statement that creates the function: the rows that the stock catalog writes
- * into its table `search` for an entity, whatever the order of its keys was before
- * it was stored as JSON.
+ * The statement that creates the function. It returns the rows that the stock catalog writes
+ * into its table `search` for an entity, independent of the order of keys.
  *
- * Unlike its `buildEntitySearch`, this goes down 128 levels at the most. That one
- * refuses an entity with keys that vary only in casing; here the rows of both are
- * there. Of rows that are equal but for `original_value`, the one that comes first in
- * the entity stays.
+ * Unlike its `buildEntitySearch`, this descends 128 levels at the most. That one refuses an
+ * entity with keys that differ only in case; this returns the rows of both. Of rows that
+ * differ only in `original_value`, it keeps the first.
  */
 export async function createTerms(
   executor: Pick<Executor, 'read'>,
@@ -118,8 +112,8 @@ $body$`;
 }
 
 /**
- * The same as a query, for a database that does not have the function: what it makes
- * of an entity and its id, which are SQL.
+ * The same as a query, for a database without the function. The entity and its id are SQL
+ * expressions.
  */
 export async function termsQuery(
   executor: Pick<Executor, 'read'>,
@@ -197,15 +191,15 @@ select distinct on (key collate "C", value collate "C") key, value, original_val
  order by key collate "C", value collate "C", place`;
 }
 
-/** The first letter of what `jsonb_typeof` says: number and null have the same. */
+/** The first letter of `jsonb_typeof`: number and null have the same. */
 function kindOf(node: string): string {
   return `jsonb_typeof(${node})::"char"`;
 }
 
 /**
- * How a text is lower-cased. Most are ASCII, for which a look at the length and the
- * collation C cost half of what ICU does; in an encoding of single bytes the length
- * says nothing. A server without ICU lower-cases by the database's own collation.
+ * SQL that lower-cases a text. Most texts are ASCII, which their length in bytes shows: for
+ * these the collation C takes half the time of ICU. In a single-byte encoding the length
+ * shows nothing. A server without ICU uses the database's collation.
  */
 async function lowerCaseOf(
   executor: Pick<Executor, 'read'>,

@@ -13,17 +13,17 @@ const TRIGGERS: Record<string, string> = {
 export const SEARCH_TRIGGERS = Object.keys(TRIGGERS);
 
 /**
- * The statements that let every change of entities change their terms, in the same
- * transaction and with one call for each statement, whoever runs it.
+ * The statements that create the triggers: every change of entities, by any role, changes
+ * their terms in the same transaction, with one call for each statement.
  *
- * Triggers of statements fire for the table that a statement names: what moves rows
- * between partitions names those, and the terms stay, as the rows do.
+ * Statement triggers fire for the table that a statement names. Moves of rows between
+ * partitions name the partitions, so they leave the terms alone.
  */
 export const triggerStatements = Object.entries(TRIGGERS).flatMap(
   ([name, event]) => [
     `create or replace trigger ${name} after ${event}
   for each statement execute function ${FOLLOW}()`,
-    // Also in a session that plays a replica.
+    // Also with session_replication_role = replica.
     `alter table entities enable always trigger ${name}`,
   ],
 );
