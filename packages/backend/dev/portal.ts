@@ -19,7 +19,6 @@ import {
   catalogStoreServiceRef,
   tenancyServiceRef,
   tenantMemberStoreServiceRef,
-  type TenantStore,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { readFile } from 'fs/promises';
