@@ -50,6 +50,7 @@ export {
   type TenantTransaction,
 } from './database/TenantDatabase';
 export { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
+export { parseListMembers, parsePutMember } from './members/input';
 export {
   normalizePrincipal,
   parsePrincipal,
@@ -58,6 +59,7 @@ export {
 export {
   type Membership,
   type ListMembers,
+  type PutMember,
   type TenantMember,
   type TenantMembers,
   type TenantMemberStore,
@@ -99,6 +101,8 @@ export {
 export {
   tenantCreatePermission,
   tenantDeletePermission,
+  tenantMemberReadPermission,
+  tenantMemberUpdatePermission,
   tenantPermissions,
   tenantReadPermission,
   tenantUpdatePermission,

@@ -4,10 +4,16 @@ import {
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import {
+  readTenancyConfig,
+  tenantDirectoryServiceRef,
+  tenantMembersServiceRef,
+  tenantMemberStoreServiceRef,
   tenantPermissions,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { Administrators } from './authorization/Administrators';
+import { OwnTenants } from './authorization/OwnTenants';
+import { TenantAdmins } from './authorization/TenantAdmins';
 import { createRouter } from './http/createRouter';
 import { createOperations } from './http/operations';
 
@@ -23,32 +29,55 @@ export const tenantsPlugin = createBackendPlugin({
       deps: {
         auditor: coreServices.auditor,
         config: coreServices.rootConfig,
+        directory: tenantDirectoryServiceRef,
         httpAuth: coreServices.httpAuth,
         httpRouter: coreServices.httpRouter,
+        members: tenantMembersServiceRef,
+        memberStore: tenantMemberStoreServiceRef,
         metrics: metricsServiceRef,
         permissions: coreServices.permissions,
         permissionsRegistry: coreServices.permissionsRegistry,
         store: tenantStoreServiceRef,
+        userInfo: coreServices.userInfo,
       },
       async init({
         auditor,
         config,
+        directory,
         httpAuth,
         httpRouter,
+        members,
+        memberStore,
         metrics,
         permissions,
         permissionsRegistry,
         store,
+        userInfo,
       }) {
         permissionsRegistry.addPermissions(tenantPermissions);
         const administrators = Administrators.create({ config, permissions });
-        const operation = createOperations({
-          administrators,
-          auditor,
-          httpAuth,
-          metrics,
-        });
-        httpRouter.use(createRouter({ operation, store }));
+        httpRouter.use(
+          createRouter({
+            administrators,
+            operation: createOperations({ auditor, httpAuth, metrics }),
+            store,
+            members: memberStore,
+            ownTenants: new OwnTenants({
+              administrators,
+              config: readTenancyConfig(config),
+              members: memberStore,
+              tenants: store,
+              userInfo,
+            }),
+            tenantAdmins: new TenantAdmins({
+              administrators,
+              directory,
+              members,
+              permissions,
+              userInfo,
+            }),
+          }),
+        );
       },
     });
   },

@@ -1,4 +1,4 @@
-import { ConflictError, InputError, NotFoundError } from '@backstage/errors';
+import { ConflictError, NotFoundError } from '@backstage/errors';
 import type { Knex } from 'knex';
 import type {
   AdminDatabase,
@@ -6,8 +6,8 @@ import type {
 } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { notifyStatement } from '../tenants/ChangeListener';
-import { parseListTenants } from '../tenants/input';
 import { DEFAULT_TENANT_ID, isTenantSlug } from '../tenants/Tenant';
+import { parseListMembers, parsePutMember } from './input';
 import { normalizePrincipal, parsePrincipal } from './principals';
 import type {
   Membership,
@@ -80,7 +80,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     tenantSlug: string,
     page: ListMembers = {},
   ): Promise<{ items: TenantMember[]; totalItems: number }> {
-    const { limit, offset } = parseListTenants({ ...page });
+    const { limit, offset } = parseListMembers(page);
     const tenantId = await this.#findActive(tenantSlug);
     const rows = await this.#pool.query<MemberRow>(knex =>
       knex('tenant_members')
@@ -120,7 +120,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     outcome: 'created' | 'changed' | 'unchanged';
   }> {
     const principal = parsePrincipal(member.principal);
-    const role = parseRole(member.role);
+    const { role } = parsePutMember({ role: member.role });
     return this.#change('put a member', tenantSlug, async change => {
       const { transaction, tenantId } = change;
       const { knex } = transaction;
@@ -187,7 +187,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     options: ListMembers & { beyond?: 'default' | 'all' } = {},
   ): Promise<{ items: Membership[]; totalItems: number }> {
     const { beyond, ...page } = options;
-    const { limit, offset } = parseListTenants({ ...page });
+    const { limit, offset } = parseListMembers(page);
     const rows = await this.#pool.query<EnteredRow>(knex => {
       const others = {
         default: 'select ?::uuid, false',
@@ -325,15 +325,4 @@ function missingError(tenantSlug: string, tenant?: TenantRow): NotFoundError {
       ? `The tenant '${tenantSlug}' is deleted. It can be restored`
       : `No tenant with the slug '${tenantSlug}'`,
   );
-}
-
-function parseRole(role: unknown): TenantRole {
-  if (role !== 'member' && role !== 'admin') {
-    throw new InputError(
-      `Invalid member: role must be "member" or "admin", got ${JSON.stringify(
-        role,
-      )}`,
-    );
-  }
-  return role;
 }

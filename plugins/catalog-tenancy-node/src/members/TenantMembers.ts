@@ -60,6 +60,13 @@ export interface TenantMember {
 }
 
 /**
+ * What a member is to be.
+ *
+ * @public
+ */
+export type PutMember = Pick<TenantMember, 'role'>;
+
+/**
  * A tenant that somebody may enter.
  *
  * @public

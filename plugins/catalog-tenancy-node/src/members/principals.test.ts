@@ -72,4 +72,16 @@ describe('principalsOf', () => {
       ),
     ).resolves.toEqual(['external:CI']);
   });
+
+  it.each(['user:default/jane', 'group:default/team'])(
+    'are none of a service that calls itself %s',
+    async subject => {
+      await expect(
+        principalsOf(
+          mockCredentials.service(subject),
+          mockServices.userInfo.mock(),
+        ),
+      ).resolves.toEqual([]);
+    },
+  );
 });

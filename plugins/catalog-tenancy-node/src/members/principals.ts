@@ -66,7 +66,8 @@ export async function principalsOf(
 ): Promise<string[]> {
   const { principal } = credentials;
   if (principal.type === 'service') {
-    return [principal.subject];
+    // A service does not become a user or a group by its subject.
+    return MEMBER_KINDS.test(principal.subject) ? [] : [principal.subject];
   }
   const { userEntityRef, ownershipEntityRefs } = await userInfo.getUserInfo(
     credentials,

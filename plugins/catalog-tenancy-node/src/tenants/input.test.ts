@@ -54,7 +54,7 @@ describe('a tenant', () => {
     expect(
       messageOf(() => parseCreateTenant({ ...VALID, tenant_slug: 'www' })),
     ).toBe(
-      'Invalid tenant: tenant_slug must be another slug than www, which is reserved, got "www"',
+      'Invalid tenant: tenant_slug must be another slug than www and mine, which are reserved, got "www"',
     );
   });
 

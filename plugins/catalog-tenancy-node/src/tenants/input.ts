@@ -8,9 +8,10 @@ const LONGEST_NAME = 255;
 const LARGEST_PAGE = 500;
 const DEFAULT_PAGE = 100;
 
-// A hostname that begins with it names no tenant (specification, "Tenant
-// resolution"), so that one of that name would be out of reach.
-const RESERVED_SLUG = 'www';
+// A hostname that begins with `www` names no tenant (specification, "Tenant
+// resolution"), so that one of that name would be out of reach. The route
+// /api/tenants/mine answers with the tenants of the caller.
+const RESERVED_SLUGS = ['www', 'mine'];
 
 // PostgreSQL keeps no NUL character, and a lone surrogate has no UTF-8 form.
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
@@ -23,8 +24,10 @@ const CHANGES =
 const tenantSlug = z
   .string({ error: SLUG })
   .regex(new RegExp(`^[a-z0-9-]{1,${LONGEST_SLUG}}$`), SLUG)
-  .refine(slug => slug !== RESERVED_SLUG, {
-    error: `another slug than ${RESERVED_SLUG}, which is reserved`,
+  .refine(slug => !RESERVED_SLUGS.includes(slug), {
+    error: `another slug than ${RESERVED_SLUGS.join(
+      ' and ',
+    )}, which are reserved`,
   });
 
 const tenantName = z
@@ -57,11 +60,16 @@ const updateTenantSchema: z.ZodType<UpdateTenant> = z
     },
   );
 
+/** What asks for a part of a list. */
+export const pageFields = {
+  limit: integer(1, LARGEST_PAGE).default(DEFAULT_PAGE),
+  offset: integer(0, Number.MAX_SAFE_INTEGER).default(0),
+};
+
 const listTenantsSchema: z.ZodType<Required<ListTenants>> = z.strictObject(
   {
     deleted: z.boolean({ error: 'true or false' }).default(false),
-    limit: integer(1, LARGEST_PAGE).default(DEFAULT_PAGE),
-    offset: integer(0, Number.MAX_SAFE_INTEGER).default(0),
+    ...pageFields,
   },
   { error: 'an object' },
 );
@@ -127,7 +135,11 @@ const LONGEST_VALUE = 60;
  * @param name - what to call the input in the error, such as `query`
  * @throws InputError that names each bad value and the form that was expected
  */
-function parseInput<T>(schema: z.ZodType<T>, input: unknown, name: string): T {
+export function parseInput<T>(
+  schema: z.ZodType<T>,
+  input: unknown,
+  name: string,
+): T {
   const result = schema.safeParse(input);
   if (result.success) {
     return result.data;

@@ -41,6 +41,28 @@ export const tenantDeletePermission = createPermission({
 });
 
 /**
+ * Seeing the members of a tenant, as an admin of that tenant. Administrators of all
+ * tenants need it not.
+ *
+ * @public
+ */
+export const tenantMemberReadPermission = createPermission({
+  name: 'tenancy.member.read',
+  attributes: { action: 'read' },
+});
+
+/**
+ * Adding, changing and removing the members of a tenant, as an admin of that tenant.
+ * Administrators of all tenants need it not.
+ *
+ * @public
+ */
+export const tenantMemberUpdatePermission = createPermission({
+  name: 'tenancy.member.update',
+  attributes: { action: 'update' },
+});
+
+/**
  * All permissions of the registry of tenants.
  *
  * @public
@@ -50,4 +72,6 @@ export const tenantPermissions = [
   tenantCreatePermission,
   tenantUpdatePermission,
   tenantDeletePermission,
+  tenantMemberReadPermission,
+  tenantMemberUpdatePermission,
 ];

@@ -12,8 +12,14 @@ import type { JsonObject } from '@backstage/types';
 import {
   AuditedAdminDatabase,
   PooledTenantDatabase,
+  PostgresTenantMemberStore,
   PostgresTenantStore,
   type TenancyPool,
+  type TenantDirectory,
+  tenantDirectoryServiceRef,
+  type TenantMembers,
+  tenantMembersServiceRef,
+  tenantMemberStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import request, { type Test } from 'supertest';
@@ -28,6 +34,7 @@ export interface Caller {
   get(path: string): Test;
   post(path: string, body?: unknown): Test;
   patch(path: string, body?: unknown): Test;
+  put(path: string, body?: unknown): Test;
   delete(path: string): Test;
 }
 
@@ -56,6 +63,29 @@ export async function startTenantsBackend(options: {
             directory: { forget: () => {} },
           }),
       }),
+      createServiceFactory({
+        service: tenantMemberStoreServiceRef,
+        deps: {
+          auditor: coreServices.auditor,
+          members: tenantMembersServiceRef,
+        },
+        factory: ({ auditor, members }) =>
+          new PostgresTenantMemberStore({
+            pool,
+            admin: new AuditedAdminDatabase({ pool, auditor }),
+            members,
+          }),
+      }),
+      createServiceFactory({
+        service: tenantMembersServiceRef,
+        deps: {},
+        factory: () => membersOn(pool),
+      }),
+      createServiceFactory({
+        service: tenantDirectoryServiceRef,
+        deps: {},
+        factory: () => directoryOn(pool),
+      }),
       mockServices.rootConfig.factory({
         data: config ?? { tenancy: { admins: [ADMIN, CI] } },
       }),
@@ -74,6 +104,7 @@ export async function startTenantsBackend(options: {
       get: path => prepare(agent.get(url(path))),
       post: (path, body) => prepare(agent.post(url(path)), body),
       patch: (path, body) => prepare(agent.patch(url(path)), body),
+      put: (path, body) => prepare(agent.put(url(path)), body),
       delete: path => prepare(agent.delete(url(path))),
     };
   };
@@ -84,6 +115,39 @@ export async function startTenantsBackend(options: {
     anonymous: as(mockCredentials.none.header()),
     as,
     stop: () => server.stop(),
+  };
+}
+
+/** Asks the database each time, as the one of a backend that does not hear does. */
+function directoryOn(pool: TenancyPool): TenantDirectory {
+  return {
+    async findActive(slug) {
+      const [row] = await pool.query<{ tenant_id: string }>(knex =>
+        knex('tenants')
+          .select('tenant_id')
+          .where('tenant_slug', slug)
+          .whereNull('deleted_at'),
+      );
+      return row && { tenantId: row.tenant_id, tenantSlug: slug };
+    },
+    forget: () => {},
+  };
+}
+
+/** The same for members. */
+function membersOn(pool: TenancyPool): TenantMembers {
+  return {
+    async roleOf({ tenantId }, principals) {
+      const rows = await pool.query<{ role: 'admin' | 'member' }>(knex =>
+        knex('tenant_members')
+          .select('role')
+          .where('tenant_id', tenantId)
+          .whereIn('principal', [...principals])
+          .orderBy('role'),
+      );
+      return rows[0]?.role;
+    },
+    forget: () => {},
   };
 }
 

@@ -52,6 +52,14 @@ export class Administrators {
     this.#permissions = permissions;
   }
 
+  /** Whether `tenancy.admins` lists the caller. */
+  isListed({ principal }: CallerCredentials): boolean {
+    const { users, services } = this.#config;
+    return principal.type === 'service'
+      ? services.has(principal.subject)
+      : users.has(normalizeUserRef(principal.userEntityRef));
+  }
+
   /** @throws NotAllowedError if the caller may not do what the permission is for */
   async assertMay(
     credentials: CallerCredentials,
@@ -59,20 +67,16 @@ export class Administrators {
   ): Promise<void> {
     const { principal } = credentials;
     const may =
-      principal.type === 'service'
-        ? this.#mayService(principal, permission)
-        : this.#isListed(principal) ||
-          (await this.#isAllowed(credentials, permission));
+      isWithinRestrictions(principal, permission) &&
+      (this.isListed(credentials) ||
+        (principal.type === 'user' &&
+          (await this.#isAllowed(credentials, permission))));
     if (!may) {
       throw new NotAllowedError(
         `You may not ${permission.attributes.action} tenants: that is for ` +
           'administrators, whom tenancy.admins lists',
       );
     }
-  }
-
-  #isListed({ userEntityRef }: BackstageUserPrincipal): boolean {
-    return this.#config.users.has(normalizeUserRef(userEntityRef));
   }
 
   async #isAllowed(
@@ -87,20 +91,19 @@ export class Administrators {
     });
     return result === AuthorizeResult.ALLOW;
   }
+}
 
-  /** The token of a listed service can still be restricted to some permissions. */
-  #mayService(
-    { subject, accessRestrictions }: BackstageServicePrincipal,
-    { name, attributes }: BasicPermission,
-  ): boolean {
-    const { permissionNames, permissionAttributes } = accessRestrictions ?? {};
-    const actions = permissionAttributes?.action;
-    return (
-      this.#config.services.has(subject) &&
-      (!permissionNames || permissionNames.includes(name)) &&
-      (!actions ||
-        (attributes.action !== undefined &&
-          actions.includes(attributes.action)))
-    );
-  }
+/** The token of a service can be restricted to some permissions. */
+export function isWithinRestrictions(
+  principal: CallerCredentials['principal'],
+  { name, attributes }: BasicPermission,
+): boolean {
+  const { permissionNames, permissionAttributes } =
+    (principal.type === 'service' && principal.accessRestrictions) || {};
+  const actions = permissionAttributes?.action;
+  return (
+    (!permissionNames || permissionNames.includes(name)) &&
+    (!actions ||
+      (attributes.action !== undefined && actions.includes(attributes.action)))
+  );
 }

@@ -10,27 +10,42 @@ import {
   type TenantStore,
   tenantUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
+import type { BasicPermission } from '@backstage/plugin-permission-common';
 import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
+import type { Administrators } from '../authorization/Administrators';
 import { exposeHeaders, sendPage, setLocation } from './answers';
 import { describeCreation, describeUpdate } from './audit';
-import type { MakeOperation } from './operations';
+import { addMemberRoutes, type MemberRoutesOptions } from './memberRoutes';
+import type { Access, MakeOperation } from './operations';
 import { parseListQuery } from './query';
 
 const readBody = createBodyReader({ limit: 100 * 1024 });
 
-/** The HTTP interface of the registry of tenants. */
-export function createRouter(options: {
-  operation: MakeOperation;
-  store: TenantStore;
-}): Router {
-  const { operation, store } = options;
+/** The HTTP interface of the registry of tenants and of their members. */
+export function createRouter(
+  options: {
+    administrators: Administrators;
+    operation: MakeOperation;
+    store: TenantStore;
+  } & MemberRoutesOptions,
+): Router {
+  const { administrators, operation, store } = options;
   const router = PromiseRouter();
   router.use(exposeHeaders);
 
+  /** For administrators of all tenants. */
+  const may = (permission: BasicPermission): Access<void> => ({
+    changes: permission.attributes.action !== 'read',
+    check: credentials => administrators.assertMay(credentials, permission),
+  });
+
+  // Before those by slug: one of them is `mine`.
+  addMemberRoutes(router, options);
+
   router.get(
     '/',
-    operation('list-tenants', tenantReadPermission, async (req, res) => {
+    operation('list-tenants', may(tenantReadPermission), async (req, res) => {
       const query = parseListQuery(req);
       sendPage(req, res, await store.list(query), query);
     }),
@@ -40,7 +55,7 @@ export function createRouter(options: {
     '/',
     operation(
       'create-tenant',
-      tenantCreatePermission,
+      may(tenantCreatePermission),
       async (req, res) => {
         const tenant = await store.create(
           parseCreateTenant(await readBody(req, res)),
@@ -54,7 +69,7 @@ export function createRouter(options: {
 
   router.get(
     '/:slug',
-    operation('get-tenant', tenantReadPermission, async (req, res) => {
+    operation('get-tenant', may(tenantReadPermission), async (req, res) => {
       const tenant = await store.get(req.params.slug);
       if (!tenant) {
         throw new NotFoundError(`No tenant with the slug '${req.params.slug}'`);
@@ -67,7 +82,7 @@ export function createRouter(options: {
     '/:slug',
     operation(
       'update-tenant',
-      tenantUpdatePermission,
+      may(tenantUpdatePermission),
       async (req, res) => {
         const changes = parseUpdateTenant(await readBody(req, res));
         res.json(await store.update(req.params.slug, changes));
@@ -78,24 +93,36 @@ export function createRouter(options: {
 
   router.delete(
     '/:slug',
-    operation('delete-tenant', tenantDeletePermission, async (req, res) => {
-      await store.delete(req.params.slug);
-      res.status(204).end();
-    }),
+    operation(
+      'delete-tenant',
+      may(tenantDeletePermission),
+      async (req, res) => {
+        await store.delete(req.params.slug);
+        res.status(204).end();
+      },
+    ),
   );
 
   router.post(
     '/:slug/restore',
-    operation('restore-tenant', tenantDeletePermission, async (req, res) => {
-      res.json(await store.restore(req.params.slug));
-    }),
+    operation(
+      'restore-tenant',
+      may(tenantDeletePermission),
+      async (req, res) => {
+        res.json(await store.restore(req.params.slug));
+      },
+    ),
   );
 
   router.get(
     '/:slug/usage',
-    operation('get-tenant-usage', tenantReadPermission, async (req, res) => {
-      res.json(await store.usage(req.params.slug));
-    }),
+    operation(
+      'get-tenant-usage',
+      may(tenantReadPermission),
+      async (req, res) => {
+        res.json(await store.usage(req.params.slug));
+      },
+    ),
   );
 
   router.use(retryAfter());

@@ -5,13 +5,27 @@ import type {
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import { toError } from '@backstage/errors';
 import { measureOperations } from '@internal/http';
-import type { BasicPermission } from '@backstage/plugin-permission-common';
 import type { JsonObject } from '@backstage/types';
 import type { Request, RequestHandler, Response } from 'express';
-import type { Administrators } from '../authorization/Administrators';
+import type { CallerCredentials } from '../authorization/Administrators';
 
-/** Handles a request of an administrator. */
-type Handler = (req: Request, res: Response) => Promise<void>;
+/** Who may do an operation. */
+export interface Access<TCaller> {
+  /** Whether it changes anything. */
+  changes: boolean;
+  /**
+   * @returns what the operation has to know of the caller
+   * @throws NotAllowedError if the caller may not
+   */
+  check(credentials: CallerCredentials, req: Request): Promise<TCaller>;
+}
+
+/** Handles a request of a caller who may do the operation. */
+type Handler<TCaller> = (
+  req: Request,
+  res: Response,
+  caller: TCaller,
+) => Promise<void>;
 
 /**
  * Returns what the audit log records beside the path parameters. It may throw if
@@ -23,33 +37,31 @@ type Describe = (req: Request, res: Response) => Promise<JsonObject>;
  * Makes request handlers. Each adds to its operation what all share: the check of
  * the caller, the audit event, and the metrics.
  */
-export type MakeOperation = (
+export type MakeOperation = <TCaller>(
   name: string,
-  permission: BasicPermission,
-  handler: Handler,
+  access: Access<TCaller>,
+  handler: Handler<TCaller>,
   describe?: Describe,
 ) => RequestHandler[];
 
 export function createOperations(options: {
-  administrators: Administrators;
   auditor: AuditorService;
   httpAuth: HttpAuthService;
   metrics: MetricsService;
 }): MakeOperation {
-  const { administrators, auditor, httpAuth } = options;
+  const { auditor, httpAuth } = options;
   const measured = measureOperations(options.metrics, {
     prefix: 'tenants.operations',
     operations: 'Operations on the registry of tenants',
     outcomes: { 409: 'conflict' },
   });
 
-  return (name, permission, handler, describe) => [
+  return (name, access, handler, describe) => [
     measured(name),
     async (req, res) => {
       const event = await auditor.createEvent({
         eventId: name,
-        severityLevel:
-          permission.attributes.action === 'read' ? 'low' : 'medium',
+        severityLevel: access.changes ? 'medium' : 'low',
         request: req,
         meta: { ...req.params },
       });
@@ -58,8 +70,7 @@ export function createOperations(options: {
           allow: ['user', 'service'],
         });
         // Before it reads anything else of the request.
-        await administrators.assertMay(credentials, permission);
-        await handler(req, res);
+        await handler(req, res, await access.check(credentials, req));
       } catch (error) {
         const meta = await describeSafely(describe, req, res);
         await event.fail({ error: toError(error), ...meta });

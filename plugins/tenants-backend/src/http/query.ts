@@ -1,5 +1,7 @@
 import {
+  type ListMembers,
   type ListTenants,
+  parseListMembers,
   parseListTenants,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
@@ -13,6 +15,20 @@ export function parseListQuery(req: Request): Required<ListTenants> {
   const { deleted, limit, offset, ...unknown } = req.query;
   return parseListTenants({
     deleted: toBoolean(deleted),
+    limit: toNumber(limit),
+    offset: toNumber(offset),
+    ...unknown,
+  });
+}
+
+/**
+ * Parses which part of any other list is asked for.
+ *
+ * @throws InputError that names each unknown or malformed parameter
+ */
+export function parsePageQuery(req: Request): Required<ListMembers> {
+  const { limit, offset, ...unknown } = req.query;
+  return parseListMembers({
     limit: toNumber(limit),
     offset: toNumber(offset),
     ...unknown,

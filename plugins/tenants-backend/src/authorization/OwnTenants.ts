@@ -1,0 +1,116 @@
+import type { UserInfoService } from '@backstage/backend-plugin-api';
+import {
+  DEFAULT_TENANT_SLUG,
+  type ListMembers,
+  type Membership,
+  principalsOf,
+  type TenancyConfig,
+  type TenantMemberStore,
+  type TenantRole,
+  type TenantStore,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { Administrators, CallerCredentials } from './Administrators';
+
+/** The subject of a tenant's token is its slug behind this. */
+const TENANT_TOKEN = 'tenant:';
+const PLUGIN = 'plugin:';
+
+interface OwnTenantsPage {
+  items: Membership[];
+  totalItems: number;
+}
+
+/** The tenants that a caller may enter. */
+export class OwnTenants {
+  readonly #administrators: Administrators;
+  readonly #config: Pick<
+    TenancyConfig,
+    'enabled' | 'membership' | 'membershipOfDefault'
+  >;
+  readonly #members: Pick<TenantMemberStore, 'tenantsOf'>;
+  readonly #tenants: Pick<TenantStore, 'get'>;
+  readonly #userInfo: UserInfoService;
+
+  constructor(options: {
+    administrators: Administrators;
+    config: Pick<
+      TenancyConfig,
+      'enabled' | 'membership' | 'membershipOfDefault'
+    >;
+    members: Pick<TenantMemberStore, 'tenantsOf'>;
+    tenants: Pick<TenantStore, 'get'>;
+    userInfo: UserInfoService;
+  }) {
+    this.#administrators = options.administrators;
+    this.#config = options.config;
+    this.#members = options.members;
+    this.#tenants = options.tenants;
+    this.#userInfo = options.userInfo;
+  }
+
+  /**
+   * A part of them, ordered by slug, with the role that the caller has there. Whom
+   * `tenancy.admins` lists is an admin of all; services of this backend are in the default
+   * tenant, and the token of a tenant in that tenant, without being members.
+   */
+  async list(
+    credentials: CallerCredentials,
+    page: Required<ListMembers>,
+  ): Promise<OwnTenantsPage> {
+    const isAdministrator = this.#administrators.isListed(credentials);
+    if (!this.#config.enabled) {
+      // There may be no table of members, and every request is in the default tenant.
+      return this.#one(
+        DEFAULT_TENANT_SLUG,
+        isAdministrator ? 'admin' : 'member',
+        page,
+      );
+    }
+    if (isAdministrator) {
+      const found = await this.#members.tenantsOf([], {
+        ...page,
+        beyond: 'all',
+      });
+      return {
+        ...found,
+        items: found.items.map(tenant => ({ ...tenant, role: 'admin' })),
+      };
+    }
+    const { principal } = credentials;
+    if (principal.type === 'service') {
+      if (principal.subject.startsWith(PLUGIN)) {
+        return this.#one(DEFAULT_TENANT_SLUG, 'member', page);
+      }
+      if (principal.subject.startsWith(TENANT_TOKEN)) {
+        const slug = principal.subject.slice(TENANT_TOKEN.length);
+        return this.#one(slug, 'member', page);
+      }
+    }
+    return this.#members.tenantsOf(
+      await principalsOf(credentials, this.#userInfo),
+      { ...page, beyond: this.#beyondMembership() },
+    );
+  }
+
+  #beyondMembership(): 'default' | 'all' | undefined {
+    const { membership, membershipOfDefault } = this.#config;
+    if (membership === 'open') {
+      return 'all';
+    }
+    return membershipOfDefault === 'everyone' ? 'default' : undefined;
+  }
+
+  async #one(
+    slug: string,
+    role: TenantRole,
+    { offset }: Required<ListMembers>,
+  ): Promise<OwnTenantsPage> {
+    const tenant = await this.#tenants.get(slug);
+    if (!tenant || tenant.deleted_at) {
+      return { items: [], totalItems: 0 };
+    }
+    const { tenant_slug, tenant_name } = tenant;
+    const all = [{ tenant_slug, tenant_name, role }];
+    return { items: all.slice(offset), totalItems: 1 };
+  }
+}

@@ -1,0 +1,98 @@
+import type {
+  PermissionsService,
+  UserInfoService,
+} from '@backstage/backend-plugin-api';
+import { NotAllowedError } from '@backstage/errors';
+import {
+  AuthorizeResult,
+  type BasicPermission,
+} from '@backstage/plugin-permission-common';
+import {
+  principalsOf,
+  type TenantDirectory,
+  type TenantMembers,
+} from 'backstage-plugin-catalog-tenancy-node';
+import {
+  type Administrators,
+  type CallerCredentials,
+  isWithinRestrictions,
+} from './Administrators';
+
+/**
+ * Who may administer the members of one tenant: whom `tenancy.admins` lists, and the
+ * tenant's own admins, as far as the permission policy does not forbid it to them.
+ *
+ * The policy allows it to nobody else: with permissions disabled Backstage allows
+ * everything to every user, and it always allows everything to services.
+ */
+export class TenantAdmins {
+  readonly #administrators: Administrators;
+  readonly #directory: Pick<TenantDirectory, 'findActive'>;
+  readonly #members: Pick<TenantMembers, 'roleOf'>;
+  readonly #permissions: PermissionsService;
+  readonly #userInfo: UserInfoService;
+
+  constructor(options: {
+    administrators: Administrators;
+    directory: Pick<TenantDirectory, 'findActive'>;
+    members: Pick<TenantMembers, 'roleOf'>;
+    permissions: PermissionsService;
+    userInfo: UserInfoService;
+  }) {
+    this.#administrators = options.administrators;
+    this.#directory = options.directory;
+    this.#members = options.members;
+    this.#permissions = options.permissions;
+    this.#userInfo = options.userInfo;
+  }
+
+  /**
+   * @returns whether the tenant has to keep an admin: the way back in for those who
+   * administer that tenant alone
+   * @throws NotAllowedError if the caller may not, in the same words for a tenant that
+   * exists and for one that does not
+   */
+  async assertMay(
+    credentials: CallerCredentials,
+    permission: BasicPermission,
+    tenantSlug: string,
+  ): Promise<{ keepAdmin: boolean }> {
+    if (isWithinRestrictions(credentials.principal, permission)) {
+      if (this.#administrators.isListed(credentials)) {
+        return { keepAdmin: false };
+      }
+      if (
+        (await this.#isAdminOf(credentials, tenantSlug)) &&
+        (await this.#isAllowed(credentials, permission))
+      ) {
+        return { keepAdmin: true };
+      }
+    }
+    throw new NotAllowedError(
+      `You may not ${permission.attributes.action} the members of this tenant: that ` +
+        'is for its admins, and for whom tenancy.admins lists',
+    );
+  }
+
+  async #isAdminOf(
+    credentials: CallerCredentials,
+    tenantSlug: string,
+  ): Promise<boolean> {
+    const tenant = await this.#directory.findActive(tenantSlug);
+    if (!tenant) {
+      return false;
+    }
+    const principals = await principalsOf(credentials, this.#userInfo);
+    return (await this.#members.roleOf(tenant, principals)) === 'admin';
+  }
+
+  async #isAllowed(
+    credentials: CallerCredentials,
+    permission: BasicPermission,
+  ): Promise<boolean> {
+    const [{ result }] = await this.#permissions.authorize([{ permission }], {
+      credentials,
+    });
+    return result === AuthorizeResult.ALLOW;
+  }
+}

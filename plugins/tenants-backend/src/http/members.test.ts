@@ -1,0 +1,409 @@
+import {
+  createServiceFactory,
+  coreServices,
+} from '@backstage/backend-plugin-api';
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import type { JsonObject } from '@backstage/types';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  ADMIN,
+  ALICE,
+  type Caller,
+  CI,
+  startTenantsBackend,
+  type TenantsBackend,
+} from '../__testUtils__/startTenantsBackend';
+import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const JANE = 'user:default/jane';
+const JOHN = 'user:default/john';
+const TEAM = 'group:default/team';
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+const memberPath = (slug: string, principal: string) =>
+  `/${slug}/members/${encodeURIComponent(principal)}`;
+
+// One version of PostgreSQL: the tests of the store run on both.
+describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
+  let database: TenancyDatabase;
+  let backend: TenantsBackend;
+  const authorize = jest.fn();
+
+  /** Of John's, whose group is the only one. */
+  const userInfo = createServiceFactory({
+    service: coreServices.userInfo,
+    deps: {},
+    factory: () => ({
+      async getUserInfo(credentials: any) {
+        const userEntityRef: string = credentials.principal.userEntityRef;
+        return {
+          userEntityRef,
+          ownershipEntityRefs:
+            userEntityRef === JOHN ? [JOHN, TEAM] : [userEntityRef],
+        };
+      },
+    }),
+  });
+
+  const start = (tenancy: JsonObject = {}) =>
+    startTenantsBackend({
+      pool: database.createPool(),
+      config: {
+        tenancy: { enabled: true, admins: [ADMIN, CI], ...tenancy },
+      },
+      features: [
+        userInfo,
+        mockServices.permissions.mock({ authorize }).factory,
+      ],
+    });
+
+  const user = (ref: string): Caller =>
+    backend.as(mockCredentials.user.header(ref));
+  const service = (subject: string): Caller =>
+    backend.as(
+      mockCredentials.service.header({
+        onBehalfOf: mockCredentials.service(subject),
+        targetPluginId: 'tenants',
+      }),
+    );
+
+  beforeAll(async () => {
+    database = await TenancyDatabase.create(databases, id);
+    backend = await start();
+  });
+  afterAll(() => database.close());
+
+  beforeEach(async () => {
+    authorize.mockImplementation(async requests =>
+      requests.map(() => ({ result: AuthorizeResult.ALLOW })),
+    );
+    await database.empty();
+    await database.client.query(
+      `delete from tenant_members;
+       insert into tenants (tenant_slug, tenant_name, deleted_at)
+       values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now())`,
+    );
+  });
+
+  const add = async (slug: string, principal: string, role = 'member') => {
+    const { status } = await backend.admin.put(memberPath(slug, principal), {
+      role,
+    });
+    expect(status).toBe(201);
+  };
+
+  describe('PUT', () => {
+    it('adds a member: 201, Location, and what it is', async () => {
+      const { status, headers, body } = await backend.admin.put(
+        memberPath('acme', 'User:Default/Jane'),
+        { role: 'admin' },
+      );
+      expect([status, headers.location, body]).toEqual([
+        201,
+        '/api/tenants/acme/members/user%3Adefault%2Fjane',
+        {
+          principal: JANE,
+          role: 'admin',
+          created_by: ADMIN,
+          created_at: expect.stringMatching(ISO_TIME),
+        },
+      ]);
+      const found = await backend.admin.get(
+        '/acme/members/user%3Adefault%2Fjane',
+      );
+      expect([found.status, found.body]).toEqual([200, body]);
+    });
+
+    it('changes a role, and repeats itself, with 200', async () => {
+      await add('acme', JANE);
+      for (const role of ['admin', 'admin', 'member']) {
+        const { status, body } = await backend.admin.put(
+          memberPath('acme', JANE),
+          { role },
+        );
+        expect([status, body.role]).toEqual([200, role]);
+      }
+    });
+
+    it.each([
+      [{}, 'role is missing, expected "member" or "admin"'],
+      [{ role: 'owner' }, 'role must be "member" or "admin", got "owner"'],
+      [{ role: 'admin', by: 'x' }, 'unknown field "by"'],
+      [[], 'it must be an object with role, got a list'],
+    ])('refuses %j with 400', async (sent, problem) => {
+      const { status, body } = await backend.admin.put(
+        memberPath('acme', JANE),
+        sent,
+      );
+      expect([status, body.error.message]).toEqual([
+        400,
+        `Invalid member: ${problem}`,
+      ]);
+    });
+
+    it.each(['user:jane', 'component:default/x', 'plugin:catalog', 'a b'])(
+      'refuses the principal %j with 400 that names it and the forms',
+      async principal => {
+        for (const { status, body } of [
+          await backend.admin.put(memberPath('acme', principal), {
+            role: 'member',
+          }),
+          await backend.admin.get(memberPath('acme', principal)),
+          await backend.admin.delete(memberPath('acme', principal)),
+        ]) {
+          expect([status, body.error.message]).toEqual([
+            400,
+            expect.stringMatching(
+              `^Invalid principal: got ${JSON.stringify(
+                principal,
+              )}, expected a user as user:<namespace>/<name>`,
+            ),
+          ]);
+        }
+      },
+    );
+  });
+
+  it('DELETE removes a member with 204, and then finds none', async () => {
+    await add('acme', CI);
+    const statuses = [];
+    for (const send of [
+      () => backend.admin.delete(memberPath('acme', CI)),
+      () => backend.admin.delete(memberPath('acme', CI)),
+      () => backend.admin.get(memberPath('acme', CI)),
+    ]) {
+      statuses.push((await send()).status);
+    }
+    expect(statuses).toEqual([204, 404, 404]);
+  });
+
+  it('GET lists members in pages', async () => {
+    await add('acme', JANE);
+    await add('acme', TEAM, 'admin');
+    const { body, headers } = await backend.admin.get('/acme/members?limit=1');
+    expect(body).toEqual([
+      expect.objectContaining({ principal: TEAM, role: 'admin' }),
+    ]);
+    expect(headers['x-total-count']).toBe('2');
+    expect(headers.link).toBe(
+      '</api/tenants/acme/members?limit=1&offset=1>; rel="next"',
+    );
+    const refused = await backend.admin.get('/acme/members?deleted=true');
+    expect([refused.status, refused.body.error.message]).toEqual([
+      400,
+      'Invalid query: unknown field "deleted"',
+    ]);
+  });
+
+  describe('who may', () => {
+    const operations = (slug: string) => ({
+      list: (caller: Caller) => caller.get(`/${slug}/members`),
+      get: (caller: Caller) => caller.get(memberPath(slug, 'ci')),
+      put: (caller: Caller) =>
+        caller.put(memberPath(slug, 'ci'), { role: 'member' }),
+      remove: (caller: Caller) => caller.delete(memberPath(slug, 'ci')),
+    });
+
+    /** The statuses of all, one after the other. */
+    async function statuses(caller: Caller, slug = 'acme') {
+      await database.client.query(
+        `delete from tenant_members where principal = 'ci';
+         insert into tenant_members (tenant_id, principal, role, created_by)
+         select tenant_id, 'ci', 'member', 'x' from tenants where tenant_slug = '${slug}'`,
+      );
+      const found: number[] = [];
+      for (const send of Object.values(operations(slug))) {
+        found.push((await send(caller)).status);
+      }
+      return found;
+    }
+    const ALLOWED = [200, 200, 200, 204];
+    const REFUSED = [403, 403, 403, 403];
+
+    it('whom tenancy.admins lists, and admins of that tenant alone', async () => {
+      await add('acme', JANE, 'admin');
+      await add('acme', TEAM, 'admin');
+      await add('acme', 'external:deploy', 'admin');
+      await add('globex', ALICE, 'admin');
+      await add('acme', ALICE);
+      for (const caller of [
+        backend.admin,
+        service(CI),
+        user(JANE),
+        user(JOHN),
+        service('external:deploy'),
+      ]) {
+        await expect(statuses(caller)).resolves.toEqual(ALLOWED);
+      }
+      for (const caller of [
+        backend.alice,
+        user('user:default/stranger'),
+        service('external:other'),
+        service('plugin:catalog'),
+        service('tenant:acme'),
+        // A service does not become a user by its subject.
+        service(JANE),
+      ]) {
+        await expect(statuses(caller)).resolves.toEqual(REFUSED);
+      }
+      await expect(statuses(backend.anonymous)).resolves.toEqual([
+        401, 401, 401, 401,
+      ]);
+    });
+
+    it('nobody by what the policy allows, and nobody whom it forbids', async () => {
+      await add('acme', JANE, 'admin');
+      await expect(statuses(backend.alice)).resolves.toEqual(REFUSED);
+      authorize.mockImplementation(async requests =>
+        requests.map(({ permission }: { permission: { name: string } }) => ({
+          result:
+            permission.name === 'tenancy.member.read'
+              ? AuthorizeResult.ALLOW
+              : AuthorizeResult.DENY,
+        })),
+      );
+      await expect(statuses(user(JANE))).resolves.toEqual([200, 200, 403, 403]);
+      // Who administers all tenants is not asked about.
+      await expect(statuses(backend.admin)).resolves.toEqual(ALLOWED);
+    });
+
+    it('others learn nothing of whether there is such a tenant', async () => {
+      await add('acme', ALICE);
+      const answers = [];
+      for (const slug of ['acme', 'globex', 'gone', 'none', 'No%20Slug']) {
+        for (const send of Object.values(operations(slug))) {
+          const { status, body } = await send(backend.alice);
+          answers.push(JSON.stringify([status, body.error]));
+        }
+      }
+      expect([...new Set(answers)].sort()).toEqual([
+        expect.stringContaining('may not read the members of this tenant'),
+        expect.stringContaining('may not update the members of this tenant'),
+      ]);
+      for (const slug of ['gone', 'none']) {
+        await expect(statuses(backend.admin, slug)).resolves.toEqual([
+          404, 404, 404, 404,
+        ]);
+      }
+    });
+
+    it('the last admin is kept from removing itself, but not from tenancy.admins', async () => {
+      await add('acme', JANE, 'admin');
+      for (const { status, body } of [
+        await user(JANE).delete(memberPath('acme', JANE)),
+        await user(JANE).put(memberPath('acme', JANE), { role: 'member' }),
+      ]) {
+        expect([status, body.error.message]).toEqual([
+          409,
+          expect.stringMatching(
+            /^"user:default\/jane" is the last admin of the tenant 'acme': make another/,
+          ),
+        ]);
+      }
+      const removed = await backend.admin.delete(memberPath('acme', JANE));
+      expect(removed.status).toBe(204);
+    });
+  });
+
+  describe('GET /mine', () => {
+    const mine = async (caller: Caller, query = '') => {
+      const { status, body } = await caller.get(`/mine${query}`);
+      expect(status).toBe(200);
+      return body.map((each: any) => `${each.tenant_slug}: ${each.role}`);
+    };
+
+    it('has what the caller enters, with the role there', async () => {
+      await add('acme', JANE, 'admin');
+      await add('acme', TEAM);
+      await add('globex', JOHN);
+      await add('globex', 'external:deploy');
+      expect((await user(JANE).get('/mine')).body).toEqual([
+        { tenant_slug: 'acme', tenant_name: 'Acme', role: 'admin' },
+        {
+          tenant_slug: 'default',
+          tenant_name: 'Default tenant',
+          role: 'member',
+        },
+      ]);
+      expect(await mine(user(JOHN))).toEqual([
+        'acme: member',
+        'default: member',
+        'globex: member',
+      ]);
+      expect(await mine(service('external:deploy'))).toEqual([
+        'default: member',
+        'globex: member',
+      ]);
+      expect(await mine(user('user:development/guest'))).toEqual([
+        'default: member',
+      ]);
+    });
+
+    it('has all tenants for whom tenancy.admins lists, in pages', async () => {
+      expect(await mine(backend.admin)).toEqual([
+        'acme: admin',
+        'default: admin',
+        'globex: admin',
+      ]);
+      const page = await service(CI).get('/mine?limit=1&offset=1');
+      expect([page.body, page.headers['x-total-count']]).toEqual([
+        [expect.objectContaining({ tenant_slug: 'default' })],
+        '3',
+      ]);
+      expect(page.headers.link).toMatch(/limit=1&offset=2>; rel="next"/);
+    });
+
+    it('has the default tenant for plugins, and its tenant for a token of one', async () => {
+      expect(await mine(service('plugin:search'))).toEqual(['default: member']);
+      expect(await mine(service('tenant:acme'))).toEqual(['acme: member']);
+      expect(await mine(service('tenant:gone'))).toEqual([]);
+    });
+
+    it('needs credentials', async () => {
+      expect((await backend.anonymous.get('/mine')).status).toBe(401);
+    });
+
+    it.each([
+      [
+        { membership: 'open' },
+        ['acme: admin', 'default: member', 'globex: member'],
+      ],
+      [{ membershipOfDefault: 'members' }, ['acme: admin']],
+      [{ enabled: false }, ['default: member']],
+    ])('goes by the configuration %j', async (tenancy, expected) => {
+      await add('acme', JANE, 'admin');
+      const configured = await start(tenancy);
+      const caller = configured.as(mockCredentials.user.header(JANE));
+      expect(await mine(caller)).toEqual(expected);
+    });
+  });
+
+  it('no tenant can be called mine; one from before is reached by all other routes', async () => {
+    const refused = await backend.admin.post('', {
+      tenant_slug: 'mine',
+      tenant_name: 'Mine',
+    });
+    expect([refused.status, refused.body.error.message]).toEqual([
+      400,
+      'Invalid tenant: tenant_slug must be another slug than www and mine, which are reserved, got "mine"',
+    ]);
+    await database.client.query(
+      `insert into tenants (tenant_slug, tenant_name) values ('mine', 'Mine')`,
+    );
+    await add('mine', JANE);
+    const listed = await backend.admin.get('');
+    expect(listed.body).toContainEqual(
+      expect.objectContaining({ tenant_slug: 'mine' }),
+    );
+    const statuses = [
+      await backend.admin.patch('/mine', { tenant_name: 'x' }),
+      await backend.admin.get('/mine/usage'),
+      await backend.admin.get('/mine/members'),
+      await backend.admin.delete('/mine'),
+    ].map(({ status }) => status);
+    expect(statuses).toEqual([200, 200, 200, 204]);
+  });
+});
