@@ -209,22 +209,21 @@ describe.each(databases.eachSupportedId())(
                select tgname from pg_trigger where not tgisinternal order by 1`);
         const found = await names();
         const killed = new Error('killed');
-        await database
-          .migrate(
-            migration => {
-              const { executor } = migration.context;
-              const execute = executor.execute.bind(executor);
-              executor.execute = async statement => {
-                if (statement === recordStatement(changeLog)) {
-                  throw killed;
-                }
-                await execute(statement);
-              };
-              return migration.runPhase(5);
-            },
-            { phases: EARLIER },
-          )
-          .catch(error => expect(error).toBe(killed));
+        const kill = database.migrate(
+          migration => {
+            const { executor } = migration.context;
+            const execute = executor.execute.bind(executor);
+            executor.execute = async statement => {
+              if (statement === recordStatement(changeLog)) {
+                throw killed;
+              }
+              await execute(statement);
+            };
+            return migration.runPhase(5);
+          },
+          { phases: EARLIER },
+        );
+        await expect(kill).rejects.toBe(killed);
         await expect(names()).resolves.not.toEqual(found);
         await database.migrate(migration => rollback(migration, 4));
         await expect(names()).resolves.toEqual(found);

@@ -419,6 +419,7 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
         'the answer to age',
         async () => !(await tested.members.roleOf(acme, [JANE])),
       );
+      expect(tested.questions).toBeGreaterThan(1);
     });
 
     it('knows of a removal at once in its process, also while it is asked', async () => {
@@ -461,6 +462,7 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
       await becomes('member');
       await put('acme', JANE, 'admin');
       await becomes('admin');
+      expect(tested.listener.hears).toBe(true);
     });
 
     it('remembers one tenant when the members of another change', async () => {
@@ -500,7 +502,9 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
         'select from tenants where tenant_id = $1 for key share',
         [acme.tenantId],
       );
-      await put('acme', JANE);
+      await expect(put('acme', JANE)).resolves.toMatchObject({
+        outcome: 'created',
+      });
     } finally {
       await client.query('rollback');
     }

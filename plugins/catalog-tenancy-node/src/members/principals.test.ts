@@ -64,6 +64,36 @@ describe('principalsOf', () => {
     ).resolves.toEqual(['user:default/jane', 'group:default/team']);
   });
 
+  it('are no subjects that a sign-in resolver claims', async () => {
+    const userInfo = mockServices.userInfo.mock({
+      getUserInfo: async () => ({
+        userEntityRef: 'user:default/jane',
+        ownershipEntityRefs: ['external:ci', 'ci'],
+      }),
+    });
+    await expect(
+      principalsOf(mockCredentials.user('user:default/jane'), userInfo),
+    ).resolves.toEqual(['user:default/jane']);
+  });
+
+  it('are the reference alone of a user whom the auth plugin does not know', async () => {
+    const failing = (error: object) =>
+      principalsOf(
+        mockCredentials.user('user:default/jane'),
+        mockServices.userInfo.mock({
+          getUserInfo: async () => {
+            throw Object.assign(new Error('failed'), error);
+          },
+        }),
+      );
+    await expect(failing({ statusCode: 404 })).resolves.toEqual([
+      'user:default/jane',
+    ]);
+    await expect(failing({ statusCode: 500 })).rejects.toMatchObject({
+      name: 'ServiceUnavailableError',
+    });
+  });
+
   it('is the subject of a service', async () => {
     await expect(
       principalsOf(

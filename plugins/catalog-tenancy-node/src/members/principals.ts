@@ -4,7 +4,11 @@ import type {
   BackstageUserPrincipal,
   UserInfoService,
 } from '@backstage/backend-plugin-api';
-import { InputError } from '@backstage/errors';
+import {
+  InputError,
+  isError,
+  ServiceUnavailableError,
+} from '@backstage/errors';
 
 const EXPECTED =
   'a user as user:<namespace>/<name>, a group as group:<namespace>/<name>, or the ' +
@@ -56,6 +60,7 @@ export function normalizePrincipal(principal: string): string {
  * The principals by which a caller may be a member: the references of a user and of what
  * the user belongs to, as the sign-in put them into the token, or the subject of a service.
  *
+ * @throws `ServiceUnavailableError` where the auth plugin does not say what a user belongs to
  * @public
  */
 export async function principalsOf(
@@ -69,12 +74,30 @@ export async function principalsOf(
     // A service does not become a user or a group by its subject.
     return MEMBER_KINDS.test(principal.subject) ? [] : [principal.subject];
   }
-  const { userEntityRef, ownershipEntityRefs } = await userInfo.getUserInfo(
-    credentials,
-  );
-  return [...new Set([userEntityRef, ...ownershipEntityRefs])].map(
-    normalizePrincipal,
-  );
+  const refs = await ownershipOf(credentials, userInfo);
+  return [
+    ...new Set([principal.userEntityRef, ...refs].map(normalizePrincipal)),
+  ];
+}
+
+async function ownershipOf(
+  credentials: BackstageCredentials,
+  userInfo: UserInfoService,
+): Promise<string[]> {
+  try {
+    const { ownershipEntityRefs } = await userInfo.getUserInfo(credentials);
+    // A resolver may claim anything else, such as the subject of a service.
+    return ownershipEntityRefs.filter(ref => MEMBER_KINDS.test(ref));
+  } catch (error) {
+    if (isError(error) && error.statusCode === 404) {
+      // The auth plugin knows only those whom it has signed in itself.
+      return [];
+    }
+    throw new ServiceUnavailableError(
+      "The groups of the user can't be found out at the moment",
+      error,
+    );
+  }
 }
 
 function isMember(principal: string): boolean {
