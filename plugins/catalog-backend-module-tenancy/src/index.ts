@@ -8,7 +8,11 @@ import {
   coreServices,
   createBackendFeatureLoader,
 } from '@backstage/backend-plugin-api';
-import { tenancyServiceFactory } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  readTenancyConfig,
+  tenancyServiceFactory,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { callTokensServiceFactory } from './calls/callTokens';
 import { catalogEntranceServiceFactory } from './entrance';
 import {
   gateSettingsServiceFactory,
@@ -20,7 +24,8 @@ import { assertRestrictedAccess, tenantTokenHandler } from './resolution';
 /**
  * Everything that makes a catalog one of tenants: the gate in front of every plugin,
  * the module of the plugin `catalog`, the check of the database before anything starts,
- * and the handler that takes the tokens of tenants for credentials.
+ * the tenants of calls between plugins, and the handler that takes the tokens of tenants
+ * for credentials.
  *
  * @public
  */
@@ -36,6 +41,8 @@ export default createBackendFeatureLoader({
       catalogEntranceServiceFactory,
       catalogModuleTenancy,
       tenantTokenHandler,
+      // Without tenants, tokens are Backstage's alone.
+      ...(readTenancyConfig(config).enabled ? [callTokensServiceFactory] : []),
     ];
   },
 });

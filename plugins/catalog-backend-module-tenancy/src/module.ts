@@ -18,6 +18,7 @@ import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
 import { countReads } from './replica/countReads';
 import { catalogEntranceServiceRef } from './entrance';
 import { schedulePurge } from './purge/schedulePurge';
+import { applyConditions } from './routes/applyConditions';
 import { createRouter } from './routes/createRouter';
 import { markWrites } from './replica/markWrites';
 import { createOperations } from './routes/operations';
@@ -35,6 +36,7 @@ export const catalogModuleTenancy = createBackendModule({
     env.registerInit({
       deps: {
         admin: adminDatabaseServiceRef,
+        auth: coreServices.auth,
         auditor: coreServices.auditor,
         config: coreServices.rootConfig,
         directory: tenantDirectoryServiceRef,
@@ -53,6 +55,7 @@ export const catalogModuleTenancy = createBackendModule({
       },
       async init({
         admin,
+        auth,
         auditor,
         config,
         directory,
@@ -75,6 +78,10 @@ export const catalogModuleTenancy = createBackendModule({
         gate.declareTenantAware();
         const { router } = entrance;
         const { adoption } = tenancy;
+        const getRuleset = () =>
+          permissionsRegistry.getPermissionRuleset(
+            catalogEntityPermissionResourceRef,
+          );
         const operations = createOperations({
           adoption,
           auditor,
@@ -85,13 +92,11 @@ export const catalogModuleTenancy = createBackendModule({
               credentials,
               permissions,
               store,
-              getRuleset: () =>
-                permissionsRegistry.getPermissionRuleset(
-                  catalogEntityPermissionResourceRef,
-                ),
+              getRuleset,
             }),
         });
         router.use(createRouter(operations));
+        router.use(applyConditions({ auth, getRuleset, httpAuth, store }));
         router.use(refuseOtherTenants());
         if (tenancy.replica) {
           router.use(markWrites(tenancy.replica));

@@ -89,6 +89,13 @@ export * from './services';
 export { type CatalogAdoption } from './startup/CatalogAdoption';
 export { type Tenancy } from './startup/startTenancy';
 export {
+  carriedTenant,
+  carryTenant,
+  currentTenant,
+  handleAs,
+  withTenantOf,
+} from './tenants/calls';
+export {
   CachingTenantDirectory,
   type CachingTenantDirectoryOptions,
   type DirectoryTiming,

@@ -12,6 +12,7 @@ import {
   type TenantMembers,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
+import { calledFor } from '../calls/callTokens';
 import type { TenantTokens } from '../resolution';
 import {
   areOfUser,
@@ -108,7 +109,11 @@ export class Admission {
       return true;
     }
     if (PLUGIN.test(subject)) {
-      return tenant.tenantId === DEFAULT_TENANT_ID;
+      // Or where it acts in a request of this tenant, which its token says.
+      return (
+        tenant.tenantId === DEFAULT_TENANT_ID ||
+        calledFor(req.headers.authorization) === tenant.tenantSlug
+      );
     }
     if (this.#administrators.services.has(subject)) {
       return true;

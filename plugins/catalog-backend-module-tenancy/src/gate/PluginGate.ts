@@ -1,9 +1,14 @@
-import type { LoggerService } from '@backstage/backend-plugin-api';
+import type {
+  BackstageCredentials,
+  LoggerService,
+} from '@backstage/backend-plugin-api';
 import { NotAllowedError } from '@backstage/errors';
 import {
   type ActiveTenant,
+  carryTenant,
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
+  handleAs,
   retryAfter,
   type TenantGate,
   tenantOf,
@@ -20,6 +25,7 @@ import { refuse } from '../resolution';
  * 3. the caller may enter that tenant, or is refused as if there were no such tenant;
  *    what is shared is nothing of the default tenant, and open to its callers
  * 4. a plugin that is neither shared nor tenant-aware is for the default tenant alone
+ * 5. the credentials of the request carry its tenant, into the calls to other plugins
  */
 export class PluginGate implements TenantGate {
   /** What requests meet before the first route of the plugin. */
@@ -27,6 +33,9 @@ export class PluginGate implements TenantGate {
   readonly #pluginId: string;
   readonly #isShared: boolean;
   readonly #logger: LoggerService;
+  readonly #credentialsOf: (
+    req: Request,
+  ) => Promise<BackstageCredentials | undefined>;
   #isTenantAware = false;
   #hasWarned = false;
 
@@ -35,15 +44,16 @@ export class PluginGate implements TenantGate {
     /** Whether the plugin holds nothing of any tenant. */
     isShared: boolean;
     logger: LoggerService;
-    /** Whether a request has credentials. */
-    hasCredentials: (req: Request) => Promise<boolean>;
+    /** The credentials of a request, if it has any. */
+    credentialsOf: (req: Request) => Promise<BackstageCredentials | undefined>;
     /** Finds the tenant of a request, or answers it. */
     resolve: RequestHandler;
     /** Whether the caller of a request may enter its tenant. */
     admits: (req: Request, tenant: ActiveTenant) => Promise<boolean>;
   }) {
     const { pluginId, isShared, logger } = options;
-    const { hasCredentials, resolve, admits } = options;
+    const { credentialsOf, resolve, admits } = options;
+    this.#credentialsOf = credentialsOf;
     this.#pluginId = pluginId;
     this.#isShared = isShared;
     this.#logger = logger;
@@ -52,7 +62,10 @@ export class PluginGate implements TenantGate {
         next();
         return;
       }
-      hasCredentials(req).then(has => next(has ? undefined : 'router'), next);
+      credentialsOf(req).then(
+        credentials => next(credentials ? undefined : 'router'),
+        next,
+      );
     });
     this.router.use(resolve);
     this.router.use((req, res, next) => {
@@ -75,6 +88,9 @@ export class PluginGate implements TenantGate {
         .catch(next);
     });
     this.router.use(this.#close);
+    this.router.use((req, _res, next) => {
+      this.#enter(req, next).catch(next);
+    });
     this.router.use(retryAfter());
   }
 
@@ -104,6 +120,22 @@ export class PluginGate implements TenantGate {
       return 'tenant-aware';
     }
     return this.#isShared ? 'shared' : 'closed';
+  }
+
+  async #enter(req: Request, next: () => void): Promise<void> {
+    const tenant = tenantOf(req);
+    // The default tenant's calls are as they are without tenants.
+    if (tenant.tenantId !== DEFAULT_TENANT_ID) {
+      const credentials = await this.#credentialsOf(req);
+      if (credentials) {
+        carryTenant(credentials, tenant);
+      }
+    }
+    if (this.#isTenantAware) {
+      handleAs(tenant, next);
+    } else {
+      next();
+    }
   }
 
   /** Once: clients may repeat such requests for ever. */

@@ -23,6 +23,8 @@ import {
   TenantTokens,
 } from '../resolution';
 import { Admission } from './Admission';
+import { carryTenants } from '../calls/carryTenants';
+import { calledFor } from '../calls/callTokens';
 import { bearerCredentials } from './callers';
 import { Ownership } from './Ownership';
 import { PluginGate } from './PluginGate';
@@ -87,6 +89,7 @@ export const tenantGateServiceFactory = createServiceFactory({
   service: tenantGateServiceRef,
   initialization: 'always',
   deps: {
+    auth: coreServices.auth,
     config: coreServices.rootConfig,
     directory: tenantDirectoryServiceRef,
     discovery: coreServices.discovery,
@@ -100,6 +103,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     userInfo: coreServices.userInfo,
   },
   async factory({
+    auth,
     config,
     directory,
     discovery,
@@ -122,12 +126,12 @@ export const tenantGateServiceFactory = createServiceFactory({
       members,
       userInfo,
     });
+    carryTenants(auth, id => settings.shared.has(id));
     const gate = new PluginGate({
       pluginId,
       isShared: settings.shared.has(pluginId),
       logger,
-      hasCredentials: async req =>
-        (await bearerCredentials(req, httpAuth)) !== undefined,
+      credentialsOf: req => bearerCredentials(req, httpAuth),
       resolve: createTenantMiddleware({
         baseUrls: await findUrls(pluginId, discovery, logger),
         config,
@@ -136,6 +140,11 @@ export const tenantGateServiceFactory = createServiceFactory({
         metrics,
         tenancy: settings.tenancy,
         tokens: settings.tokens,
+        // Once Backstage has verified the token: there are routes that need none.
+        calledFor: async req => {
+          const slug = calledFor(req.headers.authorization);
+          return slug && (await bearerCredentials(req, httpAuth)) && slug;
+        },
       }),
       admits: (req, tenant) => admission.admits(req, tenant),
     });

@@ -10,7 +10,13 @@ import { headerValues, type HostedRequest, requestHost } from './requestHost';
 import type { TenantToken, TenantTokens } from './TenantTokens';
 
 /** Where a slug was taken from. */
-export type SlugSource = 'hostname' | 'token' | 'header' | 'origin' | 'default';
+export type SlugSource =
+  | 'call'
+  | 'hostname'
+  | 'token'
+  | 'header'
+  | 'origin'
+  | 'default';
 
 /** What of a request names its tenant. */
 export type TenantRequest = HostedRequest & Pick<Request, 'headers'>;
@@ -29,7 +35,11 @@ export type Resolution =
   /** It could not be found out. */
   | { outcome: 'failed'; source: SlugSource; error: unknown };
 
-/** Finds the tenant of a request (specification, "Tenant resolution"). */
+/**
+ * Finds the tenant of a request (specification, "Tenant resolution"). A call of another
+ * plugin that handles a request of a tenant belongs to that tenant: none of the
+ * specification's sources is in it.
+ */
 export class TenantResolver {
   readonly #hostnames: HostnameTenants;
   readonly #tokens: TenantTokens;
@@ -48,8 +58,16 @@ export class TenantResolver {
     this.#requireMatchingToken = options.requireMatchingToken;
   }
 
-  /** Never rejects. */
-  async resolve(req: TenantRequest): Promise<Resolution> {
+  /**
+   * Never rejects.
+   *
+   * @param calledFor - finds the slug of the tenant for which another plugin makes the
+   * request, if one does
+   */
+  async resolve(
+    req: TenantRequest,
+    calledFor: () => Promise<string | undefined> = async () => undefined,
+  ): Promise<Resolution> {
     let host: string;
     try {
       host = requestHost(req);
@@ -61,10 +79,27 @@ export class TenantResolver {
       return { outcome: 'foreign', source: 'hostname', host };
     }
     const token = this.#tokens.fromHeader(req.headers.authorization);
-    const { source, slug } =
+    const named =
       verdict.kind === 'tenant'
         ? { source: 'hostname' as const, slug: verdict.slug }
         : this.#chooseSlug(req, token);
+    let called: string | undefined;
+    try {
+      called = await calledFor();
+    } catch (error) {
+      return { outcome: 'failed', source: 'call', error };
+    }
+    // A plugin acts in the tenant that it was called in, and in no other that its call
+    // names besides.
+    if (
+      called !== undefined &&
+      named.source !== 'default' &&
+      named.slug !== called
+    ) {
+      return { outcome: 'mismatch', ...named };
+    }
+    const { source, slug } =
+      called === undefined ? named : { source: 'call' as const, slug: called };
     // A token that has expired counts here: Backstage may have let it pass a
     // moment ago, when it had not.
     if (this.#requireMatchingToken && token && token.tenantSlug !== slug) {

@@ -8,7 +8,7 @@ import {
   type TenancyConfig,
   type TenantDirectory,
 } from 'backstage-plugin-catalog-tenancy-node';
-import type { RequestHandler, Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { HostnameTenants } from './HostnameTenants';
 import { countResolutions } from './metrics';
 import { quoted } from './requestHost';
@@ -42,6 +42,8 @@ export interface TenantMiddlewareOptions {
   metrics?: MetricsService;
   /** Made from the configuration where absent. */
   tokens?: TenantTokens;
+  /** The slug of the tenant for which another plugin makes a request, if one does. */
+  calledFor?: (req: Request) => Promise<string | undefined>;
 }
 
 /**
@@ -56,7 +58,8 @@ export interface TenantMiddlewareOptions {
 export function createTenantMiddleware(
   options: TenantMiddlewareOptions,
 ): RequestHandler {
-  const { config, baseUrls, tenancy, directory, logger, metrics } = options;
+  const { config, baseUrls, tenancy, directory, logger, metrics, calledFor } =
+    options;
   const resolver = new TenantResolver({
     hostnames: HostnameTenants.create({
       config,
@@ -98,7 +101,10 @@ export function createTenantMiddleware(
           refuse(res);
       }
     };
-    resolver.resolve(req).then(proceed).catch(next);
+    resolver
+      .resolve(req, calledFor && (() => calledFor(req)))
+      .then(proceed)
+      .catch(next);
   };
 }
 

@@ -35,10 +35,10 @@ const STOCK_ROUTES: Array<[method: string, path: string, body?: object]> = [
         {
           id: '1',
           resourceRef: 'component:default/a',
-          resourceType: 'catalog-entity',
+          resourceType: 'of-another-module',
           conditions: {
             rule: 'IS_ENTITY_KIND',
-            resourceType: 'catalog-entity',
+            resourceType: 'of-another-module',
             params: { kinds: ['component'] },
           },
         },

@@ -6,10 +6,17 @@ import {
 import {
   type ActiveTenant,
   assignTenant,
-  OpenTenantGate,
+  DEFAULT_TENANT_ID,
+  DEFAULT_TENANT_SLUG,
+  handleAs,
   type TenantGate,
   tenantGateServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
+
+const DEFAULT_TENANT: ActiveTenant = {
+  tenantId: DEFAULT_TENANT_ID,
+  tenantSlug: DEFAULT_TENANT_SLUG,
+};
 
 /**
  * Stand-ins for the gate in front of a plugin, in tests of tenant-aware plugins.
@@ -24,31 +31,35 @@ export namespace tenantGateServiceMock {
    */
   export const factory = (
     options: { tenants?: ActiveTenant[] } = {},
-  ): ServiceFactory<TenantGate, 'plugin'> =>
-    createServiceFactory({
+  ): ServiceFactory<TenantGate, 'plugin'> => {
+    const tenants = [...(options.tenants ?? []), DEFAULT_TENANT];
+    return createServiceFactory({
       service: tenantGateServiceRef,
+      // As the real one, which stands in front of all routes.
+      initialization: 'always',
       deps: { httpRouter: coreServices.httpRouter },
       factory({ httpRouter }) {
-        const open = new OpenTenantGate(httpRouter);
+        let isTenantAware = false;
+        httpRouter.use((req, res, next) => {
+          if (!isTenantAware) {
+            next();
+            return;
+          }
+          const slug = req.header('x-tenant-slug') ?? DEFAULT_TENANT_SLUG;
+          const tenant = tenants.find(({ tenantSlug }) => tenantSlug === slug);
+          if (!tenant) {
+            res.status(403).json({ error: 'Invalid tenant' });
+            return;
+          }
+          assignTenant(req, tenant);
+          handleAs(tenant, next);
+        });
         return {
           declareTenantAware() {
-            open.declareTenantAware();
-            httpRouter.use((req, res, next) => {
-              const slug = req.header('x-tenant-slug');
-              const tenant = options.tenants?.find(
-                ({ tenantSlug }) => tenantSlug === slug,
-              );
-              if (tenant) {
-                assignTenant(req, tenant);
-              }
-              if (tenant || slug === undefined || slug === 'default') {
-                next();
-              } else {
-                res.status(403).json({ error: 'Invalid tenant' });
-              }
-            });
+            isTenantAware = true;
           },
         };
       },
     });
+  };
 }
