@@ -16,6 +16,7 @@ import {
   type MetricsService,
   metricsServiceRef,
 } from '@backstage/backend-plugin-api/alpha';
+import { ConfigReader } from '@backstage/config';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import express, { type Express } from 'express';
 import createKnex from 'knex';
@@ -147,6 +148,11 @@ function createTrivialServices(
       service: coreServices.permissionsRegistry,
       deps: {},
       factory: () => permissionsRegistry,
+    }),
+    createServiceFactory({
+      service: coreServices.rootConfig,
+      deps: {},
+      factory: () => new ConfigReader({}),
     }),
     createServiceFactory({
       service: coreServices.rootLogger,

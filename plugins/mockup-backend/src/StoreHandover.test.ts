@@ -10,29 +10,35 @@ describe('StoreHandover', () => {
 
   it('keeps calls waiting until the store is open', async () => {
     const handover = new StoreHandover();
-    const early = handover.store.create({ name: 'x' }, OWNER);
+    const early = handover.stores
+      .forDefaultTenant()
+      .create({ name: 'x' }, OWNER);
     await handover.open(async () => mockupStoreServiceMock());
     await expect(early).resolves.toMatchObject({ mockup: { name: 'x' } });
-    await expect(handover.store.list()).resolves.toMatchObject({
+    await expect(
+      handover.stores.forDefaultTenant().list(),
+    ).resolves.toMatchObject({
       totalItems: 1,
     });
   });
 
   it('rejects calls with the reason why the store could not be opened', async () => {
     const handover = new StoreHandover();
-    const early = handover.store.list();
+    const early = handover.stores.forDefaultTenant().list();
     const opened = handover.open(async () => {
       throw new Error('no database');
     });
     await expect(opened).rejects.toThrow('no database');
     await expect(early).rejects.toThrow('no database');
-    await expect(handover.store.list()).rejects.toThrow('no database');
+    await expect(handover.stores.forDefaultTenant().list()).rejects.toThrow(
+      'no database',
+    );
   });
 
   it('does not keep a call waiting for ever, so that a backend that cannot start says so', async () => {
     jest.useFakeTimers();
     const handover = new StoreHandover();
-    const call = handover.store.list();
+    const call = handover.stores.forDefaultTenant().list();
     jest.advanceTimersByTime(60_000);
     await expect(call).rejects.toThrow('The mockup plugin has not started');
   });

@@ -1,16 +1,16 @@
-import type { MockupStore } from 'backstage-plugin-mockup-node';
+import type { MockupStore, MockupStores } from 'backstage-plugin-mockup-node';
 
 // Migrations included. A plugin that awaits a call in its own init would keep the
 // whole backend from reporting what is wrong with this one.
 const PATIENCE_MS = 60_000;
 
 /**
- * Hands the plugin's store to the other plugins of the backend, which may hold and
- * call it before the plugin has opened it.
+ * Hands the plugin's stores to the other plugins of the backend, which may hold and
+ * call them before the plugin has opened them.
  */
 export class StoreHandover {
-  readonly #opened: Promise<MockupStore>;
-  #resolve: (store: MockupStore) => void = () => {};
+  readonly #opened: Promise<MockupStores>;
+  #resolve: (stores: MockupStores) => void = () => {};
   #reject: (error: unknown) => void = () => {};
 
   constructor() {
@@ -22,36 +22,41 @@ export class StoreHandover {
     this.#opened.catch(() => {});
   }
 
-  /** Opens the store, once, and lets calls through from then on. */
-  async open(create: () => Promise<MockupStore>): Promise<MockupStore> {
+  /** Opens the stores, once, and lets calls through from then on. */
+  async open(create: () => Promise<MockupStores>): Promise<MockupStores> {
     try {
-      const store = await create();
-      this.#resolve(store);
-      return store;
+      const stores = await create();
+      this.#resolve(stores);
+      return stores;
     } catch (error) {
       this.#reject(error);
       throw error;
     }
   }
 
-  /** A store whose operations wait until the real one is open. */
-  readonly store: MockupStore = {
-    list: async (...args) => (await this.#untilOpen()).list(...args),
-    get: async (...args) => (await this.#untilOpen()).get(...args),
-    create: async (...args) => (await this.#untilOpen()).create(...args),
-    update: async (...args) => (await this.#untilOpen()).update(...args),
-    delete: async (...args) => (await this.#untilOpen()).delete(...args),
-    saveVersion: async (...args) =>
-      (await this.#untilOpen()).saveVersion(...args),
-    listVersions: async (...args) =>
-      (await this.#untilOpen()).listVersions(...args),
-    getVersion: async (...args) =>
-      (await this.#untilOpen()).getVersion(...args),
-    getLatestVersion: async (...args) =>
-      (await this.#untilOpen()).getLatestVersion(...args),
+  /** Stores whose operations wait until the real ones are open. */
+  readonly stores: MockupStores = {
+    forTenant: tenantId => this.#waiting(stores => stores.forTenant(tenantId)),
+    forDefaultTenant: () => this.#waiting(stores => stores.forDefaultTenant()),
   };
 
-  async #untilOpen(): Promise<MockupStore> {
+  #waiting(choose: (stores: MockupStores) => MockupStore): MockupStore {
+    const opened = async () => choose(await this.#untilOpen());
+    return {
+      list: async (...args) => (await opened()).list(...args),
+      get: async (...args) => (await opened()).get(...args),
+      create: async (...args) => (await opened()).create(...args),
+      update: async (...args) => (await opened()).update(...args),
+      delete: async (...args) => (await opened()).delete(...args),
+      saveVersion: async (...args) => (await opened()).saveVersion(...args),
+      listVersions: async (...args) => (await opened()).listVersions(...args),
+      getVersion: async (...args) => (await opened()).getVersion(...args),
+      getLatestVersion: async (...args) =>
+        (await opened()).getLatestVersion(...args),
+    };
+  }
+
+  async #untilOpen(): Promise<MockupStores> {
     let timer: NodeJS.Timeout | undefined;
     const overdue = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(

@@ -16,15 +16,15 @@ import {
 
 const databases = createTestDatabases();
 
-/** Another plugin of the same backend, which keeps the store that it is given. */
+/** Another plugin of the same backend, which keeps the default tenant's store. */
 function pluginThatHolds(hold: (store: MockupStore) => void) {
   return createBackendPlugin({
     pluginId: 'other',
     register(env) {
       env.registerInit({
-        deps: { store: mockupStoreServiceRef },
-        async init({ store }) {
-          hold(store);
+        deps: { stores: mockupStoreServiceRef },
+        async init({ stores }) {
+          hold(stores.forDefaultTenant());
         },
       });
     },
@@ -75,7 +75,7 @@ describe('mockup plugin', () => {
       ],
     });
     await expect(store!.delete('any')).resolves.toBe(true);
-    expect(mock.delete).toHaveBeenCalledWith('any');
+    expect(mock.store.delete).toHaveBeenCalledWith('any');
   });
 });
 

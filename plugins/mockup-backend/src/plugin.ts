@@ -16,15 +16,21 @@ import {
   type MockupStore,
   mockupStoreServiceRef,
 } from 'backstage-plugin-mockup-node';
+import {
+  currentTenant,
+  readTenancyConfig,
+  tenantGateServiceRef,
+  tenantOf,
+} from 'backstage-plugin-catalog-tenancy-node';
 import { AuthorizedMockupStore } from './authorization/AuthorizedMockupStore';
-import { PostgresMockupStore } from './database/PostgresMockupStore';
+import { openMockupStores } from './database/openMockupStores';
 import { createRouter } from './http/createRouter';
 import { createOperations } from './http/operations';
 import { StoreHandover } from './StoreHandover';
 
 /**
  * The mockup backend plugin, together with the service by which other plugins
- * of the same backend reach its store.
+ * of the same backend reach its stores.
  *
  * @public
  */
@@ -36,7 +42,7 @@ export const mockupPlugin = createBackendFeatureLoader({
       createServiceFactory({
         service: mockupStoreServiceRef,
         deps: {},
-        factory: () => handover.store,
+        factory: () => handover.stores,
       }),
     ];
   },
@@ -49,6 +55,7 @@ function createPlugin(handover: StoreHandover) {
       env.registerInit({
         deps: {
           auditor: coreServices.auditor,
+          config: coreServices.rootConfig,
           database: coreServices.database,
           httpAuth: coreServices.httpAuth,
           httpRouter: coreServices.httpRouter,
@@ -56,9 +63,11 @@ function createPlugin(handover: StoreHandover) {
           metrics: metricsServiceRef,
           permissions: coreServices.permissions,
           permissionsRegistry: coreServices.permissionsRegistry,
+          tenantGate: tenantGateServiceRef,
         },
         async init({
           auditor,
+          config,
           database,
           httpAuth,
           httpRouter,
@@ -66,16 +75,30 @@ function createPlugin(handover: StoreHandover) {
           metrics,
           permissions,
           permissionsRegistry,
+          tenantGate,
         }) {
-          const store = await handover.open(() =>
-            PostgresMockupStore.create({ database, logger }),
+          tenantGate.declareTenantAware();
+          const multiTenant = readTenancyConfig(config).enabled;
+          const stores = await handover.open(() =>
+            openMockupStores({ database, logger, multiTenant }),
           );
+          const ofRequest = () => {
+            if (!multiTenant) {
+              return stores.forDefaultTenant();
+            }
+            const tenant = currentTenant();
+            if (!tenant) {
+              throw new Error('No request is handled, so there is no tenant');
+            }
+            return stores.forTenant(tenant.tenantId);
+          };
 
           permissionsRegistry.addResourceType({
             resourceRef: mockupPermissionResourceRef,
             permissions: mockupPermissions,
             rules: Object.values(mockupPermissionRules),
-            getResources: ids => getMockups(store, ids),
+            // Backstage has no request to give it.
+            getResources: ids => getMockups(ofRequest(), ids),
           });
           const ruleset = permissionsRegistry.getPermissionRuleset(
             mockupPermissionResourceRef,
@@ -85,12 +108,12 @@ function createPlugin(handover: StoreHandover) {
             auditor,
             httpAuth,
             metrics,
-            authorize: credentials =>
+            authorize: (credentials, req) =>
               new AuthorizedMockupStore({
                 credentials,
                 permissions,
                 ruleset,
-                store,
+                store: stores.forTenant(tenantOf(req).tenantId),
               }),
           });
           httpRouter.use(createRouter(operations));

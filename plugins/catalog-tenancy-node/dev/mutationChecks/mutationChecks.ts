@@ -1,3 +1,4 @@
+import { callChecks } from './callChecks';
 import type { Edit, MutationCheck } from './MutationCheck';
 import { replicaChecks } from './replicaChecks';
 
@@ -293,7 +294,8 @@ export const mutationChecks: MutationCheck[] = [
       {
         file: `${MIGRATIONS}/partitions/exchange.ts`,
         find: '`if exists (select from ${PARTITION_LOG.table}) then',
-        replace: '`if exists (select from ${PARTITION_LOG.table} where false) then',
+        replace:
+          '`if exists (select from ${PARTITION_LOG.table} where false) then',
       },
     ],
     tests: [`${MIGRATIONS}/partitions/live.test.ts`],
@@ -452,5 +454,6 @@ export const mutationChecks: MutationCheck[] = [
     ],
     tests: [`${MODULE}/resolution/hostnames.test.ts`],
   },
+  ...callChecks,
   ...replicaChecks,
 ];

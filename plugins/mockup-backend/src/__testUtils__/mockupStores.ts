@@ -7,7 +7,7 @@ import type { Mockup } from 'backstage-plugin-mockup-common';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import { mockupStoreServiceMock } from 'backstage-plugin-mockup-node/testUtils';
 import type { Knex } from 'knex';
-import { PostgresMockupStore } from '../database/PostgresMockupStore';
+import { openMockupStores } from '../database/openMockupStores';
 import { ALICE } from './startMockupBackend';
 
 /**
@@ -21,28 +21,33 @@ export function mockupStores(
   return [
     ...databases
       .eachSupportedId()
-      .map(([id]): [string, () => Promise<MockupStore>] => [
-        id,
-        emptyStoreOn(databases, id),
+      .flatMap(([id]): [string, () => Promise<MockupStore>][] => [
+        [id, emptyStoreOn(databases, id, { multiTenant: false })],
+        [
+          `${id} with tenants`,
+          emptyStoreOn(databases, id, { multiTenant: true }),
+        ],
       ]),
-    ['in memory', async () => mockupStoreServiceMock()],
+    ['in memory', async () => mockupStoreServiceMock().forDefaultTenant()],
   ];
 }
 
 function emptyStoreOn(
   databases: TestDatabases,
   id: TestDatabaseId,
+  { multiTenant }: { multiTenant: boolean },
 ): () => Promise<MockupStore> {
   let opened: Promise<Knex> | undefined;
   return async () => {
     opened ??= databases.init(id);
     const knex = await opened;
-    const store = await PostgresMockupStore.create({
+    const stores = await openMockupStores({
       database: mockServices.database({ knex }),
       logger: mockServices.logger.mock(),
+      multiTenant,
     });
     await knex('mockups').delete();
-    return store;
+    return stores.forDefaultTenant();
   };
 }
 

@@ -80,7 +80,7 @@ describe.each(databases.eachSupportedId())('a policy on %s', id => {
             env.registerInit({
               deps: { mockups: mockupStoreServiceRef },
               async init({ mockups }) {
-                store = mockups;
+                store = mockups.forDefaultTenant();
               },
             });
           },

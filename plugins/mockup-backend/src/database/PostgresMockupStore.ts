@@ -1,7 +1,4 @@
-import type {
-  DatabaseService,
-  LoggerService,
-} from '@backstage/backend-plugin-api';
+import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
   type CreateMockupRequest,
   listMockupsQuerySchema,
@@ -22,7 +19,6 @@ import {
   PreconditionFailedError,
 } from 'backstage-plugin-mockup-node';
 import type { Knex } from 'knex';
-import { assertPostgres } from './assertPostgres';
 import {
   MOCKUP_COLUMNS,
   type MockupRow,
@@ -33,9 +29,9 @@ import {
 import { withMappedErrors } from './errors';
 import { applyFilter, applySearch } from './filter';
 import { isUuid } from './isUuid';
-import { migrate } from './migrate';
 import { fetchPage } from './paging';
 import * as statements from './statements';
+import type { Statements } from './TenantStatements';
 
 const SORT_COLUMNS: Record<string, string> = {
   name: 'mockups.name',
@@ -44,38 +40,24 @@ const SORT_COLUMNS: Record<string, string> = {
 };
 
 /**
- * The mockup store on PostgreSQL.
+ * The mockups of a tenant, on PostgreSQL.
  *
  * Every operation but the lists is one statement: it sees and leaves one
- * consistent state without a transaction around it.
+ * consistent state. Each statement names the tenant.
  */
 export class PostgresMockupStore implements MockupStore {
-  readonly #knex: Knex;
+  readonly #tenantId: string;
+  readonly #statements: Statements;
   readonly #logger: LoggerService;
 
-  /**
-   * Opens the store, and brings the schema of its database up to date unless
-   * the database service says that migrations are to be skipped.
-   *
-   * @throws Error if the database is not PostgreSQL
-   */
-  static async create(options: {
-    database: DatabaseService;
+  constructor(options: {
+    tenantId: string;
+    statements: Statements;
     logger: LoggerService;
-  }): Promise<PostgresMockupStore> {
-    const { database, logger } = options;
-    const knex = await database.getClient();
-    assertPostgres(knex);
-
-    if (!database.migrations?.skip) {
-      await migrate(knex);
-    }
-    return new PostgresMockupStore(knex, logger);
-  }
-
-  private constructor(knex: Knex, logger: LoggerService) {
-    this.#knex = knex;
-    this.#logger = logger;
+  }) {
+    this.#tenantId = options.tenantId;
+    this.#statements = options.statements;
+    this.#logger = options.logger;
   }
 
   async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
@@ -87,12 +69,14 @@ export class PostgresMockupStore implements MockupStore {
     );
     const [field, direction] = orderBy.split(',');
 
-    const matching = this.#knex('mockups').modify(builder => {
+    const { knex } = this.#statements;
+    const matching = knex('mockups').modify(builder => {
+      builder.where('mockups.tenant_id', this.#tenantId);
       if (owner !== undefined) {
         builder.where('mockups.owner', owner);
       }
       if (search) {
-        applySearch(builder, search);
+        applySearch(builder, search, this.#tenantId);
       }
       if (filter) {
         applyFilter(builder, filter);
@@ -100,8 +84,9 @@ export class PostgresMockupStore implements MockupStore {
     });
     const page = await this.#run(() =>
       fetchPage<MockupRow>(
+        statement => this.#statements.run(this.#tenantId, statement),
         matching,
-        this.#knex.raw(MOCKUP_COLUMNS),
+        knex.raw(MOCKUP_COLUMNS),
         // The id makes the order total, so that no mockup appears on two pages or
         // on none.
         [SORT_COLUMNS[field], 'mockups.id'].map(column => ({
@@ -281,9 +266,12 @@ export class PostgresMockupStore implements MockupStore {
     return rows[0];
   }
 
-  async #query<TRow>(sql: string, bindings: Knex.ValueDict): Promise<TRow[]> {
-    const { rows } = await this.#run(() => this.#knex.raw(sql, bindings));
-    return rows;
+  #query<TRow>(sql: string, bindings: Knex.ValueDict): Promise<TRow[]> {
+    const { knex } = this.#statements;
+    const tenantId = this.#tenantId;
+    return this.#run(() =>
+      this.#statements.run(tenantId, knex.raw(sql, { ...bindings, tenantId })),
+    );
   }
 
   #run<T>(operation: () => Promise<T>): Promise<T> {

@@ -32,14 +32,23 @@ export function applyFilter(
   }
 }
 
-/** Restricts a query on `mockups` to those that contain a text in any case. */
-export function applySearch(query: Knex.QueryBuilder, search: string): void {
+/**
+ * Restricts a query on `mockups` to those of a tenant that contain a text in any
+ * case.
+ */
+export function applySearch(
+  query: Knex.QueryBuilder,
+  search: string,
+  tenantId: string,
+): void {
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
   query.whereIn('mockups.id', found =>
     found
       .select('mockup_id')
       .from('mockup_search')
-      .whereILike('name', pattern)
-      .orWhereILike('description', pattern),
+      .where('mockup_search.tenant_id', tenantId)
+      .where(text =>
+        text.whereILike('name', pattern).orWhereILike('description', pattern),
+      ),
   );
 }

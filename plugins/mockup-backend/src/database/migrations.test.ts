@@ -1,8 +1,12 @@
 import { mockServices } from '@backstage/backend-test-utils';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  waitUntil,
+  withDeadline,
+} from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import path from 'node:path';
-import { PostgresMockupStore } from './PostgresMockupStore';
+import { openMockupStores } from './openMockupStores';
 
 const databases = createTestDatabases();
 const directory = path.resolve(__dirname, '../../migrations');
@@ -36,6 +40,7 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
       ['owner', 'character varying', 'NO'],
       ['created_at', 'timestamp without time zone', 'NO'],
       ['updated_at', 'timestamp without time zone', 'NO'],
+      ['tenant_id', 'uuid', 'NO'],
     ]);
     await expect(columnsOf('mockup_versions')).resolves.toEqual([
       ['id', 'uuid', 'NO'],
@@ -44,6 +49,7 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
       ['layout_data', 'jsonb', 'NO'],
       ['created_by', 'character varying', 'NO'],
       ['created_at', 'timestamp without time zone', 'NO'],
+      ['tenant_id', 'uuid', 'NO'],
     ]);
   });
 
@@ -63,7 +69,7 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
   it('leave nothing behind when they are undone, and can be run again', async () => {
     const other = await databases.init(id);
     await other.migrate.latest({ directory });
-    await other.migrate.down({ directory });
+    await other.migrate.rollback({ directory }, true);
     const { rows } = await other.raw(`
       select relname from pg_class
        where relnamespace = 'public'::regnamespace
@@ -139,10 +145,12 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
     });
 
     it('and the store says which constraint, not which statement', async () => {
-      const store = await PostgresMockupStore.create({
+      const stores = await openMockupStores({
         database: mockServices.database({ knex }),
         logger: mockServices.logger.mock(),
+        multiTenant: false,
       });
+      const store = stores.forDefaultTenant();
       const tooLong = store.create({ name: 'x'.repeat(256) }, { owner: OWNER });
       await expect(tooLong).rejects.toMatchObject({
         name: 'InputError',
@@ -151,6 +159,137 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
       });
       const withNul = store.create({ name: 'a\0' }, { owner: OWNER });
       await expect(withNul).rejects.toMatchObject({ name: 'InputError' });
+    });
+  });
+
+  describe('of tenants', () => {
+    const DEFAULT_TENANT = '00000000-0000-0000-0000-000000000001';
+    const ACME = '00000000-0000-4000-8000-00000000000a';
+    const { up, down } = require('../../migrations/20261122000000_tenants.js');
+
+    /** A database as it was before, with a mockup and its version. */
+    async function before() {
+      const other = await databases.init(id);
+      await other.migrate.up({ directory });
+      const [{ id: mockupId }] = await other('mockups')
+        .insert({ name: 'Checkout', owner: OWNER })
+        .returning('id');
+      await other('mockup_versions').insert({
+        mockup_id: mockupId,
+        layout_data: '[]',
+        created_by: OWNER,
+        created_at: '2026-01-01',
+      });
+      return other;
+    }
+
+    const dump = async (other: Knex) =>
+      (
+        await other.raw(`
+          select relname as name,
+                 coalesce(pg_get_indexdef(oid), '') as index,
+                 (select json_agg(pg_get_constraintdef(c.oid) || c.convalidated
+                                  order by conname)
+                    from pg_constraint c where conrelid = pg_class.oid) as constraints,
+                 (select json_agg(polname::text || pg_get_expr(polqual, polrelid)
+                                  order by polname)
+                    from pg_policy where polrelid = pg_class.oid) as policies,
+                 (select json_agg(attname order by attname) from pg_attribute
+                   where attrelid = pg_class.oid and attnum > 0
+                     and not attisdropped) as columns
+            from pg_class
+           where relnamespace = 'public'::regnamespace and relname like 'mockup%'
+           order by relname`)
+      ).rows;
+
+    it('make all that was there the default tenant’s', async () => {
+      const other = await before();
+      await other.migrate.latest({ directory });
+      const stores = await openMockupStores({
+        database: mockServices.database({ knex: other }),
+        logger: mockServices.logger.mock(),
+        multiTenant: true,
+      });
+      const { items } = await stores
+        .forDefaultTenant()
+        .list({ search: 'chec' });
+      expect(items).toMatchObject([{ name: 'Checkout' }]);
+      await expect(
+        stores.forDefaultTenant().getLatestVersion(items[0].id),
+      ).resolves.toBeDefined();
+      await expect(stores.forTenant(ACME).list()).resolves.toMatchObject({
+        totalItems: 0,
+      });
+      for (const table of ['mockups', 'mockup_versions', 'mockup_search']) {
+        await expect(other(table).distinct('tenant_id')).resolves.toEqual([
+          { tenant_id: DEFAULT_TENANT },
+        ]);
+      }
+    });
+
+    it('end as they would after a run that was cut short, and go back to where they began', async () => {
+      const other = await before();
+      const old = await dump(other);
+      await other.migrate.latest({ directory });
+      const done = await dump(other);
+      // What is left where the process is killed while an index is built.
+      await other.raw('drop index mockups_tenant_name_idx');
+      await other.raw(
+        'create unique index mockups_tenant_name_idx on mockups (tenant_id)',
+      );
+      await other.raw(
+        "update pg_index set indisvalid = false where indexrelid = 'mockups_tenant_name_idx'::regclass",
+      );
+      await up(other);
+      await expect(dump(other)).resolves.toEqual(done);
+
+      await down(other);
+      await expect(dump(other)).resolves.toEqual(old);
+      await up(other);
+      await down(other);
+      await expect(dump(other)).resolves.toEqual(old);
+    });
+
+    it('refuse to give the mockups of a tenant to the default one', async () => {
+      const other = await before();
+      await other.migrate.latest({ directory });
+      await other('mockups').insert({
+        tenant_id: ACME,
+        name: 'x',
+        owner: OWNER,
+      });
+      const migrated = await dump(other);
+      await expect(down(other)).rejects.toThrow(`${ACME} (1)`);
+      await expect(dump(other)).resolves.toEqual(migrated);
+    });
+
+    it('keep no reader and no writer waiting, nor do those who stay long end them', async () => {
+      const other = await before();
+      const reader = await other.transaction();
+      await reader.raw('select * from mockups');
+      let isOver = false;
+      const running = up(other).finally(() => {
+        isOver = true;
+      });
+      await waitUntil('the migration to ask for its lock', async () => {
+        const { rows } = await other.raw(
+          "select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'mockups'::regclass and not granted",
+        );
+        return rows.length > 0;
+      });
+      for (const name of ['one', 'two', 'three']) {
+        await withDeadline(
+          'a write beside the migration',
+          other('mockups').insert({ name, owner: OWNER }),
+        );
+        await withDeadline('a read beside it', other('mockups').select());
+      }
+      expect(isOver).toBe(false);
+      await reader.commit();
+      await withDeadline('the migration', running);
+      await expect(other('mockups').distinct('tenant_id')).resolves.toEqual([
+        { tenant_id: DEFAULT_TENANT },
+      ]);
     });
   });
 
@@ -175,31 +314,39 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
           .map((row: Record<string, string>) => row['QUERY PLAN'])
           .join('\n');
       });
+    const ofTenant = "tenant_id = '00000000-0000-0000-0000-000000000001'";
     await expect(
       planOf(
-        `select * from mockups where owner = 'user:default/u1' order by updated_at desc, id desc limit 10`,
+        `select * from mockups where ${ofTenant} and owner = 'user:default/u1' order by updated_at desc, id desc limit 10`,
       ),
-    ).resolves.toContain('mockups_owner_idx');
+    ).resolves.toContain('mockups_tenant_owner_idx');
     await expect(
       planOf(
-        'select * from mockups order by updated_at desc, id desc limit 10',
+        `select * from mockups where ${ofTenant} order by updated_at desc, id desc limit 10`,
       ),
-    ).resolves.toContain('mockups_updated_at_idx');
-    await expect(
-      planOf('select * from mockups order by created_at, id limit 10'),
-    ).resolves.toContain('mockups_created_at_idx');
-    await expect(
-      planOf('select * from mockups order by name, id limit 10'),
-    ).resolves.toContain('mockups_name_idx');
+    ).resolves.toContain('mockups_tenant_updated_at_idx');
     await expect(
       planOf(
-        `select * from mockups where id in (select mockup_id from mockup_search
-           where name ilike '%up 4999%' or description ilike '%up 4999%')`,
+        `select * from mockups where ${ofTenant} order by created_at, id limit 10`,
+      ),
+    ).resolves.toContain('mockups_tenant_created_at_idx');
+    await expect(
+      planOf(
+        `select * from mockups where ${ofTenant} order by name, id limit 10`,
+      ),
+    ).resolves.toContain('mockups_tenant_name_idx');
+    await expect(
+      planOf(
+        `select * from mockups where ${ofTenant} and id in (
+           select mockup_id from mockup_search where ${ofTenant}
+              and (name ilike '%up 4999%' or description ilike '%up 4999%'))`,
       ),
     ).resolves.toContain('mockup_search_text_idx');
     await expect(
       planOf(
-        `select * from mockup_versions where mockup_id = (select id from mockups limit 1) order by created_at desc limit 1`,
+        `select * from mockup_versions where ${ofTenant}
+            and mockup_id = (select id from mockups limit 1)
+          order by created_at desc limit 1`,
       ),
     ).resolves.toContain('mockup_versions_order_key');
   });

@@ -7,22 +7,22 @@ import type { Knex } from 'knex';
  * any two pages of a list with an offset do.
  */
 export async function fetchPage<TRow>(
+  run: <T>(statement: Knex.QueryBuilder) => Promise<T[]>,
   matching: Knex.QueryBuilder,
   columns: Knex.Raw,
   order: { column: string; order: string }[],
   { limit, offset }: { limit: number; offset: number },
 ): Promise<Page<TRow>> {
-  const items: TRow[] = await matching
-    .clone()
-    .select(columns)
-    .orderBy(order)
-    .limit(limit)
-    .offset(offset);
+  const items = await run<TRow>(
+    matching.clone().select(columns).orderBy(order).limit(limit).offset(offset),
+  );
 
   const showsTheEnd = items.length > 0 || offset === 0;
   if (showsTheEnd && items.length < limit) {
     return { items, totalItems: offset + items.length };
   }
-  const [{ count }] = await matching.clone().count({ count: '*' });
+  const [{ count }] = await run<{ count: string }>(
+    matching.clone().count({ count: '*' }),
+  );
   return { items, totalItems: Number(count) };
 }

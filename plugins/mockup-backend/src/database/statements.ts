@@ -7,12 +7,16 @@ import {
 
 // Casts are written cast(… as …), because Knex parses `:name::type` as a column
 // name.
+//
+// Every statement has the binding `tenantId`, and names it for each table that it
+// reads or changes. That keeps tenants apart also where the policies of row-level
+// security do not bind the database user.
 
 /**
  * Finds the mockup of a write, unless it is at none of the given revisions.
- * Bindings: `id`, `revisions` (an array, or null for any).
+ * Bindings: `tenantId`, `id`, `revisions` (an array, or null for any).
  */
-const AT_REVISION = `mockups.id = :id
+const AT_REVISION = `mockups.tenant_id = :tenantId and mockups.id = :id
   and (cast(:revisions as text[]) is null
        or ${revisionOf('mockups.updated_at')}
           = any(cast(:revisions as text[])))`;
@@ -26,33 +30,34 @@ const NEXT_UPDATED_AT = `greatest(
   clock_timestamp() at time zone 'utc',
   mockups.updated_at + interval '1 microsecond')`;
 
-/** Bindings: `id`. Returns a mockup row joined with its newest version. */
+/** Bindings: `tenantId`, `id`. Returns a mockup row joined with its newest version. */
 export const SELECT_MOCKUP = `
   select ${MOCKUP_COLUMNS}, newest.*
     from mockups
     left join lateral (
       select ${VERSION_COLUMNS}
         from mockup_versions
-       where mockup_versions.mockup_id = mockups.id
+       where mockup_versions.tenant_id = :tenantId
+         and mockup_versions.mockup_id = mockups.id
        order by mockup_versions.created_at desc
        limit 1
     ) newest on true
-   where mockups.id = :id`;
+   where mockups.tenant_id = :tenantId and mockups.id = :id`;
 
-/** Bindings: `id`. */
+/** Bindings: `tenantId`, `id`. */
 export const SELECT_MOCKUP_EXISTS = `
-  select from mockups where id = :id`;
+  select from mockups where mockups.tenant_id = :tenantId and mockups.id = :id`;
 
-/** Bindings: `name`, `description`, `owner`. */
+/** Bindings: `tenantId`, `name`, `description`, `owner`. */
 export const INSERT_MOCKUP = `
-  insert into mockups (name, description, owner)
-  values (:name, :description, :owner)
+  insert into mockups (tenant_id, name, description, owner)
+  values (:tenantId, :name, :description, :owner)
   returning ${MOCKUP_COLUMNS}`;
 
 /**
  * Locks the row of the mockup against other writes while it runs.
- * Bindings: `id`, `revisions`, `name` (null keeps it), `changesDescription`,
- * `description`.
+ * Bindings: `tenantId`, `id`, `revisions`, `name` (null keeps it),
+ * `changesDescription`, `description`.
  */
 export const UPDATE_MOCKUP = `
   update mockups
@@ -65,7 +70,7 @@ export const UPDATE_MOCKUP = `
 
 /**
  * Locks the rows of the mockup and its versions, which are gone afterwards.
- * Bindings: `id`, `revisions`.
+ * Bindings: `tenantId`, `id`, `revisions`.
  */
 export const DELETE_MOCKUP = `
   delete from mockups where ${AT_REVISION} returning id`;
@@ -74,24 +79,26 @@ export const DELETE_MOCKUP = `
  * Locks the row of the mockup against other writes while it runs, which puts
  * versions that are saved at once in a definite order. Only other changes of
  * the same mockup wait for it.
- * Bindings: `id`, `revisions`, `versionTag`, `layoutData` (as text), `createdBy`.
+ * Bindings: `tenantId`, `id`, `revisions`, `versionTag`, `layoutData` (as text),
+ * `createdBy`.
  */
 export const INSERT_VERSION = `
   with mockup as (
     update mockups set updated_at = ${NEXT_UPDATED_AT}
      where ${AT_REVISION}
-    returning id, updated_at
+    returning tenant_id, id, updated_at
   )
   insert into mockup_versions
-    (mockup_id, version_tag, layout_data, created_by, created_at)
-  select id, :versionTag, cast(:layoutData as jsonb), :createdBy, updated_at
+    (tenant_id, mockup_id, version_tag, layout_data, created_by, created_at)
+  select tenant_id, id, :versionTag, cast(:layoutData as jsonb), :createdBy,
+         updated_at
     from mockup
   returning ${VERSION_HEAD_COLUMNS},
     ${revisionOf('mockup_versions.created_at')} as revision`;
 
 /**
  * A page of versions. It ends before the version that would make its layouts exceed
- * `maxBytes`. Bindings: `mockupId`, `limit`, `offset`, `maxBytes`.
+ * `maxBytes`. Bindings: `tenantId`, `mockupId`, `limit`, `offset`, `maxBytes`.
  */
 export const SELECT_VERSIONS = `
   with page as (
@@ -101,7 +108,8 @@ export const SELECT_VERSIONS = `
       from (
         select id, created_at, layout_data
           from mockup_versions
-         where mockup_id = :mockupId
+         where mockup_versions.tenant_id = :tenantId
+           and mockup_versions.mockup_id = :mockupId
          order by created_at desc
          limit :limit offset :offset
       ) newest
@@ -109,28 +117,35 @@ export const SELECT_VERSIONS = `
   select ${VERSION_COLUMNS}
     from mockup_versions
     join page using (id)
-   where page.bytes <= :maxBytes
+   where mockup_versions.tenant_id = :tenantId and page.bytes <= :maxBytes
    order by mockup_versions.created_at desc`;
 
-/** Counts the versions of a mockup, if there is one. Bindings: `mockupId`. */
+/**
+ * Counts the versions of a mockup, if there is one.
+ * Bindings: `tenantId`, `mockupId`.
+ */
 export const COUNT_VERSIONS = `
   select (
            select count(*)::int from mockup_versions
-            where mockup_id = mockups.id
+            where mockup_versions.tenant_id = :tenantId
+              and mockup_versions.mockup_id = mockups.id
          ) as versions
     from mockups
-   where id = :mockupId`;
+   where mockups.tenant_id = :tenantId and mockups.id = :mockupId`;
 
-/** Bindings: `mockupId`, `versionId`. */
+/** Bindings: `tenantId`, `mockupId`, `versionId`. */
 export const SELECT_VERSION = `
   select ${VERSION_COLUMNS}
     from mockup_versions
-   where id = :versionId and mockup_id = :mockupId`;
+   where mockup_versions.tenant_id = :tenantId
+     and mockup_versions.id = :versionId
+     and mockup_versions.mockup_id = :mockupId`;
 
-/** Bindings: `mockupId`. */
+/** Bindings: `tenantId`, `mockupId`. */
 export const SELECT_LATEST_VERSION = `
   select ${VERSION_COLUMNS}
     from mockup_versions
-   where mockup_id = :mockupId
+   where mockup_versions.tenant_id = :tenantId
+     and mockup_versions.mockup_id = :mockupId
    order by created_at desc
    limit 1`;

@@ -42,7 +42,8 @@ export function createOperations(options: {
   httpAuth: HttpAuthService;
   auditor: AuditorService;
   metrics: MetricsService;
-  authorize: (credentials: BackstageCredentials) => MockupStore;
+  /** The mockups of the request's tenant, as a caller may see and change them. */
+  authorize: (credentials: BackstageCredentials, req: Request) => MockupStore;
 }): Operations {
   const { httpAuth, auditor, authorize } = options;
   const measured = measureOperations(options.metrics, {
@@ -58,7 +59,7 @@ export function createOperations(options: {
         const credentials = await httpAuth.credentials(req, {
           allow: ['user', 'service'],
         });
-        await handler({ req, res, mockups: authorize(credentials) });
+        await handler({ req, res, mockups: authorize(credentials, req) });
       },
     ],
 
@@ -72,7 +73,7 @@ export function createOperations(options: {
           return handler({
             req,
             res,
-            mockups: authorize(credentials),
+            mockups: authorize(credentials, req),
             user: credentials.principal.userEntityRef,
           });
         }),

@@ -50,8 +50,32 @@ export interface MockupWriteCondition {
 }
 
 /**
- * Stores mockups and their versions. It checks no permissions: its holder may read
- * and change everything.
+ * The stores of all tenants: an operation always is one on the mockups of a tenant.
+ *
+ * @remarks
+ *
+ * While multi-tenancy is off, all mockups are the default tenant's, and there is no
+ * other.
+ *
+ * @public
+ */
+export interface MockupStores {
+  /**
+   * The mockups of a tenant. In a request, that is the tenant of the request: it is not
+   * asked whether the caller is a member of it.
+   *
+   * @throws `InputError` if the id is no UUID; `ConflictError` for a tenant other than
+   * the default one while multi-tenancy is off
+   */
+  forTenant(tenantId: string): MockupStore;
+
+  /** The mockups of the default tenant. */
+  forDefaultTenant(): MockupStore;
+}
+
+/**
+ * Stores mockups of one tenant and their versions. It checks no permissions: its holder
+ * may read and change all of them. The mockups of other tenants are not there.
  *
  * @remarks
  *

@@ -3,6 +3,7 @@ export type {
   MockupCondition,
   MockupFilter,
   MockupStore,
+  MockupStores,
   MockupWriteCondition,
 } from './MockupStore';
 export { mockupStoreServiceRef } from './mockupStoreServiceRef';

@@ -1,8 +1,9 @@
 import { createServiceRef } from '@backstage/backend-plugin-api';
-import type { MockupStore } from './MockupStore';
+import type { MockupStores } from './MockupStore';
 
 /**
- * The store of the mockup plugin, for other plugins of the same backend.
+ * The stores of the mockup plugin, one for each tenant, for other plugins of the same
+ * backend.
  *
  * @remarks
  *
@@ -13,14 +14,15 @@ import type { MockupStore } from './MockupStore';
  * its `init`, which comes before that of its plugin.
  *
  * Another factory for this service replaces it for other plugins only; over HTTP
- * the plugin still serves its own store.
+ * the plugin still serves its own stores.
  *
- * The store asks no permissions. To act as a user, call the plugin over HTTP
- * with `MockupClient` of `backstage-plugin-mockup-common` instead.
+ * They ask no permissions, and do not ask who is a member of a tenant. To act as a user,
+ * call the plugin over HTTP with `MockupClient` of `backstage-plugin-mockup-common`
+ * instead.
  *
  * @public
  */
-export const mockupStoreServiceRef = createServiceRef<MockupStore>({
+export const mockupStoreServiceRef = createServiceRef<MockupStores>({
   id: 'mockup.store',
   scope: 'root',
 });

@@ -8,54 +8,76 @@ import {
 } from '@backstage/backend-test-utils';
 import {
   type MockupStore,
+  type MockupStores,
   mockupStoreServiceRef,
 } from 'backstage-plugin-mockup-node';
 import { InMemoryMockupStore } from './InMemoryMockupStore';
 
+const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
+
 /**
- * Creates a mockup store that keeps everything in memory. With valid input it
- * behaves like the plugin's.
+ * Creates mockup stores that keep everything in memory, one for each tenant. With valid
+ * input they behave like the plugin's.
  *
  * @public
  */
-export function mockupStoreServiceMock(): MockupStore {
-  return new InMemoryMockupStore();
+export function mockupStoreServiceMock(): MockupStores {
+  const stores = new Map<string, MockupStore>();
+  const forTenant = (tenantId: string) => {
+    const key = tenantId.toLowerCase();
+    const store = stores.get(key) ?? new InMemoryMockupStore();
+    stores.set(key, store);
+    return store;
+  };
+  return { forTenant, forDefaultTenant: () => forTenant(DEFAULT_TENANT_ID) };
 }
 
 /**
- * Stand-ins for the mockup store in tests of other backend plugins.
+ * Stand-ins for the mockup stores in tests of other backend plugins.
  *
  * @public
  */
 export namespace mockupStoreServiceMock {
   /**
-   * A service factory for `startTestBackend`, around the given store or a new
-   * one in memory.
+   * A service factory for `startTestBackend`, around the given stores or new ones in
+   * memory.
    */
   export const factory = (
-    options: { store?: MockupStore } = {},
-  ): ServiceFactory<MockupStore, 'root'> =>
+    options: { stores?: MockupStores } = {},
+  ): ServiceFactory<MockupStores, 'root'> =>
     createServiceFactory({
       service: mockupStoreServiceRef,
       deps: {},
-      factory: () => options.store ?? new InMemoryMockupStore(),
+      factory: () => options.stores ?? mockupStoreServiceMock(),
     });
 
-  /** A store whose operations are `jest.fn()`s. */
-  export const mock: (
-    partialImpl?: Partial<MockupStore>,
-  ) => ServiceMock<MockupStore> = createServiceMock(
-    mockupStoreServiceRef,
-    () => ({
-      list: jest.fn(),
-      get: jest.fn(),
-      create: jest.fn(),
-      update: jest.fn(),
-      delete: jest.fn(),
-      saveVersion: jest.fn(),
-      listVersions: jest.fn(),
-      getVersion: jest.fn(),
-      getLatestVersion: jest.fn(),
-    }),
-  );
+  /**
+   * Stores whose operations are `jest.fn()`s: those of `store`, whatever the tenant.
+   * `forTenant` tells for which it was called.
+   */
+  export const mock = (
+    partialImpl: Partial<MockupStore> = {},
+  ): ServiceMock<MockupStores> & {
+    readonly store: jest.Mocked<MockupStore>;
+  } => {
+    const store: jest.Mocked<MockupStore> = {
+      list: jest.fn(partialImpl.list),
+      get: jest.fn(partialImpl.get),
+      create: jest.fn(partialImpl.create),
+      update: jest.fn(partialImpl.update),
+      delete: jest.fn(partialImpl.delete),
+      saveVersion: jest.fn(partialImpl.saveVersion),
+      listVersions: jest.fn(partialImpl.listVersions),
+      getVersion: jest.fn(partialImpl.getVersion),
+      getLatestVersion: jest.fn(partialImpl.getLatestVersion),
+    };
+    const createMock = createServiceMock(mockupStoreServiceRef, () => ({
+      forTenant: jest.fn(),
+      forDefaultTenant: jest.fn(),
+    }));
+    return Object.assign(
+      createMock({ forTenant: () => store, forDefaultTenant: () => store }),
+      { store },
+    );
+  };
 }

@@ -1,0 +1,129 @@
+import type { MutationCheck } from './MutationCheck';
+
+const MODULE = 'plugins/catalog-backend-module-tenancy/src';
+const MOCKUP = 'plugins/mockup-backend';
+
+/** What keeps the mockups of tenants apart. */
+const mockupChecks: MutationCheck[] = [
+  {
+    name: 'the predicate on the mockup of a write',
+    edits: [
+      {
+        file: `${MOCKUP}/src/database/statements.ts`,
+        find: 'const AT_REVISION = `mockups.tenant_id = :tenantId and mockups.id = :id',
+        replace: 'const AT_REVISION = `mockups.id = :id',
+      },
+    ],
+    tests: [`${MOCKUP}/src/database/tenants.test.ts`],
+  },
+  {
+    name: 'the predicate on lists of mockups',
+    edits: [
+      {
+        file: `${MOCKUP}/src/database/PostgresMockupStore.ts`,
+        find: "builder.where('mockups.tenant_id', this.#tenantId);",
+        replace: '',
+      },
+    ],
+    tests: [`${MOCKUP}/src/database/tenants.test.ts`],
+  },
+  {
+    name: 'the policies on the tables of mockups',
+    edits: [
+      {
+        file: `${MOCKUP}/migrations/20261122000000_tenants.js`,
+        find: 'using (tenant_id = ${SESSION_TENANT})',
+        replace: 'using (tenant_id is not null)',
+      },
+    ],
+    tests: [`${MOCKUP}/src/database/tenants.test.ts`],
+  },
+  {
+    name: 'the role that the policies on mockups bind',
+    edits: [
+      {
+        file: `${MOCKUP}/src/database/TenantStatements.ts`,
+        find: 'return this.#role === undefined',
+        replace: 'return this.#role !== null',
+      },
+    ],
+    tests: [`${MOCKUP}/src/database/tenants.test.ts`],
+  },
+  {
+    name: 'the key by which versions belong to a mockup of their tenant',
+    edits: [
+      {
+        file: `${MOCKUP}/migrations/20261122000000_tenants.js`,
+        find: "'tenant_id, mockup_id',\n        'tenant_id, id',",
+        replace: "'mockup_id',\n        'id',",
+      },
+    ],
+    tests: [`${MOCKUP}/src/database/tenants.test.ts`],
+  },
+  {
+    name: 'the tenant of a request for mockups',
+    edits: [
+      {
+        file: `${MOCKUP}/src/plugin.ts`,
+        find: 'store: stores.forTenant(tenantOf(req).tenantId),',
+        replace: 'store: stores.forTenant(tenantOf(req) && TENANTS_DEFAULT),',
+      },
+      {
+        file: `${MOCKUP}/src/plugin.ts`,
+        find: 'function createPlugin(',
+        replace:
+          "const TENANTS_DEFAULT = '00000000-0000-0000-0000-000000000001';\n\nfunction createPlugin(",
+      },
+    ],
+    tests: [`${MOCKUP}/src/http/tenants.test.ts`],
+  },
+];
+
+/** What keeps tenants apart where plugins call each other, and in the plugin `mockup`. */
+export const callChecks: MutationCheck[] = [
+  ...mockupChecks,
+  {
+    name: 'the tenant of a call that another plugin makes',
+    edits: [
+      {
+        file: `${MODULE}/calls/carryTenants.ts`,
+        find: 'return tenant && tenantId !== DEFAULT_TENANT_ID',
+        replace: 'return tenant && tenantId === DEFAULT_TENANT_ID',
+      },
+    ],
+    tests: [`${MODULE}/calls/calls.test.ts`],
+  },
+  {
+    name: 'the refusal of a call for another tenant than that of the request',
+    edits: [
+      {
+        file: `${MODULE}/calls/carryTenants.ts`,
+        find: 'handled.tenantId !== tenantId &&',
+        replace: 'handled.tenantId === undefined &&',
+      },
+    ],
+    tests: [`${MODULE}/calls/calls.test.ts`],
+  },
+  {
+    name: 'the refusal of a call that names a second tenant',
+    edits: [
+      {
+        file: `${MODULE}/resolution/TenantResolver.ts`,
+        find: 'named.slug !== called',
+        replace: 'named.slug === undefined',
+      },
+    ],
+    tests: [`${MODULE}/calls/calls.test.ts`],
+  },
+  {
+    name: 'the decision of conditions on the row of the tenant',
+    edits: [
+      {
+        file: `${MODULE}/routes/applyConditions.ts`,
+        find: 'store.readEntitiesByRefs(tenantId, refs)',
+        replace: 'store.readEntitiesByRefs(DEFAULT_TENANT_ID, refs)',
+      },
+    ],
+    tests: [`${MODULE}/calls/calls.test.ts`],
+  },
+];

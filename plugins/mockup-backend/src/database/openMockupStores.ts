@@ -1,0 +1,83 @@
+import type {
+  DatabaseService,
+  LoggerService,
+} from '@backstage/backend-plugin-api';
+import { ConflictError, InputError } from '@backstage/errors';
+import type { MockupStores } from 'backstage-plugin-mockup-node';
+import { assertPostgres } from './assertPostgres';
+import { isUuid } from './isUuid';
+import { migrate, takingTurns } from './migrate';
+import { PostgresMockupStore } from './PostgresMockupStore';
+import { enableRowSecurity } from './rowSecurity';
+import { PlainStatements, TenantStatements } from './TenantStatements';
+
+/** Whose mockups there are without tenants, and all that were there before. */
+export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
+
+/**
+ * Opens the stores of all tenants, and brings the schema of their database up to date
+ * unless the database service says that migrations are to be skipped.
+ *
+ * @throws Error if the database is not PostgreSQL
+ */
+export async function openMockupStores(options: {
+  database: DatabaseService;
+  logger: LoggerService;
+  /** Whether there are tenants beside the default one. */
+  multiTenant: boolean;
+}): Promise<MockupStores> {
+  const { database, logger, multiTenant } = options;
+  const knex = await database.getClient();
+  assertPostgres(knex);
+
+  const migrates = !database.migrations?.skip;
+  if (!multiTenant) {
+    if (migrates) {
+      await takingTurns(knex, () => migrate(knex));
+    }
+    return createStores({
+      statements: new PlainStatements(knex),
+      logger,
+      multiTenant,
+    });
+  }
+  const role = await takingTurns(knex, async () => {
+    if (migrates) {
+      await migrate(knex);
+    }
+    return await enableRowSecurity(knex, logger);
+  });
+  return createStores({
+    statements: new TenantStatements(knex, role),
+    logger,
+    multiTenant,
+  });
+}
+
+function createStores(options: {
+  statements: PlainStatements | TenantStatements;
+  logger: LoggerService;
+  multiTenant: boolean;
+}): MockupStores {
+  const { statements, logger, multiTenant } = options;
+  const forTenant = (tenantId: string) => {
+    if (!isUuid(tenantId)) {
+      throw new InputError(
+        `The tenant id ${JSON.stringify(tenantId)?.slice(0, 80)} is no UUID, ` +
+          `such as "${DEFAULT_TENANT_ID}"`,
+      );
+    }
+    if (!multiTenant && tenantId !== DEFAULT_TENANT_ID) {
+      throw new ConflictError(
+        `There are no mockups of the tenant ${tenantId}: multi-tenancy is off, ` +
+          `and the default tenant (${DEFAULT_TENANT_ID}) is the only one`,
+      );
+    }
+    return new PostgresMockupStore({
+      statements,
+      logger,
+      tenantId: tenantId.toLowerCase(),
+    });
+  };
+  return { forTenant, forDefaultTenant: () => forTenant(DEFAULT_TENANT_ID) };
+}

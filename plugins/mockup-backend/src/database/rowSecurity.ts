@@ -1,0 +1,160 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import type { Knex } from 'knex';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** What the plugin acts as where the policies do not bind its database user. */
+export const TENANT_ROLE = 'backstage_mockup';
+
+/** By table, the rights that the plugin's statements and its trigger need. */
+const RIGHTS: Record<string, string[]> = {
+  mockups: ['select', 'insert', 'update', 'delete'],
+  mockup_versions: ['select', 'insert'],
+  mockup_search: ['select', 'insert', 'update'],
+};
+const TABLES = Object.keys(RIGHTS);
+
+const LOCK_NOT_AVAILABLE = '55P03';
+const ATTEMPTS = 60;
+
+/**
+ * Has row-level security keep tenants apart, beside the predicates of the statements.
+ * Returns the role that statements have to act as, if any.
+ *
+ * The plugin's database user owns the tables, and may be a superuser: no policy binds
+ * it then, and it acts as a role that one does. Forcing the policies on the owner would
+ * need no role, but would make a backup by that user fail, or miss rows.
+ *
+ * Where neither is possible, the log says so and what to do about it.
+ */
+export async function enableRowSecurity(
+  knex: Knex,
+  logger: LoggerService,
+): Promise<string | undefined> {
+  try {
+    await enablePolicies(knex);
+    if (await isBound(knex)) {
+      return undefined;
+    }
+    if (!(await isBound(knex, TENANT_ROLE))) {
+      await provideRole(knex);
+    }
+    if (await isBound(knex, TENANT_ROLE)) {
+      return TENANT_ROLE;
+    }
+    logger.error(await describeUnbound(knex, 'it is not bound either'));
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string };
+    if (code === undefined || /^(08|57)/.test(code)) {
+      throw error;
+    }
+    logger.error(await describeUnbound(knex, message));
+  }
+  return undefined;
+}
+
+/**
+ * Once. It takes ACCESS EXCLUSIVE for a change of the system catalogs, and waits a second
+ * at a time for it, because requests wait behind it.
+ */
+async function enablePolicies(knex: Knex): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const { rows } = await knex.raw(
+      `select bool_and(relrowsecurity) as enabled from pg_class
+        where oid in (${TABLES.map(table => `'${table}'::regclass`)})`,
+    );
+    if (rows[0].enabled) {
+      return;
+    }
+    try {
+      await knex.transaction(async transaction => {
+        await transaction.raw("set local lock_timeout = '1s'");
+        for (const table of TABLES) {
+          await transaction.raw(
+            `alter table ${table} enable row level security`,
+          );
+        }
+      });
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code !== LOCK_NOT_AVAILABLE || attempt === ATTEMPTS) {
+        throw error;
+      }
+      await delay(500);
+    }
+  }
+}
+
+/** Whether the policies bind the database user, or the role where it acts as that. */
+async function isBound(knex: Knex, role?: string): Promise<boolean> {
+  return await knex.transaction(async transaction => {
+    if (role !== undefined) {
+      const { rows } = await transaction.raw(
+        `select coalesce(
+           (select pg_has_role(session_user, oid, 'member')
+              from pg_roles where rolname = ?), false) as member`,
+        [role],
+      );
+      if (!rows[0].member) {
+        return false;
+      }
+      await transaction.raw("select set_config('role', ?, true)", [role]);
+    }
+    const conditions = TABLES.flatMap(table => [
+      `row_security_active('${table}')`,
+      ...RIGHTS[table].map(
+        right => `has_table_privilege('${table}', '${right}')`,
+      ),
+    ]);
+    const { rows } = await transaction.raw(
+      `select has_schema_privilege(current_schema(), 'usage')
+         and to_regclass('mockups') is not null as usable`,
+    );
+    if (!rows[0].usable) {
+      return false;
+    }
+    const bound = await transaction.raw(
+      `select ${conditions.join(' and ')} as bound`,
+    );
+    return bound.rows[0].bound;
+  });
+}
+
+/** Creates the role, and gives it the rights that it needs. */
+async function provideRole(knex: Knex): Promise<void> {
+  await knex.transaction(async transaction => {
+    // A backend on another database of the server may create it at the same time.
+    await transaction.raw(`
+      do $$ begin
+        if not exists (select from pg_roles where rolname = '${TENANT_ROLE}') then
+          create role ${TENANT_ROLE} nologin;
+        end if;
+      exception when duplicate_object or unique_violation then
+        null;
+      end $$`);
+    const { rows } = await transaction.raw(`
+      select quote_ident(session_user) as login,
+             quote_ident(current_schema()) as schema,
+             pg_has_role(session_user, '${TENANT_ROLE}', 'member') as member`);
+    const [{ login, schema, member }] = rows;
+    if (!member) {
+      await transaction.raw(`grant ${TENANT_ROLE} to ${login}`);
+    }
+    await transaction.raw(`grant usage on schema ${schema} to ${TENANT_ROLE}`);
+    for (const [table, rights] of Object.entries(RIGHTS)) {
+      await transaction.raw(`grant ${rights} on ${table} to ${TENANT_ROLE}`);
+    }
+  });
+}
+
+async function describeUnbound(knex: Knex, reason: string): Promise<string> {
+  const { rows } = await knex.raw(
+    'select quote_ident(session_user) as login, current_database() as database',
+  );
+  const [{ login, database }] = rows;
+  return (
+    `Row-level security does not bind the user ${login} of the mockup plugin's database ${database}: ` +
+    'only the predicates of the statements keep the mockups of tenants apart. The plugin could not ' +
+    `give itself the role ${TENANT_ROLE}, which it would act as (${reason}). Have an administrator ` +
+    `run "CREATE ROLE ${TENANT_ROLE} NOLOGIN; GRANT ${TENANT_ROLE} TO ${login};", and restart the backend.`
+  );
+}

@@ -1,0 +1,451 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import type { Mockup } from 'backstage-plugin-mockup-common';
+import type { MockupStore, MockupStores } from 'backstage-plugin-mockup-node';
+import { mockupStoreServiceMock } from 'backstage-plugin-mockup-node/testUtils';
+import createKnex, { type Knex } from 'knex';
+import { randomBytes } from 'node:crypto';
+import { ALICE, item } from '../__testUtils__/startMockupBackend';
+import { DEFAULT_TENANT_ID, openMockupStores } from './openMockupStores';
+import { PostgresMockupStore } from './PostgresMockupStore';
+import { TENANT_ROLE } from './rowSecurity';
+import { type Statements, TenantStatements } from './TenantStatements';
+
+const databases = createTestDatabases();
+
+const ACME = '00000000-0000-4000-8000-00000000000a';
+const GLOBEX = '00000000-0000-4000-8000-00000000000b';
+
+const logger = mockServices.logger.mock();
+
+function open(knex: Knex, options: { multiTenant?: boolean } = {}) {
+  return openMockupStores({
+    database: mockServices.database({ knex }),
+    logger,
+    multiTenant: options.multiTenant ?? true,
+  });
+}
+
+interface Theirs {
+  mockup: Mockup;
+  versionId: string;
+}
+
+/** Creates a mockup with a version. */
+async function create(store: MockupStore, name = 'Checkout'): Promise<Theirs> {
+  const { mockup } = await store.create(
+    { name, description: `The page ${name}` },
+    { owner: ALICE },
+  );
+  const saved = await store.saveVersion(
+    mockup.id,
+    { layoutData: [item()], versionTag: 'first' },
+    { createdBy: ALICE },
+  );
+  return { mockup, versionId: saved!.version.id };
+}
+
+/** Everything that the operations of a store say of a mockup. */
+async function whatIsThere(
+  store: MockupStore,
+  { mockup: { id, name }, versionId }: Theirs,
+) {
+  const pages = await Promise.all([
+    store.list(),
+    store.list({ owner: ALICE }),
+    store.list({ search: name.slice(0, 5) }),
+    store.list({ search: 'the page' }),
+    store.list({ filter: { id: [id] } }),
+    store.list({ filter: { not: { id: [] } } }),
+    // Beyond the end, which has to be counted.
+    store.list({ offset: 50 }),
+  ]);
+  const versions = { createdBy: ALICE };
+  return {
+    totals: pages.map(page => page.totalItems),
+    items: pages.flatMap(page => page.items),
+    get: await store.get(id),
+    versions: await store.listVersions(id),
+    version: await store.getVersion(id, versionId),
+    latest: await store.getLatestVersion(id),
+    updated: await store.update(id, { name: 'taken' }),
+    updatedIf: await store.update(id, { name: 'x' }, { ifRevisionIn: ['1'] }),
+    saved: await store.saveVersion(id, { layoutData: [] }, versions),
+    deleted: await store.delete(id),
+    deletedIf: await store.delete(id, { ifRevisionIn: ['1'] }),
+  };
+}
+
+const NOTHING = {
+  totals: [0, 0, 0, 0, 0, 0, 0],
+  items: [],
+  deleted: false,
+  deletedIf: false,
+};
+
+/** What a tenant gets of a mockup of another, which stays as it is. */
+async function seenBy(own: MockupStore, others: MockupStore) {
+  const theirs = await create(others);
+  const before = await others.get(theirs.mockup.id);
+  expect(before?.mockup.latestVersion?.id).toBe(theirs.versionId);
+
+  const seen = await whatIsThere(own, theirs);
+
+  await expect(others.get(theirs.mockup.id)).resolves.toEqual(before);
+  await expect(others.list({ search: 'CHECK' })).resolves.toMatchObject({
+    totalItems: 1,
+  });
+  return seen;
+}
+
+/** Statements that do not say whose rows they are about. */
+function withoutPredicates(statements: Statements): Statements {
+  return {
+    knex: statements.knex,
+    run(tenantId, statement) {
+      const { sql, bindings } = statement.toSQL();
+      const names =
+        /(["\w]*\b(?:mockups|mockup_versions|mockup_search)"?\."?tenant_id"?) = \?/g;
+      if (!names.test(sql) && !/^\s*insert into mockups/.test(sql)) {
+        throw new Error(`This statement has no predicate: ${sql}`);
+      }
+      return statements.run(
+        tenantId,
+        statements.knex.raw(
+          sql.replace(names, 'cast(? as uuid) is not null'),
+          bindings as Knex.RawBinding[],
+        ),
+      );
+    },
+  };
+}
+
+describe('mockup stores in memory', () => {
+  it('keep tenants apart', async () => {
+    const stores = mockupStoreServiceMock();
+    expect(
+      await seenBy(stores.forTenant(ACME), stores.forTenant(GLOBEX)),
+    ).toEqual(NOTHING);
+  });
+});
+
+describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
+  let knex: Knex;
+  let stores: MockupStores;
+
+  beforeAll(async () => {
+    knex = await databases.init(id);
+    stores = await open(knex);
+  });
+
+  beforeEach(async () => {
+    await knex('mockups').delete();
+    logger.error.mockClear();
+  });
+
+  it('are not there for another tenant', async () => {
+    expect(
+      await seenBy(stores.forTenant(ACME), stores.forTenant(GLOBEX)),
+    ).toEqual(NOTHING);
+    await knex('mockups').delete();
+    expect(
+      await seenBy(stores.forTenant(ACME), stores.forDefaultTenant()),
+    ).toEqual(NOTHING);
+    await knex('mockups').delete();
+    expect(
+      await seenBy(stores.forDefaultTenant(), stores.forTenant(ACME)),
+    ).toEqual(NOTHING);
+  });
+
+  it('are kept apart by the predicates of the statements alone', async () => {
+    const security = (state: 'enable' | 'disable') =>
+      knex.raw(
+        ['mockups', 'mockup_versions', 'mockup_search']
+          .map(table => `alter table ${table} ${state} row level security`)
+          .join(';'),
+      );
+    await security('disable');
+    try {
+      expect(
+        await seenBy(stores.forTenant(ACME), stores.forTenant(GLOBEX)),
+      ).toEqual(NOTHING);
+    } finally {
+      await security('enable');
+    }
+  });
+
+  it('are kept apart by row-level security alone', async () => {
+    const statements = withoutPredicates(
+      new TenantStatements(knex, TENANT_ROLE),
+    );
+    const store = (tenantId: string) =>
+      new PostgresMockupStore({ tenantId, statements, logger });
+    expect(await seenBy(store(ACME), store(GLOBEX))).toEqual(NOTHING);
+  });
+
+  it('are neither read nor written by a statement of another tenant, on any of the tables', async () => {
+    const { mockup } = await create(stores.forTenant(GLOBEX));
+    const statements = new TenantStatements(knex, TENANT_ROLE);
+    const run = (sql: string, ...values: string[]) =>
+      statements.run(ACME, knex.raw(sql, values));
+    for (const table of ['mockups', 'mockup_versions', 'mockup_search']) {
+      await expect(run(`select * from ${table}`)).resolves.toEqual([]);
+    }
+    const refused = { code: '42501' };
+    await expect(
+      run(
+        'insert into mockups (tenant_id, name, owner) values (?, ?, ?)',
+        GLOBEX,
+        'x',
+        ALICE,
+      ),
+    ).rejects.toMatchObject(refused);
+    await expect(
+      run(
+        'insert into mockup_search (tenant_id, mockup_id, name) values (?, ?, ?)',
+        GLOBEX,
+        mockup.id,
+        'x',
+      ),
+    ).rejects.toMatchObject(refused);
+    await expect(
+      run(
+        `insert into mockup_versions (tenant_id, mockup_id, layout_data, created_by, created_at)
+         values (?, ?, '[]', ?, now())`,
+        GLOBEX,
+        mockup.id,
+        ALICE,
+      ),
+    ).rejects.toMatchObject(refused);
+    const own = await create(stores.forTenant(ACME));
+    await expect(
+      run(
+        'update mockups set tenant_id = ? where id = ?',
+        GLOBEX,
+        own.mockup.id,
+      ),
+    ).rejects.toMatchObject(refused);
+  });
+
+  it('have no versions and no text of another tenant, whoever writes them', async () => {
+    const { mockup } = await create(stores.forTenant(GLOBEX));
+    await expect(
+      knex('mockup_versions').insert({
+        tenant_id: ACME,
+        mockup_id: mockup.id,
+        layout_data: '[]',
+        created_by: ALICE,
+        created_at: '2026-01-01',
+      }),
+    ).rejects.toMatchObject({ constraint: 'mockup_versions_mockup_fkey' });
+    await knex('mockup_search').delete();
+    await expect(
+      knex('mockup_search').insert({
+        tenant_id: ACME,
+        mockup_id: mockup.id,
+        name: 'x',
+      }),
+    ).rejects.toMatchObject({ constraint: 'mockup_search_mockup_fkey' });
+  });
+
+  it('belong to the default tenant where the flag is off, which sees no others', async () => {
+    await create(stores.forTenant(ACME));
+    const off = await open(knex, { multiTenant: false });
+    const store = off.forDefaultTenant();
+    await expect(store.list()).resolves.toEqual({ items: [], totalItems: 0 });
+    const theirs = await create(store, 'Basket');
+    await expect(
+      stores.forDefaultTenant().get(theirs.mockup.id),
+    ).resolves.toBeDefined();
+    expect(() => off.forTenant(ACME)).toThrow(
+      `There are no mockups of the tenant ${ACME}: multi-tenancy is off`,
+    );
+  });
+
+  it.each([undefined, null, '', 'acme', `${ACME}'`])(
+    'are refused for the tenant %j',
+    tenantId => {
+      expect(() => stores.forTenant(tenantId as string)).toThrow(
+        'is no UUID, such as "00000000-0000-0000-0000-000000000001"',
+      );
+    },
+  );
+
+  describe('on a single connection', () => {
+    let single: Knex;
+
+    beforeEach(() => {
+      single = createKnex({
+        client: 'pg',
+        connection: knex.client.config.connection,
+        pool: { min: 0, max: 1 },
+      });
+    });
+
+    afterEach(() => single.destroy());
+
+    it('are read and written in one round trip', async () => {
+      const store = (await open(single)).forTenant(ACME);
+      const { mockup } = await create(store);
+      const events: string[] = [];
+      const connection = await single.client.acquireConnection();
+      const query = connection.query.bind(connection);
+      connection.query = (text: string, values: unknown[]) => {
+        events.push('sent');
+        return query(text, values).finally(() => events.push('answered'));
+      };
+      await single.client.releaseConnection(connection);
+
+      const operations = {
+        get: () => store.get(mockup.id),
+        list: () => store.list(),
+        update: () => store.update(mockup.id, { name: 'y' }),
+        save: () =>
+          store.saveVersion(
+            mockup.id,
+            { layoutData: [] },
+            { createdBy: ALICE },
+          ),
+        create: () => store.create({ name: 'x' }, { owner: ALICE }),
+        delete: () => store.delete(mockup.id),
+      };
+      for (const [name, operation] of Object.entries(operations)) {
+        events.length = 0;
+        await operation();
+        expect([name, ...events]).toEqual([
+          name,
+          ...Array(4).fill('sent'),
+          ...Array(4).fill('answered'),
+        ]);
+      }
+    });
+
+    it('leave neither tenant nor role behind, whatever becomes of an operation', async () => {
+      const store = (await open(single)).forTenant(ACME);
+      const session = async () => {
+        const { rows } = await single.raw(
+          "select current_setting('app.tenant_id', true) as tenant, current_user = session_user as self, pg_backend_pid() as pid",
+        );
+        return rows[0];
+      };
+      await create(store);
+      const { pid } = await session();
+      const failing = store.create({ name: 'x'.repeat(256) }, { owner: ALICE });
+      await expect(failing).rejects.toMatchObject({ name: 'InputError' });
+      await expect(session()).resolves.toEqual({ tenant: '', self: true, pid });
+      await expect(store.list()).resolves.toMatchObject({ totalItems: 1 });
+    });
+
+    it('are there again after their connection was lost in the middle', async () => {
+      const store = (await open(single)).forTenant(ACME);
+      await create(store);
+      const { rows } = await single.raw('select pg_backend_pid() as pid');
+      const waiting = await knex.transaction(async transaction => {
+        await transaction.raw('lock table mockups in access exclusive mode');
+        const outcome = store.list().then(
+          () => undefined,
+          error => error,
+        );
+        const [{ pid }] = rows;
+        await waitUntil('the read to wait for the lock', async () => {
+          const waiters = await transaction.raw(
+            'select 1 from pg_locks where pid = ? and not granted',
+            [pid],
+          );
+          return waiters.rows.length > 0;
+        });
+        await transaction.raw('select pg_terminate_backend(?)', [pid]);
+        return await outcome;
+      });
+      expect(waiting).toMatchObject({ name: 'ServiceUnavailableError' });
+      await expect(store.list()).resolves.toMatchObject({ totalItems: 1 });
+    });
+  });
+});
+
+describe.each(databases.eachSupportedId())(
+  'a database user on %s that owns the tables and is no superuser',
+  id => {
+    let admin: Knex;
+    let knex: Knex;
+    const login = `mockup_${randomBytes(6).toString('hex')}`;
+
+    beforeAll(async () => {
+      admin = await databases.init(id);
+      // Otherwise the first test of a server would create it for all.
+      await admin.raw(`
+        do $$ begin create role ${TENANT_ROLE} nologin;
+        exception when duplicate_object or unique_violation then null; end $$`);
+      await admin.raw(`create role ${login} login password 'secret'`);
+      const { connection } = admin.client.config;
+      await admin.raw(
+        `grant create on database ${connection.database} to ${login}`,
+      );
+      await admin.raw('create extension pg_trgm');
+      await admin.raw(`create schema mockup authorization ${login}`);
+      knex = createKnex({
+        client: 'pg',
+        connection: { ...connection, user: login, password: 'secret' },
+        searchPath: ['mockup', 'public'],
+      });
+    });
+
+    afterAll(async () => {
+      await knex.destroy();
+      await admin.raw(`drop owned by ${login} cascade`);
+      await admin.raw(`drop role ${login}`);
+    });
+
+    beforeEach(async () => {
+      logger.error.mockClear();
+    });
+
+    it('works without the role, and says what is missing and how to get it', async () => {
+      const stores = await open(knex);
+      expect(logger.error).toHaveBeenCalledWith(
+        expect.stringContaining(
+          `run "CREATE ROLE ${TENANT_ROLE} NOLOGIN; GRANT ${TENANT_ROLE} TO ${login};", and restart the backend`,
+        ),
+      );
+      expect(
+        await seenBy(stores.forTenant(ACME), stores.forTenant(GLOBEX)),
+      ).toEqual(NOTHING);
+    });
+
+    it('acts as the role once it may, which the policies bind', async () => {
+      await admin.raw(`grant ${TENANT_ROLE} to ${login}`);
+      const stores = await open(knex);
+      expect(logger.error).not.toHaveBeenCalled();
+      await knex('mockups').delete();
+      expect(
+        await seenBy(stores.forTenant(ACME), stores.forTenant(GLOBEX)),
+      ).toEqual(NOTHING);
+      const rows = await new TenantStatements(knex, TENANT_ROLE).run(
+        ACME,
+        knex.raw('select * from mockups'),
+      );
+      expect(rows).toEqual([]);
+      await admin.raw(`revoke ${TENANT_ROLE} from ${login}`);
+    });
+
+    it('needs no role where the policies are forced on it', async () => {
+      await knex.raw(
+        ['mockups', 'mockup_versions', 'mockup_search']
+          .map(table => `alter table ${table} force row level security`)
+          .join(';'),
+      );
+      logger.error.mockClear();
+      const stores = await open(knex);
+      expect(logger.error).not.toHaveBeenCalled();
+      expect(
+        await seenBy(
+          stores.forTenant(ACME),
+          stores.forTenant(DEFAULT_TENANT_ID),
+        ),
+      ).toEqual(NOTHING);
+      // As a version that knows no tenants asks.
+      const { rows } = await knex.raw('select distinct tenant_id from mockups');
+      expect(rows).toEqual([{ tenant_id: DEFAULT_TENANT_ID }]);
+    });
+  },
+);

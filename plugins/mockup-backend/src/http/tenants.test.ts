@@ -1,0 +1,195 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { tenantGateServiceMock } from 'backstage-plugin-catalog-tenancy-node/testUtils';
+import type { Knex } from 'knex';
+import {
+  ALICE,
+  item,
+  type MockupBackend,
+  startMockupBackend,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const TENANTS = [
+  {
+    tenantSlug: 'acme',
+    tenantId: '00000000-0000-4000-8000-00000000000a',
+  },
+  {
+    tenantSlug: 'globex',
+    tenantId: '00000000-0000-4000-8000-00000000000b',
+  },
+];
+
+describe.each(databases.eachSupportedId())(
+  'mockups of tenants over HTTP on %s',
+  id => {
+    let knex: Knex;
+    let backend: MockupBackend;
+
+    beforeAll(async () => {
+      knex = await databases.init(id);
+      backend = await startMockupBackend({
+        knex,
+        features: [
+          tenantGateServiceMock.factory({ tenants: TENANTS }),
+          mockServices.rootConfig.factory({
+            data: { tenancy: { enabled: true } },
+          }),
+        ],
+      });
+    });
+
+    beforeEach(() => knex('mockups').delete());
+
+    /** Alice, in a tenant. */
+    const inTenant = (slug: string) => {
+      const { alice } = backend;
+      return {
+        get: (path: string) => alice.get(path).set('X-Tenant-Slug', slug),
+        post: (path: string, body: unknown) =>
+          alice.post(path, body).set('X-Tenant-Slug', slug),
+        patch: (path: string, body: unknown) =>
+          alice.patch(path, body).set('X-Tenant-Slug', slug),
+        delete: (path: string) => alice.delete(path).set('X-Tenant-Slug', slug),
+      };
+    };
+
+    /** Creates a mockup with a version, and returns its path and that of the version. */
+    async function create(slug: string, name = 'Checkout') {
+      const caller = inTenant(slug);
+      const created = await caller.post('/mockups', { name });
+      expect(created.status).toBe(201);
+      const path = `/mockups/${created.body.id}`;
+      const saved = await caller.post(`${path}/versions`, {
+        layoutData: [item()],
+      });
+      expect(saved.status).toBe(201);
+      return {
+        created,
+        path,
+        version: `${path}/versions/${saved.body.id}`,
+        etag: saved.headers.etag,
+      };
+    }
+
+    it('are served to requests of their tenant', async () => {
+      const { created, path, version, etag } = await create('acme');
+      const acme = inTenant('acme');
+      expect(created.headers.location).toBe(`/api/mockup${path}`);
+      const found = await acme.get(path);
+      expect(found.body).toMatchObject({ name: 'Checkout', owner: ALICE });
+      expect(found.headers.etag).toBe(etag);
+      expect((await acme.get(version)).status).toBe(200);
+      expect((await acme.get('/mockups')).body).toHaveLength(1);
+    });
+
+    it.each([
+      ['globex', 'acme'],
+      ['default', 'acme'],
+      ['acme', 'default'],
+    ])(
+      'are to %s, where they are of %s, as if they did not exist',
+      async (slug, other) => {
+        const { path, version, etag } = await create(other);
+        const caller = inTenant(slug);
+        const requests = (at: string, versionAt: string) => [
+          caller.get(at),
+          caller.get(at).set('If-None-Match', etag),
+          caller.patch(at, { name: 'x' }),
+          caller.patch(at, { name: 'x' }).set('If-Match', etag),
+          caller.patch(at, { name: 'x' }).set('If-Match', '"1"'),
+          caller.delete(at),
+          caller.delete(at).set('If-Match', '"1"'),
+          caller.get(`${at}/versions`),
+          caller.post(`${at}/versions`, { layoutData: [] }),
+          caller.get(versionAt),
+        ];
+        const unknown = `/mockups/${UNKNOWN_ID}`;
+        const versionId = version.split('/').at(-1);
+        const theirs = await Promise.all(requests(path, version));
+        const none = await Promise.all(
+          requests(unknown, `${unknown}/versions/${versionId}`),
+        );
+        const idOf = (at: string) => at.split('/')[2];
+        theirs.forEach((answer, index) => {
+          expect(answer.status).toBe(404);
+          expect(answer.text).toBe(
+            none[index].text.replaceAll(idOf(unknown), idOf(path)),
+          );
+        });
+        const before = await inTenant(other).get(path);
+        expect(before.headers.etag).toBe(etag);
+      },
+    );
+
+    it('are not in lists of other tenants, nor in their counts', async () => {
+      for (const name of ['one', 'two', 'three']) {
+        await create('acme', name);
+      }
+      await create('globex', 'one');
+      const owner = encodeURIComponent(ALICE);
+      for (const [query, ofAcme, ofGlobex] of [
+        ['', 3, 1],
+        [`?owner=${owner}`, 3, 1],
+        ['?search=o', 2, 1],
+        ['?orderBy=name,asc&limit=1', 3, 1],
+        ['?offset=40', 3, 1],
+      ] as const) {
+        for (const [slug, total] of [
+          ['acme', ofAcme],
+          ['globex', ofGlobex],
+          ['default', 0],
+        ] as const) {
+          const { headers, body } = await inTenant(slug).get(
+            `/mockups${query}`,
+          );
+          expect([query, slug, headers['x-total-count']]).toEqual([
+            query,
+            slug,
+            String(total),
+          ]);
+          expect(body.length).toBeLessThanOrEqual(total);
+        }
+      }
+      // The next page of one tenant, asked for in another, has that tenant's mockups.
+      const first = await inTenant('acme').get('/mockups?limit=1');
+      const next = first.headers.link.match(/<\/api\/mockup([^>]*)>/)![1];
+      expect((await inTenant('acme').get(next)).body).toHaveLength(1);
+      expect((await inTenant('globex').get(next)).body).toEqual([]);
+    });
+
+    it('are not there for the rules of permissions in another tenant', async () => {
+      const { created } = await create('acme');
+      const decide = async (slug: string) => {
+        const { body } = await backend.service
+          .post('/.well-known/backstage/permissions/apply-conditions', {
+            items: [
+              {
+                id: '1',
+                resourceRef: created.body.id,
+                resourceType: 'mockup',
+                conditions: {
+                  rule: 'IS_OWNER',
+                  resourceType: 'mockup',
+                  params: { claims: [ALICE] },
+                },
+              },
+            ],
+          })
+          .set('X-Tenant-Slug', slug);
+        return body.items[0].result;
+      };
+      await expect(decide('acme')).resolves.toBe('ALLOW');
+      await expect(decide('globex')).resolves.toBe('DENY');
+    });
+
+    it('say nothing of a tenant that does not exist', async () => {
+      const { path } = await create('acme');
+      const { status, text } = await inTenant('nobody').get(path);
+      expect([status, text]).toEqual([403, '{"error":"Invalid tenant"}']);
+    });
+  },
+);
