@@ -15,7 +15,7 @@ import {
   triggers,
   views,
 } from './checks/dependents';
-import { grants, loginRights, rowSecurity } from './checks/rights';
+import { grants, loginRights, members, rowSecurity } from './checks/rights';
 import { entityRefs, orphans, requiredValues } from './checks/rows';
 import {
   connection,
@@ -65,6 +65,7 @@ const CHECKS: PreflightCheck[] = [
   rowSecurity,
   storage,
   replication,
+  members,
   grants,
 ];
 

@@ -7,6 +7,7 @@ import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
 import { recordStatement } from '../../engine/journal';
+import { findings, preflight } from '../../preflight/__testUtils__/preflight';
 import { readLosses, rollback } from '../../rollback/rollback';
 import { verify } from '../../verify/verify';
 import { phases } from '..';
@@ -140,6 +141,39 @@ describe.each(databases.eachSupportedId())(
       await query(sql);
       const problems = await problemsOf(database);
       expect(problems).toContainEqual(expect.stringMatching(problem));
+    });
+
+    describe('are asked about by the preflight', () => {
+      const warnings = async (database: CatalogDatabase) =>
+        findings(await preflight(database), 'warning', 'members').map(
+          ({ message, advice }) => `${message} ${advice}`,
+        );
+
+      it('where a tenant has none', async () => {
+        const { database, query } = await use(migrated);
+        await query(ADD_MEMBERS);
+        await expect(warnings(database)).resolves.toEqual([]);
+        await query(
+          `insert into tenants (tenant_slug, tenant_name, deleted_at)
+           values ('globex', 'Globex', null), ('gone', 'Gone', now())`,
+        );
+        await expect(warnings(database)).resolves.toEqual([
+          expect.stringMatching(
+            /^1 tenant without members: globex\. .*MULTI_TENANCY_ENABLED=true.*tenancy\.membership/,
+          ),
+        ]);
+      });
+
+      it('where an earlier version has migrated, whose tenants have none', async () => {
+        const { database, query } = await use(migratedEarlier);
+        await query(
+          `insert into tenants (tenant_slug, tenant_name) values ('acme', 'Acme')`,
+        );
+        await expect(warnings(database)).resolves.toEqual([
+          expect.stringMatching(/^There is no tenant_members.*phase5/),
+          expect.stringMatching(/^1 tenant without members: acme\./),
+        ]);
+      });
     });
 
     describe('of a database that an earlier version has migrated', () => {

@@ -3,8 +3,11 @@ import {
   leftToSuperuserStatements,
   readRoleAccess,
 } from '../../schema/roleAccess';
+import { operatorCommand } from '../../operatorCommand';
+import { relationExists } from '../../schema/lookups';
+import { DEFAULT_TENANT_ID, MEMBERS_TABLE } from '../../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../../sql';
-import { enumerate, script } from '../../text';
+import { enumerate, formatThings, script } from '../../text';
 import { failure, ok, warning } from '../PreflightCheck';
 import type {
   Outcome,
@@ -281,3 +284,63 @@ async function readGrants({
     [facts.tables.map(({ oid }) => oid)],
   );
 }
+
+// Named in a sentence.
+const MOST_TENANTS = 5;
+
+/** Who enters the tenants once the flag is on; before phase 5 nothing tells of it. */
+export const members: PreflightCheck = {
+  name: 'members',
+  scope: 'server',
+  async run({ executor, facts }) {
+    if (!facts.swapped) {
+      return [];
+    }
+    const hasTable = await relationExists(executor, MEMBERS_TABLE);
+    const empty = await executor.read<{ slug: string }>(
+      `select tenant_slug as slug from tenants t
+        where deleted_at is null and tenant_id <> $1
+          ${
+            hasTable
+              ? `and not exists (select from ${MEMBERS_TABLE} m where m.tenant_id = t.tenant_id)`
+              : ''
+          }
+        order by tenant_slug`,
+      [DEFAULT_TENANT_ID],
+    );
+    return [
+      ...(hasTable
+        ? []
+        : [
+            warning(
+              `There is no ${MEMBERS_TABLE}: an earlier version has completed phase 5.`,
+              {
+                advice: `Run ${operatorCommand(
+                  'phase5',
+                )}, which creates it; no writer waits for that. A backend of this version does it when it starts, if its user may.`,
+              },
+            ),
+          ]),
+      ...(empty.length > 0
+        ? [
+            warning(
+              `${formatThings(
+                empty.length,
+                'tenant',
+              )} without members: ${enumerate(
+                empty.slice(0, MOST_TENANTS).map(({ slug }) => slug),
+              )}${empty.length > MOST_TENANTS ? ', …' : ''}.`,
+              {
+                advice:
+                  'With MULTI_TENANCY_ENABLED=true only whom tenancy.admins lists, and tokens ' +
+                  'of the tenant, enter them. Add members before you deploy this version, or ' +
+                  'set tenancy.membership to open until you have.',
+                details: empty.map(({ slug }) => slug),
+              },
+            ),
+          ]
+        : []),
+    ];
+  },
+  fine: 'Every tenant beside the default one has members, or there is none.',
+};

@@ -400,6 +400,53 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${MODULE}/resolution/tokens.test.ts`],
   },
   {
+    name: 'that answers about members are forgotten when they change elsewhere',
+    edits: [
+      {
+        file: `${NODE}/members/CachingTenantMembers.ts`,
+        find: 'this.forget(change.membersOf);',
+        replace: 'this.#underWay.clear();',
+      },
+    ],
+    tests: [`${NODE}/members/members.test.ts`],
+  },
+  {
+    name: 'that the database is asked about members while changes are not heard',
+    edits: [
+      {
+        file: `${NODE}/members/CachingTenantMembers.ts`,
+        find: 'if (this.#listener.hears && generation === this.#generation) {',
+        replace: 'if (generation === this.#generation) {',
+      },
+    ],
+    tests: [`${NODE}/members/members.test.ts`],
+  },
+  {
+    name: 'that a service does not become a user by its subject',
+    edits: [
+      {
+        file: `${NODE}/members/principals.ts`,
+        find: 'MEMBER_KINDS.test(principal.subject) ? [] : [principal.subject]',
+        replace: '[principal.subject]',
+      },
+    ],
+    tests: [
+      `${NODE}/members/principals.test.ts`,
+      'plugins/tenants-backend/src/http/members.test.ts',
+    ],
+  },
+  {
+    name: 'that the policy makes nobody an admin of a tenant',
+    edits: [
+      {
+        file: 'plugins/tenants-backend/src/authorization/TenantAdmins.ts',
+        find: '(await this.#isAdminOf(credentials, tenantSlug)) &&',
+        replace: '',
+      },
+    ],
+    tests: ['plugins/tenants-backend/src/http/members.test.ts'],
+  },
+  {
     name: 'the look at the tenant of a token that counts as credentials',
     edits: [
       {
