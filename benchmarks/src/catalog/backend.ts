@@ -12,6 +12,7 @@ import {
   POOL_SIZE,
   SCHEMA,
   serve,
+  SERVICE_SUBJECT,
   SERVICE_TOKEN,
   startBackend,
   USER,
@@ -22,6 +23,8 @@ export interface CatalogBackendSettings {
   connection: DatabaseConnection;
   /** Whether it is ours: the stock catalog with our module in front of it. */
   withTenants: boolean;
+  /** Whether only members may ask for the catalog of a tenant. */
+  membership: 'required' | 'open';
   /** Where the stock catalog gets a route that does nothing. */
   nothingPath: string;
 }
@@ -29,12 +32,12 @@ export interface CatalogBackendSettings {
 // A Backstage backend with a catalog, as it runs in production: tokens are verified, and
 // a policy is asked what users may read.
 
-serve<CatalogBackendSettings>(({ connection, withTenants, nothingPath }) =>
+serve<CatalogBackendSettings>(settings =>
   startBackend({
     plugin: 'catalog',
-    connection,
+    connection: settings.connection,
     poolSize: POOL_SIZE,
-    service: { token: SERVICE_TOKEN, subject: 'benchmark' },
+    service: { token: SERVICE_TOKEN, subject: SERVICE_SUBJECT },
     guest: USER,
     config: {
       permission: { enabled: true },
@@ -45,7 +48,8 @@ serve<CatalogBackendSettings>(({ connection, withTenants, nothingPath }) =>
         orphanProviderStrategy: 'keep',
       },
       tenancy: {
-        enabled: withTenants,
+        enabled: settings.withTenants,
+        membership: settings.membership,
         schema: SCHEMA,
         database: {
           connection: { user: APP_LOGIN, password: PASSWORD },
@@ -57,9 +61,9 @@ serve<CatalogBackendSettings>(({ connection, withTenants, nothingPath }) =>
       import('@backstage/plugin-catalog-backend'),
       import('@backstage/plugin-permission-backend'),
       import('@backstage/plugin-permission-backend-module-allow-all-policy'),
-      withTenants
+      settings.withTenants
         ? import('backstage-plugin-catalog-backend-module-tenancy')
-        : createNothing(nothingPath),
+        : createNothing(settings.nothingPath),
     ],
   }),
 );

@@ -20,7 +20,12 @@ import {
 import { createEntities, type GeneratedEntity } from '../harness/entities';
 import { givePartition } from '../harness/engine';
 import { operate } from '../harness/migrations';
-import { SCHEMA, startTogether } from '../harness/servers';
+import {
+  SCHEMA,
+  SERVICE_SUBJECT,
+  startTogether,
+  USER,
+} from '../harness/servers';
 import {
   assertSameAnswers,
   CatalogServer,
@@ -172,7 +177,19 @@ async function compareSize(
       context,
       tenant: size.tenants ? LARGE_TENANT : 'default',
     }),
+    ...(size.tenants
+      ? [
+          CatalogServer.start({
+            name: 'ours, not asking who is a member',
+            database: ours.name,
+            context,
+            tenant: LARGE_TENANT,
+            membership: 'open',
+          }),
+        ]
+      : []),
   ]);
+  const [stockServer, ourServer, openServer] = servers;
   try {
     const scenarios = await createScenarios(
       servers[0],
@@ -180,6 +197,7 @@ async function compareSize(
       settings.short ? VARIANTS.short : VARIANTS.full,
     );
     await warmUp(context, servers, scenarios[0]);
+    const compared = [stockServer, ourServer];
     const comparisons = [
       await compareWithNothing(
         context,
@@ -192,7 +210,28 @@ async function compareSize(
     for (const scenario of wanted(scenarios, settings)) {
       progress(`${description}: ${scenario.what}`);
       comparisons.push(
-        await compareServers(context, servers, scenario, description, cpu),
+        await compareServers(context, compared, scenario, description, cpu),
+      );
+    }
+    if (openServer) {
+      const [scenario] = scenarios;
+      progress(`${description}: membership`);
+      comparisons.push(
+        await compareServers(
+          context,
+          [openServer, ourServer],
+          {
+            ...scenario,
+            what: `${scenario.what}, a member asks`,
+            requests: scenario.requests.map(each => ({
+              ...each,
+              caller: 'user',
+            })),
+            target: undefined,
+          },
+          description,
+          cpu,
+        ),
       );
     }
     return comparisons;
@@ -324,6 +363,13 @@ async function addTenants(
     await knex.raw(
       `insert into ${SCHEMA}.tenants (tenant_slug, tenant_name) values (?, 'Large')`,
       [LARGE_TENANT],
+    );
+    await knex.raw(
+      `insert into ${SCHEMA}.tenant_members (tenant_id, principal, role, created_by)
+       select tenant_id, unnest(?::text[]), 'member', 'benchmark'
+         from ${SCHEMA}.tenants
+        where tenant_slug = ?`,
+      [[USER, SERVICE_SUBJECT], LARGE_TENANT],
     );
     for (let first = 0; first < entities; first += BATCH_SIZE) {
       const length = Math.min(BATCH_SIZE, entities - first);

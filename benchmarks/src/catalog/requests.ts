@@ -38,11 +38,15 @@ export class CatalogServer {
     database: string;
     context: BenchmarkContext;
     tenant?: string;
+    /** Whether only members may ask for the catalog of a tenant: by default. */
+    membership?: 'required' | 'open';
   }): Promise<CatalogServer> {
     const { name, database, context, tenant } = options;
+    const { membership = 'required' } = options;
     const settings: CatalogBackendSettings = {
       connection: { ...context.connection, database },
       withTenants: tenant !== undefined,
+      membership,
       nothingPath: NOTHING_PATH,
     };
     const server = await ServerProcess.start(

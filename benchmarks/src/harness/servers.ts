@@ -28,6 +28,9 @@ export const PASSWORD = 'only-for-benchmarks';
 /** The token of a service that calls a backend, such as another backend. */
 export const SERVICE_TOKEN = 'only-for-benchmarks';
 
+/** Who that service is. */
+export const SERVICE_SUBJECT = 'benchmark';
+
 /** How a server reaches its database. */
 export type DatabaseConnection = PostgresConnection & { database: string };
 

@@ -17,7 +17,8 @@ import { type Request, type RequestHandler, Router } from 'express';
 import { refuse } from '../resolution';
 
 /**
- * The gate in front of one plugin. A request passes its steps in this order:
+ * The gate in front of one plugin. A request that is no preflight of CORS passes its steps
+ * in this order:
  *
  * 1. a plugin that is shared answers requests without credentials, whatever tenant
  *    they name: pages and sign-in work before there is anybody to ask about
@@ -57,7 +58,16 @@ export class PluginGate implements TenantGate {
     this.#pluginId = pluginId;
     this.#isShared = isShared;
     this.#logger = logger;
-    this.router.use((req, _res, next) => {
+    this.router.use((req, res, next) => {
+      if (isPreflight(req)) {
+        // What the middleware for CORS has left to the plugin.
+        if (this.#class === 'tenant-aware') {
+          res.status(204).end();
+        } else {
+          next('router');
+        }
+        return;
+      }
       if (this.#class !== 'shared') {
         next();
         return;
@@ -151,6 +161,20 @@ export class PluginGate implements TenantGate {
       );
     }
   }
+}
+
+/**
+ * Whether a browser asks what a page of another origin may send: without credentials, and
+ * without the header that names the tenant, which is what it asks about.
+ */
+function isPreflight({ method, headers }: Request): boolean {
+  return (
+    method === 'OPTIONS' &&
+    headers.origin !== undefined &&
+    headers['access-control-request-method'] !== undefined &&
+    headers.authorization === undefined &&
+    headers.cookie === undefined
+  );
 }
 
 function isDefault({ tenantId }: ActiveTenant): boolean {

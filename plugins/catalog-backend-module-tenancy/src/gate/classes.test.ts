@@ -1,4 +1,5 @@
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import type { JsonObject } from '@backstage/types';
 import { InMemoryTenants } from '../resolution/__testUtils__/InMemoryTenants';
 import {
   classifiedPlugin,
@@ -111,5 +112,69 @@ describe('the class of a plugin', () => {
         expect({ pluginId, slug, status }).toMatchObject({ status: 401 });
       }
     }
+  });
+});
+
+describe('membership as it is configured', () => {
+  const roleOf = jest.fn(async () => undefined);
+
+  const start = async (tenancy: JsonObject) => {
+    const send = await startGatedBackend({
+      directory: new InMemoryTenants(),
+      members: { roleOf },
+      tenancy,
+      features: [
+        // Of a request without a token.
+        mockServices.httpAuth.factory({
+          defaultCredentials: mockCredentials.service('plugin:example'),
+        }),
+        classifiedPlugin('aware', { tenantAware: true }),
+        classifiedPlugin('auth'),
+        classifiedPlugin('search'),
+      ],
+    });
+    return async (
+      pluginId: string,
+      tenantSlug: string,
+      authorization = mockCredentials.user.header(),
+      path: string = PATHS.credentials,
+    ) => {
+      const headers = {
+        'x-tenant-slug': tenantSlug,
+        ...(authorization && { authorization }),
+      };
+      const { status, text } = await send(`/api/${pluginId}${path}`, headers);
+      return `${status} ${text}`;
+    };
+  };
+
+  beforeEach(() => roleOf.mockClear());
+
+  it('is asked in tenants other than the default one', async () => {
+    const get = await start({});
+    expect(await get('aware', 'default')).toBe('200 "default"');
+    expect(roleOf).not.toHaveBeenCalled();
+    expect(await get('aware', 'acme')).toBe(`403 ${REFUSED}`);
+    expect(roleOf).toHaveBeenCalled();
+  });
+
+  it('is not asked at all while it is open', async () => {
+    const get = await start({ membership: 'open' });
+    expect(await get('aware', 'acme')).toBe('200 "acme"');
+    expect(await get('search', 'acme')).toMatch(/^403 .*is not available/);
+    expect(roleOf).not.toHaveBeenCalled();
+  });
+
+  it('is asked in the default tenant too where only members enter that', async () => {
+    const get = await start({ membershipOfDefault: 'members' });
+    const none = mockCredentials.none.header();
+    for (const pluginId of ['aware', 'search']) {
+      expect(await get(pluginId, 'default')).toBe(`403 ${REFUSED}`);
+      // Plugins, and what asks nobody for credentials, have no other tenant.
+      expect(await get(pluginId, 'default', '')).toMatch(/^200/);
+      expect(await get(pluginId, 'default', none, PATHS.open)).toMatch(/^200/);
+    }
+    // Members are found out with its help.
+    expect(await get('auth', 'default')).toBe('200 "reached"');
   });
 });

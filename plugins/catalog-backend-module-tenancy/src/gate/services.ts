@@ -4,6 +4,7 @@ import {
   createServiceRef,
   type DiscoveryService,
   type LoggerService,
+  type RootConfigService,
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import {
@@ -61,6 +62,7 @@ export const gateSettingsServiceFactory = createServiceFactory({
     const { baseDomains, jwtSecret, sharedPlugins } = tenancy;
     // One error in place of one per plugin.
     HostnameTenants.create({ config, baseDomains });
+    explainOrigins(config, baseDomains).forEach(line => logger.warn(line));
     return {
       administrators: readAdministrators(config),
       ownership: new Ownership({ logger }),
@@ -152,6 +154,36 @@ export const tenantGateServiceFactory = createServiceFactory({
     return gate;
   },
 });
+
+/** What keeps a frontend at another origin than the backend's from naming its tenant. */
+function explainOrigins(
+  config: RootConfigService,
+  baseDomains: readonly string[],
+): string[] {
+  const lines = [];
+  const allowed = [config.getOptional('backend.cors.allowedHeaders') ?? '*']
+    .flat()
+    .flatMap(names =>
+      String(names)
+        .toLowerCase()
+        .split(/\s*,\s*/),
+    );
+  if (!allowed.includes('*') && !allowed.includes('x-tenant-slug')) {
+    lines.push(
+      'backend.cors.allowedHeaders lacks X-Tenant-Slug: browsers do not let a frontend on another origin name its tenant. Add it',
+    );
+  }
+  const [app, backend] = ['app.baseUrl', 'backend.baseUrl'].map(key => {
+    const url = config.getOptionalString(key);
+    return url && new URL(url).hostname;
+  });
+  if (baseDomains.length === 0 && app && backend && app !== backend) {
+    lines.push(
+      `tenancy.baseDomains is not set, and the frontend at ${app} calls another host: a page at a tenant's hostname that does not send X-Tenant-Slug shows the catalog of the tenant 'default'. Set it`,
+    );
+  }
+  return lines;
+}
 
 /**
  * The URLs at which other plugins, and frontends, find a plugin: their hosts name no

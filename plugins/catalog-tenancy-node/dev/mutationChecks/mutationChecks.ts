@@ -356,6 +356,84 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${MODULE}/gate/classes.test.ts`, `${MODULE}/gate/gate.test.ts`],
   },
   {
+    name: 'the question whether a caller is a member',
+    edits: [
+      {
+        file: `${MODULE}/gate/Admission.ts`,
+        find: "isDefault ? membershipOfDefault === 'everyone' : membership === 'open'",
+        replace: "membershipOfDefault === 'everyone' || membership === 'open'",
+      },
+    ],
+    tests: [`${MODULE}/gate/classes.test.ts`],
+  },
+  {
+    name: 'members by the identity catalog alone',
+    edits: [
+      {
+        file: `${MODULE}/gate/services.ts`,
+        find: '    directory: tenantDirectoryServiceRef,\n',
+        replace:
+          '    directory: tenantDirectoryServiceRef,\n    store: catalogStoreServiceRef,\n',
+      },
+      {
+        file: `${MODULE}/gate/services.ts`,
+        find: '  readAdministrators,\n  readTenancyConfig,\n',
+        replace:
+          '  catalogStoreServiceRef,\n  readAdministrators,\n  readTenancyConfig,\n',
+      },
+      {
+        file: `${MODULE}/gate/services.ts`,
+        find: '    directory,\n    discovery,\n    httpAuth,\n    httpRouter,\n',
+        replace:
+          '    directory,\n    store,\n    discovery,\n    httpAuth,\n    httpRouter,\n',
+      },
+      {
+        file: `${MODULE}/gate/services.ts`,
+        find: 'admits: (req, tenant) => admission.admits(req, tenant),',
+        replace: `admits: async (req, tenant) => {
+          const { principal } = await httpAuth.credentials(req);
+          const { userEntityRef = '' } = principal as { userEntityRef?: string };
+          const [user] = userEntityRef
+            ? await store.readEntitiesByRefs(tenant.tenantId, [userEntityRef])
+            : [];
+          const groups = user?.match(/group:[a-z]+\\/[a-z]+/g) ?? [];
+          return (
+            (await members.roleOf(tenant, groups)) !== undefined ||
+            admission.admits(req, tenant)
+          );
+        },`,
+      },
+    ],
+    tests: [`${MODULE}/gate/membership.test.ts`],
+  },
+  {
+    name: 'members that are removed',
+    edits: [
+      {
+        file: `${NODE}/members/CachingTenantMembers.ts`,
+        find: "if ('membersOf' in change) {",
+        replace: "if ('membersOf' in change && !change) {",
+      },
+      {
+        file: `${NODE}/members/CachingTenantMembers.ts`,
+        find: '    this.#epochs.set(tenantId, (this.#epochs.get(tenantId) ?? 0) + 1);\n',
+        replace: '',
+      },
+    ],
+    tests: [`${MODULE}/gate/membership.test.ts`, `${NODE}/members`],
+  },
+  {
+    name: "the page of a tenant at another host than the backend's",
+    edits: [
+      {
+        file: `${MODULE}/resolution/TenantResolver.ts`,
+        find: 'return fromOrigin === undefined',
+        replace: "return fromOrigin === undefined || fromOrigin !== ''",
+      },
+    ],
+    tests: [`${MODULE}/gate/origin.test.ts`],
+  },
+  {
     name: 'plugins that are closed unless they are classified',
     edits: [
       {

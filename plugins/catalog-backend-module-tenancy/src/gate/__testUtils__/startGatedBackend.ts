@@ -109,5 +109,5 @@ export async function startGatedBackend(options: {
     headers: OutgoingHttpHeaders = {},
     method = 'GET',
   ): Promise<Answer> => sendTo(port, path, headers, method);
-  return Object.assign(send, { port });
+  return Object.assign(send, { port, server });
 }
