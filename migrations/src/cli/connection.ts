@@ -8,13 +8,13 @@ import type { ClientConfig } from 'pg';
 import { UsageError } from '../errors';
 import { connectionOfKnex } from '../session/connectionOfKnex';
 
-/** Preferred to the option: others on the machine can read an argument. */
+/** Safer than the option: other users of the machine can read arguments. */
 export const URL_VARIABLE = 'MIGRATION_DATABASE_URL';
 
-/** How to reach the database, and what of it must not be shown. */
+/** How to reach the database, and the secrets to redact. */
 export interface Connection {
   config: ClientConfig;
-  /** Grows when a password is fetched later, as with those of a cloud. */
+  /** Grows when a password is fetched later, such as a cloud provider's token. */
   secrets: Set<string>;
 }
 
@@ -30,14 +30,14 @@ export async function resolveConnection(
     return connectionFromUrl(options.url, '--url');
   }
   const url = env[URL_VARIABLE];
-  // Files that are named are meant, whatever the environment holds.
+  // --config takes precedence over the environment.
   if (url && !options.config) {
     return connectionFromUrl(url, `The environment variable ${URL_VARIABLE}`);
   }
   return connectionFromConfig(options.config ?? []);
 }
 
-/** Where a connection leads to, as shown to the operator. */
+/** The target of a connection, for messages. */
 export interface Target {
   host: string;
   port: number;
@@ -45,9 +45,9 @@ export interface Target {
   database?: string;
 }
 
-/** What a configuration amounts to, the variables of libpq included. */
+/** The target of a configuration, with libpq's environment variables. */
 export function targetOf(config: ClientConfig): Target {
-  // A stream of a configuration's own would be opened.
+  // Without `stream`, which would be opened.
   const { host, port, user, database } = new Client({
     ...config,
     stream: undefined,
@@ -65,7 +65,7 @@ function connectionFromUrl(url: string, source: string): Connection {
   try {
     client = new Client(config);
   } catch {
-    // The message of the parser may quote the password.
+    // Not the parser's message, which may contain the password.
     throw invalid(url, source);
   }
   const { password } = client;
@@ -76,8 +76,8 @@ function connectionFromUrl(url: string, source: string): Connection {
 }
 
 function invalid(url: string, source: string): UsageError {
-  // A URL that can't be parsed may have its password anywhere before the host, or
-  // in what follows the database.
+  // An invalid URL may have its password anywhere before the host, or after the
+  // database.
   const shown = url.includes('@')
     ? url
         .replace(/^([a-z0-9+.-]*:\/\/)?[^]*@/i, '$1***@')
@@ -98,8 +98,8 @@ const PLUGIN = 'catalog';
 const ALTERNATIVES =
   'the files with --config, or a URL in the environment variable MIGRATION_DATABASE_URL';
 
-// Nothing is created on the way: a database that is missing is a mistake in the
-// configuration, and a new empty one would hide it.
+// A missing database is a mistake in the configuration, which creating an empty one would
+// hide.
 const CREATE_NOTHING = {
   backend: {
     database: {
@@ -111,8 +111,7 @@ const CREATE_NOTHING = {
 };
 
 /**
- * The connection of Backstage's catalog, by Backstage's own reading of its
- * configuration.
+ * The connection of Backstage's catalog, by Backstage's own database manager.
  *
  * @param files - as given with `--config`; none means the default ones
  */
@@ -165,12 +164,12 @@ async function loadConfig(files: string[]): Promise<Config> {
   }
 }
 
-/** Uses Backstage's Knex instance, of which only the settings are of interest. */
+/** Uses Backstage's Knex instance to read its settings. */
 async function withKnex<T>(
   config: Config,
   use: (knex: Knex) => Promise<T>,
 ): Promise<T> {
-  // Backstage's manager keeps a timer running until it is told to stop.
+  // The manager's timer keeps running until its shutdown hooks have run.
   const hooks: ShutdownHook[] = [];
   const lifecycle = {
     addStartupHook: () => undefined,
@@ -210,7 +209,7 @@ async function withKnex<T>(
   }
 }
 
-/** Backstage sets the role of each connection; here the server does, at its start. */
+/** Sets the role by the startup options, in place of Backstage's SET ROLE. */
 function withRole(
   connection: Connection['config'],
   role: string,

@@ -4,7 +4,7 @@ import { EXIT_CODES, MigrationError } from '../errors';
 import { targetOf } from './connection';
 import type { Target } from './connection';
 
-/** A failure as the operator, or a script, gets to see it. */
+/** A failure in the form in which it is printed. */
 export interface Failure {
   name: string;
   message: string;
@@ -48,7 +48,7 @@ const CONNECTION_FAILURES: Record<string, Explanation> = {
     `The database server at ${host}:${port} has no connection left.`,
 };
 
-// What `pg` says without a code.
+// Errors of `pg` that have no code.
 const CONNECTION_MESSAGES: [RegExp, Explanation][] = [
   [
     /client password must be a (non-empty )?string/,
@@ -62,7 +62,7 @@ const CONNECTION_MESSAGES: [RegExp, Explanation][] = [
   ],
 ];
 
-/** Says what an error means, without SQL and without a stack. */
+/** Explains an error, without SQL and without a stack. */
 export function explainFailure(
   error: unknown,
   connection?: ClientConfig,
@@ -85,7 +85,7 @@ function connectionFailure(
   error: unknown,
   connection: ClientConfig,
 ): string | undefined {
-  // A name with several addresses fails once for each of them.
+  // A host name with several addresses has an error for each.
   const causes = error instanceof AggregateError ? error.errors : [];
   for (const cause of [error, ...causes]) {
     const { code, message } = (cause ?? {}) as NodeJS.ErrnoException;

@@ -6,7 +6,7 @@
 
 import { main } from './program';
 
-// Whoever reads the output may end first, as `head` does.
+// The reader of a pipe may end first, as `head` does.
 process.stdout.on('error', error => {
   if ((error as NodeJS.ErrnoException).code !== 'EPIPE') {
     throw error;
@@ -15,8 +15,8 @@ process.stdout.on('error', error => {
 
 main(process.argv.slice(2), process).then(
   exitCode => {
-    // All is written before the process ends. It does not wait for anything else:
-    // a configuration may have opened connections of its own.
+    // Flushes the output, and then exits: a configuration may have opened connections that
+    // would keep the process alive.
     process.stdout.write('', () =>
       process.stderr.write('', () => process.exit(exitCode)),
     );

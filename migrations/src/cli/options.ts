@@ -62,17 +62,17 @@ export function commonOptions(): Option[] {
   ];
 }
 
-/** What every command that changes something takes in addition. */
+/** The option of all commands that change something. */
 export const maxPauseOption = new Option(
   '--max-pause <ms>',
   'for how long it may hold up the application where no request as short as --lock-timeout is granted: each is longer than the one before, up to this. Without it none is',
 ).argParser(parseMilliseconds);
 
-/** A token for the application: as an argument, others could read it. */
+/** The token for the application: other users of the machine can read arguments. */
 export const TOKEN_VARIABLE = 'MIGRATION_TOKEN';
 
 /**
- * The settings of the phases, as the options have them.
+ * The settings of the phases, from the options.
  *
  * @throws UsageError if `--max-pause` is shorter than `--lock-timeout`
  */
@@ -103,7 +103,7 @@ export function settingsOf(
   };
 }
 
-// Without the others a phase would fail.
+// Phases need all other extensions.
 const MAY_BE_MISSING = ['pg_cron'];
 
 export const tenantNameOption = new Option(
@@ -133,7 +133,7 @@ export const freeDiskOption = new Option(
   'the free space of the disk of the database, such as 500GB, which PostgreSQL does not tell',
 ).argParser(parseBytes);
 
-/** What the preflight is told, by itself or before a phase. */
+/** The options of the preflight, as a command and before phase 1. */
 export const preflightOptions = [
   backupCompletedOption,
   allowMissingOption,
@@ -161,7 +161,7 @@ export const scheduleOption = new Option(
 
 export const maxBlockOption = new Option(
   '--max-block <ms>',
-  'for how long everybody who uses the tables may be kept waiting (default: 5000)',
+  'for how long sessions that use the tables may be kept waiting (default: 5000)',
 ).argParser(parseMilliseconds);
 
 export const catalogSchemaOption = new Option(
@@ -189,10 +189,10 @@ export function forceOption(consequence: string): Option {
   return new Option('--force', consequence);
 }
 
-// Parsers of option values, in the form that commander calls. Its message names
-// the option and the value that was given; ours says what is expected.
+// Parsers of option values, as commander calls them. Its message names the option and the
+// given value; the parser's names the expected form.
 
-/** PostgreSQL cuts longer names. */
+/** PostgreSQL truncates longer names. */
 const MAX_NAME_BYTES = 63;
 
 const MAX_MILLISECONDS = 600_000;
@@ -214,7 +214,7 @@ export function parsePhase(value: string): number {
   return wholeNumber(value, 0, 5, 'of a phase', '3');
 }
 
-/** A name of a schema as it stands in the catalog, without quotes. */
+/** A name of a schema as in pg_namespace, without quotes. */
 export function parseSchema(value: string): string {
   const bytes = Buffer.byteLength(value);
   if (bytes === 0 || bytes > MAX_NAME_BYTES || value.includes('\0')) {

@@ -3,17 +3,17 @@ import { RefusedError } from '../errors';
 import type { Failure } from './failures';
 import type { CommandOptions } from './options';
 
-/** The streams of the process, or what stands for them in a test. */
+/** The streams of the process, or those of a test. */
 export interface Streams {
-  /** Nothing can be asked without it. */
+  /** Without it the command cannot ask. */
   stdin?: NodeJS.ReadableStream & { isTTY?: boolean };
   stdout: NodeJS.WritableStream;
   stderr: NodeJS.WritableStream & { isTTY?: boolean };
 }
 
 /**
- * What a command hands back. Standard output holds nothing but that: SQL in a dry
- * run, one JSON document where that was asked for, else a summary.
+ * The output of a command. Standard output gets the SQL in a dry run, one JSON document with
+ * `--json`, and otherwise the summary; standard error gets everything else.
  */
 export class Output {
   private readonly secrets: Iterable<string>[] = [];
@@ -28,12 +28,12 @@ export class Output {
     this.document = { ...document };
   }
 
-  /** These must never be shown; they may become more. */
+  /** Redacts these from all output; the set may grow later. */
   conceal(secrets: Iterable<string>): void {
     this.secrets.push(secrets);
   }
 
-  /** Adds to the JSON document, also of a command that fails later. */
+  /** Adds to the JSON document, which a failed command prints too. */
   add(fields: Record<string, unknown>): void {
     Object.assign(this.document, fields);
   }
@@ -47,7 +47,7 @@ export class Output {
     }
   };
 
-  /** Prints what is for people to read. */
+  /** Prints text for people. */
   print(text: string): void {
     if (this.options.dryRun) {
       // Standard output is the script.
@@ -57,7 +57,7 @@ export class Output {
     }
   }
 
-  /** Prints to standard error, whatever the command hands back. */
+  /** Prints to standard error. */
   warn(text: string): void {
     this.note(text);
   }
@@ -101,10 +101,9 @@ export class Output {
 }
 
 /**
- * Shows the operator what a command is about to delete, and asks on the terminal
- * whether to go on.
+ * Shows what a command is about to delete, and asks on the terminal whether to go on.
  *
- * @param losses - a line for each; nothing is asked where there is none
+ * @param losses - a line for each; without any it does not ask
  * @throws {@link RefusedError} unless the answer is yes, and where there is no
  *   terminal and no `--yes`
  */
@@ -142,7 +141,7 @@ export async function confirmLosses(
     terminal: false,
   });
   try {
-    // The end of the input is an answer, too.
+    // The end of the input counts as an empty answer.
     const closed = new Promise<string>(resolve =>
       prompt.once('close', () => resolve('')),
     );
@@ -160,17 +159,17 @@ export async function confirmLosses(
 
 const MASK = '***';
 
-// Shorter ones are found all over; what is printed of them is caught by the patterns below.
+// Shorter secrets occur in other words; only the patterns below redact these.
 const MIN_SECRET_LENGTH = 4;
 
 const CREDENTIALS_OF_URL = /([a-z][a-z0-9+.-]*:\/\/)[^\s"'<>]*@/gi;
 const NAMED_SECRET =
   /\b((?:password|passwd|token|secret)\s*[=:]\s*)[^\s&,;]+/gi;
 
-/** A single word, or a number, as names in SQL and in sentences are, too. */
+/** A secret that is a word or a number may equal a name. */
 const WORD = /^(?:[A-Z]?[a-z_-]+|[A-Z_-]+|\d+)$/;
 
-/** A text without passwords: those that are known, and whatever looks like one. */
+/** Redacts known secrets, and what looks like a password or token. */
 export function redact(text: string, secrets: Iterable<string> = []): string {
   let redacted = text
     .replace(CREDENTIALS_OF_URL, `$1${MASK}@`)
@@ -186,10 +185,9 @@ export function redact(text: string, secrets: Iterable<string> = []): string {
 }
 
 /**
- * Where a secret stands as a value. It is never a part of a name: the password
- * `portal` is not in `portal_admin`. One that is a word is a value only where values
- * stand, after `=` or `:`, before `@` or between single quotes; elsewhere it is the word,
- * such as the name of the user whose password is the same.
+ * A pattern for a secret as a value, not as part of a name: the password `portal` is not in
+ * `portal_admin`. A secret that is a word matches only after `=` or `:`, before `@` or
+ * between single quotes; elsewhere it may be a name, such as the user's with that password.
  */
 function valuePattern(secret: string): RegExp {
   const literal = secret.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

@@ -2,8 +2,8 @@ import { MultiBar } from 'cli-progress';
 import type { LockQueue, Progress, Reporter } from '../Reporter';
 import { formatCount, formatSeconds, formatThings } from '../text';
 
-// Batches differ, and so does what else the server has to do: a rate over the
-// last half minute says more about the time to go than one over everything.
+// The window of the rate: batches and the server's load vary, so the last half minute
+// estimates the time left better than the whole run.
 const WINDOW_MS = 30_000;
 
 interface Sample {
@@ -11,13 +11,13 @@ interface Sample {
   rows: number;
 }
 
-/** How far work has come, how fast it goes, and how long it will take. */
+/** Progress, rate, and estimated time left. */
 class RateMeter {
   rows = 0;
   private readonly samples: Sample[];
 
   constructor(
-    /** An estimate, which grows when it turns out to be too small. */
+    /** An estimate, raised when the rows exceed it. */
     public total: number,
     private readonly now: () => number = Date.now,
   ) {
@@ -29,13 +29,13 @@ class RateMeter {
     this.total = Math.max(this.total, this.rows);
     const at = this.now();
     this.samples.push({ at, rows: this.rows });
-    // The sample before the window is where the window begins.
+    // Keeps one sample from before the window, where the window begins.
     while (this.samples.length > 2 && this.samples[1].at <= at - WINDOW_MS) {
       this.samples.shift();
     }
   }
 
-  /** Rows per second; undefined before there is anything to tell it from. */
+  /** Rows per second; undefined before the first rows. */
   rate(): number | undefined {
     const [first] = this.samples;
     const seconds = (this.now() - first.at) / 1000;
@@ -50,19 +50,19 @@ class RateMeter {
   }
 }
 
-/** Where reporters write: standard error, or what stands for it in a test. */
+/** The stream of a reporter: standard error, or that of a test. */
 export interface LogStream extends NodeJS.WritableStream {
   isTTY?: boolean;
 }
 
-/** A reporter that has to be closed, so that no bar and no timer is left. */
+/** A reporter that must be closed, which ends its bars and timers. */
 export interface CloseableReporter extends Reporter {
   close(): void;
 }
 
 const LINE_EVERY_MS = 5000;
 
-/** What both reporters have in common. */
+/** The common part of both reporters. */
 abstract class StreamReporter implements CloseableReporter {
   constructor(protected readonly stream: LogStream) {}
 
@@ -195,7 +195,7 @@ export function createReporter(stream: LogStream): CloseableReporter {
 function describeQueue({ waiting, longestMs, blockers }: LockQueue): string {
   return [
     waiting === 0
-      ? 'nobody has waited for it'
+      ? 'no session waited behind it'
       : `${formatThings(
           waiting,
           'session',

@@ -247,7 +247,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       );
       const { stdout } = await run('status');
       expect(stdout).toContain(
-        'A rollback was begun that has not come to its end.\n',
+        'A rollback was begun and is not complete.\n',
       );
       expect(stdout).toContain(
         `Or back: the rollback that was begun goes on to its end (${BACK})`,

@@ -23,39 +23,39 @@ export interface Invocation {
   /** What follows the name of the command, such as a slug. */
   args: string[];
   reporter: Reporter;
-  /** Which steps were done, or undone, since the command began. */
+  /** The steps that were done or undone since the command began. */
   steps: StepTracker;
-  /** Adds to the JSON document, also if the command fails after that. */
+  /** Adds to the JSON document, which a failed command prints too. */
   report(fields: Record<string, unknown>): void;
   /**
-   * Shows the operator what is about to be deleted, and asks whether to go on. With
-   * `--yes` it does not ask, and a dry run only shows it.
+   * Shows what is about to be deleted, and asks whether to go on. Does not ask with `--yes`
+   * and in a dry run.
    *
    * @throws {@link RefusedError} unless the answer is yes, and where there is no
    *   terminal to ask on
    */
   confirm(losses: string[]): Promise<void>;
-  /** Prints what an operator gets to see also if the command fails after that. */
+  /** Prints at once, also for a command that fails later. */
   print(text: string): void;
 }
 
 /** A command of the operator. */
 export interface CommandDefinition {
   name: OperatorCommandName;
-  /** As commander has them: `<slug>`. */
+  /** In commander's syntax: `<slug>`. */
   arguments?: string;
   description: string;
-  /** More of it, at the end of its help. */
+  /** More text, at the end of its help. */
   details?: string;
   /** Whether it changes the database, and so needs the operator's lock. */
   access: 'change' | 'read';
-  /** Those that not every command takes. */
+  /** The options besides the common ones. */
   options: Option[];
   /** @returns the summary for the operator */
   run(invocation: Invocation): Promise<string>;
 }
 
-/** Compares the steps that are done with those of the beginning. */
+/** Compares the completed steps with those at the beginning of the command. */
 class StepTracker {
   static async begin(migration: TenancyMigration): Promise<StepTracker> {
     return new StepTracker(migration, await migration.completedSteps());
@@ -71,7 +71,7 @@ class StepTracker {
     return after.filter(step => !this.before.includes(step));
   }
 
-  /** For the JSON document: `null` where the database can't be asked any more. */
+  /** For the JSON document: `null` if the connection is lost. */
   async report(): Promise<Record<string, unknown>> {
     try {
       const after = await this.migration.completedSteps();
@@ -89,12 +89,12 @@ class StepTracker {
   }
 }
 
-// As shells count them: 128 and the number of the signal.
+// The convention of shells: 128 plus the number of the signal.
 const EXIT_CODE = { SIGINT: 130, SIGTERM: 143 } as const;
 
 type Signal = keyof typeof EXIT_CODE;
 
-/** The operator has stopped the command. */
+/** A signal has stopped the command. */
 class InterruptedError extends MigrationError {
   constructor(signal: Signal, changes: boolean) {
     super(
@@ -123,7 +123,7 @@ class Interruption {
     this.signalled = new Promise<never>((_, fail) => {
       reject = fail;
     });
-    // Nobody may be waiting at that moment.
+    // A rejection that no `or` awaits must not end the process.
     this.signalled.catch(() => undefined);
     let count = 0;
     const onSignal = (signal: NodeJS.Signals) => {
@@ -152,7 +152,7 @@ class Interruption {
   }
 }
 
-// For what is at work to end after a signal, before the process does.
+// How long the process waits for running work after a signal.
 const STOP_PATIENCE_MS = 5000;
 
 /** Runs a command from its options to its last line, and resolves to the exit code. */
@@ -212,7 +212,7 @@ export async function runCommand(
         summary = await interruption.or(work);
       } catch (error) {
         if (error instanceof InterruptedError) {
-          // Ends what is at work, on the server as well.
+          // Closing also cancels the statement on the server.
           await atMost(STOP_PATIENCE_MS, [migration.close(), work]);
         }
         throw error;
@@ -235,7 +235,7 @@ export async function runCommand(
   }
 }
 
-/** A command that changes nothing goes on beside one that does. */
+/** Warns a command that changes nothing of an operator at work. */
 async function warnOfOperator(migration: TenancyMigration): Promise<void> {
   const operator = await migration.operator();
   if (operator) {
@@ -245,7 +245,7 @@ async function warnOfOperator(migration: TenancyMigration): Promise<void> {
   }
 }
 
-/** Waits for all of it to end, well or not, but no longer than so many milliseconds. */
+/** Waits until all work has settled, or for a number of milliseconds. */
 async function atMost(
   milliseconds: number,
   work: Promise<unknown>[],

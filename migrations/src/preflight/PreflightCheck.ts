@@ -2,14 +2,14 @@ import type { StepContext } from '../engine/Step';
 import type { TenantTable } from '../schema/tables';
 
 /**
- * `warning` is for the operator to know, `failure` has to be put right first.
+ * A `failure` prevents the migration; a `warning` does not.
  *
  * @public
  */
 export type FindingLevel = 'ok' | 'warning' | 'failure';
 
 /**
- * What one check of the preflight has found.
+ * A finding of a check.
  *
  * @public
  */
@@ -18,15 +18,15 @@ export interface Finding {
   check: string;
   level: FindingLevel;
   message: string;
-  /** What to do about it. */
+  /** How to resolve it. */
   advice?: string;
-  /** Statements that put it right, or that show more of it. */
+  /** Statements that resolve it, or that show more of it. */
   sql?: string;
-  /** What was found, one by one; for `--json`. */
+  /** The single objects or rows; for `--json`. */
   details?: unknown[];
 }
 
-/** A finding, before it is known which check it is of. */
+/** A finding without the name of its check. */
 export type Outcome = Omit<Finding, 'check'>;
 
 type More = Omit<Outcome, 'level' | 'message'>;
@@ -43,22 +43,22 @@ export function failure(message: string, more: More = {}): Outcome {
   return { level: 'failure', message, ...more };
 }
 
-/** What is known of one of the three tables. */
+/** One of the three tables. */
 export interface TableFacts {
   name: TenantTable;
   oid: number;
   /** Its name as SQL, with the schema. */
   sql: string;
-  /** As pg_class has it: `r` for an ordinary table. */
+  /** `pg_class.relkind`: `r` for an ordinary table. */
   kind: string;
   owner: string;
   /** Whether the login may read every row of it. */
   readable: boolean;
 }
 
-/** What many checks ask about, read once. */
+/** Facts that several checks use, read once. */
 export interface PreflightFacts {
-  /** As `server_version_num` has it: 140005. */
+  /** `server_version_num`: 140005. */
   version: number;
   versionText: string;
   login: string;
@@ -67,14 +67,14 @@ export interface PreflightFacts {
   schemaExists: boolean;
   /** Those of the three that exist. */
   tables: TableFacts[];
-  /** The last phase of which a step was done; 0 before any. */
+  /** The last phase with a completed step; 0 before any. */
   begunPhase: number;
   /** Whether the partitioned tables are in place. */
   swapped: boolean;
 }
 
 /**
- * What the operator tells the preflight.
+ * The operator's options for the preflight.
  *
  * @public
  */
@@ -83,30 +83,30 @@ export interface PreflightOptions {
   allowMissing: string[];
   /** Whether the operator has confirmed that a backup was completed. */
   backupCompleted: boolean;
-  /** Free space for the copy, where it can't be measured from here. */
+  /** Free space for the copy, if it cannot be measured from here. */
   freeDiskBytes?: number;
-  /** From which age on a transaction counts as long; 60 by default. */
+  /** The age from which a transaction counts as long; 60 by default. */
   longTransactionSeconds?: number;
 }
 
-/** What a check works with. */
+/** The context of a check. */
 export interface PreflightContext extends StepContext {
   readonly options: PreflightOptions;
   readonly facts: PreflightFacts;
 }
 
-/** One thing that has to hold before a migration begins. */
+/** A check before a migration begins. */
 export interface PreflightCheck {
   name: string;
   /**
-   * What it looks at: the server, and so always; the tables as they are before
-   * phase 5 has swapped them; or their rows, which the login must be able to read.
+   * Whether it examines the server, at any time; the tables, until phase 5 has swapped them;
+   * or their rows as well, which the login must be able to read.
    */
   scope: 'server' | 'tables' | 'rows';
-  /** What is said where nothing was found. */
+  /** The message without findings. */
   fine?: string;
   /** Whether `phases/obstacles.ts` has obstacles under this name, which come first. */
   obstacles?: boolean;
-  /** Only reads, and needs no rights beyond those that its scope asks for. */
+  /** Only reads, with the rights that its scope requires. */
   run?(context: PreflightContext): Promise<Outcome[]>;
 }

@@ -4,7 +4,7 @@ import { TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import type { PreflightFacts, TableFacts } from './PreflightCheck';
 
-/** Reads what many checks ask about. */
+/** Reads the facts that several checks use. */
 export async function readFacts(context: StepContext): Promise<PreflightFacts> {
   const { executor, settings } = context;
   const [server] = await executor.read<
@@ -30,8 +30,8 @@ export async function readFacts(context: StepContext): Promise<PreflightFacts> {
   };
 }
 
-// By the name of the schema, not by the search path: that leaves out a schema
-// which the login may not use, and its tables would seem to be missing.
+// By the name of the schema: the search path ignores a schema that the login may not use,
+// and its tables would seem to be missing.
 async function readTables({
   executor,
   settings,
@@ -73,7 +73,7 @@ async function readBegunPhase(
   return Math.max(0, ...steps.map(step => Number(step.split('_')[0])));
 }
 
-/** What the tables themselves tell a login that may not read what is recorded. */
+/** Infers the phase from the tables, for a login that may not read the journal. */
 async function inferBegunPhase(
   { executor }: Pick<StepContext, 'executor'>,
   tables: TableFacts[],

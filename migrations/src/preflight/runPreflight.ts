@@ -37,7 +37,7 @@ import type {
   PreflightOptions,
 } from './PreflightCheck';
 
-/** The checks, in the order in which an operator reads of them. */
+/** The checks, in the order of the report. */
 const CHECKS: PreflightCheck[] = [
   serverVersion,
   connection,
@@ -70,8 +70,8 @@ const CHECKS: PreflightCheck[] = [
 ];
 
 /**
- * Looks at everything that a migration depends on. It only reads, and goes on
- * after a failure, so that an operator learns of all of them at once.
+ * Runs all checks. They only read, and a failure does not stop them, so an operator learns
+ * of all failures at once.
  */
 export async function runPreflight(
   context: StepContext,
@@ -87,7 +87,7 @@ export async function runPreflight(
 }
 
 /**
- * Refuses to go on if anything has to be put right first.
+ * Refuses to go on after a failure.
  *
  * @throws {@link RefusedError} with every failure of the report
  */
@@ -128,7 +128,7 @@ async function runCheck(
         ),
       ];
     }
-    // The check of the tables says what the others are.
+    // The check `tables` reports what they are.
     if (facts.tables.every(({ kind }) => kind !== 'r')) {
       return [];
     }
@@ -149,23 +149,23 @@ async function runCheck(
   return attempt(check, context);
 }
 
-/** Runs a check; what it may not read, or cannot, becomes a finding. */
+/** Runs a check; its error becomes a failure. */
 async function attempt(
   check: PreflightCheck,
   context: PreflightContext,
 ): Promise<Outcome[]> {
   const { executor } = context;
-  // A dry run reads in one transaction, which an error would end for all the
-  // checks after this one.
-  const guard = (statement: string) =>
+  // A dry run reads in one transaction: without a savepoint, an error would fail all later
+  // checks.
+  const inTransaction = (statement: string) =>
     executor.dryRun ? executor.read(`${statement} preflight_check`) : undefined;
-  await guard('savepoint');
+  await inTransaction('savepoint');
   try {
     const outcomes = [
       ...(check.obstacles ? await findOutcomes(check.name, context) : []),
       ...((await check.run?.(context)) ?? []),
     ];
-    await guard('release savepoint');
+    await inTransaction('release savepoint');
     return outcomes.length === 0 && check.fine ? [ok(check.fine)] : outcomes;
   } catch (error) {
     if (
@@ -174,7 +174,7 @@ async function attempt(
     ) {
       throw error;
     }
-    await guard('rollback to savepoint');
+    await inTransaction('rollback to savepoint');
     const reason = error instanceof Error ? error.message : String(error);
     return [
       {
@@ -187,7 +187,7 @@ async function attempt(
   }
 }
 
-/** What a later phase would refuse, as far as one check reports it. */
+/** The obstacles of later phases that belong to a check. */
 async function findOutcomes(
   check: string,
   context: PreflightContext,

@@ -102,7 +102,7 @@ export interface StatusReport {
   phaseBegun: PhaseNumber | null;
   /** Every step of every phase. */
   steps: StepStatus[];
-  /** A rollback was begun that has not come to its end. */
+  /** A rollback was begun and is not complete. */
   rollbackBegun: boolean;
   /** What comes next, and the command for it. */
   next: { what: string; command: string | null };

@@ -5,17 +5,17 @@ import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { formatThings } from '../../text';
 
-/** What the operator is told of a phase, after the specification's table. */
+/** The texts about a phase, after the specification's table. */
 interface Guidance {
-  /** What it does, for its help. */
+  /** For its help. */
   description: string;
-  /** What of it the application notices. */
+  /** Its effect on the application. */
   notice: string;
-  /** What is counted apart from the command, if anything. */
+  /** Work that its duration does not include, if any. */
   besides?: string;
-  /** What the operator does when it is complete. */
+  /** What the operator does after it. */
   next: string;
-  /** The same where the catalog is adopted, if no application has to be replaced there. */
+  /** The same for an adopted catalog, where no application has to be replaced. */
   nextWhenAdopted?: string;
 }
 
@@ -88,7 +88,7 @@ export const guidance: Record<PhaseNumber, Guidance> = {
   },
 };
 
-/** How many rows a phase has to do with. */
+/** The rows that a phase processes. */
 export interface RowCounts {
   entities: number;
   /** Those of relations and refresh_state. */
@@ -96,9 +96,9 @@ export interface RowCounts {
 }
 
 /**
- * What a phase takes, in seconds: for the least that it does, and for a million rows and
- * a million entities more. From the benchmark of 5,000,000 rows on two idle processors,
- * and the fill of entity_search of the runbook.
+ * The duration of a phase, in seconds: the least, and in addition for a million rows and for
+ * a million entities. From the benchmark of 5,000,000 rows on two idle processors, and the
+ * fill of entity_search of the runbook.
  */
 const COSTS: Record<
   PhaseNumber,
@@ -118,10 +118,10 @@ const UNITS = [
   { unit: 'h', seconds: 3600, until: Infinity },
 ];
 
-// Slower disks, and an application that writes all the time.
+// The factor for slower disks and an application that writes all the time.
 const SLOWEST = 5;
 
-/** How long a phase takes, and what of it the application notices. */
+/** The expected duration of a phase, and its effect on the application. */
 export function expectation(number: PhaseNumber, rows: RowCounts): string {
   const { notice, besides } = guidance[number];
   const cost = COSTS[number];
@@ -137,7 +137,7 @@ export function expectation(number: PhaseNumber, rows: RowCounts): string {
     .concat(`; ${notice}`);
 }
 
-/** A range of seconds, in the unit that suits its end. */
+/** A range of seconds, in the unit that fits its end. */
 function formatRange(from: number, to: number): string {
   if (to <= 15) {
     return 'a few seconds';
@@ -148,7 +148,7 @@ function formatRange(from: number, to: number): string {
   return first < 1 ? `up to ${last} ${unit}` : `${first} to ${last} ${unit}`;
 }
 
-/** Counts the rows as PostgreSQL's planner does, which reads none of them. */
+/** Estimates the rows by PostgreSQL's planner, which reads none of them. */
 export async function estimateRows({
   executor,
 }: Pick<StepContext, 'executor'>): Promise<RowCounts> {
@@ -166,8 +166,8 @@ async function plannedRows(
   executor: Executor,
   table: TenantTable,
 ): Promise<number> {
-  // A dry run on a fresh database prints them first. Of an empty table, the planner
-  // expects some pages.
+  // In a dry run on a fresh database the tables do not exist. For an empty table the planner
+  // would estimate some pages.
   const [{ bytes }] = await executor.read<{ bytes: number }>(
     `select coalesce(sum(pg_relation_size(oid)), 0)::float8 as bytes
        from (select to_regclass($1)::oid as oid

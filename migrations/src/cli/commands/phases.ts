@@ -30,7 +30,7 @@ import { estimateRows, expectation, guidance } from './guidance';
 import type { RowCounts } from './guidance';
 import { checkFirst } from './preflight';
 
-// Of a large catalog: for the help, which asks no database.
+// A large catalog, for the help.
 const EXAMPLE = { entities: 1_000_000, others: 4_000_000 };
 
 const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
@@ -104,7 +104,7 @@ async function runAll(invocation: Invocation): Promise<string> {
     reporter.info('None of the three tables exists: they are created empty.');
     await createCatalogTables(migration.context);
   }
-  // --free-disk is what is free now, before the first phase.
+  // --free-disk is the free space before the first phase.
   const disk = await DiskWatch.open(migration, options.freeDisk);
   for (const number of missing) {
     const outcome = await runPhase(invocation, number, disk);
@@ -132,7 +132,7 @@ async function missingPhases({
 }
 
 /**
- * Runs one phase and tells the operator what it was and what comes next.
+ * Runs one phase, and returns its summary with the next command.
  *
  * @param disk - the watch of a command that runs several phases
  */
@@ -168,8 +168,8 @@ export async function runPhase(
 }
 
 /**
- * Gives the default tenant the name that the operator has given, also where phase 2 was
- * complete before, and says which name it has.
+ * Renames the default tenant to the operator's `--tenant-name`, also if phase 2 was complete
+ * before, and reports its name.
  */
 async function nameDefaultTenant({
   migration,
@@ -244,7 +244,7 @@ function announce(
   );
 }
 
-/** What comes after the last phase that is complete. */
+/** The next step of the operator after the last complete phase. */
 export async function nextOf({ migration }: Invocation): Promise<string> {
   const phase = await migration.completedPhase();
   if (phase === 0) {

@@ -8,7 +8,7 @@ import { preflightForceOption, preflightOptions } from '../options';
 import type { CommandOptions } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
-/** Looks at everything that a migration depends on. */
+/** Checks everything that a migration depends on. */
 export const preflight: CommandDefinition = {
   name: 'preflight',
   description:
@@ -62,10 +62,10 @@ function renderFinding({
 }
 
 /**
- * The preflight before a command that begins a migration. A dry run changes
- * nothing that could go wrong, so that it only tells.
+ * The preflight before a command that begins a migration. A dry run changes nothing, so it
+ * prints failures as warnings.
  *
- * @throws {@link RefusedError} if anything has to be put right first
+ * @throws {@link RefusedError} for failures, except in a dry run
  */
 export async function checkFirst(invocation: Invocation): Promise<void> {
   const { migration, options, reporter, report } = invocation;

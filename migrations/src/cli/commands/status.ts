@@ -12,7 +12,7 @@ import { formatBytes, formatCount, formatThings, formatTime } from '../../text';
 import { stepsOption } from '../options';
 import type { CommandDefinition } from '../run';
 
-/** Tells where the migration stands. */
+/** Reports the state of the migration. */
 export const status: CommandDefinition = {
   name: 'status',
   description:
@@ -29,7 +29,7 @@ export const status: CommandDefinition = {
 };
 
 /**
- * A status as text, for a terminal or a log: where it stands and what is next first.
+ * A status as text, for a terminal or a log: the phase and the next command first.
  *
  * @param options - with `steps`, every step of every phase too
  */
@@ -50,7 +50,7 @@ export function renderStatus(
     .join('\n\n');
 }
 
-/** Where the migration stands, and the commands that go on from there. */
+/** The completed phase, and the next commands. */
 export function renderHeadline(report: StatusReport): string {
   const { schema, phase, next, back } = report;
   return [
@@ -75,7 +75,7 @@ function describeUnfinished({
   swap,
 }: StatusReport): string[] {
   if (rollbackBegun) {
-    return ['A rollback was begun that has not come to its end.'];
+    return ['A rollback was begun and is not complete.'];
   }
   if (swap.undone) {
     return [
@@ -116,7 +116,7 @@ function renderSwap(swap: SwapStatus): string {
   const when = swappedAt ? ` since ${formatTime(swappedAt)}` : '';
   return [
     ...(swapped ? [`The partitioned tables are in use${when}.`] : []),
-    // What was undone is told of first of all.
+    // The headline reports an undone swap.
     ...(swapped || undone ? [] : ['The tables are not swapped.']),
     ...(oldTables.length > 0
       ? [
@@ -143,7 +143,7 @@ function renderMoves({ moves }: StatusReport): string {
 
 function renderRest({ work, changeLog, leftovers }: StatusReport): string {
   return [
-    // What has reached its end says so among the steps.
+    // Completed work shows among the steps.
     ...work
       .filter(({ pagesDone, pages }) => pagesDone < pages)
       .map(

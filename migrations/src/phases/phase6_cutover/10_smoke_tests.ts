@@ -14,18 +14,18 @@ import {
   isActiveTenant,
 } from './tenantResolution';
 
-/** When the smoke tests succeeded, against what, and with which outcomes. */
+/** The state key of the last success: when, against which address, with which outcomes. */
 const SMOKE_TESTS = 'smoke_tests';
 
-/** The slug of a tenant that is to be deleted. */
+/** The state key of the slug of a tenant that has to be deleted. */
 const SMOKE_TENANT = 'smoke_test_tenant';
 
-// Enough to see that there is something.
+// Enough to see that the list is not empty.
 const FEW = 5;
 
 /**
- * Checks through the application that multi-tenancy is active. The tables stay as
- * they are: the cutover itself is the flag, which the operator sets.
+ * Checks by requests to the application that multi-tenancy is active. It changes no table:
+ * the cutover itself is the flag, which the operator sets.
  */
 export const smokeTests: Step = {
   name: '6_10_smoke_tests',
@@ -51,7 +51,7 @@ export const smokeTests: Step = {
   },
 };
 
-/** What a dry run prints: none of it is SQL. */
+/** The output of a dry run: the requests, which are not SQL. */
 function describeRequests({ baseUrl }: Address): string {
   const list = `GET ${baseUrl}/api/catalog/entities with X-Tenant-Slug`;
   return [
@@ -65,8 +65,8 @@ function describeRequests({ baseUrl }: Address): string {
 }
 
 /**
- * Runs the smoke tests of the specification (migration phases, phase 6). They go
- * through the application, and the database tells whether its answers are right.
+ * Runs the smoke tests of the specification (migration phases, phase 6): sends requests to
+ * the application, and compares its answers with the database.
  *
  * @throws {@link RefusedError} if the application is not ready for the tests
  * @throws {@link VerificationError} if one of them fails
@@ -80,7 +80,7 @@ async function runSmokeTests(
     new HttpClient({
       address,
       onWaiting: (what, attempts) => {
-        // The 1st, 2nd, 4th, 8th …: it may take a while to start.
+        // The 1st, 2nd, 4th, 8th …: the application may take a while to start.
         if (Number.isInteger(Math.log2(attempts))) {
           reporter.info(
             `Waiting for the application: ${what} (attempt ${attempts})`,
@@ -95,10 +95,10 @@ async function runSmokeTests(
     results.push({ test, outcome });
     reporter.info(`${test}: ${outcome}`);
   };
-  // Of a command that was killed.
+  // A killed command may have left its tenant.
   await deleteSmokeTenant(context, application);
 
-  // With the flag off, any slug at all is the default tenant.
+  // With the flag off, every slug resolves to the default tenant.
   if (await application.resolves(randomSlug())) {
     throw new RefusedError(await explainUnknownResolves(executor, address));
   }
@@ -115,7 +115,7 @@ async function runSmokeTests(
     `${compared} of ${live} live entities compared with the database.`,
   );
 
-  // Remembered before it is created, so that it goes even if the command is killed.
+  // Recorded before it is created, so that a killed command's tenant is deleted later.
   const slug = randomSlug();
   await executor.execute(state.put(SMOKE_TENANT, slug));
   try {
@@ -163,8 +163,8 @@ function randomSlug(): string {
 }
 
 /**
- * Deletes the tenant that is remembered. Where that is not possible, a warning says
- * how to; the smoke tests do not fail for it.
+ * Deletes the recorded tenant. If that fails, a warning says how to delete it; the smoke
+ * tests do not fail for it.
  */
 async function deleteSmokeTenant(
   context: StepContext,

@@ -4,13 +4,13 @@ import type { Address } from './address';
 
 const TIMEOUT_MS = 30_000;
 
-// About half a minute in all: the application was restarted just now.
+// About half a minute in all, for an application that is restarting.
 const PAUSES_MS = [250, 500, 1000, 2000, ...Array<number>(8).fill(4000)];
 
-/** The code of a connection that nobody accepted. */
+/** The code of a refused connection. */
 const REFUSED = 'ECONNREFUSED';
 
-/** How much of an answer an error shows. */
+/** The length of the excerpt of an answer in an error. */
 const EXCERPT_LENGTH = 200;
 
 interface Request {
@@ -22,20 +22,20 @@ interface Request {
   body?: unknown;
 }
 
-/** What the application answered, whatever it was. */
+/** An answer of the application, of any status. */
 export interface Answer {
   /** `GET https://portal.example.com/api/catalog/entities`. */
   request: string;
   status: number;
   contentType: string;
-  /** Where a redirect leads to, without its query. */
+  /** The target of a redirect, without its query. */
   location?: string;
   body: string;
 }
 
 export interface HttpClientOptions {
   address: Address;
-  /** Is told that nothing accepts connections yet, and how often that was. */
+  /** Called after each refused connection, with the number of attempts. */
   onWaiting(what: string, attempts: number): void;
   timeoutMs?: number;
   /** Between attempts to connect; after the last it gives up. */
@@ -43,8 +43,8 @@ export interface HttpClientOptions {
 }
 
 /**
- * Sends requests to the application. No error of it ever shows the token, also
- * where the application repeats it.
+ * Sends requests to the application. No error shows the token, even if an answer contains
+ * it.
  */
 export class HttpClient {
   constructor(private readonly options: HttpClientOptions) {}
@@ -58,8 +58,8 @@ export class HttpClient {
   }
 
   /**
-   * The answer to a request. Only what was never sent is sent again: nothing
-   * accepted the connection.
+   * The answer to a request. It retries refused connections only, for which nothing was
+   * sent.
    *
    * @throws {@link RefusedError} if the application can't be reached
    * @throws {@link VerificationError} if it doesn't answer in time
@@ -73,7 +73,7 @@ export class HttpClient {
     }
   }
 
-  /** The beginning of an answer, for an error. */
+  /** An excerpt of an answer, for an error. */
   excerpt({ body }: Answer): string {
     const text = this.conceal(body).replace(/\s+/g, ' ').trim();
     return text.length > EXCERPT_LENGTH
@@ -105,7 +105,7 @@ export class HttpClient {
       headers: this.headersOf(request),
       body:
         request.body === undefined ? undefined : JSON.stringify(request.body),
-      // A redirect leads away from what is to be tested.
+      // A redirect would test another address.
       redirect: 'manual',
       signal: AbortSignal.timeout(this.timeoutMs),
     });
@@ -132,7 +132,7 @@ export class HttpClient {
     return this.options.timeoutMs ?? TIMEOUT_MS;
   }
 
-  // Its query may hold what a login page is told.
+  // Without its query, which may hold secrets for a login page.
   private locationOf(response: Response): string | undefined {
     const location = response.headers.get('location');
     return location === null
@@ -173,7 +173,7 @@ function reasonOf(code: string): string {
   return `the connection failed (${code}).`;
 }
 
-/** `fetch` hides the reason; a name with several addresses has one for each. */
+/** The codes in the causes of a `fetch` error; a name with several addresses has several. */
 function codesOf(error: unknown): string[] {
   const { code, cause, errors } = (error ?? {}) as {
     code?: unknown;

@@ -1,23 +1,23 @@
 import { RefusedError, VerificationError } from '../../errors';
 import type { Answer, HttpClient } from './HttpClient';
 
-// What a reference is made of, rather than whole entities.
+// The parts of a reference, instead of whole entities.
 const FIELDS = 'kind,metadata.namespace,metadata.name';
 
 const DEFAULT_NAMESPACE = 'default';
 
-/** What the operator does about a status; what is not among them is a failure. */
+/** Advice for statuses with which the smoke tests refuse; every other one fails them. */
 const ADVICE: Record<number, ((client: HttpClient) => string) | undefined> = {
   401: ({ token }) =>
     token
       ? 'the application does not accept the token of MIGRATION_TOKEN. Set it to a ' +
         'bearer token that is valid now.'
       : 'the application asks for credentials. Set MIGRATION_TOKEN to a bearer token ' +
-        'of somebody who may read the catalog and administer tenants.',
+        'of a user who may read the catalog and administer tenants.',
   403: ({ token }) =>
     `${
-      token ? 'the owner of MIGRATION_TOKEN' : 'somebody without a token'
-    } may not do this. Set MIGRATION_TOKEN to a bearer token of somebody who may ` +
+      token ? 'the owner of MIGRATION_TOKEN' : 'a request without a token'
+    } may not do this. Set MIGRATION_TOKEN to a bearer token of a user who may ` +
     'read the catalog and administer tenants (tenancy.admins).',
   404: () =>
     'there is no such route. Expected a base URL to which /api/catalog and ' +
@@ -29,13 +29,13 @@ const ADVICE: Record<number, ((client: HttpClient) => string) | undefined> = {
 };
 
 /**
- * The application as the smoke tests see it. Entities are references in lower
- * case, which is how Backstage compares them.
+ * The requests of the smoke tests. Entities are references in lower case, as Backstage
+ * compares them.
  */
 export class TenantApplication {
   constructor(
     private readonly client: HttpClient,
-    /** Says why a slug did not become the tenant of a request. */
+    /** Explains why a slug did not resolve to a tenant. */
     private readonly explainInvalidTenant: (slug: string) => Promise<string>,
   ) {}
 
@@ -58,7 +58,7 @@ export class TenantApplication {
     return this.entities(slug, pageQuery(limit, offset));
   }
 
-  /** Those of the references which the tenant has. */
+  /** Those of the references that the tenant has. */
   async findEntities(slug: string, refs: string[]): Promise<string[]> {
     const query = new URLSearchParams({ fields: FIELDS });
     refs.forEach(ref => query.append('filter', filterOf(ref)));
@@ -115,7 +115,7 @@ export class TenantApplication {
   }
 }
 
-/** As Backstage compares references. */
+/** A reference in the form in which Backstage compares them. */
 export function canonicalRef(ref: string): string {
   return ref.toLocaleLowerCase('en-US');
 }
@@ -157,8 +157,8 @@ function isInvalidTenant(answer: Answer): boolean {
 /**
  * The JSON of an answer that is a success.
  *
- * @throws {@link RefusedError} if the operator has to give or set something else
- * @throws {@link VerificationError} if the application does something wrong
+ * @throws {@link RefusedError} for a status with advice
+ * @throws {@link VerificationError} for every other failure
  */
 function jsonOf(client: HttpClient, answer: Answer): unknown {
   assertSuccess(client, answer);
@@ -176,7 +176,7 @@ function jsonOf(client: HttpClient, answer: Answer): unknown {
   return json;
 }
 
-/** As {@link jsonOf}, where it does not matter what a success tells. */
+/** As {@link jsonOf}, for an answer whose body does not matter. */
 function assertSuccess(client: HttpClient, answer: Answer): void {
   const { status, request, location } = answer;
   if (status >= 200 && status < 300) {

@@ -1,30 +1,6 @@
 import { addressOf, hostnameLabel, tokenTenant } from './address';
 
 describe('addressOf', () => {
-  it.each([
-    ['https://portal.example.com/', 'https://portal.example.com'],
-    ['http://localhost:7007//', 'http://localhost:7007'],
-    ['https://example.com/portal/', 'https://example.com/portal'],
-  ])('takes %s', (baseUrl, expected) => {
-    expect(addressOf({ cutover: { baseUrl } })).toEqual({ baseUrl: expected });
-  });
-
-  it.each(['portal', 'ftp://example.com', 'https://example.com/?a=b'])(
-    'refuses %s by its name',
-    baseUrl => {
-      expect(() => addressOf({ cutover: { baseUrl } })).toThrow(
-        `"${baseUrl}" is no base URL. Expected an address such as https://`,
-      );
-    },
-  );
-
-  it('refuses a password in the address, and does not show it', () => {
-    const baseUrl = 'https://me:hunter2@example.com';
-    const act = () => addressOf({ cutover: { baseUrl } });
-    expect(act).toThrow('Expected an address such as');
-    expect(act).not.toThrow('hunter2');
-  });
-
   it.each(['Bearer secret-1', 'secret-1\nsecret-2', 'secret-1é'])(
     'refuses what is no token, and does not show it: %j',
     token => {

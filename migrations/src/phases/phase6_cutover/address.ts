@@ -2,18 +2,18 @@ import { isIP } from 'node:net';
 import { RefusedError } from '../../errors';
 import type { MigrationSettings } from '../../engine/Step';
 
-/** How the application is reached. */
+/** The address of the application, and the token for it. */
 export interface Address {
-  /** Without a slash at its end. */
+  /** As `--base-url` has been parsed: without a slash at its end, and without a password. */
   baseUrl: string;
   token?: string;
 }
 
 /**
- * The address that the operator gave.
+ * The address from the operator's settings.
  *
- * @throws {@link RefusedError} which says what to give; it never shows a password
- * or the token
+ * @throws {@link RefusedError} without a base URL, and for a malformed token, which the
+ * message does not show
  */
 export function addressOf({
   cutover,
@@ -25,30 +25,10 @@ export function addressOf({
         '--base-url <url>, such as --base-url https://portal.example.com.',
     );
   }
-  return {
-    baseUrl: parseBaseUrl(cutover.baseUrl),
-    token: parseToken(cutover.token),
-  };
+  return { baseUrl: cutover.baseUrl, token: parseToken(cutover.token) };
 }
 
-function parseBaseUrl(value: string): string {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  if (url?.username || url?.password) {
-    throw new RefusedError(
-      'The base URL holds a user name or a password. Expected an address such as ' +
-        'https://portal.example.com; what gives access belongs into MIGRATION_TOKEN.',
-    );
-  }
-  if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
-    throw new RefusedError(
-      `"${value}" is no base URL. Expected an address such as ` +
-        'https://portal.example.com, without a query.',
-    );
-  }
-  return url.href.replace(/\/+$/, '');
-}
-
-/** What does not fit into a header would be shown by the error of `fetch`. */
+/** `fetch` would show a token with characters that a header cannot have in its error. */
 function parseToken(value: string | undefined): string | undefined {
   const token = value?.trim();
   if (token && !/^[\x21-\x7e]+$/.test(token)) {
@@ -61,9 +41,8 @@ function parseToken(value: string | undefined): string | undefined {
 }
 
 /**
- * The label that tenant resolution may find in the hostname, its first source: the
- * application leaves out hosts that it knows as its own, which nobody outside of it
- * can tell.
+ * The label of the hostname, the first source of tenant resolution. The application ignores
+ * the label of its own hosts, which only its configuration names.
  */
 export function hostnameLabel(baseUrl: string): string | undefined {
   const { hostname } = new URL(baseUrl);
@@ -74,7 +53,7 @@ export function hostnameLabel(baseUrl: string): string | undefined {
     : label;
 }
 
-/** The tenant that a token names, which also comes before the header. */
+/** The tenant that a token names, the second source, before the header. */
 export function tokenTenant(token: string | undefined): string | undefined {
   const payload = token?.split('.')[1];
   if (!payload) {

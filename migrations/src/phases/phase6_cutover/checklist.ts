@@ -10,7 +10,7 @@ interface ChecklistItem {
   title: string;
   /** How often, and for how long. */
   when: string;
-  /** Where to look, what is expected, and what to do when it is otherwise. */
+  /** Where to look, what is expected, and what to do otherwise. */
   text: string[];
   /** A line for a shell. */
   shell?: string;
@@ -20,7 +20,7 @@ interface ChecklistItem {
 
 const KEPT_TABLES = [CHANGE_LOG, ...TENANT_TABLES.map(oldName)];
 
-/** In the order in which trouble shows. */
+/** In the order in which problems appear. */
 const ITEMS: ChecklistItem[] = [
   {
     title: 'Refused tenants',
@@ -48,7 +48,7 @@ const ITEMS: ChecklistItem[] = [
     title: 'Connections',
     when: 'every minute for the first hour, then as part of your monitoring',
     text: [
-      'Expected: below the size of the pool (100 for each instance) and of max_connections, and nobody ' +
+      'Expected: below the size of the pool (100 for each instance) and of max_connections, and no session ' +
         'idle in a transaction for seconds. In the log of the application, "Timeout acquiring a ' +
         'connection" means that its pool is exhausted.',
     ],

@@ -6,24 +6,24 @@ import type { TenantApplication } from './TenantApplication';
 
 const PAGE = 500;
 
-/** Up to so many entities are compared one by one, and beyond it a sample. */
+/** The largest number of entities of which all are compared, instead of a sample. */
 const COMPARE_ALL_UP_TO = 5000;
 
 const SAMPLE_PAGES = 4;
 const SAMPLE_REFS = 200;
 
-// All of them fit into the length of address that proxies let through.
+// The query string stays below the limits of proxies.
 const REFS_PER_REQUEST = 20;
 
-// The application goes on writing, and pages move while they are read. What
-// differs each time differs.
+// Concurrent writes move entities between pages: only a difference in every attempt
+// counts.
 const ATTEMPTS = 3;
 
 const NAMED = 5;
 
 const LIVE = `tenant_id = '${DEFAULT_TENANT_ID}' and deleted_at is null`;
 
-/** What the database says about the live entities of the default tenant. */
+/** The references of the default tenant's live entities, by the database. */
 class DefaultTenantRefs {
   constructor(private readonly executor: Executor) {}
 
@@ -38,7 +38,7 @@ class DefaultTenantRefs {
     return this.refs(`select entity_ref from entities where ${LIVE}`);
   }
 
-  /** So many of them, by chance. */
+  /** A random sample. */
   async sample(size: number): Promise<string[]> {
     return this.refs(
       `select entity_ref from entities where ${LIVE} order by random() limit $1`,
@@ -46,7 +46,7 @@ class DefaultTenantRefs {
     );
   }
 
-  /** Those of the references, in lower case, which are live. */
+  /** Those of the references, in lower case, that are live. */
   async among(refs: string[]): Promise<string[]> {
     return this.refs(
       `select entity_ref from entities
@@ -61,11 +61,11 @@ class DefaultTenantRefs {
   }
 }
 
-/** What was compared. */
+/** The extent of a comparison. */
 interface Comparison {
   /** Live entities of the default tenant in the database. */
   live: number;
-  /** How many of them the application was asked for. */
+  /** How many of them were compared. */
   compared: number;
 }
 
@@ -75,7 +75,7 @@ interface Difference {
 }
 
 /**
- * Compares what the application lists for the default tenant with the database.
+ * Compares the application's list for the default tenant with the database.
  *
  * @throws {@link VerificationError} which names entities that differ
  */
@@ -123,14 +123,14 @@ async function listAll(application: TenantApplication): Promise<Set<string>> {
       offset,
     );
     page.forEach(ref => listed.add(ref));
-    // A page with nothing new: the application knows no offset.
+    // A page with nothing new: the application ignores the offset.
     if (page.length !== PAGE || listed.size === known) {
       return listed;
     }
   }
 }
 
-/** Pages of the application in the database, and rows of it in the application. */
+/** Looks up listed entities in the database, and entities of the database in the list. */
 async function compareSample(
   application: TenantApplication,
   database: DefaultTenantRefs,

@@ -2,7 +2,7 @@ import type { Executor } from '../../engine/Executor';
 import { escapeLiteral } from '../../sql';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 
-/** By the specification, with partition pruning; shown beside what was measured. */
+/** The target of the specification, with partition pruning. */
 const EXPECTED_MS = 20;
 
 /** The bound of the specification's checklist. */
@@ -10,7 +10,7 @@ const WARN_ABOVE_MS = 50;
 
 const LOOKUPS = 5;
 
-/** The plan of one look-up by reference, as the application asks for it. */
+/** EXPLAIN of the application's look-up by reference. */
 export function explainLookup(ref: string, format = 'json'): string {
   return `explain (analyze, format ${format})
 select final_entity from entities
@@ -21,7 +21,7 @@ select final_entity from entities
 /**
  * Times look-ups of single entities in the database, planning included.
  *
- * @returns the median in milliseconds, or nothing where there is no entity
+ * @returns the median in milliseconds; undefined without an entity
  */
 export async function timeLookup(
   executor: Executor,
@@ -34,7 +34,7 @@ export async function timeLookup(
   if (rows.length === 0) {
     return undefined;
   }
-  // The first one also reads the definitions of the partitions.
+  // Not measured: the first query loads the definitions of the partitions.
   await lookUp(executor, rows[0].entity_ref);
   const times: number[] = [];
   for (const row of rows) {
@@ -44,7 +44,7 @@ export async function timeLookup(
   return times[Math.floor(times.length / 2)];
 }
 
-/** What the operator is told of a time, and whether it is a warning. */
+/** The message about a time, and whether it is a warning. */
 export function judgeLookup(milliseconds: number): {
   slow: boolean;
   message: string;

@@ -2,8 +2,8 @@ import type { Executor } from '../../engine/Executor';
 import { hostnameLabel, tokenTenant } from './address';
 import type { Address } from './address';
 
-// Why the header X-Tenant-Slug, the third source of a tenant, did not decide. What
-// the sources before it say is told from the address and from the token.
+// Explains why the header X-Tenant-Slug, the third source of tenant resolution, did not
+// decide: the address and the token show what the sources before it name.
 
 /** Whether the database has an active tenant of that slug. */
 export async function isActiveTenant(
@@ -17,7 +17,7 @@ export async function isActiveTenant(
   return rows.length > 0;
 }
 
-/** Why a request with a slug that no tenant has was answered. */
+/** Explains an answer to a request with the slug of no tenant. */
 export async function explainUnknownResolves(
   executor: Executor,
   { baseUrl, token }: Address,
@@ -43,7 +43,7 @@ export async function explainUnknownResolves(
   );
 }
 
-/** Why the application answered `Invalid tenant` for the slug of a tenant. */
+/** Explains the answer `Invalid tenant` to the slug of a tenant. */
 export async function explainInvalidTenant(
   executor: Executor,
   { baseUrl, token }: Address,

@@ -118,7 +118,7 @@ async function unvalidated({
   executor,
   facts,
 }: PreflightContext): Promise<Outcome[]> {
-  // Phases 2 and 3 add constraints of theirs in this way, and validate them.
+  // Phases 2 and 3 add NOT VALID constraints themselves, and validate them.
   if (facts.begunPhase > 1) {
     return [];
   }

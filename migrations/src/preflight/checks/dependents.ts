@@ -20,7 +20,7 @@ import type {
 
 const STEPS = phases.flatMap(({ steps }) => steps);
 
-// The check of columns says more of theirs.
+// The check of columns reports names of columns.
 const NAMED: Creation['kind'][] = [
   'relation',
   'function',
@@ -55,7 +55,7 @@ interface Trigger {
   forEachRow: boolean;
   /** The name of its function as SQL. */
   function: string;
-  /** What the function calls the table by that it has fired for. */
+  /** The variable by which the function reads the table's name, if it does. */
   readsTable: string | null;
 }
 
@@ -65,7 +65,7 @@ const ENABLED: Record<string, string> = {
   D: ', disabled',
 };
 
-// As PL/pgSQL and PL/Tcl have them, and PL/Perl and PL/Python.
+// The names of PL/Perl and PL/Python, then those of PL/pgSQL and PL/Tcl.
 const READS_TABLE = `substring(p.prosrc from case
     when l.lanname ~ '^pl(perl|python)' then '\\m(?:table_name|relname|relid)\\M'
     else '(?i)\\mtg_(?:table_name|relname|relid)\\M' end)`;
@@ -130,7 +130,7 @@ function refuseTrigger({ name, table }: Trigger): Outcome {
   );
 }
 
-/** A row trigger of a partitioned table fires for the partition with the row. */
+/** From the swap on, TG_RELID and TG_TABLE_NAME are those of the row's partition. */
 function warnOfPartition(trigger: Trigger): Outcome {
   const { name, table, function: called } = trigger;
   const variable = trigger.readsTable?.toUpperCase();
@@ -145,7 +145,7 @@ function warnOfPartition(trigger: Trigger): Outcome {
   );
 }
 
-/** What shows rows of the tables to others, at any remove. */
+/** Views that read the tables, also through other views. */
 export const views: PreflightCheck = {
   name: 'views',
   scope: 'tables',
@@ -174,7 +174,7 @@ export const views: PreflightCheck = {
   },
 };
 
-/** Those that phase 4 changes. */
+/** Reports views that phase 4 changes. */
 function judgeView(view: TableView, { facts }: PreflightContext): Outcome[] {
   const { qualifiedName: name, owner, readers, ours, materialized } = view;
   if (
@@ -198,7 +198,7 @@ function judgeView(view: TableView, { facts }: PreflightContext): Outcome[] {
   ];
 }
 
-/** Nothing hangs on the tables that cannot follow the swap of phase 5. */
+/** Objects that depend on the tables and cannot follow the swap of phase 5. */
 export const dependents: PreflightCheck = {
   name: 'dependents',
   scope: 'tables',

@@ -13,7 +13,7 @@ import type {
   TableFacts,
 } from '../PreflightCheck';
 
-// Of rows that break a rule.
+// Examples of rows that violate a rule.
 const EXAMPLES = 10;
 
 /** Columns that become NOT NULL hold a value in every row. */
@@ -60,13 +60,13 @@ export const requiredValues: PreflightCheck = {
   },
 };
 
-/** Three groups, which put together again are the reference. */
+/** A pattern for references, with groups for kind, namespace and name. */
 const FORM = '^([^:]+):([^/]+)/(.+)$';
 
-// A null in one of the columns breaks the rule as well.
+// `is not true`, because a null in one of the columns violates the rule as well.
 const BROKEN = `(${ENTITY_REF_RULE}) is not true`;
 
-/** Every entity_ref is put together from kind, namespace and name. */
+/** Every entity_ref consists of kind, namespace and name. */
 export const entityRefs: PreflightCheck = {
   name: 'entity references',
   scope: 'rows',
@@ -130,12 +130,10 @@ export const entityRefs: PreflightCheck = {
 };
 
 /**
- * What mends the entities whose `entity_ref` is not
- * `<entity_kind>:<entity_namespace>/<entity_name>`: an update that takes the three
- * from the reference where it has that form, and a query for those where it has not.
- * The reference itself is left alone, because others name the entity by it.
- *
- * @public
+ * The statements that repair entities whose `entity_ref` is not
+ * `<entity_kind>:<entity_namespace>/<entity_name>`: an update that takes the three from a
+ * reference of that form, and a query for the others. They keep the reference, by which
+ * other entities name this one.
  */
 export function repairStatements(schema: string): string[] {
   const entities = `${escapeIdentifier(schema)}.entities`;
@@ -154,7 +152,7 @@ export function repairStatements(schema: string): string[] {
   ];
 }
 
-/** Every row of relations and refresh_state is of an entity that exists. */
+/** Every row of relations and refresh_state has its entity. */
 export const orphans: PreflightCheck = {
   name: 'orphans',
   scope: 'rows',
@@ -212,8 +210,8 @@ export const orphans: PreflightCheck = {
 };
 
 /**
- * Whether a table has columns of these types. Where it has not, the check of the
- * columns says so, and a look at the rows would only fail.
+ * Whether a table has columns of these types. If not, the check of the columns reports it,
+ * and a query of the rows would fail.
  */
 async function hasColumns(
   { executor }: PreflightContext,

@@ -183,32 +183,18 @@ export const lockTimeout: PreflightCheck = {
   },
 };
 
-const MAY_BE_MISSING = ['pg_cron'];
-
 /** The extensions that phase 1 creates where they are missing. */
 export const extensions: PreflightCheck = {
   name: 'extensions',
   scope: 'server',
   async run(context) {
-    const outcomes: Outcome[] = refuseUnknown(context);
+    const outcomes: Outcome[] = [];
     for (const name of REQUIRED_EXTENSIONS) {
       outcomes.push(await judgeExtension(context, name));
     }
     return outcomes;
   },
 };
-
-function refuseUnknown({ options }: PreflightContext): Outcome[] {
-  return options.allowMissing
-    .filter(name => !MAY_BE_MISSING.includes(name))
-    .map(name =>
-      failure(
-        `"${name}" cannot be allowed to be missing: only ${MAY_BE_MISSING.join(
-          ', ',
-        )} can.`,
-      ),
-    );
-}
 
 async function judgeExtension(
   { executor, facts }: PreflightContext,

@@ -24,7 +24,7 @@ interface StoredTable {
   kind: string;
   persistence: string;
   inherits: boolean;
-  /** The composite type that it is of, if any. */
+  /** Its composite type (CREATE TABLE … OF), if any. */
   type: string | null;
   rules: string[];
 }
@@ -36,7 +36,7 @@ const TABLE_KINDS: Record<string, string> = {
   m: 'a materialized view',
 };
 
-/** All of the three tables are there, or none, and they are ordinary tables. */
+/** All three tables exist, or none, and they are ordinary tables. */
 export const tables: PreflightCheck = {
   name: 'tables',
   scope: 'server',
@@ -118,7 +118,7 @@ function judgeStorage(table: StoredTable): Outcome[] {
       failure(
         `${name} inherits from a table, is a partition, or is inherited from.`,
         {
-          advice: 'Move its rows into an ordinary table that stands by itself.',
+          advice: 'Move its rows into an ordinary table without inheritance.',
         },
       ),
     );
@@ -158,7 +158,7 @@ function judgeStorage(table: StoredTable): Outcome[] {
   return outcomes;
 }
 
-/** Without the three tables, the catalog to migrate is that of Backstage, or none. */
+/** Without the three tables, the stock catalog may have to be adopted first. */
 async function judgeStockCatalog(
   context: PreflightContext,
   found: CatalogTables,
@@ -270,7 +270,7 @@ function wrongType(column: Column, expected: string): Outcome {
   });
 }
 
-/** The column by which the rows of relations and refresh_state find their entity. */
+/** The column of relations and refresh_state with the entity. */
 function judgeKey(table: TenantTable, found: Column[]): Outcome[] {
   if (table === 'entities') {
     return [];
@@ -311,11 +311,11 @@ function judgeTenantColumns(
     );
 }
 
-/** Something that does not follow to the partitioned tables. */
+/** A property that the partitioned tables do not get. */
 interface LeftBehind {
   name: string;
   table: TenantTable;
-  /** Where it stands, of what is not in the tablespace of the database. */
+  /** Its tablespace, if that is not the database's. */
   tablespace: string;
 }
 
@@ -369,7 +369,7 @@ const LEFT_BEHIND: LeftBehindKind[] = [
   },
 ];
 
-/** What of the storage of the tables does not follow to the partitioned ones. */
+/** Storage properties that the partitioned tables do not get. */
 export const storage: PreflightCheck = {
   name: 'storage',
   scope: 'tables',
