@@ -4,6 +4,7 @@ import {
   parseBaseUrl,
   parseBatchSize,
   parseBytes,
+  parseExtension,
   parseMilliseconds,
   parsePhase,
   parseSchema,
@@ -148,6 +149,13 @@ it.each([
   'https://',
 ])('the base URL %s is refused', value => {
   expect(() => parseBaseUrl(value)).toThrow('such as https://');
+});
+
+it('only pg_cron is allowed to be missing', () => {
+  expect(parseExtension('pg_cron')).toBe('pg_cron');
+  expect(() => parseExtension('pg_trgm')).toThrow(
+    'Expected pg_cron: the migration needs all others.',
+  );
 });
 
 it('options that are repeated are gathered', () => {

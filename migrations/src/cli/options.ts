@@ -288,7 +288,8 @@ function wholeNumber(
   return parsed;
 }
 
-function parseExtension(value: string): string {
+/** An extension that may be missing. */
+export function parseExtension(value: string): string {
   if (!MAY_BE_MISSING.includes(value)) {
     throw new InvalidArgumentError(
       `Expected ${MAY_BE_MISSING.join(

@@ -122,21 +122,6 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     expect(allowed.advice).toMatch(/run elsewhere/);
   });
 
-  it('refuses to do without another extension', async () => {
-    const found = findings(
-      await preflight(database, {
-        options: { allowMissing: ['pg_cron', 'pg_trgm'] },
-      }),
-      'failure',
-    );
-    expect(found).toEqual([
-      expect.objectContaining({
-        check: 'extensions',
-        message: expect.stringMatching(/"pg_trgm" cannot be allowed/),
-      }),
-    ]);
-  });
-
   it('finds the extensions that are installed', async () => {
     await database.client.query(
       'create extension pg_trgm; create extension "uuid-ossp" with schema public',
