@@ -19,8 +19,8 @@ const fs = require('node:fs');
  */
 
 /**
- * Something that the caller of `Postgres.start` can act upon. Its code and its
- * message travel to the parent process and become a PostgresStartError there.
+ * A failure that the caller of `Postgres.start` can resolve. The supervisor sends its code
+ * and message to the parent process, where they become a PostgresStartError.
  */
 class Failure extends Error {
   /**
@@ -33,15 +33,14 @@ class Failure extends Error {
   }
 }
 
-// The kernel then ends the server when the supervisor is killed with SIGKILL. Where there
-// is no such thing, the parent of the supervisor does it, or the next start.
+// The parent-death signal: the kernel ends the server when the supervisor is killed with
+// SIGKILL. Without it, the supervisor's parent or the next start does.
 const DIE_WITH_SUPERVISOR = ['--pdeathsig', 'INT'];
 
-// Keeps, of all that root may do, the right to enter any folder and to read, but
-// not to write. A clone made by root is usually below /root, where nobody else
-// gets through to the binaries and to the data, which is the server's own. The
-// secure bit makes access(2), with which PostgreSQL looks for its own binaries,
-// honour that right.
+// Of root's capabilities, keeps that to enter every folder and read every file. A clone made
+// by root is usually below /root, where another user cannot reach the binaries and the data.
+// The secure bit makes access(2), by which PostgreSQL finds its binaries, respect the
+// capability.
 const REACH_FILES = [
   '--clear-groups',
   '--inh-caps=-all,+dac_read_search',
@@ -50,13 +49,13 @@ const REACH_FILES = [
   '--securebits=+no_setuid_fixup',
 ];
 
-// Only Windows lacks these two, for which there are no binaries either.
+// Only Windows lacks these functions, for which there are no binaries either.
 const SELF = { uid: process.getuid?.() ?? -1, gid: process.getgid?.() ?? -1 };
 const IS_ROOT = SELF.uid === 0;
 
 /**
- * PostgreSQL refuses to run as root. Existing data decides who runs it, so that root can
- * start what an ordinary user has made.
+ * PostgreSQL refuses to run as root. The server runs as the owner of existing data, so that
+ * root can start a server that an ordinary user has created.
  *
  * @param {string} data - the data folder, which may not be there yet
  * @returns {OsUser}
@@ -76,7 +75,7 @@ function serverUserOf(data) {
 }
 
 /**
- * The best way that works on this machine to run PostgreSQL.
+ * Finds the best launcher that works on this machine.
  *
  * @param {OsUser} user
  * @param {string} postgres - the server's binary

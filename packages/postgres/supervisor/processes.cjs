@@ -35,8 +35,8 @@ function commandLine(pid) {
 }
 
 /**
- * Whether a process runs that has `mark` in its command line. The number alone
- * proves nothing: it may have been given to another process since.
+ * Whether a process runs that has `mark` in its command line. The system may have reused
+ * the number for another process.
  *
  * @param {number} pid
  * @param {string} mark
@@ -76,7 +76,7 @@ async function isGoneInTime(pid, mark) {
 }
 
 /**
- * Stops the PostgreSQL server `pid`, with more force the longer it takes.
+ * Stops the PostgreSQL server `pid`, with stronger signals in turn.
  *
  * @param {number} pid
  * @param {string} mark

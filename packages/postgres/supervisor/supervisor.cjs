@@ -6,15 +6,15 @@
 // transpiler to start; in a session of its own, so that a Ctrl-C in the terminal reaches
 // the parent and not the server.
 //
-//   supervisor.cjs                   takes its request as a message of the parent
-//   supervisor.cjs reclaim <home>    does what a supervisor that was killed can't do
+//   supervisor.cjs                   receives its request as a message of the parent
+//   supervisor.cjs reclaim <home>    stops the server of a killed supervisor
 //
 // A home is the folder of one server:
 //
 //   data/          PostgreSQL's own data folder. Its postmaster.pid is the lock: PostgreSQL
 //                  starts no second server there
 //   password       of the superuser
-//   postgres.log   what the server has written since it was last started
+//   postgres.log   the server's log since its last start
 //
 // The command line of the server names its supervisor (`-c supervisor.pid=…`). A server
 // whose supervisor is gone is an orphan, which any other supervisor may stop.
@@ -50,11 +50,11 @@ const PORT_ATTEMPTS = 10;
 // A throw-away home is named after its supervisor, too.
 const THROW_AWAY = /^embedded-postgres-(\d+)-/;
 
-// As root the server runs as somebody else, who must get through to data/.
+// As root the server runs as another user, who must be able to reach data/.
 const HOME_MODE = process.getuid?.() === 0 ? 0o711 : 0o700;
 
-// Sorting by code point is the same everywhere, and lower(), ILIKE and pg_trgm
-// still know letters beyond ASCII.
+// Sorts by code point on every platform, while lower(), ILIKE and pg_trgm know letters
+// beyond ASCII.
 const LOCALE = [
   '--encoding=UTF8',
   '--locale=C',
@@ -67,7 +67,7 @@ const BUILTIN_LOCALE = [
 
 const SETTINGS = {
   listen_addresses: HOST,
-  // TCP does for everyone; a path below a deep folder exceeds a socket's limit.
+  // TCP only: the path of a socket in a deep folder exceeds its limit.
   unix_socket_directories: '',
   max_connections: '300',
   timezone: 'UTC',
@@ -75,7 +75,7 @@ const SETTINGS = {
   'supervisor.pid': String(process.pid),
 };
 
-// What is thrown away needs no protection against a power failure.
+// Throw-away data needs no protection against a power failure.
 const THROW_AWAY_SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -129,7 +129,7 @@ async function start(request, home) {
   if (!fs.existsSync(passwordFile)) {
     throw new Failure(
       'DIRECTORY_UNUSABLE',
-      `${passwordFile} is missing, and nobody can log in without it: remove ${home} to begin with an empty database`,
+      `${passwordFile} is missing, without which no login is possible: remove ${home} to begin with an empty database`,
     );
   }
   const password = fs.readFileSync(passwordFile, 'utf8');
@@ -157,8 +157,8 @@ async function start(request, home) {
  * @param {import('./launcher.cjs').Launcher} launcher
  */
 async function startOn(port, request, home, launcher) {
-  // Each start writes a log of its own: of several in one folder, one would empty the
-  // line that tells another why its server ended.
+  // Each start writes a separate log: of several starts in one folder, one would truncate
+  // the line that tells another why its server ended.
   const draftLog = path.join(home, `draft-${process.pid}.log`);
   const log = fs.openSync(draftLog, 'w', 0o600);
   const settings = {
@@ -186,7 +186,7 @@ async function startOn(port, request, home, launcher) {
       await delay(POLL_MS, undefined, { signal: stopping.signal });
     }
   } catch (error) {
-    // Its postmaster.pid, by which it would be found, may not be there yet.
+    // By its pid: its postmaster.pid may not exist yet.
     await stopServer(pid, dataOf(home));
     if (error instanceof Failure && error.code === 'DIRECTORY_IN_USE') {
       // postgres.log is the log of the server that runs here.
@@ -201,9 +201,9 @@ async function startOn(port, request, home, launcher) {
 }
 
 /**
- * Makes the data folder under a name of its own, and puts it in its place when it is
- * complete: an initdb that was killed leaves a folder that looks like one with data. Of
- * several that do so at once, rename lets one succeed, whose password counts.
+ * Creates the data folder under a temporary name, and renames it when it is complete: a
+ * killed initdb leaves a folder that looks like a complete one. Of several concurrent
+ * starts, one rename succeeds, and the password of that start counts.
  *
  * @param {StartRequest} request
  * @param {string} home
@@ -255,7 +255,7 @@ async function initialize(request, home, { user, launcher }) {
 }
 
 /**
- * What starts that were killed have left behind.
+ * Removes the files that killed starts have left behind.
  *
  * @param {string} home
  */
@@ -283,7 +283,7 @@ function openHome(directory) {
   try {
     fs.mkdirSync(directory, { recursive: true, mode: HOME_MODE });
     const home = fs.realpathSync(directory);
-    // As root, access(2) allows writing to file systems that refuse it.
+    // By writing: for root, access(2) also allows writes to a read-only file system.
     const probe = path.join(home, `draft-${process.pid}.probe`);
     fs.writeFileSync(probe, '');
     fs.rmSync(probe);
@@ -436,20 +436,19 @@ async function sweep() {
   const folder = fs.realpathSync(os.tmpdir());
   for (const name of fs.readdirSync(folder)) {
     if (THROW_AWAY.test(name)) {
-      // Most failures mean that another process sweeps the same home right now.
-      // What is still there the next time will be tried again.
+      // Mostly another process sweeps the same home. The next sweep tries again.
       await reclaim(path.join(folder, name)).catch(() => {});
     }
   }
 }
 
 /**
- * Does what the supervisor of a home would have done, had it not been killed.
+ * Stops the server of a killed supervisor, and removes a throw-away home.
  *
  * @param {string} home
  */
 async function reclaim(home) {
-  // Another user's folder is not to be trusted.
+  // Do not trust another user's folder.
   if (fs.lstatSync(home).uid !== process.getuid?.()) {
     return;
   }
@@ -474,7 +473,7 @@ async function stopOrphan(home) {
     return;
   }
   const [, supervisor] = /supervisor\.pid=(\d+)/.exec(commandLine(pid)) ?? [];
-  // Without one, it was started by hand.
+  // Without a supervisor it was started by hand.
   if (!supervisor || isSupervisor(Number(supervisor))) {
     throw inUse(home);
   }
@@ -496,7 +495,7 @@ function isSupervisor(pid) {
  */
 function reply(message) {
   return new Promise(resolve => {
-    // It fails when the parent is gone, and then nobody waits for the reply.
+    // Fails if the parent is gone, which then needs no reply.
     process.send?.(message, undefined, undefined, () => resolve());
   });
 }

@@ -80,11 +80,8 @@ export {
   type TenancyPoolOptions,
   type TransactionSettings,
 } from './pool/TenancyPool';
-export {
-  ReadReplica,
-  type ReadReplicaOptions,
-  type ReplicaCounts,
-} from './replica/ReadReplica';
+export { ReadReplica, type ReplicaCounts } from './replica/ReadReplica';
+export { type ReadReplicaOptions } from './replica/ReplicaWatch';
 export * from './services';
 export { type CatalogAdoption } from './startup/CatalogAdoption';
 export { type Tenancy } from './startup/startTenancy';

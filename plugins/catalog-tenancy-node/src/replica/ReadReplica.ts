@@ -1,13 +1,14 @@
-import type { LoggerService } from '@backstage/backend-plugin-api';
-import type { ClientConfig } from 'pg';
-import type { TenancyPoolLimits } from '../config/readTenancyConfig';
 import { type BuildStatement, type TenancyPool } from '../pool/TenancyPool';
 import {
   DatabaseStatementError,
   DatabaseUnavailableError,
 } from '../pool/errors';
 import { ALL_TENANTS, Freshness } from './Freshness';
-import { ReplicaLostError, ReplicaWatch } from './ReplicaWatch';
+import {
+  type ReadReplicaOptions,
+  ReplicaLostError,
+  ReplicaWatch,
+} from './ReplicaWatch';
 import { precondition, PRECONDITION_SQL_STATE } from './statements';
 
 /**
@@ -18,43 +19,17 @@ import { precondition, PRECONDITION_SQL_STATE } from './statements';
 export interface ReplicaCounts {
   /** Answered by the replica. */
   replica: number;
-  /** Answered by the primary: the tenant was written to, and the replica is not so far. */
+  /** Answered by the primary: the replica has not replayed the tenant's last write. */
   written: number;
-  /** Answered by the primary: the replica is lost, or too far behind. */
+  /** Answered by the primary: the replica is lost or too far behind. */
   unusable: number;
-  /** Tried on the replica, and answered by the primary. */
+  /** Answered by the primary after an error of the replica. */
   failed: number;
 }
 
 /**
- * What a read replica is made of.
- *
- * @public
- */
-export interface ReadReplicaOptions {
-  /** How to connect to the primary. */
-  primary: ClientConfig;
-  /** How to connect to the replica. */
-  replica: ClientConfig;
-  /** The schema of the tables. */
-  schema: string;
-  /** Of the connections to the replica. */
-  pool: TenancyPoolLimits;
-  /** As that of the pool of the primary. */
-  whenReady?: boolean;
-  /** No answer is older, in milliseconds. */
-  maxStalenessMs: number;
-  /** Rejects where the connections to the replica do not keep tenants apart. */
-  check: (pool: TenancyPool) => Promise<void>;
-  /** Logs when reads begin to go to the replica, and when they stop. */
-  logger: LoggerService;
-}
-
-/**
- * A replica of the database by streaming replication, for reads that may be a little
- * older than the last write.
- *
- * Its faults are not errors of a read: the primary answers then.
+ * A streaming replica of the database, for reads that may be a little older than the last
+ * write. If it fails, the primary answers the read.
  *
  * @public
  */
@@ -63,7 +38,7 @@ export class ReadReplica {
   readonly #freshness: Freshness;
   readonly #watch: ReplicaWatch;
 
-  /** Begins to look for it, and does not wait for that. */
+  /** Starts to watch the replica, and does not wait for it. */
   static create(options: ReadReplicaOptions): ReadReplica {
     return new ReadReplica(options);
   }
@@ -76,22 +51,22 @@ export class ReadReplica {
     });
   }
 
-  /** Whether reads go there, those of tenants that were written to left aside. */
+  /** Whether reads go to the replica, except those of tenants with recent writes. */
   get inUse(): boolean {
     return this.#watch.session !== undefined;
   }
 
-  /** How many reads went where. */
+  /** How many reads each server has answered. */
   get counts(): ReplicaCounts {
     return { ...this.#counts };
   }
 
   /**
-   * Says that rows may be written: until the replica has what is there at the end of
-   * it, reads of the tenant go to the primary.
+   * Records the begin of a write. Reads of the tenant go to the primary until the replica
+   * has replayed the log up to the end of the write.
    *
    * @param tenantId - a UUID; all tenants without one
-   * @returns what to call at the end of the write, whatever became of it
+   * @returns a function to call at the end of the write, successful or not
    */
   writing(tenantId: string = ALL_TENANTS): () => void {
     const end = this.#freshness.beginWrite(tenantId);
@@ -102,7 +77,7 @@ export class ReadReplica {
   }
 
   /**
-   * Runs a statement that reads, on the replica if that is far enough.
+   * Runs a reading statement, on the replica if that has replayed enough.
    *
    * @param tenantId - a UUID
    * @param onPrimary - runs it on the primary
@@ -138,13 +113,13 @@ export class ReadReplica {
     }
   }
 
-  /** Waits for what is under way, and closes all connections. */
+  /** Waits for running work, and closes all connections. */
   async close(): Promise<void> {
     await this.#watch.close();
   }
 }
 
-/** Whether the primary may have an answer. A read that took too long there is over. */
+/** Whether the primary may answer instead. A read that timed out is not repeated. */
 function isOfReplica(error: unknown): boolean {
   return (
     error instanceof ReplicaLostError ||
@@ -153,7 +128,7 @@ function isOfReplica(error: unknown): boolean {
   );
 }
 
-/** Whether the fault is the server's, and not the statement's. */
+/** Whether the error is one of the server, not of the statement. */
 function isOfServer(error: unknown): boolean {
   return (
     error instanceof DatabaseUnavailableError ||

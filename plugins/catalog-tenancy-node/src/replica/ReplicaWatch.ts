@@ -18,20 +18,20 @@ import {
   selectReplica,
 } from './statements';
 
-/** What `pg_stat_activity` calls the connections by which both servers are asked. */
+/** The application_name of the connections that watch both servers. */
 export const WATCH = 'backstage catalog tenancy replica watch';
 
-// A server that does not answer within this time counts as gone.
+// A server without an answer within this time counts as lost.
 const ANSWER_MS = 2_000;
-// While the replica replays writes, which takes some milliseconds.
+// The pause while the replica replays writes, which takes some milliseconds.
 const CATCHING_UP_MS = 25;
-// However often a write ends, the servers get some time for others.
+// The least pause, even if writes end more often.
 const LEAST_PAUSE_MS = 10;
 const RETRY_MS = 1_000;
-// What an operator has to put right is looked at less often: it is a costly look.
+// After a failed check, which is costly and which an operator has to resolve.
 const RETRY_REFUSED_MS = 30_000;
 
-/** The replica was lost while it was read. */
+/** The replica was lost during a read. */
 export class ReplicaLostError extends Error {}
 
 /** Connections to the replica, until it is lost. */
@@ -44,8 +44,8 @@ export class ReplicaSession {
   }
 
   /**
-   * @throws {@link ReplicaLostError} once it is closed, for a server that vanished may
-   * never answer; and like the query of the pool
+   * @throws {@link ReplicaLostError} once it is closed, because a vanished server may never
+   * answer; and like the query of the pool
    */
   query<TRow extends object>(
     build: BuildStatement,
@@ -61,28 +61,42 @@ export class ReplicaSession {
     });
   }
 
-  /** Ends all waiting for answers, and closes each connection when it becomes free. */
+  /** Rejects running queries, and closes each connection when it becomes free. */
   async close(): Promise<void> {
     this.#waiting.forEach(giveUp => giveUp());
     await this.#pool.close();
   }
 }
 
-interface ReplicaWatchOptions {
+/**
+ * The options of a read replica.
+ *
+ * @public
+ */
+export interface ReadReplicaOptions {
+  /** How to connect to the primary. */
   primary: ClientConfig;
+  /** How to connect to the replica. */
   replica: ClientConfig;
+  /** The schema of the tables. */
   schema: string;
+  /** The limits of the pool of connections to the replica. */
   pool: TenancyPoolLimits;
+  /** As the same option of the primary's pool. */
   whenReady?: boolean;
+  /** The greatest age of an answer, in milliseconds. */
   maxStalenessMs: number;
+  /** Rejects if connections to the replica do not isolate tenants. */
   check: (pool: TenancyPool) => Promise<void>;
+  /** Logs when reads begin to go to the replica, and when they stop. */
   logger: LoggerService;
-  freshness: Freshness;
 }
 
+type ReplicaWatchOptions = ReadReplicaOptions & { freshness: Freshness };
+
 /**
- * Asks the primary where its log ends, then the replica how much of that it has
- * replayed, again and again; and has connections for reads while the replica may be read.
+ * Repeatedly asks the primary for the end of its log, and the replica how much of that it
+ * has replayed. Holds connections for reads while the replica may be read.
  */
 export class ReplicaWatch {
   readonly #options: ReplicaWatchOptions;
@@ -117,28 +131,28 @@ export class ReplicaWatch {
     this.#watching = this.#watch();
   }
 
-  /** The connections for reads, while reads may go there. */
+  /** The connections for reads, while the replica may be read. */
   get session(): ReplicaSession | undefined {
     return !this.#isSuspect && this.#freshness.isReplicaFresh
       ? this.#session
       : undefined;
   }
 
-  /** Asks both servers soon: a write has ended. */
+  /** Asks both servers soon, after a write. */
   wake(): void {
-    // A replica that is lost is not tried again for each write.
+    // Writes do not shorten the pause after the replica was lost.
     if (this.#session) {
       this.#wake.abort();
     }
   }
 
-  /** A read has failed by the replica: no read goes there until it has answered again. */
+  /** Stops reads after an error of the replica, until it has answered again. */
   suspect(): void {
     this.#isSuspect = true;
     this.wake();
   }
 
-  /** Waits for what is under way. */
+  /** Waits for running work. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#wake.abort();
@@ -162,7 +176,7 @@ export class ReplicaWatch {
       const pauseMs = await this.#lookAtReplica();
       if (!this.#isClosed) {
         await sleep(LEAST_PAUSE_MS, undefined, { ref: false });
-        // It rejects when it is woken, also if that was while it asked.
+        // `wake` aborts the pause, also if it was called before.
         await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
       }
     }
@@ -177,11 +191,11 @@ export class ReplicaWatch {
       const [position] = await this.#primary.query<LogPosition>(selectPrimary);
       this.#freshness.addSample({ ...position, askedAt });
     } catch {
-      // The pool has logged why. Without samples the replica is soon too old for all.
+      // The pool has logged it. Without samples the replica soon counts as too old.
     }
   }
 
-  /** @returns for how long both may be left alone */
+  /** @returns the pause before the next round, in milliseconds */
   async #lookAtReplica(): Promise<number> {
     const freshness = this.#freshness;
     const { primary, pending } = freshness;
@@ -201,7 +215,7 @@ export class ReplicaWatch {
       this.#lose(this.#reasonOf(error));
       return RETRY_MS;
     }
-    // Before that it may lack the tables, or the rights to them.
+    // Not earlier: before, it may lack the tables, or the rights on them.
     if (freshness.isReplicaFresh && !this.#session) {
       try {
         this.#session = await this.#open();
@@ -278,9 +292,9 @@ export class ReplicaWatch {
 }
 
 /**
- * One connection, to ask a server how far it is. It is apart from those of the
- * operations: or reads would leave the replica, and come on top, just when the primary
- * has no connections left.
+ * A separate connection to watch a server. In the pools of the operations it would wait
+ * when the primary has no connection left, and reads would then leave the replica for the
+ * primary.
  */
 function createProbe(
   connection: ClientConfig,
@@ -291,9 +305,9 @@ function createProbe(
     connection: {
       fallback_application_name: WATCH,
       ...connection,
-      // Not enumerable where it comes from a pool.
+      // `pg` makes the password of a pool's options non-enumerable.
       password: connection.password,
-      // A server that vanished does not say so.
+      // A vanished server sends no error.
       query_timeout: ANSWER_MS,
     },
     schema,
@@ -307,7 +321,7 @@ function createProbe(
   });
 }
 
-/** Logs at the level `debug`: a fault of a single connection is no news to an operator. */
+/** Logs at the level `debug`: an operator need not know of errors of single connections. */
 function atDebug(
   logger: LoggerService,
   onMessage: (message: string) => void = () => {},

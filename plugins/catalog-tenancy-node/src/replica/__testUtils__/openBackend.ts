@@ -3,7 +3,8 @@ import { eventually } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import { PooledTenantDatabase } from '../../database/PooledTenantDatabase';
 import { TenancyPool } from '../../pool/TenancyPool';
-import { ReadReplica, type ReadReplicaOptions } from '../ReadReplica';
+import { ReadReplica } from '../ReadReplica';
+import type { ReadReplicaOptions } from '../ReplicaWatch';
 import { type ReplicatedServers, SCHEMA } from './ReplicatedServers';
 
 const LIMITS = { max: 5, idleTimeoutMs: 30_000, connectionTimeoutMs: 120_000 };
