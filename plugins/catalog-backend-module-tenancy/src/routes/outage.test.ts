@@ -2,7 +2,11 @@ import { mkdtemp, rm } from 'fs/promises';
 import { tmpdir } from 'os';
 import { join } from 'path';
 import { findPgBouncer, PgBouncer, Postgres } from '@internal/postgres';
-import { waitUntil, withDeadline } from '@internal/postgres/testUtils';
+import {
+  eventually,
+  waitUntil,
+  withDeadline,
+} from '@internal/postgres/testUtils';
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import tenantsPlugin from 'backstage-plugin-tenants-backend';
@@ -182,17 +186,18 @@ function startBackend(
         },
       },
     });
+    const { store, tenants } = backend;
     for (const slug of TENANTS) {
-      const { tenant_id } =
-        (await backend.tenants.get(slug)) ??
-        (await backend.tenants.create({
-          tenant_slug: slug,
-          tenant_name: slug,
-        }));
-      await backend.store.applyMutation(tenant_id, {
-        type: 'full',
-        source: 'sample',
-        entities: sampleOf(slug),
+      // A connection may take longer than clients are to wait for one.
+      await eventually(async () => {
+        const { tenant_id } =
+          (await tenants.get(slug)) ??
+          (await tenants.create({ tenant_slug: slug, tenant_name: slug }));
+        await store.applyMutation(tenant_id, {
+          type: 'full',
+          source: 'sample',
+          entities: sampleOf(slug),
+        });
       });
     }
   });
