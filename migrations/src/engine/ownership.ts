@@ -66,7 +66,21 @@ export async function findCreations(
   executor: Executor,
   creations: Creation[],
 ): Promise<Found[]> {
+  if (creations.length === 0) {
+    return [];
+  }
   return executor.read<Found>(identities('$1'), [JSON.stringify(creations)]);
+}
+
+async function creationsOf(
+  context: StepContext,
+  steps: readonly Pick<Step, 'creates'>[],
+): Promise<Creation[]> {
+  const creations: Creation[] = [];
+  for (const step of steps) {
+    creations.push(...((await step.creates?.(context)) ?? []));
+  }
+  return creations;
 }
 
 /** The objects of one migration, as far as it has come. */
@@ -83,19 +97,18 @@ class ObjectOwnership {
     const restored = stored !== undefined && stored.journal !== table;
     const claimed = stored?.claimed ?? [];
     const known = new Set(restored ? [] : stored?.known);
-    for (const step of journal.steps) {
+    // Nothing is known yet of a step that was killed, nor of one that was done
+    // before there was this record, or in a database that was restored.
+    const unknown = journal.steps.filter(step => {
       const begun = claimed.includes(step.name);
       const done = journal.isDone(step);
-      // Nothing is known yet of a step that was killed, nor of one that was done
-      // before there was this record, or in a database that was restored.
-      if (restored ? begun || done : begun !== done) {
-        const found = await findCreations(
-          executor,
-          (await step.creates?.(context)) ?? [],
-        );
-        found.forEach(({ identity }) => known.add(identity));
-      }
-    }
+      return restored ? begun || done : begun !== done;
+    });
+    const found = await findCreations(
+      executor,
+      await creationsOf(context, unknown),
+    );
+    found.forEach(({ identity }) => known.add(identity));
     return new ObjectOwnership(
       context,
       known,
@@ -115,22 +128,21 @@ class ObjectOwnership {
   }
 
   /**
-   * What stands under the names of a step and is not ours, in words.
+   * What stands under the names of steps and is not ours, in words.
    *
    * @param kinds - all, or those that are to be looked at
    */
   async foreign(
-    { creates }: Pick<Step, 'creates'>,
+    steps: readonly Pick<Step, 'creates'>[],
     kinds?: Creation['kind'][],
   ): Promise<string[]> {
-    const creations = (await creates?.(this.context)) ?? [];
+    const creations = await creationsOf(this.context, steps);
     const found = await findCreations(
       this.context.executor,
       creations.filter(({ kind }) => kinds?.includes(kind) ?? true),
     );
-    return found
-      .filter(({ identity }) => !this.known.has(identity))
-      .map(describeFound);
+    const foreign = found.filter(({ identity }) => !this.known.has(identity));
+    return [...new Set(foreign.map(describeFound))];
   }
 }
 
@@ -147,11 +159,10 @@ export async function takenNames(
   kinds?: Creation['kind'][],
 ): Promise<string[]> {
   const ownership = await ObjectOwnership.read(context, journal);
-  const taken: string[] = [];
-  for (const step of steps.filter(each => !ownership.hasBegun(each))) {
-    taken.push(...(await ownership.foreign(step, kinds)));
-  }
-  return [...new Set(taken)];
+  return ownership.foreign(
+    steps.filter(step => !ownership.hasBegun(step)),
+    kinds,
+  );
 }
 
 /** @throws {@link RefusedError} which names all that is taken */
@@ -262,7 +273,7 @@ export async function refuseForeignObjects(
   what: Pick<Step, 'title' | 'creates'>,
 ): Promise<void> {
   const ownership = await ObjectOwnership.read(context, journal);
-  const foreign = await ownership.foreign(what);
+  const foreign = await ownership.foreign([what]);
   if (foreign.length > 0) {
     throw new RefusedError(
       `The migration did not create ${foreign.join(', ')}, and ` +
@@ -285,15 +296,10 @@ export async function refuseForeignRelations(
   steps: readonly Step[],
 ): Promise<void> {
   const ownership = await ObjectOwnership.read(context, journal);
-  const foreign: string[] = [];
-  for (const step of steps) {
-    foreign.push(...(await ownership.foreign(step, ['relation', 'function'])));
-  }
+  const foreign = await ownership.foreign(steps, ['relation', 'function']);
   if (foreign.length > 0) {
     throw new RefusedError(
-      `The migration did not create ${[...new Set(foreign)].join(
-        ', ',
-      )}, and the ` +
+      `The migration did not create ${foreign.join(', ')}, and the ` +
         'undo would drop or change what stands there. Rename it, or move it to ' +
         'another schema.',
     );
@@ -305,7 +311,7 @@ export async function undoOwned(
   context: StepContext,
   step: Step,
 ): Promise<void> {
-  const creations = (await step.creates?.(context)) ?? [];
+  const creations = await creationsOf(context, [step]);
   await step.down(context);
   if (creations.length > 0) {
     await context.executor.execute(rememberStatement(creations));
@@ -337,7 +343,7 @@ export async function runOwned(
   step: Step,
 ): Promise<void> {
   const { executor } = context;
-  const creations = (await step.creates?.(context)) ?? [];
+  const creations = await creationsOf(context, [step]);
   if (creations.length === 0) {
     await step.up(context);
     return;
