@@ -11,7 +11,9 @@ export async function createEmptyDatabase(
   id: TestDatabaseId,
 ): Promise<ClientConfig> {
   // Makes the roles, which belong to the server.
-  const connection = await createTenancyDatabase(databases, id);
+  const connection = await createTenancyDatabase(databases, id, {
+    stockTables: false,
+  });
   await withDatabase(connection, client =>
     client.query('drop schema tenancy cascade'),
   );

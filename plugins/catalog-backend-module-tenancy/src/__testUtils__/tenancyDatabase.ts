@@ -1,9 +1,11 @@
+import { resolvePackagePath } from '@backstage/backend-plugin-api';
 import type {
   DatabaseTemplate,
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
+import createKnex from 'knex';
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 
 export const APPLICATION = { user: 'portal_app', password: 'only-for-tests' };
@@ -15,12 +17,44 @@ const MIGRATED: DatabaseTemplate = {
   },
 };
 
-/** A new database on the server `id` with the tables of tenants, as its superuser. */
+const WITH_STOCK_TABLES: DatabaseTemplate = {
+  name: `${MIGRATED.name}, beside an empty stock catalog`,
+  prepare: async connection => {
+    await MIGRATED.prepare(connection);
+    const { host, port, user, password, ssl, database } = connection;
+    const knex = createKnex({
+      client: 'pg',
+      connection: { host, port, user, password, ssl, database },
+    });
+    try {
+      await knex.migrate.latest({
+        directory: resolvePackagePath(
+          '@backstage/plugin-catalog-backend',
+          'migrations',
+        ),
+      });
+    } finally {
+      await knex.destroy();
+    }
+  },
+};
+
+/**
+ * A new database on the server `id` with the tables of tenants, as its superuser. The
+ * tables of the stock catalog are there too, which each backend would create when it starts.
+ *
+ * @param options - `stockTables`: false for the tables of tenants alone
+ */
 export async function createTenancyDatabase(
   databases: TestDatabases,
   id: TestDatabaseId,
+  options: { stockTables?: boolean } = {},
 ): Promise<ClientConfig> {
-  const connection = await databases.create(id, MIGRATED);
+  const { stockTables = true } = options;
+  const connection = await databases.create(
+    id,
+    stockTables ? WITH_STOCK_TABLES : MIGRATED,
+  );
   const client = new Client(connection);
   await client.connect();
   try {

@@ -268,7 +268,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
   'until the adoption is complete on %s',
   id => {
     it('answers the default tenant with 503 while another operator is at work, and other tenants with their catalogs', async () => {
-      const connection = await createTenancyDatabase(databases, id);
+      const connection = await createTenancyDatabase(databases, id, {
+        stockTables: false,
+      });
       await withDatabase(connection, async operator => {
         await operator.query(
           `select pg_advisory_lock(7007, hashtext('tenancy'))`,
@@ -392,7 +394,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('has nothing to adopt where the default tenant has entities of another origin', async () => {
-      const connection = await createTenancyDatabase(databases, id);
+      const connection = await createTenancyDatabase(databases, id, {
+        stockTables: false,
+      });
       await withDatabase(connection, client =>
         client.query(
           `insert into tenancy.entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
