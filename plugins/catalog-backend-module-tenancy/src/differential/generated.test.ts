@@ -214,7 +214,7 @@ describe('a generated catalog that the stock engine has ingested', () => {
       const random = new Random(sizes.seed + 2);
       const found: unknown[] = [];
       let compared = 0;
-      for (let index = 0; index < sizes.requests / 6; index += 1) {
+      for (let index = 0; index < sizes.requests / 3; index += 1) {
         const request = generateRequest(random, words);
         const [expected, mine, few] = await Promise.all(
           [ours, acme, globex].map(send => send(request)),

@@ -11,7 +11,7 @@ import {
 const databases = createTestDatabases();
 
 // More of them: MOCKUP_PAYLOADS=5000.
-const RUNS = Number(process.env.MOCKUP_PAYLOADS ?? 200);
+const RUNS = Number(process.env.MOCKUP_PAYLOADS ?? 100);
 
 // All of Unicode, control characters and unpaired surrogates among them.
 const anyText = fc.oneof(
