@@ -28,12 +28,17 @@ const mockupChecks: MutationCheck[] = [
     tests: [`${MOCKUP}/src/database/tenants.test.ts`],
   },
   {
-    name: 'the policies on the tables of mockups',
+    name: 'row-level security on the tables of mockups',
     edits: [
       {
-        file: `${MOCKUP}/migrations/20261122000000_tenants.js`,
-        find: 'using (tenant_id = ${SESSION_TENANT})',
-        replace: 'using (tenant_id is not null)',
+        file: `${MOCKUP}/src/database/rowSecurity.ts`,
+        find: '`alter table ${table} enable row level security`',
+        replace: '`lock table ${table} in access share mode`',
+      },
+      {
+        file: `${MOCKUP}/src/database/rowSecurity.ts`,
+        find: 'if (rows[0].enabled) {',
+        replace: 'if (rows[0].enabled || attempt > 1) {',
       },
     ],
     tests: [`${MOCKUP}/src/database/tenants.test.ts`],
@@ -45,17 +50,6 @@ const mockupChecks: MutationCheck[] = [
         file: `${MOCKUP}/src/database/TenantStatements.ts`,
         find: 'return this.#role === undefined',
         replace: 'return this.#role !== null',
-      },
-    ],
-    tests: [`${MOCKUP}/src/database/tenants.test.ts`],
-  },
-  {
-    name: 'the key by which versions belong to a mockup of their tenant',
-    edits: [
-      {
-        file: `${MOCKUP}/migrations/20261122000000_tenants.js`,
-        find: "'tenant_id, mockup_id',\n        'tenant_id, id',",
-        replace: "'mockup_id',\n        'id',",
       },
     ],
     tests: [`${MOCKUP}/src/database/tenants.test.ts`],

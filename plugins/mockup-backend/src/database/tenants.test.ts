@@ -11,7 +11,8 @@ import { PostgresMockupStore } from './PostgresMockupStore';
 import { TENANT_ROLE } from './rowSecurity';
 import { type Statements, TenantStatements } from './TenantStatements';
 
-const databases = createTestDatabases();
+// Rights to roles differ between the versions.
+const databases = createTestDatabases({ versions: 'every' });
 
 const ACME = '00000000-0000-4000-8000-00000000000a';
 const GLOBEX = '00000000-0000-4000-8000-00000000000b';
