@@ -3,6 +3,7 @@ import {
   coreServices,
   createBackendPlugin,
   createServiceFactory,
+  type HttpRouterService,
 } from '@backstage/backend-plugin-api';
 import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
@@ -38,33 +39,37 @@ export function classifiedPlugin(
   pluginId: string,
   options: { tenantAware?: boolean } = {},
 ): BackendFeature {
-  const answer = (req: Request) =>
-    options.tenantAware ? tenantOf(req).tenantSlug : 'reached';
+  const addRoutes = (
+    httpRouter: HttpRouterService,
+    answer: (req: Request) => string,
+  ) => {
+    httpRouter.addAuthPolicy({ path: PATHS.open, allow: 'unauthenticated' });
+    httpRouter.addAuthPolicy({ path: PATHS.cookie, allow: 'user-cookie' });
+    httpRouter.use((req, res) => {
+      res.json(answer(req));
+    });
+  };
+  const { httpRouter: httpRouterRef } = coreServices;
   return createBackendPlugin({
     pluginId,
     register(env) {
-      env.registerInit({
-        deps: {
-          gate: tenantGateServiceRef,
-          httpRouter: coreServices.httpRouter,
-        },
-        async init({ gate, httpRouter }) {
-          if (options.tenantAware) {
+      if (options.tenantAware) {
+        env.registerInit({
+          deps: { gate: tenantGateServiceRef, httpRouter: httpRouterRef },
+          async init({ gate, httpRouter }) {
             gate.declareTenantAware();
-          }
-          httpRouter.addAuthPolicy({
-            path: PATHS.open,
-            allow: 'unauthenticated',
-          });
-          httpRouter.addAuthPolicy({
-            path: PATHS.cookie,
-            allow: 'user-cookie',
-          });
-          httpRouter.use((req, res) => {
-            res.json(answer(req));
-          });
-        },
-      });
+            addRoutes(httpRouter, req => tenantOf(req).tenantSlug);
+          },
+        });
+      } else {
+        // It does not know the gate.
+        env.registerInit({
+          deps: { httpRouter: httpRouterRef },
+          async init({ httpRouter }) {
+            addRoutes(httpRouter, () => 'reached');
+          },
+        });
+      }
     },
   });
 }
