@@ -45,7 +45,7 @@ export class RefusedError extends MigrationError {
 }
 
 /**
- * The data is not what it has to be, such as a copy that differs from its source.
+ * A check of the data has failed, such as a copy that differs from its source.
  *
  * @public
  */
@@ -91,7 +91,7 @@ export class ConnectionLostError extends MigrationError {
 }
 
 /**
- * Somebody has cancelled a statement of the command, as with `pg_cancel_backend`.
+ * Another session has cancelled a statement of the command, as with `pg_cancel_backend`.
  * What was committed stays; the same command goes on from there.
  *
  * @public

@@ -12,7 +12,7 @@ import type { StatusReport } from './status/StatusReport';
 import type { MigrationSettings } from './engine/Step';
 
 /**
- * What a migration is told. Only the connection has no default.
+ * The options of a migration. Only the connection has no default.
  *
  * @public
  */
@@ -34,11 +34,11 @@ export interface MigrateOptions {
   /** Creates the three tables, empty, where none of them exists. */
   createTables?: boolean;
   /**
-   * Whether the tables of before the swap are kept after phase 5, which is the way
-   * back; true by default. Nobody misses it where they held nothing.
+   * Whether phase 5 keeps the old tables, to which a rollback goes back; true by default.
+   * False suits a database whose tables were empty.
    */
   keepOldTables?: boolean;
-  /** Is told what happens; by default nobody is. */
+  /** Reports progress and warnings; silent by default. */
   reporter?: Reporter;
 }
 

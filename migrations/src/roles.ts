@@ -1,6 +1,6 @@
 import { escapeIdentifier } from './sql';
 
-/** Owns the tables and bypasses row-level security; nobody logs in as it. */
+/** Owns the tables and bypasses row-level security; NOLOGIN. */
 export const ADMIN_ROLE = 'portal_admin';
 
 /** The user that the application connects as. */

@@ -63,7 +63,7 @@ export async function adopt(context: StepContext): Promise<Engine> {
 }
 
 /**
- * What an adoption deletes for good, a sentence for each: entities of the default
+ * The rows that an adoption deletes, a sentence for each: entities of the default
  * tenant that the catalog does not have.
  *
  * @throws {@link RefusedError} if there is no such catalog

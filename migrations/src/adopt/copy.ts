@@ -221,7 +221,7 @@ async function waitForWriters(
   engine: Engine,
 ): Promise<void> {
   const name = engineTable(engine, 'refresh_state_references');
-  const why = 'they may have written edges that nobody sees yet.';
+  const why = 'they may have written edges that are not visible yet.';
   const writers = `from pg_locks
   where locktype = 'relation' and mode = 'RowExclusiveLock' and granted
     and database = (select oid from pg_database where datname = current_database())

@@ -6,7 +6,7 @@ import { lockStatements } from './Executor';
 import type { BriefTransaction, StepExecutor, Work } from './Executor';
 import type { MigrationSettings, Step } from './Step';
 
-/** A line of the outline of a script. */
+/** An entry of a script's outline. */
 interface OutlineEntry {
   text: string;
   /** The line of the script at which it begins. */
@@ -23,8 +23,8 @@ type ScriptSettings = Pick<
 const OUTLINE_WIDTH = 110;
 
 /**
- * Prints what steps ask for, each statement followed by an empty line. It reads
- * in a transaction that PostgreSQL itself keeps from writing.
+ * Prints the statements of steps, each followed by an empty line. It reads in a READ ONLY
+ * transaction, in which PostgreSQL refuses writes.
  */
 export class DryRunExecutor implements StepExecutor {
   static async create(
@@ -43,7 +43,7 @@ export class DryRunExecutor implements StepExecutor {
   /** The line that is printed next. */
   private line = 1;
   private statements = 0;
-  /** What is printed behind the outline, while there is to be one. */
+  /** The script to print after the outline, while an outline is being made. */
   private script?: { text: string; outline: OutlineEntry[] };
 
   private constructor(
@@ -78,8 +78,8 @@ export class DryRunExecutor implements StepExecutor {
   }
 
   /**
-   * Prints what `print` asks for behind an outline of it, which says at which lines its
-   * steps begin: a script may have thousands. If `print` fails, nothing is printed.
+   * Prints the output of `print` after an outline with the lines at which its steps begin: a
+   * script may have thousands. If `print` fails, nothing is printed.
    */
   async outlined(title: string, print: () => Promise<void>): Promise<void> {
     const [line, statements] = [this.line, this.statements];
@@ -127,12 +127,12 @@ export class DryRunExecutor implements StepExecutor {
 
   private printStatement(statement: string): void {
     this.printPreamble();
-    // An empty line is the end of a statement to whoever splits the script.
+    // Readers of the script split it at empty lines.
     this.statements += 1;
     this.emit(`${statement.trim().replace(/\n\s*\n/g, '\n')};\n\n`);
   }
 
-  /** The script runs in a session that has none of our settings. */
+  /** The script's session needs the settings of a MigrationSession. */
   private printPreamble(): void {
     if (!this.hasPrinted) {
       this.hasPrinted = true;

@@ -2,9 +2,9 @@ import { inTurn, lockTogether } from '../session/lockRetries';
 import type { LockRequest } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 
-/** A transaction that is meant to be short. */
+/** A short transaction. */
 export interface BriefTransaction {
-  /** What it does, for the log: `Add the column tenant_id`. */
+  /** For the log: `Add the column tenant_id`. */
   title: string;
   /**
    * Which locks it takes, for how long, and why that is safe. Printed in front of
@@ -14,24 +14,23 @@ export interface BriefTransaction {
   /** The tables in use that it changes: see {@link lockStatements}. */
   tables?: readonly string[];
   statements: string[];
-  /** For how long the locks are asked for, where that is not as usual. */
+  /** For how long it retries for its locks; 10 minutes by default. */
   patienceMs?: number;
 }
 
-// Longer than deadlock_timeout (a second, by default), after which PostgreSQL
-// cancels an autovacuum that is in somebody's way.
+// Longer than deadlock_timeout (a second, by default), after which PostgreSQL cancels an
+// autovacuum that blocks another session.
 const AUTOVACUUM_TIMEOUT_MS = 5000;
 
 /**
  * The statements at the beginning of a brief transaction.
  *
- * An autovacuum may hold a table for hours and is only cancelled by a request that
- * waits for longer than we let writers wait. SHARE UPDATE EXCLUSIVE stops no
- * writer, so that it can be waited for, and keeps the next autovacuum out.
+ * An autovacuum may hold a table for hours, and PostgreSQL cancels it only for a request
+ * that waits longer than writers may. SHARE UPDATE EXCLUSIVE blocks no writer, so it can
+ * wait that long, and it keeps the next autovacuum off.
  *
- * Where the request may wait for longer, the tables are locked at once in the strongest
- * mode that a statement may ask for: a second request, for a stronger one, would wait
- * with the first lock in the hand.
+ * With `--max-pause` the tables are locked at once in the strongest mode that a statement
+ * needs: a second, stronger request would wait while it holds the first lock.
  */
 export function lockStatements(
   { tables = [] }: BriefTransaction,
@@ -53,14 +52,14 @@ export function lockStatements(
 /** Work that is more than a list of statements. */
 export interface Work {
   title: string;
-  /** What a dry run prints: statements that come to the same. */
+  /** Equivalent statements, which a dry run prints. */
   script: string[];
   run(session: MigrationSession): Promise<void>;
 }
 
 /**
- * How steps reach the database. In a dry run what changes something is printed,
- * and the transaction that steps read in refuses to write.
+ * The access of steps to the database. A dry run prints changing statements, and its steps
+ * read in a READ ONLY transaction.
  */
 export interface Executor {
   readonly dryRun: boolean;
@@ -70,20 +69,19 @@ export interface Executor {
     values?: unknown[],
   ): Promise<Row[]>;
   /**
-   * Runs a statement by itself, for as long as it takes: one that blocks no
-   * reader and no writer, such as CREATE INDEX CONCURRENTLY.
+   * Runs a statement outside of a transaction and without a timeout. It must block no reader
+   * and no writer, such as CREATE INDEX CONCURRENTLY.
    */
   execute(statement: string): Promise<void>;
   /**
-   * Runs statements in one transaction that gives up waiting for a lock after the
-   * lock timeout, and begins again.
+   * Runs statements in one transaction, which it repeats after each lock timeout.
    */
   transaction(transaction: BriefTransaction): Promise<void>;
-  /** Runs work in batches, each with transactions of its own. */
+  /** Runs work in batches of separate transactions. */
   work(work: Work): Promise<void>;
 }
 
-/** An executor as the engine has it, which runs several steps in turn. */
+/** An executor with the methods by which the engine runs steps in turn. */
 export interface StepExecutor extends Executor {
   /** Runs steps, which a dry run prints behind an outline of them. */
   outlined(title: string, run: () => Promise<void>): Promise<void>;

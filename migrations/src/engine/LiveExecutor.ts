@@ -5,7 +5,7 @@ import type { BriefTransaction, StepExecutor, Work } from './Executor';
 import type { Reporter } from '../Reporter';
 import type { MigrationSettings, Step } from './Step';
 
-/** Runs what steps ask for. */
+/** Runs the statements of steps. */
 export class LiveExecutor implements StepExecutor {
   readonly dryRun = false;
 
@@ -40,7 +40,7 @@ export class LiveExecutor implements StepExecutor {
         patienceMs,
       },
       async request => {
-        // In one message, so that no lock is held for the time of a round trip.
+        // In one message: no round trip while locks are held.
         const text = [
           'begin',
           ...lockStatements(transaction, request),

@@ -4,11 +4,9 @@ import type { Executor } from './Executor';
 export const STATE_TABLE = 'tenancy_migration_state';
 
 /**
- * What steps have to remember beyond their own completion: how far a copy has
- * come, or what has to be put back by an undo.
+ * State of steps beyond their completion: the progress of a copy, or what an undo restores.
  *
- * Writing is a statement, so that it goes into the same transaction as what it
- * tells about.
+ * A write is a statement, so that it can be part of the transaction that it describes.
  */
 export class MigrationState {
   constructor(private readonly executor: Executor) {}
@@ -38,7 +36,7 @@ export class MigrationState {
     );
   }
 
-  /** The statement that forgets a value. */
+  /** The statement that deletes a value. */
   forget(key: string): string {
     return `delete from ${STATE_TABLE} where key = ${escapeLiteral(key)}`;
   }

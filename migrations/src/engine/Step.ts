@@ -3,15 +3,15 @@ import type { Executor } from './Executor';
 import type { MigrationState } from './MigrationState';
 import type { Reporter } from '../Reporter';
 
-/** What the operator has chosen. */
+/** The operator's settings. */
 export interface MigrationSettings {
   /** The schema of the tables. */
   schema: string;
   /** For how long, in milliseconds, a request for a lock may hold up writers. */
   lockTimeoutMs: number;
   /**
-   * For how long, in milliseconds, such requests may hold up the application at most,
-   * where those of `lockTimeoutMs` are not granted. Without it none is longer.
+   * Up to how long, in milliseconds, requests for locks may hold up the application if those
+   * of `lockTimeoutMs` are not granted; `lockTimeoutMs` by default.
    */
   maxPauseMs?: number;
   /** Rows of a batch. */
@@ -20,9 +20,9 @@ export interface MigrationSettings {
   defaultTenantName: string;
   /** Whether `portal_admin` is granted to `portal_app` (specification, B). */
   adminGrant: boolean;
-  /** Goes on where a step would refuse because of what may be lost or broken. */
+  /** Goes on where a step would otherwise refuse because of a possible loss. */
   force: boolean;
-  /** The schema of the stock catalog's own tables, where it has to be told. */
+  /** The schema of the stock catalog's tables, if more than one has such tables. */
   catalogSchema?: string;
   /** How the smoke tests of phase 6 reach the application. */
   cutover?: {
@@ -41,14 +41,14 @@ export interface StepContext {
   /** The process of the server that answered when the session was opened. */
   readonly serverPid?: number;
   /**
-   * Opens one more session, for work that runs beside that of the first. The caller
-   * closes it. No other command begins before it has ended.
+   * Opens another session for concurrent work, which the caller closes. No other command
+   * begins before it has ended.
    */
   openSession(): Promise<MigrationSession>;
 }
 
 /**
- * Something that a step creates, under a name that may be taken by somebody else.
+ * An object that a step creates. Another object may have its name.
  *
  * A relation is a table, an index or a sequence; a function is named by its
  * signature. Columns, constraints, triggers and policies belong to a table, whose
@@ -69,16 +69,16 @@ export type Creation =
 export interface Step {
   /** Recorded in the database once done; sorts by phase and order. */
   name: string;
-  /** What it does, in the imperative. */
+  /** A description in the imperative. */
   title: string;
   /**
-   * It was added to a phase that databases have begun, or completed, without it: steps
-   * behind it may be done although it is not.
+   * A later version added it to a phase that databases may have begun or completed, so steps
+   * after it may be done before it.
    */
   isAddition?: boolean;
   /**
-   * All that it creates, or that its undo drops: names that must be free before it
-   * begins. A step that creates nothing with a name has none.
+   * The objects that it creates, or that its undo drops. Their names must be free before it
+   * begins.
    */
   creates?(context: StepContext): Creation[] | Promise<Creation[]>;
   up(context: StepContext): Promise<void>;
@@ -96,14 +96,14 @@ export type PhaseNumber = 1 | 2 | 3 | 4 | 5 | 6;
 export interface Phase {
   number: PhaseNumber;
   title: string;
-  /** Refuses the phase where a condition of it does not hold. */
+  /** Throws if a precondition of the phase does not hold. */
   check?(context: StepContext): Promise<void>;
   /**
-   * It changes nothing of the database and only checks: a phase that is complete is
-   * run again whenever it is asked for. Its record stays whatever comes out.
+   * Its steps only check, and change no table: the phase runs each time it is requested. A
+   * failure keeps the record of an earlier success.
    */
   repeats?: boolean;
-  /** Refuses to undo the phase as a whole where something would be lost. */
+  /** Throws if undoing the whole phase would lose something. */
   checkUndo?(context: StepContext): Promise<void>;
   steps: Step[];
 }

@@ -40,7 +40,7 @@ import { operatorCommand } from '../operatorCommand';
 
 export interface OpenOptions {
   connection: ClientConfig;
-  /** The command, as other operators and `pg_stat_activity` see it. */
+  /** The command, for other operators and `pg_stat_activity`. */
   command: string;
   /** All of them, in their order. */
   phases: readonly Phase[];
@@ -54,13 +54,13 @@ export interface OpenOptions {
   print?: (text: string) => void;
 }
 
-// Where an undo is remembered until it has come to its end.
+// The state key of an undo that is not complete.
 const UNDO = 'undo';
 
 /** The migration of one schema, on one session. */
 export class TenancyMigration {
   /**
-   * @throws {@link OtherOperatorError} in mode `change`, if somebody is at work
+   * @throws {@link OtherOperatorError} in mode `change`, if another operator is at work
    */
   static async open(options: OpenOptions): Promise<TenancyMigration> {
     const { connection, settings, mode, command } = options;
@@ -106,7 +106,7 @@ export class TenancyMigration {
     }
   }
 
-  /** What is known of the journal, where no other command can change it. */
+  /** The journal, cached while no other command can change it. */
   private journal: Journal | undefined;
 
   private constructor(
@@ -120,11 +120,10 @@ export class TenancyMigration {
   }
 
   /**
-   * Has the queries of all sessions fail with an error from now on, until it is called
-   * without one.
+   * Makes the queries of all sessions fail with an error, until it is called with undefined.
    *
-   * @param except - a session of `openSession` that goes on
-   * @returns the processes of the server whose statements are to be cancelled
+   * @param except - a session of `openSession` that is left out
+   * @returns the server processes whose statements the caller cancels
    */
   interrupt(error: Error | undefined, except?: MigrationSession): number[] {
     return this.sessions
@@ -132,7 +131,7 @@ export class TenancyMigration {
       .flatMap(session => session.interrupt(error) ?? []);
   }
 
-  /** Whoever else works on the schema. */
+  /** Another operator who works on the schema. */
   async operator(): Promise<Operator | undefined> {
     return findOperator(this.sessions[0], this.context.settings.schema);
   }
@@ -155,7 +154,7 @@ export class TenancyMigration {
   /**
    * Runs what is left of one phase, or all of one that repeats.
    *
-   * @param onBegin - is called once nothing refuses the phase
+   * @param onBegin - called after the checks of the phase
    * @returns whether there was anything to do
    * @throws {@link RefusedError} if the phase before it is not complete
    */
@@ -203,9 +202,8 @@ export class TenancyMigration {
   }
 
   /**
-   * Undoes steps, the last first, until only those are done that come before the
-   * step `first`. One that was begun and killed is not recorded: what it may have
-   * done is undone as well.
+   * Undoes `first` and all later steps, the last one first. This includes a killed step,
+   * which the journal does not record.
    */
   async undoFrom(first: Step): Promise<void> {
     const { context } = this;
@@ -213,7 +211,7 @@ export class TenancyMigration {
     const journal = await this.readJournal();
     const later = journal.steps.slice(journal.steps.indexOf(first));
     const lastDone = later.map(step => journal.isDone(step)).lastIndexOf(true);
-    // The step behind the last one that is done may have begun, and so may additions.
+    // The step after the last completed one may have begun, and so may additions.
     const behind = later.findIndex(
       (step, index) => index > lastDone && !step.isAddition,
     );
@@ -245,14 +243,14 @@ export class TenancyMigration {
     });
   }
 
-  /** The step from which an undo was begun that has not come to its end. */
+  /** The first step of an undo that is not complete. */
   async unfinishedUndo(): Promise<Step | undefined> {
     const name = await this.context.state.get<string>(UNDO);
     const { steps } = await this.readJournal();
     return steps.find(step => step.name === name);
   }
 
-  /** Going forward, nothing is left of an undo that would be gone on with. */
+  /** Going forward ends an incomplete undo, which must not be continued later. */
   private async giveUpUndo(): Promise<void> {
     const { executor, state } = this.context;
     if (!executor.dryRun && (await this.unfinishedUndo())) {
@@ -264,12 +262,12 @@ export class TenancyMigration {
     const { context } = this;
     const { executor } = context;
     executor.announce(step, 'down');
-    // A script is printed as a whole, before the steps behind this one are undone.
+    // A dry run prints the whole script before it undoes any step.
     if (!executor.dryRun) {
       await refuseForeignObjects(context, await this.readJournal(), step);
     }
-    // Before the undo: one that is killed leaves a step that is half done,
-    // which must not count as done for a command that goes forward again.
+    // Before the undo: a killed undo leaves a partial step, which must not count as done
+    // when a command goes forward again.
     await this.forget(step);
     try {
       await undoOwned(context, step);
@@ -281,7 +279,7 @@ export class TenancyMigration {
     }
   }
 
-  /** Runs what changes the journal. If it fails, the database alone knows how far it came. */
+  /** Runs a change of the journal, and drops the cached journal if it fails. */
   private async changing(
     title: string,
     run: () => Promise<void>,
@@ -317,7 +315,7 @@ export class TenancyMigration {
     }
   }
 
-  /** Under the operator's lock, one reading is enough. */
+  /** Reads the journal once under the operator's lock, which excludes other changes. */
   private async readJournal(): Promise<Journal> {
     const { phases, mode } = this.options;
     const journal =
@@ -331,7 +329,7 @@ export class TenancyMigration {
   }
 }
 
-/** @throws {@link RefusedError} where a newer version has done steps that this one lacks */
+/** @throws {@link RefusedError} if the journal has steps of a newer version */
 function refuseUnknownSteps(journal: Journal): void {
   const unknown = journal.unknown();
   if (unknown.length > 0) {

@@ -3,9 +3,8 @@ import type { Executor } from './Executor';
 import { STATE_TABLE } from './MigrationState';
 import type { Step } from './Step';
 
-// The tables are in the form that Knex's migrator has, which can list them. Their names
-// are not its default ones: those are the catalog's, which refuses to start when it
-// finds migrations there that it does not know.
+// The tables have the form of Knex's migrator, which can list them, but other names: the
+// catalog uses the default ones, and refuses to start with unknown migrations in them.
 const MIGRATIONS_TABLE = 'tenancy_migrations';
 const LOCK_TABLE = 'tenancy_migrations_lock';
 
@@ -81,7 +80,7 @@ export async function readCompletedSteps(
 /** The statements that create the schema and the tables of the migration. */
 export function bookkeepingStatements(schema: string): string[] {
   return [
-    // IF NOT EXISTS asks for the right to create one even where it exists.
+    // IF NOT EXISTS would check CREATE on the database even if the schema exists.
     `do $$ begin
   if to_regnamespace(${escapeLiteral(escapeIdentifier(schema))}) is null then
     create schema ${escapeIdentifier(schema)};

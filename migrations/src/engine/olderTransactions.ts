@@ -8,23 +8,23 @@ import type { MigrationSession } from '../session/MigrationSession';
 const POLL_MS = 100;
 const PATIENCE_MS = LOCK_PATIENCE_MINUTES * 60_000;
 
-/** Transactions that have to end before a step can go on. */
+/** Transactions that must end before a step continues. */
 export interface OlderTransactions {
   /** Printed by a dry run, in front of its script. */
   title: string;
   script: string[];
-  /** What the operator is told while some are open, by their processes. */
+  /** The message while some are open, with their processes. */
   waiting(processes: string): string;
   /** A query for the processes whose snapshots are too old. */
   find(session: MigrationSession): Promise<string>;
-  /** For how long they are waited for; until they end, where it is left out. */
+  /** The longest wait in milliseconds; unlimited by default. */
   patienceMs?: number;
 }
 
 /**
- * Waits for older transactions. Nobody waits for it.
+ * Waits for older transactions, without a lock.
  *
- * @throws {@link LockNotGrantedError} once that took longer than it may
+ * @throws {@link LockNotGrantedError} after `patienceMs`
  */
 export async function waitForOlderTransactions(
   { executor, reporter }: StepContext,
@@ -67,12 +67,11 @@ function tooLong(
 }
 
 /**
- * Waits for transactions that are open at this moment, and for no later ones, however
- * old the snapshots of those look: the horizon that they share is that of the oldest
- * transaction of the server.
+ * Waits for transactions that are open at this moment, and not for later ones. Their
+ * backend_xmin may look as old, because the oldest transaction of the server determines it.
  *
  * @param which - a condition on `l`, the locks, and `a`, the activity of their sessions
- * @throws {@link LockNotGrantedError} once that took longer than it may
+ * @throws {@link LockNotGrantedError} after `patienceMs`
  */
 export async function waitForTransactions(
   context: StepContext,
@@ -109,10 +108,9 @@ end $$`,
   });
 }
 
-// `backend_xmin` alone does not tell one snapshot from a later one of the same
-// session, so it is compared with the first transaction that has not begun yet.
-// Everybody may see it of everybody, but what kind of process has it only members
-// of pg_read_all_stats.
+// `backend_xmin` does not distinguish a snapshot from a later one of the same session, so it
+// is compared with the next transaction id. Every role may see it of every session, but only
+// members of pg_read_all_stats see `backend_type`.
 const NEXT_TRANSACTION = `select mod(pg_snapshot_xmax(pg_current_snapshot())::text::numeric, 4294967296)::text`;
 const older = (next: string) =>
   `select pid from pg_stat_activity
@@ -121,8 +119,8 @@ const older = (next: string) =>
     and age(backend_xmin) > age(${next}::xid)`;
 
 /**
- * Waits until no snapshot is older than this moment, so that every transaction
- * sees what was committed before.
+ * Waits until no snapshot is older than this moment, so that every transaction sees all
+ * earlier commits.
  */
 export async function waitForOlderSnapshots(
   context: StepContext,

@@ -5,9 +5,9 @@ import type { Executor } from './Executor';
 import { STATE_TABLE } from './MigrationState';
 import type { Creation, Step, StepContext } from './Step';
 
-// Steps create with IF NOT EXISTS and OR REPLACE, so that they can be repeated, and
-// their undo drops by name. So a name has to be proven ours first: it was free when
-// the step claimed it, and what stands there now is what the step left there.
+// Steps create with IF NOT EXISTS and OR REPLACE, so that they can be repeated, and their
+// undo drops by name. So they first prove that the migration owns an object: its name was
+// free when the step claimed it, and the object there now is the one that the step created.
 
 const KEY = 'objects';
 
@@ -61,7 +61,7 @@ function identities(creations: string): string {
  where identity is not null`;
 }
 
-/** What stands under the names of creations, whoever has created it. */
+/** The objects with the names of creations, by any creator. */
 export async function findCreations(
   executor: Executor,
   creations: Creation[],
@@ -323,7 +323,7 @@ export async function undoOwned(
 
 /**
  * Undoes a step that was begun and not recorded. One that has not even claimed its
- * names has created nothing: what stands there is somebody else's.
+ * names has created nothing: the objects with these names belong to others.
  */
 export async function undoBegun(
   context: StepContext,

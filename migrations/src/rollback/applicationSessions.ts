@@ -45,9 +45,9 @@ export async function readApplicationSessions({
  * Refuses an undo while the application is connected that it takes something from.
  * With `--force`, and in a dry run, that is a warning.
  *
- * An application that is idle may have no session at this moment, and one that was
- * just stopped may still have some: this finds what was forgotten, and
- * `tenancy_ready` keeps everybody else off the tables.
+ * An idle application may have no session at this moment, and one that was just stopped
+ * may still have some: this check finds forgotten instances, and the drop of
+ * `tenancy_ready` keeps all transactions of others off the tables.
  *
  * @throws {@link ApplicationConnectedError} which names the sessions
  */

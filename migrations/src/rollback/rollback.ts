@@ -136,7 +136,7 @@ async function readTenantsToDelete(executor: Executor): Promise<string[]> {
  * @public
  */
 export interface WayBack {
-  /** What it does. */
+  /** A description. */
   what: string;
   /** The command for it. */
   command: string;
@@ -272,7 +272,7 @@ async function readArchivedRows({
 }: StepContext): Promise<ArchivedRows[]> {
   const archived: ArchivedRows[] = [];
   for (const table of TENANT_TABLES.map(archiveName)) {
-    // A table of somebody else's under that name has no tenants.
+    // A user's table of that name has no tenant_id.
     if (await columnExists(executor, table, 'tenant_id')) {
       const [counts] = await executor.read<Omit<ArchivedRows, 'table'>>(
         `select count(*)::int as rows, count(distinct tenant_id)::int as tenants
@@ -297,7 +297,7 @@ export interface TenantRows {
   rows: number;
 }
 
-// In a sentence that somebody has to take in.
+// The number of tenants that a sentence names.
 const LISTED = 5;
 
 /**
@@ -308,7 +308,7 @@ export async function readRowsOfOtherTenants(
   executor: Executor,
   table: string,
 ): Promise<TenantRows[]> {
-  // A table of somebody else's under that name has no tenants.
+  // A user's table of that name has no tenant_id.
   if (!(await columnExists(executor, table, 'tenant_id'))) {
     return [];
   }

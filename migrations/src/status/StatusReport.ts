@@ -12,7 +12,7 @@ import type { Operator } from '../session/operatorLock';
 export interface StepStatus {
   /** As it is recorded in the database. */
   name: string;
-  /** What it does, in the imperative. */
+  /** A description in the imperative. */
   title: string;
   /** The phase that it belongs to. */
   phase: PhaseNumber;
@@ -108,7 +108,7 @@ export interface StatusReport {
   next: { what: string; command: string | null };
   /** The way back, and the command for it; `null` where there is none. */
   back: WayBack | null;
-  /** Whoever is at work on the schema. */
+  /** The operator who works on the schema now. */
   operator: Operator | null;
   /** The tables of the tenants, in use or not. */
   tables: TableStatus[];

@@ -254,7 +254,7 @@ export async function readSwap({
   return {
     swapped,
     undone:
-      // A table of somebody else's under that name has no tenants.
+      // A user's table of that name has no tenant_id.
       !swapped &&
       (await columnExists(executor, archiveName('entities'), 'tenant_id')),
     swappedAt,

@@ -127,7 +127,7 @@ async function missingIndexes(executor: Executor): Promise<string[]> {
   const found = rows.map(({ definition }) =>
     definition
       .replace(/[^ (]+\.gin_trgm_ops/, 'gin_trgm_ops')
-      // How an index is kept is not what it is.
+      // Storage parameters of an index do not matter.
       .replace(/ WITH \([^)]*\)/, ''),
   );
   return ENTITY_INDEXES.filter(

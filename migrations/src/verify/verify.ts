@@ -200,7 +200,7 @@ export async function verifySearchTerms({
       'entity',
       'entities',
     )} in entity_search are ` +
-      'not those that the entities say. Let whoever owns the tables run for each, ' +
+      'not those of the entities. Let the owner of the tables run for each, ' +
       `with the tenant and the entity: ${repairs.join(' ')}`,
   ];
 }

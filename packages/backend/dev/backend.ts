@@ -115,7 +115,7 @@ const SAMPLES = [
   'user/default/peter',
 ];
 
-/** A token for whoever tries the portal out. */
+/** A token for trying out the portal. */
 async function guestToken(baseUrl: string): Promise<string | undefined> {
   const session = await getJson(`${baseUrl}/api/auth/guest/refresh`);
   return (session as { backstageIdentity?: { token?: string } } | undefined)

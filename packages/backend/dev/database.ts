@@ -91,7 +91,7 @@ export async function prepareEarlierData(
 /**
  * Takes the catalog in a data folder that is older than its tenants to where they
  * can be served: that of an earlier version, or of a start without them. A backend
- * leaves that to the operator, but nobody else can reach this database.
+ * leaves that to the operator, but no other user can reach this database.
  */
 async function adoptEarlierData(
   postgres: Postgres,
@@ -114,7 +114,7 @@ async function adoptEarlierData(
     connection,
     schema,
     createTables: true,
-    // Nobody goes back to them, and the only application is not running.
+    // No rollback needs them here, and the only application is not running.
     keepOldTables: false,
     force: true,
   });

@@ -126,7 +126,7 @@ function describeOwnDatabase(config: Config): string | undefined {
   if (typeof connection === 'string') {
     return describeUrl(connection);
   }
-  // Without a host pg would use localhost, but nobody asked for that: it is what
+  // Without a host pg would use localhost, which the user has not asked for: it is what
   // app-config.yaml amounts to when POSTGRES_HOST is not set.
   const host = config.getOptionalString('backend.database.connection.host');
   const port = config.getOptional('backend.database.connection.port');

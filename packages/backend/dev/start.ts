@@ -96,7 +96,7 @@ async function runBackend(
   }
 }
 
-/** On a server of one's own, nobody else can give it a user for tenants. */
+/** On the user's own server, only the user can create a user for tenants. */
 function assertTenancyUser({ ownDatabase, tenancy }: Settings): void {
   if (tenancy.enabled && !tenancy.hasUser) {
     throw new StartError(

@@ -8,7 +8,7 @@ import type { PostgresConnection, PostgresVersion } from './types';
 /**
  * A PostgreSQL server, and a replica of it by streaming replication.
  *
- * Both are without data of anybody, and without protection against power failures.
+ * Both begin empty, without protection against power failures.
  *
  * @public
  */
@@ -25,7 +25,7 @@ export class ReplicatedPostgres {
    */
   static async start(version: PostgresVersion): Promise<ReplicatedPostgres> {
     const folder = mkdtempSync(join(tmpdir(), 'postgres-replicated-'));
-    // Whoever runs PostgreSQL has to get through to its data.
+    // The user that runs PostgreSQL must be able to reach its data.
     execFileSync('chmod', ['755', folder]);
     const dataDirectory = join(folder, 'primary');
     const first = await start({ version, dataDirectory });

@@ -265,7 +265,7 @@ async function prepared(
       await admin.query(`drop database if exists ${draft} with (force)`);
       await copyDatabase(admin, draft, 'template1');
       await prepare({ ...serverOf(id), database: draft });
-      // Nobody is to connect to it while others copy it.
+      // No session may connect to it while others copy it.
       await admin.query(`alter database ${draft} allow_connections false`);
       await disconnectAll(admin, draft);
       await admin.query(`alter database ${draft} rename to ${database}`);
