@@ -110,7 +110,7 @@ export {
   tenantPermissions,
   tenantReadPermission,
   tenantUpdatePermission,
-} from './tenants/permissions';
+} from 'backstage-plugin-tenants-common';
 export { PostgresTenantStore } from './tenants/PostgresTenantStore';
 export {
   DEFAULT_TENANT_ID,

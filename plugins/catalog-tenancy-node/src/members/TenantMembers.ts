@@ -1,11 +1,13 @@
+import type {
+  ListMembers,
+  Membership,
+  PutMember,
+  TenantMember,
+  TenantRole,
+} from 'backstage-plugin-tenants-common';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 
-/**
- * What a member may do in a tenant: an `admin` administers its members as well.
- *
- * @public
- */
-export type TenantRole = 'admin' | 'member';
+export type { ListMembers, Membership, PutMember, TenantMember, TenantRole };
 
 /**
  * Tells who may enter a tenant.
@@ -38,58 +40,6 @@ export interface TenantMembers {
    * calls it after the change.
    */
   forget(tenantId: string): void;
-}
-
-/**
- * A member of a tenant, as the API shows it.
- *
- * @public
- */
-export interface TenantMember {
-  /**
-   * A user as `user:<namespace>/<name>`, a group as `group:<namespace>/<name>`, both in
-   * lower case, or the subject of an external service.
-   */
-  principal: string;
-  /** What the member may do. */
-  role: TenantRole;
-  /** The user or service that added the member. */
-  created_by: string;
-  /** ISO 8601, UTC */
-  created_at: string;
-}
-
-/**
- * What a member is to be.
- *
- * @public
- */
-export type PutMember = Pick<TenantMember, 'role'>;
-
-/**
- * A tenant that somebody may enter.
- *
- * @public
- */
-export interface Membership {
-  /** What requests call the tenant. */
-  tenant_slug: string;
-  /** What people call the tenant. */
-  tenant_name: string;
-  /** The highest of the roles that they have there. */
-  role: TenantRole;
-}
-
-/**
- * Which part of a list is asked for.
- *
- * @public
- */
-export interface ListMembers {
-  /** 1 to 500; 100 by default */
-  limit?: number;
-  /** How many entries to pass over first; none by default. */
-  offset?: number;
 }
 
 /**

@@ -1,42 +1,12 @@
-import type { Tenant, TenantUsage } from './Tenant';
+import type {
+  CreateTenant,
+  ListTenants,
+  Tenant,
+  TenantUsage,
+  UpdateTenant,
+} from 'backstage-plugin-tenants-common';
 
-/**
- * A tenant that is to be created.
- *
- * @public
- */
-export interface CreateTenant {
-  /** Matches `^[a-z0-9-]+$`, at most 63 characters; `www` is reserved. */
-  tenant_slug: string;
-  /** 1 to 255 characters */
-  tenant_name: string;
-  /** 0 or more; 50000 by default */
-  max_entities?: number;
-  /** 1 or more; 365 by default */
-  entity_ttl_days?: number;
-}
-
-/**
- * What is to change of a tenant: one thing at least. A slug stays for ever, for it
- * is part of addresses and tokens.
- *
- * @public
- */
-export type UpdateTenant = Partial<Omit<CreateTenant, 'tenant_slug'>>;
-
-/**
- * Which tenants of the registry are asked for.
- *
- * @public
- */
-export interface ListTenants {
-  /** Deleted tenants too; without them by default. */
-  deleted?: boolean;
-  /** 1 to 500; 100 by default */
-  limit?: number;
-  /** How many tenants of the list to pass over first; none by default. */
-  offset?: number;
-}
+export type { CreateTenant, ListTenants, UpdateTenant };
 
 /**
  * The registry of tenants (specification B.1). It asks no permissions.

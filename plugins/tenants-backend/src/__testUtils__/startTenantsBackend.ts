@@ -114,6 +114,7 @@ export async function startTenantsBackend(options: {
     alice: as(mockCredentials.user.header(ALICE)),
     anonymous: as(mockCredentials.none.header()),
     as,
+    port: () => server.port(),
     stop: () => server.stop(),
   };
 }

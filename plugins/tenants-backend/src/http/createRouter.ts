@@ -14,6 +14,7 @@ import type { BasicPermission } from '@backstage/plugin-permission-common';
 import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
 import type { Administrators } from '../authorization/Administrators';
+import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import { exposeHeaders, sendPage, setLocation } from './answers';
 import { describeCreation, describeUpdate } from './audit';
 import { addMemberRoutes, type MemberRoutesOptions } from './memberRoutes';
@@ -38,6 +39,10 @@ export function createRouter(
   const may = (permission: BasicPermission): Access<void> => ({
     changes: permission.attributes.action !== 'read',
     check: credentials => administrators.assertMay(credentials, permission),
+  });
+
+  router.get('/openapi.json', (_req, res) => {
+    res.json(createOpenApiDocument());
   });
 
   // Before those by slug: one of them is `mine`.

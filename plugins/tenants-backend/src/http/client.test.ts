@@ -1,0 +1,98 @@
+import { mockCredentials } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  type TenantsApi,
+  TenantsClient,
+} from 'backstage-plugin-tenants-common';
+import {
+  ADMIN,
+  startTenantsBackend,
+} from '../__testUtils__/startTenantsBackend';
+import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const JANE = 'user:default/jane';
+
+describe.each(databases.eachSupportedId().slice(-1))(
+  'the client of tenants on %s',
+  id => {
+    let database: TenancyDatabase;
+    let client: TenantsApi;
+
+    beforeAll(async () => {
+      database = await TenancyDatabase.create(databases, id);
+      const backend = await startTenantsBackend({
+        pool: database.createPool(),
+        config: { tenancy: { enabled: true, admins: [ADMIN] } },
+      });
+      client = new TenantsClient({
+        discoveryApi: {
+          getBaseUrl: async pluginId =>
+            `http://localhost:${backend.port()}/api/${pluginId}`,
+        },
+      });
+    });
+    afterAll(() => database.close());
+    beforeEach(() => database.empty());
+
+    const asAdmin = { token: mockCredentials.user.token(ADMIN) };
+    const asJane = { token: mockCredentials.user.token(JANE) };
+
+    it('takes a tenant through its life', async () => {
+      const created = await client.createTenant(
+        { tenant_slug: 'acme', tenant_name: 'Acme' },
+        asAdmin,
+      );
+      await expect(client.getTenant('acme', asAdmin)).resolves.toEqual(created);
+      await expect(client.getTenant('none', asAdmin)).resolves.toBeUndefined();
+      await expect(
+        client.updateTenant('acme', { tenant_name: 'New' }, asAdmin),
+      ).resolves.toMatchObject({ tenant_name: 'New' });
+      await expect(
+        client.getTenantUsage('acme', asAdmin),
+      ).resolves.toMatchObject({ live_entities: 0 });
+      await client.deleteTenant('acme', asAdmin);
+      await expect(
+        client.listTenants({ deleted: true, limit: 1 }, asAdmin),
+      ).resolves.toMatchObject({
+        items: [{ tenant_slug: 'acme' }],
+        totalItems: 2,
+      });
+      await expect(
+        client.restoreTenant('acme', asAdmin),
+      ).resolves.toMatchObject({ deleted_at: null });
+    });
+
+    it('lets a member in, and out', async () => {
+      await client.createTenant(
+        { tenant_slug: 'acme', tenant_name: 'Acme' },
+        asAdmin,
+      );
+      const member = await client.putMember(
+        'acme',
+        JANE,
+        { role: 'admin' },
+        asAdmin,
+      );
+      await expect(client.getMember('acme', JANE, asJane)).resolves.toEqual(
+        member,
+      );
+      await expect(client.listMembers('acme', {}, asJane)).resolves.toEqual({
+        items: [member],
+        totalItems: 1,
+      });
+      await expect(client.listOwnTenants({}, asJane)).resolves.toMatchObject({
+        items: [{ tenant_slug: 'acme', role: 'admin' }, {}],
+        totalItems: 2,
+      });
+      await client.removeMember('acme', JANE, asAdmin);
+      await expect(
+        client.getMember('acme', JANE, asAdmin),
+      ).resolves.toBeUndefined();
+      await expect(
+        client.listMembers('acme', {}, asJane),
+      ).rejects.toMatchObject({ name: 'ResponseError', statusCode: 403 });
+    });
+  },
+);

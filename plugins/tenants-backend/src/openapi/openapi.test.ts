@@ -1,0 +1,84 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import {
+  parseCreateTenant,
+  parseListMembers,
+  parseListTenants,
+  parsePutMember,
+  parseUpdateTenant,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type express from 'express';
+import { createRouter } from '../http/createRouter';
+import { createOpenApiDocument } from './createOpenApiDocument';
+import { OPERATIONS } from './operations';
+import { SCHEMAS } from './schemas';
+
+type Document = { paths: Record<string, Record<string, unknown>> };
+
+const document = createOpenApiDocument() as Document;
+
+describe('the OpenAPI document', () => {
+  it('is valid OpenAPI 3.1', async () => {
+    const validator = new Validator();
+    const result = await validator.validate(structuredClone(document));
+    expect(result.errors).toBeUndefined();
+    expect(result.valid).toBe(true);
+    expect(validator.version).toBe('3.1');
+  });
+
+  it('describes every route of the plugin, and no other', () => {
+    const handler: express.RequestHandler = () => {};
+    // No route is called: the router only has to be made.
+    const options = { operation: () => [handler] } as unknown as Parameters<
+      typeof createRouter
+    >[0];
+    const served = createRouter(options)
+      .stack.flatMap(({ route }) =>
+        route
+          ? route.stack.map(
+              ({ method }) =>
+                `${method} ${route.path.replace(/:(\w+)/g, '{$1}')}`,
+            )
+          : [],
+      )
+      .filter(route => route !== 'get /openapi.json');
+    const described = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.keys(item)
+        .filter(key => key !== 'parameters')
+        .map(method => `${method} ${path}`),
+    );
+    expect([...new Set(served)].sort()).toEqual(described.sort());
+    expect(served).not.toHaveLength(0);
+  });
+
+  it('names the fields that requests may have, and no others', () => {
+    const valid = {
+      tenant_name: 'Acme',
+      max_entities: 1,
+      entity_ttl_days: 1,
+    };
+    const requests = {
+      CreateTenant: [parseCreateTenant, { tenant_slug: 'acme', ...valid }],
+      UpdateTenant: [parseUpdateTenant, valid],
+      PutMember: [parsePutMember, { role: 'admin' }],
+    } as const;
+    for (const [name, [parse, request]] of Object.entries(requests)) {
+      const { properties } = SCHEMAS[name as keyof typeof requests];
+      expect(Object.keys(parse(request)).sort()).toEqual(
+        Object.keys(properties).sort(),
+      );
+    }
+  });
+
+  it('names the parameters of lists, with their defaults', () => {
+    const defaults = (path: string) =>
+      Object.fromEntries(
+        (OPERATIONS[path].get.query as any[]).map(({ name, schema }) => [
+          name,
+          schema.default,
+        ]),
+      );
+    expect(defaults('/')).toEqual(parseListTenants({}));
+    expect(defaults('/mine')).toEqual(parseListMembers({}));
+    expect(defaults('/{slug}/members')).toEqual(parseListMembers({}));
+  });
+});

@@ -1,0 +1,99 @@
+const slug = {
+  type: 'string',
+  pattern: '^[a-z0-9-]+$',
+  minLength: 1,
+  maxLength: 63,
+};
+const name = { type: 'string', minLength: 1, maxLength: 255 };
+const largest = { maximum: 2_147_483_647 };
+const maxEntities = { type: 'integer', minimum: 0, ...largest };
+const ttlDays = { type: 'integer', minimum: 1, ...largest };
+const time = { type: 'string', format: 'date-time' };
+const role = { type: 'string', enum: ['admin', 'member'] };
+const count = { type: 'integer', minimum: 0 };
+
+/** The schemas of requests and answers. */
+export const SCHEMAS = {
+  Tenant: object({
+    tenant_id: { type: 'string', format: 'uuid' },
+    tenant_slug: slug,
+    tenant_name: name,
+    max_entities: orNull(maxEntities),
+    entity_ttl_days: orNull(ttlDays),
+    created_at: time,
+    updated_at: time,
+    deleted_at: orNull(time),
+  }),
+  TenantUsage: object({
+    tenant_slug: slug,
+    live_entities: count,
+    deleted_entities: count,
+    relations: count,
+    max_entities: orNull(maxEntities),
+  }),
+  TenantMember: object({
+    principal: { type: 'string', minLength: 1, maxLength: 512 },
+    role,
+    created_by: { type: 'string' },
+    created_at: time,
+  }),
+  Membership: object({ tenant_slug: slug, tenant_name: name, role }),
+  CreateTenant: {
+    ...object(
+      {
+        tenant_slug: { ...slug, not: { enum: ['www', 'mine'] } },
+        tenant_name: name,
+        max_entities: maxEntities,
+        entity_ttl_days: ttlDays,
+      },
+      ['tenant_slug', 'tenant_name'],
+    ),
+    additionalProperties: false,
+  },
+  UpdateTenant: {
+    ...object(
+      {
+        tenant_name: name,
+        max_entities: maxEntities,
+        entity_ttl_days: ttlDays,
+      },
+      [],
+    ),
+    minProperties: 1,
+    additionalProperties: false,
+  },
+  PutMember: { ...object({ role }), additionalProperties: false },
+  Error: object(
+    {
+      error: object({
+        name: { type: 'string' },
+        message: { type: 'string' },
+      }),
+      request: object({
+        method: { type: 'string' },
+        url: { type: 'string' },
+      }),
+      response: object({ statusCode: { type: 'integer' } }),
+    },
+    ['error', 'response'],
+  ),
+};
+
+/** The name of a schema under `components/schemas`. */
+export type SchemaName = keyof typeof SCHEMAS;
+
+/** A reference to a schema under `components/schemas`. */
+export function schemaRef(schema: SchemaName) {
+  return { $ref: `#/components/schemas/${schema}` };
+}
+
+function object(
+  properties: Record<string, object>,
+  required = Object.keys(properties),
+) {
+  return { type: 'object', properties, required };
+}
+
+function orNull(schema: object) {
+  return { anyOf: [schema, { type: 'null' }] };
+}

@@ -1,0 +1,103 @@
+import type {
+  CreateTenant,
+  ListMembers,
+  ListTenants,
+  Membership,
+  Page,
+  PutMember,
+  Tenant,
+  TenantMember,
+  TenantUsage,
+  UpdateTenant,
+} from '../types';
+
+/**
+ * Options of every call.
+ *
+ * @public
+ */
+export interface TenantsRequestOptions {
+  /** A Backstage token, if the `fetchApi` of the client adds none. */
+  token?: string;
+}
+
+/**
+ * The HTTP interface of the registry of tenants and of their members. Every failure
+ * rejects with a `ResponseError` of `@backstage/errors`, except that `getTenant` and
+ * `getMember` return `undefined` where there is none.
+ *
+ * @public
+ */
+export interface TenantsApi {
+  /** Lists the tenants that the caller may enter, ordered by slug. */
+  listOwnTenants(
+    query?: ListMembers,
+    options?: TenantsRequestOptions,
+  ): Promise<Page<Membership>>;
+
+  /** Lists tenants, ordered by slug. */
+  listTenants(
+    query?: ListTenants,
+    options?: TenantsRequestOptions,
+  ): Promise<Page<Tenant>>;
+
+  /** Gets a tenant, also a deleted one, or `undefined`. */
+  getTenant(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<Tenant | undefined>;
+
+  /** Creates a tenant. */
+  createTenant(
+    request: CreateTenant,
+    options?: TenantsRequestOptions,
+  ): Promise<Tenant>;
+
+  /** Changes the name or the limits of a tenant. */
+  updateTenant(
+    slug: string,
+    request: UpdateTenant,
+    options?: TenantsRequestOptions,
+  ): Promise<Tenant>;
+
+  /** Deletes a tenant, which keeps its rows and can be restored. */
+  deleteTenant(slug: string, options?: TenantsRequestOptions): Promise<void>;
+
+  /** Makes a deleted tenant active again. */
+  restoreTenant(slug: string, options?: TenantsRequestOptions): Promise<Tenant>;
+
+  /** Counts what a tenant holds. */
+  getTenantUsage(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantUsage>;
+
+  /** Lists the members of a tenant, ordered by principal. */
+  listMembers(
+    slug: string,
+    query?: ListMembers,
+    options?: TenantsRequestOptions,
+  ): Promise<Page<TenantMember>>;
+
+  /** Gets a member of a tenant, or `undefined`. */
+  getMember(
+    slug: string,
+    principal: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantMember | undefined>;
+
+  /** Adds a member to a tenant, or changes the role of one. */
+  putMember(
+    slug: string,
+    principal: string,
+    request: PutMember,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantMember>;
+
+  /** Removes a member of a tenant. */
+  removeMember(
+    slug: string,
+    principal: string,
+    options?: TenantsRequestOptions,
+  ): Promise<void>;
+}

@@ -1,0 +1,2 @@
+export type { TenantsApi, TenantsRequestOptions } from './TenantsApi';
+export { TenantsClient } from './TenantsClient';
