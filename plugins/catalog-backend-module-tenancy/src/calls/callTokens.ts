@@ -7,6 +7,9 @@ import { isTenantSlug } from 'backstage-plugin-catalog-tenancy-node';
 import jwt from 'jsonwebtoken';
 import { AsyncLocalStorage } from 'node:async_hooks';
 
+// The handler takes the earlier of this and its own limit.
+const NEVER = new Date(8.64e15);
+
 /**
  * The tokens by which plugins call each other name the tenant that the call is for, in
  * their claim `obo`: in front of the token of the user on whose behalf it is, or alone.
@@ -99,6 +102,3 @@ function nameTenants(handler: PluginTokenHandler): PluginTokenHandler {
     },
   };
 }
-
-// The handler takes the earlier of this and its own limit.
-const NEVER = new Date(8.64e15);
