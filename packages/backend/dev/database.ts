@@ -69,12 +69,12 @@ export async function createApplicationUser({
 /**
  * Sees to it that the backend can serve tenants from the data folder.
  *
- * @returns whether there was anything to do
+ * @returns what was done, if there was anything to do
  */
 export async function prepareEarlierData(
   postgres: Postgres,
   settings: Settings,
-): Promise<boolean> {
+): Promise<string | undefined> {
   try {
     return await adoptEarlierData(postgres, settings);
   } catch (error) {
@@ -96,10 +96,10 @@ export async function prepareEarlierData(
 async function adoptEarlierData(
   postgres: Postgres,
   { tenancy }: Settings,
-): Promise<boolean> {
+): Promise<string | undefined> {
   const { catalogDatabase, schema } = tenancy;
   if (!catalogDatabase || !(await exists(postgres, catalogDatabase))) {
-    return false;
+    return undefined;
   }
   const connection = { ...postgres.connection, database: catalogDatabase };
   const { adopted, engineEntities } = await readAdoption({
@@ -108,7 +108,7 @@ async function adoptEarlierData(
   });
   if (!adopted && engineEntities === 0) {
     // The backend does all of it by itself.
-    return false;
+    return undefined;
   }
   const { done } = await migrateTo(5, {
     connection,
@@ -118,10 +118,14 @@ async function adoptEarlierData(
     keepOldTables: false,
     force: true,
   });
+  const { dataDirectory } = postgres;
   if (!adopted) {
     await adopt({ connection, schema });
+    return `The catalog in ${dataDirectory} is that of the default tenant from now on.`;
   }
-  return done.length > 0 || !adopted;
+  return done.length > 0
+    ? `The tables of tenants in ${dataDirectory} are those of this version from now on.`
+    : undefined;
 }
 
 async function exists(

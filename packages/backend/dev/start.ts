@@ -37,13 +37,11 @@ async function start(): Promise<number> {
   const postgres = await startEmbeddedDatabase(targetPaths.rootDir);
   try {
     const user = await createApplicationUser(postgres);
-    if (
+    const done =
       settings.tenancy.enabled &&
-      (await prepareEarlierData(postgres, settings))
-    ) {
-      process.stdout.write(
-        `The catalog in ${postgres.dataDirectory} is that of the default tenant from now on.\n`,
-      );
+      (await prepareEarlierData(postgres, settings));
+    if (done) {
+      process.stdout.write(`${done}\n`);
     }
     return await runBackend(args, settings, {
       postgres,
