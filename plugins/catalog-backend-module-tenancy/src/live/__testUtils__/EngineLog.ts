@@ -9,11 +9,15 @@ import {
 /** What the backend says at its start where something is kept aside. */
 const REPORT = /^\d+ rows? of the catalog's engine could not be carried over/;
 
+/** What it says at its start of how these tests have it configured. */
+const OPEN_MEMBERSHIP = /^tenancy\.membership is open: /;
+
 // What the engine says where it has to try again, for reasons of its own: an entity
 // that two sources claim for a moment, or that is deleted while it is processed or
 // stitched. Statements that fail meanwhile are judged one by one.
 const USUAL = [
   REPORT,
+  OPEN_MEMBERSHIP,
   /detected conflicting entityRef/i,
   /^Failed to (stitch|delete orphaned entities) .*(violates foreign key constraint|deadlock detected)/s,
   /^Processing of .* failed ConflictError: Conflicting write of processing result/,
