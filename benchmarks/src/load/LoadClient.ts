@@ -91,9 +91,11 @@ export class LoadClient {
       headers: {
         authorization: `Bearer ${token}`,
         ...(body && { 'content-type': 'application/json' }),
-        ...(naming === 'hostname'
-          ? { host: `${tenant.slug}.${BASE_DOMAIN}` }
-          : { 'x-tenant-slug': tenant.slug }),
+        // The other plugins are asked about a tenant, and in none.
+        ...(path.startsWith('/api/catalog/') &&
+          (naming === 'hostname'
+            ? { host: `${tenant.slug}.${BASE_DOMAIN}` }
+            : { 'x-tenant-slug': tenant.slug })),
       },
       body: body && JSON.stringify(body),
     });

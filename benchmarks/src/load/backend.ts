@@ -14,6 +14,7 @@ import {
   PASSWORD,
   SCHEMA,
   serve,
+  SERVICE_SUBJECT,
   SERVICE_TOKEN,
   startBackend,
   USER,
@@ -33,7 +34,7 @@ serve<LoadBackendSettings>(({ connection, baseDomain }) =>
   startBackend({
     plugin: 'catalog',
     connection,
-    service: { token: SERVICE_TOKEN, subject: 'benchmark' },
+    service: { token: SERVICE_TOKEN, subject: SERVICE_SUBJECT },
     guest: USER,
     config: {
       permission: { enabled: true },
@@ -43,7 +44,8 @@ serve<LoadBackendSettings>(({ connection, baseDomain }) =>
       tenancy: {
         enabled: true,
         schema: SCHEMA,
-        admins: [USER],
+        // Who enters every tenant.
+        admins: [USER, SERVICE_SUBJECT],
         baseDomains: [baseDomain],
         database: { connection: { user: APP_LOGIN, password: PASSWORD } },
       },

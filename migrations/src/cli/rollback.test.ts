@@ -246,9 +246,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         `insert into tenancy_migration_state (key, value) values ('undo', '"5_70_swap"')`,
       );
       const { stdout } = await run('status');
-      expect(stdout).toContain(
-        'A rollback was begun and is not complete.\n',
-      );
+      expect(stdout).toContain('A rollback was begun and is not complete.\n');
       expect(stdout).toContain(
         `Or back: the rollback that was begun goes on to its end (${BACK})`,
       );
