@@ -207,12 +207,7 @@ async function compareSize(
         cpu,
       ),
     ];
-    for (const scenario of wanted(scenarios, settings)) {
-      progress(`${description}: ${scenario.what}`);
-      comparisons.push(
-        await compareServers(context, compared, scenario, description, cpu),
-      );
-    }
+    // First, while both have answered as many requests as each other.
     if (openServer) {
       for (const scenario of scenarios.filter(isByName)) {
         progress(`${description}: ${scenario.what}, membership`);
@@ -230,6 +225,12 @@ async function compareSize(
           ),
         );
       }
+    }
+    for (const scenario of wanted(scenarios, settings)) {
+      progress(`${description}: ${scenario.what}`);
+      comparisons.push(
+        await compareServers(context, compared, scenario, description, cpu),
+      );
     }
     return comparisons;
   } finally {
