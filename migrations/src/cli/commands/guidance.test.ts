@@ -1,4 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { runInProcess } from '../__testUtils__/runCli';
@@ -40,16 +40,22 @@ describe.each(databases.eachSupportedId())('the rows on %s', id => {
       database.migrate(({ context }) => estimateRows(context), {
         mode: 'read',
       });
-    const isAbout = (found: RowCounts, tolerance: number) =>
-      Math.abs(found.entities - 1000) <= 1000 * tolerance &&
-      Math.abs(found.others - 3000) <= 3000 * tolerance;
+    const expectAbout = async (tolerance: number) => {
+      const { entities, others } = await count();
+      expect(Math.abs(entities - 1000)).toBeLessThanOrEqual(1000 * tolerance);
+      expect(Math.abs(others - 3000)).toBeLessThanOrEqual(3000 * tolerance);
+    };
+    // Again where an autovacuum at the same time has left an estimate of its own.
+    const expectAnalysed = () =>
+      eventually(async () => {
+        await database.client.query('analyze');
+        await expectAbout(0.01);
+      });
     // The planner goes by the number of pages.
-    expect(isAbout(await count(), 0.9)).toBe(true);
-    await database.client.query('analyze');
-    expect(isAbout(await count(), 0.01)).toBe(true);
+    await expectAbout(0.9);
+    await expectAnalysed();
     await runPhases(database, 5);
-    await database.client.query('analyze');
-    expect(isAbout(await count(), 0.01)).toBe(true);
+    await expectAnalysed();
     await database.close();
   });
 

@@ -25,8 +25,9 @@ const USUAL = [
 
 /**
  * Unique and foreign keys of the stock catalog's own, by which it finds that out. And
- * deadlocks over rows of its own queue or of its terms, which it locks in no order and
- * then tries again: nothing of ours is at work there. Its statement for the terms, a
+ * deadlocks over rows of its own queue, of its terms or, where a deletion cascades, of its
+ * final entities, which it locks in no order and then tries again: nothing of ours is at
+ * work there. Its statement for the terms, a
  * transaction of its own, comes to no other tables than `search` and `final_entities`.
  *
  * The second of those who wait for one row is not at that row yet: it waits for its turn
@@ -45,7 +46,7 @@ export function isOfItsOwn(
           /^Process \d+ waits for \w+ on tuple /.test(detail) &&
           /^(update|delete from) "refresh_state" /i.test(sql)) ||
         // By the cascade of a deletion.
-        /^while \w+ tuple \S+ in relation "search"\nSQL statement "DELETE FROM ONLY "public"."search" /.test(
+        /^while \w+ tuple \S+ in relation "(search|final_entities)"\nSQL statement "DELETE FROM ONLY "public"."\1" /.test(
           where,
         ) ||
         /^\s*WITH desired AS .* DELETE FROM "search" /s.test(sql)))
