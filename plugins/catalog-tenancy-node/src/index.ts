@@ -49,6 +49,7 @@ export {
   type TenantTable,
   type TenantTransaction,
 } from './database/TenantDatabase';
+export { type TenantEngines, type TenantEngineStatus } from './engines';
 export { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
 export { parseListMembers, parsePutMember } from './members/input';
 export {

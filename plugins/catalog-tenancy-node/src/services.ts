@@ -24,6 +24,7 @@ import { PostgresTenantStore } from './tenants/PostgresTenantStore';
 import { type TenantDirectory } from './tenants/TenantDirectory';
 import { OpenTenantGate, type TenantGate } from './tenants/TenantGate';
 import { type TenantStore } from './tenants/TenantStore';
+import type { TenantEngines } from './engines';
 
 const deps = {
   config: coreServices.rootConfig,
@@ -258,4 +259,19 @@ export const tenantStoreServiceRef = createServiceRef<TenantStore>({
           directory,
         }),
     }),
+});
+
+/**
+ * The catalog engines of tenants; undefined in a backend without the package
+ * `backstage-plugin-catalog-backend-module-tenant-engines`, which provides them.
+ *
+ * @public
+ */
+export const tenantEnginesServiceRef = createServiceRef<
+  TenantEngines | undefined
+>({
+  id: 'catalog-tenancy.tenant-engines',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({ service, deps: {}, factory: () => undefined }),
 });

@@ -1,0 +1,7 @@
+/**
+ * A catalog engine for each tenant.
+ *
+ * @packageDocumentation
+ */
+
+export {};

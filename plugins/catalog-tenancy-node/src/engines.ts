@@ -1,0 +1,48 @@
+import type { JsonObject } from '@backstage/types';
+import type { RequestHandler } from 'express';
+import type { ActiveTenant } from './tenants/TenantDirectory';
+
+/**
+ * What an engine of a tenant does at the moment.
+ *
+ * @public
+ */
+export interface TenantEngineStatus {
+  /**
+   * - `stopped`: this process does not run it
+   * - `starting`: its tables and its modules are being made ready
+   * - `running`: it ingests, and answers requests
+   * - `failed`: it could not start, or lost its tables; it is tried again later
+   */
+  state: 'stopped' | 'starting' | 'running' | 'failed';
+  /** Why it failed, without secrets and without SQL. */
+  reason?: string;
+  /** When a failed engine is started again. */
+  nextAttemptAt?: Date;
+}
+
+/**
+ * The catalog engines of this backend's tenants: one unmodified catalog plugin for each.
+ *
+ * @public
+ */
+export interface TenantEngines {
+  /**
+   * Answers the requests that the engine of their tenant is for: all routes of the catalog
+   * but its reads of entities. The requests have passed the gate.
+   */
+  readonly handler: RequestHandler;
+
+  /**
+   * Checks the configuration that a tenant wants for its engine.
+   *
+   * @throws `InputError` that names the property and the expected form
+   */
+  validateConfig(tenant: ActiveTenant, config: JsonObject): Promise<void>;
+
+  /** Whether the operator configures this tenant's engine in app-config. */
+  isConfiguredByOperator(tenantSlug: string): boolean;
+
+  /** What the engine of a tenant does in this process. */
+  statusOf(tenantId: string): TenantEngineStatus;
+}
