@@ -1,4 +1,4 @@
-import { ResponseError } from '@backstage/errors';
+import { HttpClient, readPage, toSearch } from '@internal/http-client';
 import type {
   CreateMockupRequest,
   ListMockupsQuery,
@@ -16,19 +16,13 @@ import type {
   MockupWriteOptions,
 } from './MockupApi';
 
-interface MockupFetchOptions extends MockupWriteOptions {
-  method?: string;
-  body?: unknown;
-}
-
 /**
  * Calls the mockup plugin over HTTP, from a frontend or from another backend.
  *
  * @public
  */
 export class MockupClient implements MockupApi {
-  readonly #discoveryApi: { getBaseUrl(pluginId: string): Promise<string> };
-  readonly #fetchApi: { fetch: typeof fetch };
+  readonly #http: HttpClient;
 
   /**
    * @param options - `discoveryApi` finds the plugin (the frontend's discovery
@@ -40,8 +34,7 @@ export class MockupClient implements MockupApi {
     discoveryApi: { getBaseUrl(pluginId: string): Promise<string> };
     fetchApi?: { fetch: typeof fetch };
   }) {
-    this.#discoveryApi = options.discoveryApi;
-    this.#fetchApi = options.fetchApi ?? { fetch };
+    this.#http = new HttpClient('mockup', options);
   }
 
   /** {@inheritdoc MockupApi.listMockups} */
@@ -49,7 +42,10 @@ export class MockupClient implements MockupApi {
     query: ListMockupsQuery = {},
     options?: MockupRequestOptions,
   ): Promise<Page<Mockup>> {
-    const response = await this.#fetch(`/mockups${toSearch(query)}`, options);
+    const response = await this.#http.fetch(
+      `/mockups${toSearch(query)}`,
+      options,
+    );
     return readPage(response);
   }
 
@@ -58,7 +54,7 @@ export class MockupClient implements MockupApi {
     id: string,
     options?: MockupRequestOptions,
   ): Promise<{ mockup: MockupWithLatestVersion; etag: string } | undefined> {
-    const response = await this.#fetchIfThere(mockupPath(id), options);
+    const response = await this.#http.fetchIfThere(mockupPath(id), options);
     return (
       response && { mockup: await response.json(), etag: readETag(response) }
     );
@@ -69,7 +65,7 @@ export class MockupClient implements MockupApi {
     request: CreateMockupRequest,
     options?: MockupRequestOptions,
   ): Promise<{ mockup: Mockup; etag: string }> {
-    const response = await this.#fetch('/mockups', {
+    const response = await this.#http.fetch('/mockups', {
       ...options,
       method: 'POST',
       body: request,
@@ -83,7 +79,7 @@ export class MockupClient implements MockupApi {
     request: UpdateMockupRequest,
     options?: MockupWriteOptions,
   ): Promise<{ mockup: Mockup; etag: string }> {
-    const response = await this.#fetch(mockupPath(id), {
+    const response = await this.#http.fetch(mockupPath(id), {
       ...options,
       method: 'PATCH',
       body: request,
@@ -93,7 +89,7 @@ export class MockupClient implements MockupApi {
 
   /** {@inheritdoc MockupApi.deleteMockup} */
   async deleteMockup(id: string, options?: MockupWriteOptions): Promise<void> {
-    await this.#fetch(mockupPath(id), { ...options, method: 'DELETE' });
+    await this.#http.fetch(mockupPath(id), { ...options, method: 'DELETE' });
   }
 
   /** {@inheritdoc MockupApi.saveVersion} */
@@ -102,11 +98,14 @@ export class MockupClient implements MockupApi {
     request: SaveVersionRequest,
     options?: MockupWriteOptions,
   ): Promise<{ version: Version; etag: string }> {
-    const response = await this.#fetch(`${mockupPath(mockupId)}/versions`, {
-      ...options,
-      method: 'POST',
-      body: request,
-    });
+    const response = await this.#http.fetch(
+      `${mockupPath(mockupId)}/versions`,
+      {
+        ...options,
+        method: 'POST',
+        body: request,
+      },
+    );
     return { version: await response.json(), etag: readETag(response) };
   }
 
@@ -117,7 +116,7 @@ export class MockupClient implements MockupApi {
     options?: MockupRequestOptions,
   ): Promise<Page<Version>> {
     const path = `${mockupPath(mockupId)}/versions${toSearch(query)}`;
-    return readPage(await this.#fetch(path, options));
+    return readPage(await this.#http.fetch(path, options));
   }
 
   /** {@inheritdoc MockupApi.getVersion} */
@@ -129,71 +128,13 @@ export class MockupClient implements MockupApi {
     const path = `${mockupPath(mockupId)}/versions/${encodeURIComponent(
       versionId,
     )}`;
-    const response = await this.#fetchIfThere(path, options);
+    const response = await this.#http.fetchIfThere(path, options);
     return response?.json();
   }
-
-  async #fetch(path: string, options?: MockupFetchOptions): Promise<Response> {
-    return assertOk(await this.#send(path, options));
-  }
-
-  async #fetchIfThere(
-    path: string,
-    options?: MockupFetchOptions,
-  ): Promise<Response | undefined> {
-    const response = await this.#send(path, options);
-    return response.status === 404 ? undefined : assertOk(response);
-  }
-
-  async #send(path: string, options: MockupFetchOptions = {}) {
-    const { method = 'GET', body, token, ifMatch } = options;
-    const headers: Record<string, string> = {};
-    if (token) {
-      headers.Authorization = `Bearer ${token}`;
-    }
-    // An empty tag must not turn a conditional write into an unconditional one.
-    if (ifMatch !== undefined) {
-      headers['If-Match'] = ifMatch;
-    }
-    if (body !== undefined) {
-      headers['Content-Type'] = 'application/json';
-    }
-    const baseUrl = await this.#discoveryApi.getBaseUrl('mockup');
-    return this.#fetchApi.fetch(`${baseUrl}${path}`, {
-      method,
-      headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-  }
-}
-
-async function assertOk(response: Response): Promise<Response> {
-  if (!response.ok) {
-    throw await ResponseError.fromResponse(response);
-  }
-  return response;
 }
 
 function mockupPath(id: string): string {
   return `/mockups/${encodeURIComponent(id)}`;
-}
-
-function toSearch(query: ListMockupsQuery | Pagination): string {
-  const search = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) {
-    if (value !== undefined) {
-      search.set(key, String(value));
-    }
-  }
-  const text = search.toString();
-  return text && `?${text}`;
-}
-
-async function readPage<TItem>(response: Response): Promise<Page<TItem>> {
-  return {
-    items: await response.json(),
-    totalItems: Number(response.headers.get('X-Total-Count')),
-  };
 }
 
 function readETag(response: Response): string {

@@ -1,4 +1,4 @@
-import { ResponseError } from '@backstage/errors';
+import { HttpClient, readPage, toSearch } from '@internal/http-client';
 import type {
   CreateTenant,
   ListMembers,
@@ -13,19 +13,13 @@ import type {
 } from '../types';
 import type { TenantsApi, TenantsRequestOptions } from './TenantsApi';
 
-interface TenantsFetchOptions extends TenantsRequestOptions {
-  method?: string;
-  body?: unknown;
-}
-
 /**
  * Calls the registry of tenants over HTTP, from a frontend or from another backend.
  *
  * @public
  */
 export class TenantsClient implements TenantsApi {
-  readonly #discoveryApi: { getBaseUrl(pluginId: string): Promise<string> };
-  readonly #fetchApi: { fetch: typeof fetch };
+  readonly #http: HttpClient;
 
   /**
    * @param options - `discoveryApi` finds the plugin (the frontend's discovery
@@ -37,8 +31,7 @@ export class TenantsClient implements TenantsApi {
     discoveryApi: { getBaseUrl(pluginId: string): Promise<string> };
     fetchApi?: { fetch: typeof fetch };
   }) {
-    this.#discoveryApi = options.discoveryApi;
-    this.#fetchApi = options.fetchApi ?? { fetch };
+    this.#http = new HttpClient('tenants', options);
   }
 
   /** {@inheritdoc TenantsApi.listOwnTenants} */
@@ -46,7 +39,7 @@ export class TenantsClient implements TenantsApi {
     query: ListMembers = {},
     options?: TenantsRequestOptions,
   ): Promise<Page<Membership>> {
-    return readPage(await this.#fetch(`/mine${toSearch(query)}`, options));
+    return readPage(await this.#http.fetch(`/mine${toSearch(query)}`, options));
   }
 
   /** {@inheritdoc TenantsApi.listTenants} */
@@ -54,7 +47,7 @@ export class TenantsClient implements TenantsApi {
     query: ListTenants = {},
     options?: TenantsRequestOptions,
   ): Promise<Page<Tenant>> {
-    return readPage(await this.#fetch(toSearch(query), options));
+    return readPage(await this.#http.fetch(toSearch(query), options));
   }
 
   /** {@inheritdoc TenantsApi.getTenant} */
@@ -70,7 +63,7 @@ export class TenantsClient implements TenantsApi {
     request: CreateTenant,
     options?: TenantsRequestOptions,
   ): Promise<Tenant> {
-    return this.#json('', { ...options, method: 'POST', body: request });
+    return this.#http.json('', { ...options, method: 'POST', body: request });
   }
 
   /** {@inheritdoc TenantsApi.updateTenant} */
@@ -79,7 +72,7 @@ export class TenantsClient implements TenantsApi {
     request: UpdateTenant,
     options?: TenantsRequestOptions,
   ): Promise<Tenant> {
-    return this.#json(tenantPath(slug), {
+    return this.#http.json(tenantPath(slug), {
       ...options,
       method: 'PATCH',
       body: request,
@@ -91,7 +84,7 @@ export class TenantsClient implements TenantsApi {
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<void> {
-    await this.#fetch(tenantPath(slug), { ...options, method: 'DELETE' });
+    await this.#http.fetch(tenantPath(slug), { ...options, method: 'DELETE' });
   }
 
   /** {@inheritdoc TenantsApi.restoreTenant} */
@@ -99,7 +92,7 @@ export class TenantsClient implements TenantsApi {
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<Tenant> {
-    return this.#json(`${tenantPath(slug)}/restore`, {
+    return this.#http.json(`${tenantPath(slug)}/restore`, {
       ...options,
       method: 'POST',
     });
@@ -110,7 +103,7 @@ export class TenantsClient implements TenantsApi {
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantUsage> {
-    return this.#json(`${tenantPath(slug)}/usage`, options);
+    return this.#http.json(`${tenantPath(slug)}/usage`, options);
   }
 
   /** {@inheritdoc TenantsApi.listMembers} */
@@ -120,7 +113,7 @@ export class TenantsClient implements TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<Page<TenantMember>> {
     const path = `${tenantPath(slug)}/members${toSearch(query)}`;
-    return readPage(await this.#fetch(path, options));
+    return readPage(await this.#http.fetch(path, options));
   }
 
   /** {@inheritdoc TenantsApi.getMember} */
@@ -139,7 +132,7 @@ export class TenantsClient implements TenantsApi {
     request: PutMember,
     options?: TenantsRequestOptions,
   ): Promise<TenantMember> {
-    return this.#json(memberPath(slug, principal), {
+    return this.#http.json(memberPath(slug, principal), {
       ...options,
       method: 'PUT',
       body: request,
@@ -153,47 +146,16 @@ export class TenantsClient implements TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<void> {
     const path = memberPath(slug, principal);
-    await this.#fetch(path, { ...options, method: 'DELETE' });
-  }
-
-  async #json<T>(path: string, options?: TenantsFetchOptions): Promise<T> {
-    const response = await this.#fetch(path, options);
-    return response.json();
+    await this.#http.fetch(path, { ...options, method: 'DELETE' });
   }
 
   async #getIfThere<T>(
     path: string,
-    options?: TenantsFetchOptions,
+    options?: TenantsRequestOptions,
   ): Promise<T | undefined> {
-    const response = await this.#send(path, options);
-    return response.status === 404
-      ? undefined
-      : (await assertOk(response)).json();
+    const response = await this.#http.fetchIfThere(path, options);
+    return response?.json();
   }
-
-  async #fetch(path: string, options?: TenantsFetchOptions): Promise<Response> {
-    return assertOk(await this.#send(path, options));
-  }
-
-  async #send(path: string, options: TenantsFetchOptions = {}) {
-    const { method = 'GET', body, token } = options;
-    const baseUrl = await this.#discoveryApi.getBaseUrl('tenants');
-    return this.#fetchApi.fetch(`${baseUrl}${path}`, {
-      method,
-      headers: {
-        ...(token ? { Authorization: `Bearer ${token}` } : {}),
-        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-      },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-  }
-}
-
-async function assertOk(response: Response): Promise<Response> {
-  if (!response.ok) {
-    throw await ResponseError.fromResponse(response);
-  }
-  return response;
 }
 
 function tenantPath(slug: string): string {
@@ -202,22 +164,4 @@ function tenantPath(slug: string): string {
 
 function memberPath(slug: string, principal: string): string {
   return `${tenantPath(slug)}/members/${encodeURIComponent(principal)}`;
-}
-
-function toSearch(query: ListMembers | ListTenants): string {
-  const search = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) {
-    if (value !== undefined) {
-      search.set(key, String(value));
-    }
-  }
-  const text = search.toString();
-  return text && `?${text}`;
-}
-
-async function readPage<TItem>(response: Response): Promise<Page<TItem>> {
-  return {
-    items: await response.json(),
-    totalItems: Number(response.headers.get('X-Total-Count')),
-  };
 }

@@ -1,0 +1,107 @@
+import { ResponseError } from '@backstage/errors';
+
+/** How a client finds its plugin and reaches it. */
+export interface HttpClientOptions {
+  /** The frontend's discovery API, or the backend's discovery service. */
+  discoveryApi: { getBaseUrl(pluginId: string): Promise<string> };
+  /** The platform's `fetch` where none is given. */
+  fetchApi?: { fetch: typeof fetch };
+}
+
+/** What a request has beside its path. */
+export interface HttpRequest {
+  method?: string;
+  /** Sent as JSON. */
+  body?: unknown;
+  token?: string;
+  ifMatch?: string;
+}
+
+/** Calls the routes of one plugin. */
+export class HttpClient {
+  readonly #pluginId: string;
+  readonly #discoveryApi: HttpClientOptions['discoveryApi'];
+  readonly #fetchApi: { fetch: typeof fetch };
+
+  constructor(pluginId: string, options: HttpClientOptions) {
+    this.#pluginId = pluginId;
+    this.#discoveryApi = options.discoveryApi;
+    // A browser's `fetch` fails as a method of another object than the window.
+    this.#fetchApi = options.fetchApi ?? {
+      fetch: (...args) => fetch(...args),
+    };
+  }
+
+  /**
+   * @returns the answer, where it is a success
+   * @throws `ResponseError` for any other
+   */
+  async fetch(path: string, request?: HttpRequest): Promise<Response> {
+    return assertOk(await this.#send(path, request));
+  }
+
+  /** Reads the JSON of an answer, otherwise like {@link HttpClient.fetch}. */
+  async json<T>(path: string, request?: HttpRequest): Promise<T> {
+    const response = await this.fetch(path, request);
+    return response.json();
+  }
+
+  /** Returns `undefined` for 404, otherwise like {@link HttpClient.fetch}. */
+  async fetchIfThere(
+    path: string,
+    request?: HttpRequest,
+  ): Promise<Response | undefined> {
+    const response = await this.#send(path, request);
+    return response.status === 404 ? undefined : assertOk(response);
+  }
+
+  async #send(path: string, request: HttpRequest = {}): Promise<Response> {
+    const { method = 'GET', body, token, ifMatch } = request;
+    const headers: Record<string, string> = {};
+    if (token) {
+      headers.Authorization = `Bearer ${token}`;
+    }
+    // An empty tag must not turn a conditional write into an unconditional one.
+    if (ifMatch !== undefined) {
+      headers['If-Match'] = ifMatch;
+    }
+    if (body !== undefined) {
+      headers['Content-Type'] = 'application/json';
+    }
+    const baseUrl = await this.#discoveryApi.getBaseUrl(this.#pluginId);
+    return this.#fetchApi.fetch(`${baseUrl}${path}`, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  }
+}
+
+/** The query string of the defined values, with its `?`; empty where there are none. */
+export function toSearch(query: object): string {
+  const search = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    if (value !== undefined) {
+      search.set(key, String(value));
+    }
+  }
+  const text = search.toString();
+  return text && `?${text}`;
+}
+
+/** Reads a page of a list, whose number of entries is in the header `X-Total-Count`. */
+export async function readPage<TItem>(
+  response: Response,
+): Promise<{ items: TItem[]; totalItems: number }> {
+  return {
+    items: await response.json(),
+    totalItems: Number(response.headers.get('X-Total-Count')),
+  };
+}
+
+async function assertOk(response: Response): Promise<Response> {
+  if (!response.ok) {
+    throw await ResponseError.fromResponse(response);
+  }
+  return response;
+}
