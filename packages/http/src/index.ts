@@ -1,3 +1,11 @@
 export { audited } from './audited';
 export { measureOperations } from './measureOperations';
+export {
+  createOpenApiDocument,
+  OPEN_API_PAGE_HEADERS,
+  openApiAnswer,
+  openApiHeader,
+  type OpenApiOperations,
+  openApiRef,
+} from './openapi';
 export { createBodyReader } from './readBody';

@@ -1,124 +1,105 @@
 import {
+  OPEN_API_PAGE_HEADERS as pageHeaders,
+  openApiAnswer as answer,
+  openApiHeader,
+  type OpenApiOperations,
+} from '@internal/http';
+import {
   listMockupsQuerySchema,
   paginationSchema,
 } from 'backstage-plugin-mockup-common';
 import { queryParameters, type SchemaName, schemaRef } from './schemas';
 
-interface OperationDescription {
-  summary: string;
-  /** Whether it answers 404 if the mockup or version of its path is missing. */
-  path?: boolean;
-  query?: ReturnType<typeof queryParameters>;
-  body?: SchemaName;
-  /** Whether it takes `If-Match`. */
-  conditional?: boolean;
-  /** Whether it takes `If-None-Match`. */
-  revalidates?: boolean;
-  success: ReturnType<typeof answer>;
-}
-
-const pageHeaders = {
-  'X-Total-Count': header('How many entries all pages have', 'integer'),
-  Link: header('The address of the next page, with rel="next"'),
-};
-const etag = { ETag: header('Names the state that the mockup is in') };
+const etag = { ETag: openApiHeader('Names the state that the mockup is in') };
 const created = {
   ...etag,
-  Location: header('The path of what was created'),
+  Location: openApiHeader('The path of what was created'),
 };
+const unchanged = { description: 'Nothing changed since that state' };
 
 /** All operations of the plugin, by path and method. */
-export const OPERATIONS: Record<
-  string,
-  Record<string, OperationDescription>
-> = {
+export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/mockups': {
     get: {
       summary: 'List mockups, the most recently changed first',
-      query: queryParameters(listMockupsQuerySchema),
-      success: answer(200, 'A page of mockups', pageHeaders, listOf('Mockup')),
+      parameters: queryParameters(listMockupsQuerySchema),
+      success: {
+        200: answer('A page of mockups', listOf('Mockup'), pageHeaders),
+      },
+      errors: [400],
     },
     post: {
       summary: 'Create a mockup, which the caller then owns',
       body: 'CreateMockupRequest',
-      success: answer(201, 'The new mockup', created, schemaRef('Mockup')),
+      success: {
+        201: answer('The new mockup', schemaRef('Mockup'), created),
+      },
+      errors: [403],
     },
   },
   '/mockups/{id}': {
     get: {
       summary: 'Get a mockup with its newest version',
-      path: true,
-      revalidates: true,
-      success: answer(
-        200,
-        'The mockup',
-        etag,
-        schemaRef('MockupWithLatestVersion'),
-      ),
+      parameters: [condition('If-None-Match')],
+      success: {
+        200: answer('The mockup', schemaRef('MockupWithLatestVersion'), etag),
+        304: unchanged,
+      },
+      errors: [404],
     },
     patch: {
       summary: 'Change the name or description of a mockup',
-      path: true,
-      conditional: true,
+      parameters: [condition('If-Match')],
       body: 'UpdateMockupRequest',
-      success: answer(200, 'The changed mockup', etag, schemaRef('Mockup')),
+      success: {
+        200: answer('The changed mockup', schemaRef('Mockup'), etag),
+      },
+      errors: [403, 404, 412],
     },
     delete: {
       summary: 'Delete a mockup and its versions',
-      path: true,
-      conditional: true,
-      success: answer(204, 'It is gone'),
+      parameters: [condition('If-Match')],
+      success: { 204: answer('It is gone') },
+      errors: [400, 403, 404, 412],
     },
   },
   '/mockups/{id}/versions': {
     get: {
       summary: 'List the versions of a mockup, the newest first',
-      path: true,
-      query: queryParameters(paginationSchema),
-      success: answer(
-        200,
-        'A page of versions',
-        pageHeaders,
-        listOf('Version'),
-      ),
+      parameters: queryParameters(paginationSchema),
+      success: {
+        200: answer('A page of versions', listOf('Version'), pageHeaders),
+      },
+      errors: [400, 404],
     },
     post: {
       summary: 'Save a layout as the next version of a mockup',
-      path: true,
-      conditional: true,
+      parameters: [condition('If-Match')],
       body: 'SaveVersionRequest',
-      success: answer(201, 'The new version', created, schemaRef('Version')),
+      success: {
+        201: answer('The new version', schemaRef('Version'), created),
+      },
+      errors: [403, 404, 412],
     },
   },
   '/mockups/{id}/versions/{vid}': {
     get: {
       summary: 'Get one version of a mockup',
-      path: true,
-      success: answer(200, 'The version', {}, schemaRef('Version')),
+      success: { 200: answer('The version', schemaRef('Version')) },
+      errors: [404],
     },
   },
 };
-
-function answer(
-  status: number,
-  description: string,
-  headers: object = {},
-  schema?: object,
-) {
-  return {
-    status,
-    response: {
-      description,
-      headers,
-      ...(schema && { content: { 'application/json': { schema } } }),
-    },
-  };
-}
 
 function listOf(name: SchemaName) {
   return { type: 'array', items: schemaRef(name) };
 }
 
-function header(description: string, type = 'string') {
-  return { description, schema: { type } };
+function condition(name: 'If-Match' | 'If-None-Match') {
+  return {
+    name,
+    in: 'header',
+    description: 'The entity tag of a state of the mockup',
+    schema: { type: 'string' },
+  };
 }

@@ -1,3 +1,4 @@
+import { openApiRef } from '@internal/http';
 import {
   createMockupRequestSchema,
   layoutItemInputSchema,
@@ -34,9 +35,7 @@ const NAMED_SCHEMAS = {
 export type SchemaName = keyof typeof NAMED_SCHEMAS;
 
 /** A reference to a schema under `components/schemas`. */
-export function schemaRef(name: SchemaName) {
-  return { $ref: `#/components/schemas/${name}` };
-}
+export const schemaRef: (name: SchemaName) => object = openApiRef;
 
 /** The schemas of requests and responses, as JSON Schema. */
 export function componentSchemas(): Record<string, JsonSchema> {

@@ -72,7 +72,7 @@ describe('the OpenAPI document', () => {
   it('names the parameters of lists, with their defaults', () => {
     const defaults = (path: string) =>
       Object.fromEntries(
-        (OPERATIONS[path].get.query as any[]).map(({ name, schema }) => [
+        (OPERATIONS[path].get.parameters as any[]).map(({ name, schema }) => [
           name,
           schema.default,
         ]),

@@ -1,3 +1,9 @@
+import {
+  OPEN_API_PAGE_HEADERS as pageHeaders,
+  openApiAnswer as answer,
+  openApiHeader,
+  type OpenApiOperations,
+} from '@internal/http';
 import { type SchemaName, schemaRef } from './schemas';
 
 const page = [
@@ -10,118 +16,103 @@ const page = [
   parameter('offset', { type: 'integer', minimum: 0, default: 0 }),
 ];
 
-const pageHeaders = {
-  'X-Total-Count': header('How many entries all pages have', 'integer'),
-  Link: header('The address of the next page, with rel="next"'),
-};
-const location = { Location: header('The path of what was created') };
-
-/** An operation, as the document describes it. */
-export interface Operation {
-  summary: string;
-  query?: object[];
-  body?: SchemaName;
-  /** Whether it answers 409. */
-  conflicts?: boolean;
-  /** The answers to what succeeds, by status. */
-  success: Record<number, object>;
-}
+const location = { Location: openApiHeader('The path of what was created') };
 
 /** All operations of the plugin, by path and method. */
-export const OPERATIONS: Record<string, Record<string, Operation>> = {
+export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/': {
     get: {
       summary: 'List tenants, ordered by slug',
-      query: [
+      parameters: [
         parameter('deleted', { type: 'boolean', default: false }),
         ...page,
       ],
       success: {
         200: answer('A page of tenants', listOf('Tenant'), pageHeaders),
       },
+      errors: [400, 403],
     },
     post: {
       summary: 'Create a tenant',
       body: 'CreateTenant',
-      conflicts: true,
       success: { 201: answer('The new tenant', schemaRef('Tenant'), location) },
+      errors: [403, 409, 501],
     },
   },
   '/mine': {
     get: {
       summary: 'List the tenants that the caller may enter, ordered by slug',
-      query: page,
+      parameters: page,
       success: {
         200: answer('A page of them', listOf('Membership'), pageHeaders),
       },
+      errors: [400],
     },
   },
   '/{slug}': {
     get: {
       summary: 'Get a tenant, also a deleted one',
       success: { 200: answer('The tenant', schemaRef('Tenant')) },
+      errors: [403, 404],
     },
     patch: {
       summary: 'Change the name or the limits of a tenant',
       body: 'UpdateTenant',
       success: { 200: answer('The changed tenant', schemaRef('Tenant')) },
+      errors: [403, 404, 501],
     },
     delete: {
       summary: 'Delete a tenant, which keeps its rows and can be restored',
-      conflicts: true,
       success: { 204: answer('It no longer resolves') },
+      errors: [403, 404, 409, 501],
     },
   },
   '/{slug}/restore': {
     post: {
       summary: 'Make a deleted tenant active again',
       success: { 200: answer('The tenant', schemaRef('Tenant')) },
+      errors: [403, 404, 501],
     },
   },
   '/{slug}/usage': {
     get: {
       summary: 'Count what a tenant holds',
       success: { 200: answer('The counts', schemaRef('TenantUsage')) },
+      errors: [403, 404],
     },
   },
   '/{slug}/members': {
     get: {
       summary: 'List the members of a tenant, ordered by principal',
-      query: page,
+      parameters: page,
       success: {
         200: answer('A page of members', listOf('TenantMember'), pageHeaders),
       },
+      errors: [400, 403, 404],
     },
   },
   '/{slug}/members/{principal}': {
     get: {
       summary: 'Get a member of a tenant',
       success: { 200: answer('The member', schemaRef('TenantMember')) },
+      errors: [400, 403, 404],
     },
     put: {
       summary: 'Add a member to a tenant, or change the role of one',
       body: 'PutMember',
-      conflicts: true,
       success: {
         200: answer('The member, from before', schemaRef('TenantMember')),
         201: answer('The new member', schemaRef('TenantMember'), location),
       },
+      errors: [403, 404, 409, 501],
     },
     delete: {
       summary: 'Remove a member of a tenant',
-      conflicts: true,
       success: { 204: answer('It is out') },
+      errors: [400, 403, 404, 409, 501],
     },
   },
 };
-
-function answer(description: string, schema?: object, headers: object = {}) {
-  return {
-    description,
-    headers,
-    ...(schema && { content: { 'application/json': { schema } } }),
-  };
-}
 
 function listOf(name: SchemaName) {
   return { type: 'array', items: schemaRef(name) };
@@ -129,8 +120,4 @@ function listOf(name: SchemaName) {
 
 function parameter(name: string, schema: object) {
   return { name, in: 'query', schema };
-}
-
-function header(description: string, type = 'string') {
-  return { description, schema: { type } };
 }

@@ -1,3 +1,5 @@
+import { openApiRef } from '@internal/http';
+
 const slug = {
   type: 'string',
   pattern: '^[a-z0-9-]+$',
@@ -83,9 +85,7 @@ export const SCHEMAS = {
 export type SchemaName = keyof typeof SCHEMAS;
 
 /** A reference to a schema under `components/schemas`. */
-export function schemaRef(schema: SchemaName) {
-  return { $ref: `#/components/schemas/${schema}` };
-}
+export const schemaRef: (name: SchemaName) => object = openApiRef;
 
 function object(
   properties: Record<string, object>,
