@@ -25,8 +25,8 @@ interface Entry {
  * What the users behind tokens own and belong to, by what the sign-in resolver said: the
  * identity catalog counts, whatever the tenant of a request.
  *
- * Backstage has to ask the auth plugin over HTTP. Answers are remembered for each token,
- * for a minute at most and no longer than the token is valid.
+ * Backstage has to ask the auth plugin over HTTP. Answers are remembered for each user and
+ * token, for a minute at most and no longer than the token is valid.
  */
 export class Ownership {
   readonly #entries = new Map<string, Entry>();
@@ -46,10 +46,13 @@ export class Ownership {
     credentials: BackstageCredentials<BackstageUserPrincipal>,
     userInfo: UserInfoService,
   ): Promise<readonly string[]> {
-    const key = userTokenOf(req);
-    if (key === undefined) {
+    const token = userTokenOf(req);
+    if (token === undefined) {
       return this.#ask(credentials, userInfo);
     }
+    // With the user: the credentials may come from elsewhere, such as a cookie or another
+    // header, and then Backstage has not verified the token of this one.
+    const key = `${credentials.principal.userEntityRef} ${token}`;
     const now = Date.now();
     const known = this.#entries.get(key);
     if (known && known.expiresAt > now) {

@@ -1,10 +1,11 @@
 import { authServiceFactory } from '@backstage/backend-defaults/auth';
-import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
+import { DefaultHttpAuthService } from '@backstage/backend-defaults/httpAuth';
 import { userInfoServiceFactory } from '@backstage/backend-defaults/userInfo';
 import {
   type AuthService,
   coreServices,
   createBackendPlugin,
+  createServiceFactory,
 } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
@@ -256,6 +257,29 @@ async function ownToken(targetPluginId: string) {
   return (await auth.getPluginRequestToken(options)).token;
 }
 
+/** Where a proxy adds its own `Authorization` to all requests, tokens are in this header. */
+const BEHIND_PROXY = 'x-portal-token';
+
+const httpAuthBehindProxy = createServiceFactory({
+  service: coreServices.httpAuth,
+  deps: {
+    auth: coreServices.auth,
+    discovery: coreServices.discovery,
+    plugin: coreServices.pluginMetadata,
+  },
+  factory: ({ plugin, ...deps }) =>
+    DefaultHttpAuthService.create({
+      ...deps,
+      pluginId: plugin.getId(),
+      getTokenFromRequest: req => ({
+        token: (req.get(BEHIND_PROXY) ?? req.get('authorization'))?.replace(
+          /^Bearer /,
+          '',
+        ),
+      }),
+    }),
+});
+
 const callerPlugin = createBackendPlugin({
   pluginId: 'caller',
   register(env) {
@@ -303,7 +327,7 @@ describe.each(databases.eachSupportedId())('who may enter, on %s', id => {
       enabled: true,
       features: [
         authServiceFactory,
-        httpAuthServiceFactory,
+        httpAuthBehindProxy,
         userInfoServiceFactory,
         identity.plugin,
         callerPlugin,
@@ -404,6 +428,20 @@ describe.each(databases.eachSupportedId())('who may enter, on %s', id => {
       }
     }
     expect(identity.asked - before).toBeLessThanOrEqual(1);
+  });
+
+  it('keeps the groups of users apart whose requests have the same Authorization, of a proxy', async () => {
+    const outcomes = [];
+    for (const name of ['in-group', 'outsider', 'in-group']) {
+      const { status } = await send(AWARE, 'acme', {
+        headers: {
+          ...bearer('of-the-proxy'),
+          [BEHIND_PROXY]: slimToken(`user:default/${name}`),
+        },
+      });
+      outcomes.push(status);
+    }
+    expect(outcomes).toEqual([200, 403, 200]);
   });
 
   it('answers 503 where the groups of a user can not be found out, and asks again', async () => {

@@ -367,6 +367,17 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${MODULE}/gate/classes.test.ts`],
   },
   {
+    name: 'the user beside the token for which groups are remembered',
+    edits: [
+      {
+        file: `${MODULE}/gate/Ownership.ts`,
+        find: '`${credentials.principal.userEntityRef} ${token}`',
+        replace: 'token',
+      },
+    ],
+    tests: [`${MODULE}/gate/membership.test.ts`],
+  },
+  {
     name: 'members by the identity catalog alone',
     edits: [
       {
