@@ -1,0 +1,129 @@
+import type { HumanDuration } from '@backstage/types';
+
+export interface Config {
+  tenancy?: {
+    /** The catalog engines of tenants. */
+    engines?: {
+      /**
+       * How often an engine reads each location again, where its own configuration does
+       * not say; 30 minutes by default.
+       */
+      processingInterval?: HumanDuration | string;
+
+      /**
+       * The shortest interval that tenants may configure for themselves, between two
+       * readings of a location and between two runs of a provider; a minute by default.
+       */
+      minProcessingInterval?: HumanDuration | string;
+
+      /**
+       * A folder of secrets: the configuration of a tenant in the registry may reference
+       * the files of the folder in it that has the slug of the tenant as its name.
+       */
+      secretsDirectory?: string;
+    };
+
+    /** What the operator configures for single tenants, by their slug. */
+    tenants?: {
+      [tenantSlug: string]: {
+        /**
+         * The environment variables that the configuration of this tenant in the
+         * registry may reference; none by default.
+         */
+        secrets?: string[];
+
+        /**
+         * As `catalog` of the backend, for the engine of this tenant. With it or with
+         * `integrations`, the configuration of the tenant in the registry is not used.
+         */
+        catalog?: {
+          /** As `catalog.locations`; `type: file` is possible too. */
+          locations?: Array<{
+            type: string;
+            target: string;
+            rules?: Array<{ allow: string[] }>;
+          }>;
+
+          /** As `catalog.providers`. */
+          providers?: {
+            [type: string]: {
+              [idOrKey: string]:
+                | (Secrets & { [key: string]: unknown })
+                | unknown[]
+                | string
+                | number
+                | boolean;
+            };
+          };
+
+          /** As `catalog.rules`, which counts where this key is absent. */
+          rules?: Array<{ [key: string]: unknown }>;
+
+          /** As `catalog.processingInterval`. */
+          processingInterval?: HumanDuration | string | false;
+        };
+
+        /** As `integrations` of the backend, which the tenant does not get. */
+        integrations?: {
+          [type: string]:
+            | Array<Secrets & { [key: string]: unknown }>
+            | (Secrets & { [key: string]: unknown });
+        };
+      };
+    };
+  };
+}
+
+/**
+ * What Backstage keeps out of logs, by the names that integrations and providers give
+ * it. All strings of a configuration are too many: logs would lose each name of a host or an
+ * organization.
+ */
+interface Secrets {
+  /** @visibility secret */
+  token?: string;
+  /** @visibility secret */
+  apiKey?: string;
+  /** @visibility secret */
+  password?: string;
+  /** @visibility secret */
+  appPassword?: string;
+  /** @visibility secret */
+  secret?: string;
+  /** @visibility secret */
+  clientSecret?: string;
+  /** @visibility secret */
+  secretAccessKey?: string;
+  /** @visibility secret */
+  accountKey?: string;
+  /** @visibility secret */
+  sasToken?: string;
+  /** @visibility secret */
+  connectionString?: string;
+  /** @visibility secret */
+  privateKey?: string;
+  /** @visibility secret */
+  commitSigningKey?: string;
+  aadCredential?: {
+    /** @visibility secret */
+    clientSecret?: string;
+  };
+  apps?: Array<{
+    /** @visibility secret */
+    privateKey?: string;
+    /** @visibility secret */
+    webhookSecret?: string;
+    /** @visibility secret */
+    clientSecret?: string;
+  }>;
+  credentials?: Array<{
+    /** @visibility secret */
+    personalAccessToken?: string;
+    /** @visibility secret */
+    clientSecret?: string;
+  }>;
+  bind?: {
+    /** @visibility secret */
+    secret?: string;
+  };
+}

@@ -1,0 +1,175 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import type { JsonObject } from '@backstage/types';
+import { EngineConfigs } from './EngineConfigs';
+
+const tenant = {
+  tenantId: '5c1f0b6e-65a7-4f4f-8d55-1f3b1f7c4b11',
+  tenantSlug: 'acme',
+};
+
+const backend = {
+  backend: { baseUrl: 'http://localhost:7007' },
+  catalog: {
+    locations: [{ type: 'url', target: 'https://github.com/default/x' }],
+    providers: { github: { ours: { organization: 'default' } } },
+    rules: [{ allow: ['Component'] }],
+    processingInterval: { minutes: 2 },
+    orphanStrategy: 'keep',
+  },
+  integrations: { github: [{ host: 'github.com', token: 'default-token' }] },
+};
+
+function create(data: JsonObject, env: NodeJS.ProcessEnv = {}) {
+  return EngineConfigs.create({
+    config: mockServices.rootConfig({ data }),
+    env,
+  });
+}
+
+describe('the configuration of an engine', () => {
+  const operated = {
+    catalog: {
+      locations: [{ type: 'file', target: './acme.yaml' }],
+      providers: { gitlab: { theirs: { host: 'gitlab.com' } } },
+    },
+    integrations: { gitlab: [{ host: 'gitlab.com', token: 'acme-token' }] },
+  };
+  const withOperated = {
+    ...backend,
+    tenancy: { schema: 'tenancy', tenants: { acme: operated } },
+  };
+
+  it("has the tenant's sources in place of the backend's, and no other token", async () => {
+    const config = await create(withOperated).configOf(tenant, undefined);
+
+    expect(config.get('catalog.locations')).toEqual(operated.catalog.locations);
+    expect(config.get('catalog.providers')).toEqual(operated.catalog.providers);
+    expect(config.get('integrations')).toEqual(operated.integrations);
+    expect(JSON.stringify(config.get())).not.toContain('default-token');
+  });
+
+  it('keeps the rest of the backend', async () => {
+    const config = await create(withOperated).configOf(tenant, undefined);
+
+    expect(config.getString('backend.baseUrl')).toBe('http://localhost:7007');
+    expect(config.getString('catalog.orphanStrategy')).toBe('keep');
+    expect(config.get('catalog.rules')).toEqual(backend.catalog.rules);
+  });
+
+  it('has no sources of a tenant for which none are configured', async () => {
+    const config = await create(backend).configOf(tenant, undefined);
+
+    expect(config.has('catalog.locations')).toBe(false);
+    expect(config.has('catalog.providers')).toBe(false);
+    expect(config.has('integrations')).toBe(false);
+  });
+
+  it('does not have what app-config says of other tenants', async () => {
+    const other = { tenantId: tenant.tenantId, tenantSlug: 'other' };
+    const config = await create(withOperated).configOf(other, undefined);
+
+    expect(config.getString('tenancy.schema')).toBe('tenancy');
+    expect(JSON.stringify(config.get())).not.toContain('acme');
+  });
+
+  it('uses app-config alone where it feeds the tenant', async () => {
+    const configs = create(withOperated);
+    const config = await configs.configOf(tenant, {
+      catalog: {
+        locations: [{ type: 'url', target: 'https://github.com/stored/x' }],
+      },
+    });
+
+    expect(configs.isConfiguredByOperator('acme')).toBe(true);
+    expect(configs.operatorSlugs).toEqual(['acme']);
+    expect(JSON.stringify(config.get())).not.toContain('stored');
+  });
+
+  it("processes at the tenants' interval, not at the backend's", async () => {
+    const interval = async (tenancy: JsonObject) =>
+      (await create({ ...backend, tenancy }).configOf(tenant, undefined)).get(
+        'catalog.processingInterval',
+      );
+
+    expect(await interval({})).toEqual({ minutes: 30 });
+    expect(
+      await interval({ engines: { processingInterval: { hours: 2 } } }),
+    ).toEqual({ hours: 2 });
+    expect(
+      await interval({
+        tenants: { acme: { catalog: { processingInterval: { hours: 1 } } } },
+      }),
+    ).toEqual({ hours: 1 });
+  });
+
+  it('has another revision when a secret changes, and the same otherwise', async () => {
+    const stored = { integrations: { github: [{ token: '${ACME_TOKEN}' }] } };
+    const data = {
+      ...backend,
+      tenancy: { tenants: { acme: { secrets: ['ACME_TOKEN'] } } },
+    };
+    const revision = async (ACME_TOKEN: string) =>
+      EngineConfigs.revisionOf(
+        await create(data, { ACME_TOKEN }).configOf(tenant, stored),
+      );
+
+    expect(await revision('one')).toBe(await revision('one'));
+    expect(await revision('one')).not.toBe(await revision('two'));
+  });
+});
+
+describe('app-config of the engines', () => {
+  it.each<[string, JsonObject, string]>([
+    [
+      'another property of a tenant',
+      { tenants: { acme: { catalogs: {} } } },
+      'Invalid tenancy.tenants.acme.catalogs: there is no such property here',
+    ],
+    [
+      'another property of its catalog',
+      { tenants: { acme: { catalog: { readonly: true } } } },
+      'Invalid tenancy.tenants.acme.catalog.readonly: there is no such property here',
+    ],
+    [
+      'a name that is no slug',
+      { tenants: { '../x': {} } },
+      'Invalid tenancy.tenants.../x: ',
+    ],
+    [
+      'the default tenant',
+      { tenants: { default: { catalog: {} } } },
+      'Invalid tenancy.tenants.default: the default tenant is fed by the catalog of',
+    ],
+    [
+      'a secret that is no variable',
+      { tenants: { acme: { secrets: ['A B'] } } },
+      'Invalid tenancy.tenants.acme.secrets[0]: ',
+    ],
+    [
+      'locations that are no list',
+      { tenants: { acme: { catalog: { locations: {} } } } },
+      'Invalid tenancy.tenants.acme.catalog.locations: ',
+    ],
+    [
+      'an interval that is none',
+      { engines: { processingInterval: 'soon' } },
+      'Invalid tenancy.engines.processingInterval: expected a duration',
+    ],
+    [
+      'a lower bound that is none',
+      { engines: { minProcessingInterval: { fortnights: 1 } } },
+      'Invalid tenancy.engines.minProcessingInterval: expected a duration',
+    ],
+  ])('names the key of %s', (_, tenancy, message) => {
+    expect(() => create({ tenancy })).toThrow(message);
+  });
+
+  it('does not say what a tenant has that only may reference secrets', () => {
+    const configs = create({
+      tenancy: { tenants: { acme: { secrets: ['ACME_TOKEN'] } } },
+    });
+
+    expect(configs.isConfiguredByOperator('acme')).toBe(false);
+    expect(configs.operatorSlugs).toEqual([]);
+  });
+});

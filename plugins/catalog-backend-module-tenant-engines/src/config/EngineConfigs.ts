@@ -1,0 +1,154 @@
+import type {
+  BackendFeature,
+  RootConfigService,
+} from '@backstage/backend-plugin-api';
+import { type Config, ConfigReader } from '@backstage/config';
+import type { JsonObject } from '@backstage/types';
+import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
+import { createHash } from 'crypto';
+import { resolve } from 'path';
+import { fileTargetsModule } from './fileTargets';
+import {
+  type EngineSources,
+  type OperatorConfig,
+  readOperatorConfig,
+} from './operatorConfig';
+import { type ResolvedConfig, resolveReferences } from './references';
+import { parseTenantConfig } from './tenantConfig';
+
+/**
+ * What the engine of each tenant is configured with: by the operator in app-config, or,
+ * for other tenants, by their administrators in the registry.
+ *
+ * App-config is read once, at the start, as all of `tenancy` is.
+ */
+export class EngineConfigs {
+  readonly #backend: JsonObject;
+  readonly #operator: OperatorConfig;
+  readonly #env: NodeJS.ProcessEnv;
+
+  private constructor(
+    backend: JsonObject,
+    operator: OperatorConfig,
+    env: NodeJS.ProcessEnv,
+  ) {
+    this.#backend = backend;
+    this.#operator = operator;
+    this.#env = env;
+  }
+
+  /** @throws Error that names the key that is wrong */
+  static create(options: {
+    config: RootConfigService;
+    env?: NodeJS.ProcessEnv;
+  }): EngineConfigs {
+    const { config, env = process.env } = options;
+    return new EngineConfigs(
+      config.getOptional<JsonObject>() ?? {},
+      readOperatorConfig(config),
+      env,
+    );
+  }
+
+  /** The slugs of the tenants whose engine app-config feeds. */
+  get operatorSlugs(): string[] {
+    return [...this.#operator.sources.keys()];
+  }
+
+  /** Whether app-config feeds the engine of this tenant. */
+  isConfiguredByOperator(tenantSlug: string): boolean {
+    return this.#operator.sources.has(tenantSlug);
+  }
+
+  /**
+   * Checks a configuration that an administrator of the tenant wants.
+   *
+   * @throws InputError that names the property and the expected form
+   */
+  async validate(tenant: ActiveTenant, config: JsonObject): Promise<void> {
+    await this.#resolve(tenant, config);
+  }
+
+  /**
+   * The configuration of a tenant's engine: that of the backend, in which the tenant's
+   * sources replace those of the default tenant. Merged, a tenant would get the
+   * tokens of others.
+   *
+   * @param stored - what the registry has for the tenant; app-config comes first
+   * @throws Error that names what is wrong or missing, and no secret
+   */
+  async configOf(
+    tenant: ActiveTenant,
+    stored: JsonObject | undefined,
+  ): Promise<Config> {
+    const operated = this.#operator.sources.get(tenant.tenantSlug);
+    if (operated) {
+      return this.#compose(operated);
+    }
+    // Once more: the operator may have taken a host or a secret away since.
+    const resolved = stored && (await this.#resolve(tenant, stored));
+    return this.#compose((resolved?.data ?? {}) as EngineSources);
+  }
+
+  /**
+   * Changes when {@link EngineConfigs.configOf} gives another configuration. It is
+   * made from secrets too: keep it in memory.
+   */
+  static revisionOf(config: Config): string {
+    return createHash('sha256')
+      .update(JSON.stringify(config.getOptional() ?? null))
+      .digest('base64');
+  }
+
+  /** Refuses all files of the server to an engine but those that app-config names for it. */
+  fileTargets(tenant: ActiveTenant): BackendFeature {
+    const { locations = [] } =
+      this.#operator.sources.get(tenant.tenantSlug)?.catalog ?? {};
+    const targets = locations.flatMap(({ type, target }) =>
+      // As the catalog resolves the targets of its own configuration.
+      type === 'file' && typeof target === 'string' ? [resolve(target)] : [],
+    );
+    return fileTargetsModule(new Set(targets));
+  }
+
+  async #resolve(
+    { tenantSlug }: ActiveTenant,
+    config: JsonObject,
+  ): Promise<ResolvedConfig> {
+    const { variables, secretsDirectory } = this.#operator;
+    return resolveReferences(parseTenantConfig(config), {
+      tenantSlug,
+      variables: variables.get(tenantSlug) ?? [],
+      secretsDirectory,
+      env: this.#env,
+    });
+  }
+
+  #compose({ catalog = {}, integrations }: EngineSources): Config {
+    const {
+      integrations: _,
+      tenancy,
+      ...backend
+    } = structuredClone(this.#backend);
+    const {
+      locations: _l,
+      providers: _p,
+      ...settings
+    } = (backend.catalog ?? {}) as JsonObject;
+    // The sources of the other tenants are none of this engine's business.
+    const { tenants: _t, engines: _e, ...ours } = (tenancy ?? {}) as JsonObject;
+    return new ConfigReader(
+      structuredClone({
+        ...backend,
+        tenancy: ours,
+        catalog: {
+          ...settings,
+          processingInterval: this.#operator.processingInterval,
+          ...catalog,
+        },
+        ...(integrations && { integrations }),
+      }) as JsonObject,
+      'tenant-engine',
+    );
+  }
+}

@@ -1,0 +1,1 @@
+export { EngineConfigs } from './EngineConfigs';

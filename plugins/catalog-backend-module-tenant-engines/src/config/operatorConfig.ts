@@ -1,0 +1,151 @@
+import { type Config, ConfigReader } from '@backstage/config';
+import {
+  durationToMilliseconds,
+  type HumanDuration,
+  type JsonObject,
+  type JsonValue,
+} from '@backstage/types';
+import { readDurationFromConfig } from '@backstage/config';
+import { DEFAULT_TENANT_SLUG } from 'backstage-plugin-catalog-tenancy-node';
+import { z } from 'zod';
+
+const TENANTS = 'tenancy.tenants';
+const ENGINES = 'tenancy.engines';
+
+/**
+ * How often an engine reads each location again. Providers' schedules, refreshes and
+ * events do not wait for it; every due entity wakes an idle engine, though.
+ */
+const PROCESSING_INTERVAL: HumanDuration = { minutes: 30 };
+const MIN_PROCESSING_INTERVAL: HumanDuration = { minutes: 1 };
+
+const jsonObject = z.record(z.string(), z.custom<JsonValue>());
+
+/** What an engine of a tenant is fed from. */
+export const engineSourcesSchema = z.strictObject({
+  catalog: z
+    .strictObject({
+      locations: z.array(jsonObject).optional(),
+      providers: jsonObject.optional(),
+      rules: z.array(jsonObject).optional(),
+      processingInterval: z.custom<JsonValue>().optional(),
+    })
+    .optional(),
+  integrations: jsonObject.optional(),
+});
+
+export type EngineSources = z.infer<typeof engineSourcesSchema>;
+
+const tenantSchema = engineSourcesSchema.extend({
+  secrets: z.array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/)).optional(),
+});
+
+const tenantsSchema = z.record(z.string().regex(/^[a-z0-9-]+$/), tenantSchema);
+
+const enginesSchema = z.object({
+  processingInterval: z.custom<JsonValue>().optional(),
+  minProcessingInterval: z.custom<JsonValue>().optional(),
+  secretsDirectory: z.string().min(1).optional(),
+});
+
+/** What the operator says about the tenants' engines in app-config. */
+export interface OperatorConfig {
+  /** By the slug of their tenant: engines that app-config feeds. */
+  sources: ReadonlyMap<string, EngineSources>;
+  /** By slug: the environment variables that a tenant's own configuration may name. */
+  variables: ReadonlyMap<string, readonly string[]>;
+  /** The folder with a folder of secrets for each tenant. */
+  secretsDirectory?: string;
+  /** For engines whose configuration names none. */
+  processingInterval: JsonValue;
+  /** The shortest interval, in milliseconds, that a tenant may configure. */
+  minIntervalMs: number;
+}
+
+/**
+ * Reads `tenancy.tenants` and `tenancy.engines`.
+ *
+ * @throws Error that names the key, and no value
+ */
+export function readOperatorConfig(config: Config): OperatorConfig {
+  const tenants = parse(tenantsSchema, config.getOptional(TENANTS), TENANTS);
+  const engines = parse(enginesSchema, config.getOptional(ENGINES), ENGINES);
+  const sources = new Map<string, EngineSources>();
+  const variables = new Map<string, readonly string[]>();
+  for (const [slug, { secrets, ...tenant }] of Object.entries(tenants)) {
+    variables.set(slug, secrets ?? []);
+    if (tenant.catalog || tenant.integrations) {
+      sources.set(slug, tenant);
+    }
+  }
+  if (sources.has(DEFAULT_TENANT_SLUG)) {
+    throw new Error(
+      `Invalid ${TENANTS}.${DEFAULT_TENANT_SLUG}: the default tenant is fed by the ` +
+        'catalog of the backend; configure it under catalog and integrations',
+    );
+  }
+  const minimum = engines.minProcessingInterval;
+  return {
+    sources,
+    variables,
+    secretsDirectory: engines.secretsDirectory,
+    processingInterval: readInterval(engines.processingInterval),
+    minIntervalMs: durationToMilliseconds(
+      minimum === undefined
+        ? MIN_PROCESSING_INTERVAL
+        : readDuration(minimum, `${ENGINES}.minProcessingInterval`),
+    ),
+  };
+}
+
+function readInterval(value: JsonValue | undefined): JsonValue {
+  if (value === undefined) {
+    return PROCESSING_INTERVAL as JsonObject;
+  }
+  return readDuration(value, `${ENGINES}.processingInterval`) as JsonObject;
+}
+
+/** @throws Error that names the key and the expected form */
+export function readDuration(value: JsonValue, key: string): HumanDuration {
+  try {
+    return readDurationFromConfig(new ConfigReader({ duration: value }), {
+      key: 'duration',
+    });
+  } catch {
+    throw new Error(
+      `Invalid ${key}: expected a duration such as { minutes: 15 } or '15m'`,
+    );
+  }
+}
+
+function parse<T extends z.ZodType>(
+  schema: T,
+  value: unknown,
+  key: string,
+): z.infer<T> {
+  const result = schema.safeParse(value ?? {});
+  if (!result.success) {
+    throw new Error(`Invalid ${describeIssue(result.error, key)}`);
+  }
+  return result.data;
+}
+
+/** The first thing that is wrong: where, and what is expected. Zod names no values. */
+export function describeIssue(error: z.ZodError, root?: string): string {
+  const [issue] = error.issues;
+  const keys = issue.code === 'unrecognized_keys' ? [issue.keys[0]] : [];
+  const path = pathOf([...issue.path, ...keys], root);
+  return issue.code === 'unrecognized_keys'
+    ? `${path}: there is no such property here`
+    : `${path}: ${issue.message}`;
+}
+
+/** As `catalog.locations[0].target`. */
+export function pathOf(steps: readonly PropertyKey[], root = ''): string {
+  return steps.reduce<string>((path, step) => {
+    if (typeof step === 'number') {
+      return `${path}[${step}]`;
+    }
+    return path ? `${path}.${String(step)}` : String(step);
+  }, root);
+}

@@ -1,0 +1,201 @@
+import { InputError } from '@backstage/errors';
+import type { JsonObject, JsonValue } from '@backstage/types';
+import { constants, promises as fs } from 'fs';
+import { join, sep } from 'path';
+
+/** The longest secret that a file may hold. */
+const MAX_FILE_BYTES = 64 * 1024;
+const FILE_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,252}$/;
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** What a tenant's own configuration may reference. */
+export interface SecretScope {
+  tenantSlug: string;
+  /** Names of environment variables. */
+  variables: readonly string[];
+  /** Its folder in this one holds its files. */
+  secretsDirectory?: string;
+  env: NodeJS.ProcessEnv;
+}
+
+/**
+ * Where a string comes from: `reference` if it is what one variable or file holds,
+ * `mixed` if it has other parts too, `literal` otherwise.
+ */
+export type Origin = 'literal' | 'reference' | 'mixed';
+
+/** A configuration whose references are replaced. */
+export interface ResolvedConfig {
+  data: JsonObject;
+  /** Where the value at a path comes from, such as `integrations.github[0].token`. */
+  originAt(path: string): Origin;
+}
+
+/**
+ * Replaces `${VARIABLE}` and `{ "$file": "name" }` by what they stand for.
+ *
+ * Backstage's own transform would do, but it also includes other files, falls back to
+ * defaults, and asks for variables without saying where.
+ *
+ * @throws InputError that names the path and the reference, and no secret
+ */
+export async function resolveReferences(
+  config: JsonObject,
+  scope: SecretScope,
+): Promise<ResolvedConfig> {
+  const origins = new Map<string, Origin>();
+
+  async function resolve(value: JsonValue, path: string): Promise<JsonValue> {
+    if (typeof value === 'string') {
+      const { text, origin } = substitute(value, path, scope);
+      origins.set(path, origin);
+      return text;
+    }
+    if (Array.isArray(value)) {
+      return Promise.all(
+        value.map((item, i) => resolve(item, `${path}[${i}]`)),
+      );
+    }
+    if (value === null || typeof value !== 'object') {
+      return value;
+    }
+    const special = Object.keys(value).find(key => key.startsWith('$'));
+    if (special !== undefined) {
+      origins.set(path, 'reference');
+      return readSecretFile(fileNameOf(value, special, path), path, scope);
+    }
+    const entries = Object.entries(value).map(async ([key, item]) => [
+      key,
+      await resolve(item as JsonValue, path ? `${path}.${key}` : key),
+    ]);
+    return Object.fromEntries(await Promise.all(entries));
+  }
+
+  const data = (await resolve(config, '')) as JsonObject;
+  return { data, originAt: path => origins.get(path) ?? 'literal' };
+}
+
+function substitute(
+  value: string,
+  path: string,
+  scope: SecretScope,
+): { text: string; origin: Origin } {
+  // As in Backstage: `$${` stands for `${`.
+  const parts = value.split(/(\$?\$\{[^{}]*\})/);
+  let references = 0;
+  for (let i = 1; i < parts.length; i += 2) {
+    if (parts[i].startsWith('$$')) {
+      parts[i] = parts[i].slice(1);
+    } else {
+      parts[i] = variableOf(parts[i].slice(2, -1).trim(), path, scope);
+      references += 1;
+    }
+  }
+  const text = parts.join('');
+  if (references === 0) {
+    return { text, origin: 'literal' };
+  }
+  const only = parts.length === 3 && parts[0] === '' && parts[2] === '';
+  return { text, origin: only ? 'reference' : 'mixed' };
+}
+
+function variableOf(name: string, path: string, scope: SecretScope): string {
+  if (!VARIABLE.test(name)) {
+    throw new InputError(
+      `${path}: '\${${shorten(
+        name,
+      )}}' is no reference; expected \${NAME}, without a ` +
+        'fallback, or $${ for the characters themselves',
+    );
+  }
+  if (!scope.variables.includes(name)) {
+    throw new InputError(
+      `${path}: the variable ${shorten(
+        name,
+      )} is none of this tenant; expected one ` +
+        `of those that the operator lists in tenancy.tenants.${scope.tenantSlug}.secrets`,
+    );
+  }
+  const value = Object.hasOwn(scope.env, name)
+    ? scope.env[name]?.trim()
+    : undefined;
+  if (!value) {
+    throw new InputError(
+      `${path}: the variable ${name} is not set in the environment of the backend`,
+    );
+  }
+  return value;
+}
+
+function fileNameOf(value: JsonObject, key: string, path: string): string {
+  if (key !== '$file') {
+    throw new InputError(
+      `${path}: '${shorten(key)}' is not possible here; expected \${NAME} or ` +
+        '{ "$file": "name" } as a reference to a secret',
+    );
+  }
+  const name = value[key];
+  if (Object.keys(value).length !== 1) {
+    throw new InputError(`${path}: expected no property beside $file`);
+  }
+  if (typeof name !== 'string' || !FILE_NAME.test(name)) {
+    throw new InputError(
+      `${path}: expected the plain name of a file in $file, without a path`,
+    );
+  }
+  return name;
+}
+
+async function readSecretFile(
+  name: string,
+  path: string,
+  { secretsDirectory, tenantSlug }: SecretScope,
+): Promise<string> {
+  if (!secretsDirectory) {
+    throw new InputError(
+      `${path}: $file needs tenancy.engines.secretsDirectory, which is not configured`,
+    );
+  }
+  const missing = () =>
+    new InputError(
+      `${path}: there is no readable file '${name}' of this tenant in the secrets ` +
+        'directory',
+    );
+  const folder = await fs
+    .realpath(join(secretsDirectory, tenantSlug))
+    .catch(() => undefined);
+  // Kubernetes mounts secrets as links to a hidden folder beside them: links are
+  // followed, but not out of the tenant's own folder.
+  const file = await fs
+    .realpath(join(secretsDirectory, tenantSlug, name))
+    .catch(() => undefined);
+  if (folder === undefined || file === undefined) {
+    throw missing();
+  }
+  if (!file.startsWith(folder + sep)) {
+    throw missing();
+  }
+  // Nothing on the resolved path is a link any more. O_NONBLOCK: a pipe does not block.
+  const handle = await fs
+    .open(
+      file,
+      constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+    )
+    .catch(() => undefined);
+  if (!handle) {
+    throw missing();
+  }
+  try {
+    const stats = await handle.stat();
+    if (!stats.isFile() || stats.size > MAX_FILE_BYTES) {
+      throw missing();
+    }
+    return (await handle.readFile('utf8')).trimEnd();
+  } finally {
+    await handle.close();
+  }
+}
+
+function shorten(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}

@@ -1,0 +1,68 @@
+import { InputError } from '@backstage/errors';
+import type { JsonObject, JsonValue } from '@backstage/types';
+import { describeIssue, engineSourcesSchema, pathOf } from './operatorConfig';
+
+const MAX_DEPTH = 20;
+const MAX_VALUES = 10_000;
+const MAX_CHARACTERS = 256 * 1024;
+const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
+
+/**
+ * Checks the form of a configuration that an administrator of a tenant has written.
+ *
+ * @throws InputError that names the property and the expected form
+ */
+export function parseTenantConfig(config: JsonObject): JsonObject {
+  checkSize(config);
+  const result = engineSourcesSchema.safeParse(config);
+  if (!result.success) {
+    throw new InputError(describeIssue(result.error));
+  }
+  const { locations = [] } = result.data.catalog ?? {};
+  locations.forEach(({ type, target }, i) => {
+    const path = `catalog.locations[${i}]`;
+    if (type !== 'url') {
+      throw new InputError(`${path}.type: expected 'url'`);
+    }
+    if (typeof target !== 'string' || !/^https?:\/\//i.test(target)) {
+      throw new InputError(`${path}.target: expected a URL with http or https`);
+    }
+  });
+  return config;
+}
+
+/** Before anything that recurses or multiplies. */
+function checkSize(config: JsonObject): void {
+  let values = 0;
+  let characters = 0;
+  function visit(value: JsonValue | undefined, path: PropertyKey[]) {
+    values += 1;
+    characters += typeof value === 'string' ? value.length : 0;
+    if (path.length > MAX_DEPTH) {
+      throw new InputError(
+        `${pathOf(path.slice(0, 3))}: expected at most ${MAX_DEPTH} levels`,
+      );
+    }
+    if (values > MAX_VALUES || characters > MAX_CHARACTERS) {
+      throw new InputError(
+        `The configuration is too large: expected at most ${MAX_VALUES} values and ` +
+          `${MAX_CHARACTERS} characters`,
+      );
+    }
+    if (value === null || typeof value !== 'object') {
+      return;
+    }
+    if (Array.isArray(value)) {
+      value.forEach((item, i) => visit(item, [...path, i]));
+      return;
+    }
+    for (const [key, item] of Object.entries(value)) {
+      characters += key.length;
+      if (FORBIDDEN_KEYS.has(key)) {
+        throw new InputError(`${pathOf([...path, key])}: not a possible name`);
+      }
+      visit(item, [...path, key]);
+    }
+  }
+  visit(config, []);
+}
