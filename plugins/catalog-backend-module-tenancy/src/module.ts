@@ -10,6 +10,7 @@ import {
   retryAfter,
   tenancyServiceRef,
   tenantDirectoryServiceRef,
+  tenantEnginesServiceRef,
   tenantGateServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { adoptCatalog } from './adoption/adoptCatalog';
@@ -22,7 +23,7 @@ import { applyConditions } from './routes/applyConditions';
 import { createRouter } from './routes/createRouter';
 import { markWrites } from './replica/markWrites';
 import { createOperations } from './routes/operations';
-import { refuseOtherTenants } from './routes/refuseOtherTenants';
+import { forwardOtherTenants, refuseOtherTenants } from './routes/otherTenants';
 
 /**
  * With the flag on, answers what is asked of any tenant's entities, lets only the
@@ -40,6 +41,7 @@ export const catalogModuleTenancy = createBackendModule({
         auditor: coreServices.auditor,
         config: coreServices.rootConfig,
         directory: tenantDirectoryServiceRef,
+        engines: tenantEnginesServiceRef,
         entrance: catalogEntranceServiceRef,
         gate: tenantGateServiceRef,
         httpAuth: coreServices.httpAuth,
@@ -59,6 +61,7 @@ export const catalogModuleTenancy = createBackendModule({
         auditor,
         config,
         directory,
+        engines,
         entrance,
         gate,
         httpAuth,
@@ -97,11 +100,15 @@ export const catalogModuleTenancy = createBackendModule({
         });
         router.use(createRouter(operations));
         router.use(applyConditions({ auth, getRuleset, httpAuth, store }));
-        router.use(refuseOtherTenants());
         if (tenancy.replica) {
           router.use(markWrites(tenancy.replica));
           countReads(metrics, tenancy.replica);
         }
+        router.use(
+          engines.isAvailable
+            ? forwardOtherTenants(engines)
+            : refuseOtherTenants(),
+        );
         router.use(retryAfter());
         entrance.open();
         adoptCatalog({ adoption, lifecycle, rootLifecycle, logger });

@@ -27,6 +27,9 @@ export interface TenantEngineStatus {
  * @public
  */
 export interface TenantEngines {
+  /** Whether this backend has engines for tenants. Without them the rest must not be used. */
+  readonly isAvailable: boolean;
+
   /**
    * Answers the requests that the engine of their tenant is for: all routes of the catalog
    * but its reads of entities. The requests have passed the gate.
@@ -45,4 +48,21 @@ export interface TenantEngines {
 
   /** What the engine of a tenant does in this process. */
   statusOf(tenantId: string): TenantEngineStatus;
+}
+
+/** What a backend has without the package that provides engines. */
+export const NO_TENANT_ENGINES: TenantEngines = {
+  isAvailable: false,
+  handler: (_req, _res, next) => next(missing()),
+  validateConfig: async () => {
+    throw missing();
+  },
+  isConfiguredByOperator: () => false,
+  statusOf: () => ({ state: 'stopped' }),
+};
+
+function missing(): Error {
+  return new Error(
+    'This backend has no catalog engines for tenants. Expected it to have backstage-plugin-catalog-backend-module-tenant-engines',
+  );
 }

@@ -91,6 +91,7 @@ export {
   carryTenant,
   currentTenant,
   handleAs,
+  withTenant,
   withTenantOf,
 } from './tenants/calls';
 export {

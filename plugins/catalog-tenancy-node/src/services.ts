@@ -24,7 +24,7 @@ import { PostgresTenantStore } from './tenants/PostgresTenantStore';
 import { type TenantDirectory } from './tenants/TenantDirectory';
 import { OpenTenantGate, type TenantGate } from './tenants/TenantGate';
 import { type TenantStore } from './tenants/TenantStore';
-import type { TenantEngines } from './engines';
+import { NO_TENANT_ENGINES, type TenantEngines } from './engines';
 
 const deps = {
   config: coreServices.rootConfig,
@@ -262,16 +262,19 @@ export const tenantStoreServiceRef = createServiceRef<TenantStore>({
 });
 
 /**
- * The catalog engines of tenants; undefined in a backend without the package
- * `backstage-plugin-catalog-backend-module-tenant-engines`, which provides them.
+ * The catalog engines of tenants. The package
+ * `backstage-plugin-catalog-backend-module-tenant-engines` provides them; in a backend
+ * without it they are not available.
  *
  * @public
  */
-export const tenantEnginesServiceRef = createServiceRef<
-  TenantEngines | undefined
->({
+export const tenantEnginesServiceRef = createServiceRef<TenantEngines>({
   id: 'catalog-tenancy.tenant-engines',
   scope: 'root',
   defaultFactory: async service =>
-    createServiceFactory({ service, deps: {}, factory: () => undefined }),
+    createServiceFactory({
+      service,
+      deps: {},
+      factory: () => NO_TENANT_ENGINES,
+    }),
 });

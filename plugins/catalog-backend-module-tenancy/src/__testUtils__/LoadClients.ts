@@ -4,8 +4,8 @@ import type { Entity } from '@backstage/catalog-model';
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { waitUntil } from '@internal/postgres/testUtils';
 import type { CatalogStore } from 'backstage-plugin-catalog-tenancy-node';
-import { component } from './entities';
-import type { CatalogBackend } from './startCatalogBackend';
+import { component } from '@internal/catalog-testing/entities';
+import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 
 const READERS = 6;
 const SAMPLE_SIZE = 20;

@@ -17,15 +17,15 @@ import type { ClientConfig } from 'pg';
 import {
   createEmptyDatabase,
   withDatabase,
-} from '../__testUtils__/emptyDatabase';
-import { component } from '../__testUtils__/entities';
-import { sampleEntities } from '../__testUtils__/sampleEntities';
+} from '@internal/catalog-testing/emptyDatabase';
+import { component } from '@internal/catalog-testing/entities';
+import { sampleEntities } from '@internal/catalog-testing/sampleEntities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { entityProvider, settled } from '../__testUtils__/stockEngine';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { entityProvider, settled } from '@internal/catalog-testing/stockEngine';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { RETRY_TASK } from './scheduleRetries';
 
 const databases = createTestDatabases();

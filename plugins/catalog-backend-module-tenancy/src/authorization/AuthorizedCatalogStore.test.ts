@@ -7,7 +7,7 @@ import {
 } from '@backstage/plugin-permission-common';
 import { createPermissionRule } from '@backstage/plugin-permission-node';
 import { catalogEntityPermissionResourceRef } from '@backstage/plugin-catalog-node/alpha';
-import { component } from '../__testUtils__/entities';
+import { component } from '@internal/catalog-testing/entities';
 import { memoryStore } from '../__testUtils__/memoryStore';
 import { AuthorizedCatalogStore } from './AuthorizedCatalogStore';
 

@@ -33,14 +33,14 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { type Request, Router } from 'express';
 import request from 'supertest';
-import { component } from '../__testUtils__/entities';
-import { readPolicy } from '../__testUtils__/readPolicy';
-import { signedInGuest } from '../__testUtils__/signedInGuest';
+import { component } from '@internal/catalog-testing/entities';
+import { readPolicy } from '@internal/catalog-testing/readPolicy';
+import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 
 const ALICE = 'user:default/alice';
 const guest = signedInGuest(ALICE);

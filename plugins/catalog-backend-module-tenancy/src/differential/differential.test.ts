@@ -1,13 +1,13 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { adopt } from 'backstage-catalog-tenancy-migrations';
 import type { Response } from 'supertest';
-import { sampleEntities } from '../__testUtils__/sampleEntities';
+import { sampleEntities } from '@internal/catalog-testing/sampleEntities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { entityProvider, settled } from '../__testUtils__/stockEngine';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { entityProvider, settled } from '@internal/catalog-testing/stockEngine';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { comparableHeaders } from './__testUtils__/requests';
 
 const databases = createTestDatabases();

@@ -5,7 +5,7 @@ import { isEqual } from 'lodash';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
+} from '@internal/catalog-testing/startCatalogBackend';
 import { engineCalls, outcomeOf, readCalls } from './__testUtils__/clientCalls';
 import { Comparison } from './__testUtils__/comparison';
 import {

@@ -1,10 +1,10 @@
 import { createTestDatabases, Random } from '@internal/postgres/testUtils';
 import request from 'supertest';
-import { signedInGuest } from '../__testUtils__/signedInGuest';
+import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
+} from '@internal/catalog-testing/startCatalogBackend';
 import { Comparison } from './__testUtils__/comparison';
 import {
   type EngineCatalog,

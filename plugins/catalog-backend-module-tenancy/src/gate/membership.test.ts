@@ -18,8 +18,8 @@ import type { AddressInfo } from 'node:net';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { type Answer, sendTo } from '../resolution/__testUtils__/send';
 import { SECRET, sign } from '../resolution/__testUtils__/tokens';
 import {

@@ -4,13 +4,13 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
 import jwt from 'jsonwebtoken';
 import { Client } from 'pg';
-import { insertEntities } from '../__testUtils__/insertEntities';
-import { signedInGuest } from '../__testUtils__/signedInGuest';
+import { insertEntities } from '@internal/catalog-testing/insertEntities';
+import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { sendTo } from '../resolution/__testUtils__/send';
 
 const databases = createTestDatabases({ versions: 'newest' });

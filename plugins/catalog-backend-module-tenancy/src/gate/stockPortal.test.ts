@@ -15,13 +15,13 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import request from 'supertest';
-import { insertEntities } from '../__testUtils__/insertEntities';
-import { signedInGuest } from '../__testUtils__/signedInGuest';
+import { insertEntities } from '@internal/catalog-testing/insertEntities';
+import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import recorded from './__fixtures__/stockFrontend.json';
 
 const databases = createTestDatabases({ versions: 'newest' });

@@ -4,13 +4,13 @@ import { EXIT_CODES } from 'backstage-catalog-tenancy-migrations';
 import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
 import type { ClientConfig } from 'pg';
 import type { Response } from 'supertest';
-import { component } from '../__testUtils__/entities';
-import { insertEntities } from '../__testUtils__/insertEntities';
+import { component } from '@internal/catalog-testing/entities';
+import { insertEntities } from '@internal/catalog-testing/insertEntities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { Operator, runInProcess } from './__testUtils__/migrations';
 
 // Commands are processes, and go through many statements, on a machine that is busy.

@@ -1,5 +1,5 @@
 import { InputError } from '@backstage/errors';
-import { component } from '../__testUtils__/entities';
+import { component } from '@internal/catalog-testing/entities';
 import { memoryStore } from '../__testUtils__/memoryStore';
 import type { EntityCursor } from './EntityCursor';
 import { type PageRequest, readEntityPage } from './readEntityPage';

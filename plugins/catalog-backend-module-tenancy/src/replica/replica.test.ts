@@ -7,14 +7,14 @@ import {
   tenancyServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { Client, type ClientConfig } from 'pg';
-import { component } from '../__testUtils__/entities';
-import { sampleEntities } from '../__testUtils__/sampleEntities';
+import { component } from '@internal/catalog-testing/entities';
+import { sampleEntities } from '@internal/catalog-testing/sampleEntities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { entityProvider } from '../__testUtils__/stockEngine';
-import { APPLICATION } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { entityProvider } from '@internal/catalog-testing/stockEngine';
+import { APPLICATION } from '@internal/catalog-testing/tenancyDatabase';
 
 const DATABASE = 'portal';
 const REF = 'component:default/a';

@@ -13,7 +13,7 @@ import { Client, type ClientConfig } from 'pg';
 import {
   APPLICATION,
   createTenancyDatabase,
-} from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/tenancyDatabase';
 import { TENANT_IDS } from './__testUtils__/InMemoryTenants';
 import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
 import type { Answer } from './__testUtils__/send';

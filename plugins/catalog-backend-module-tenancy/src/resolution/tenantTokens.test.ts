@@ -21,13 +21,13 @@ import tenantsPlugin from 'backstage-plugin-tenants-backend';
 import { EventEmitter, once } from 'node:events';
 import { Client, type ClientConfig } from 'pg';
 import request from 'supertest';
-import { component } from '../__testUtils__/entities';
-import { insertEntities } from '../__testUtils__/insertEntities';
+import { component } from '@internal/catalog-testing/entities';
+import { insertEntities } from '@internal/catalog-testing/insertEntities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { SECRET, sign } from './__testUtils__/tokens';
 
 const databases = createTestDatabases();

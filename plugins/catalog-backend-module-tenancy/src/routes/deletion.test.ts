@@ -1,11 +1,11 @@
 import type { Entity } from '@backstage/catalog-model';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { component } from '../__testUtils__/entities';
+import { component } from '@internal/catalog-testing/entities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { PART_SIZE } from './readInParts';
 
 const databases = createTestDatabases();

@@ -6,7 +6,7 @@ import {
 import { assignTenant } from 'backstage-plugin-catalog-tenancy-node';
 import express from 'express';
 import request from 'supertest';
-import { component } from '../__testUtils__/entities';
+import { component } from '@internal/catalog-testing/entities';
 import { memoryStore } from '../__testUtils__/memoryStore';
 import { createRouter } from './createRouter';
 import { createOperations } from './operations';

@@ -15,8 +15,11 @@ import { LoadClients, sampleOf } from '../__testUtils__/LoadClients';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { allowLogin, APPLICATION } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import {
+  allowLogin,
+  APPLICATION,
+} from '@internal/catalog-testing/tenancyDatabase';
 
 // Fewer connections than clients, so that clients wait for each other.
 const POOL_SIZE = 4;

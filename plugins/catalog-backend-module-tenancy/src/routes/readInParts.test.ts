@@ -1,4 +1,4 @@
-import { component } from '../__testUtils__/entities';
+import { component } from '@internal/catalog-testing/entities';
 import { memoryStore } from '../__testUtils__/memoryStore';
 import {
   NUMBERED_PART_SIZE,

@@ -2,12 +2,12 @@ import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
-import { component } from '../__testUtils__/entities';
+import { component } from '@internal/catalog-testing/entities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 
 const databases = createTestDatabases();
 

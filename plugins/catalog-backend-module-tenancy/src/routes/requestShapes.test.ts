@@ -5,13 +5,13 @@ import {
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
-import { component } from '../__testUtils__/entities';
-import { insertEntities } from '../__testUtils__/insertEntities';
+import { component } from '@internal/catalog-testing/entities';
+import { insertEntities } from '@internal/catalog-testing/insertEntities';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { type Answer, sendRaw } from '../resolution/__testUtils__/send';
 import { SECRET, sign } from '../resolution/__testUtils__/tokens';
 

@@ -327,8 +327,9 @@ export const mutationChecks: MutationCheck[] = [
     edits: [
       {
         file: `${MODULE}/module.ts`,
-        find: '        router.use(refuseOtherTenants());\n',
-        replace: '        if (!refuseOtherTenants) entrance.open();\n',
+        find: '            : refuseOtherTenants(),',
+        replace:
+          '            : (refuseOtherTenants, (_req, _res, next) => next()),',
       },
     ],
     tests: [`${MODULE}/routes/refusal.test.ts`],

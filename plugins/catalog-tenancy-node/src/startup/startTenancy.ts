@@ -43,6 +43,11 @@ export interface Tenancy {
   config: TenancyConfig;
   /** The one pool of connections to the tables of tenants. */
   pool: TenancyPool;
+  /**
+   * How the catalog plugin connects to its own database; undefined where that is no
+   * PostgreSQL. The password is not enumerable.
+   */
+  catalogConnection?: ClientConfig;
   /** How the default tenant comes by what the engine of the stock catalog has. */
   adoption: CatalogAdoption;
   /** Answers reads that may be stale, if one is configured. */
@@ -156,7 +161,16 @@ async function start(
     const adoption = await decideAdoption({ database, pool, logger });
     const replica = startReplica({ primary: own, config, logger });
     lifecycle.addShutdownHook(() => replica?.close());
-    return { config, pool, adoption: shown(adoption, replica), replica };
+    return {
+      config,
+      pool,
+      catalogConnection: Object.defineProperty({ ...connection }, 'password', {
+        value: connection.password,
+        enumerable: false,
+      }),
+      adoption: shown(adoption, replica),
+      replica,
+    };
   } catch (error) {
     await pool.close();
     throw error;

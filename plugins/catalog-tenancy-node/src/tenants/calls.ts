@@ -43,7 +43,19 @@ export function withTenantOf<TPrincipal>(
   request: Request,
   credentials: BackstageCredentials<TPrincipal>,
 ): BackstageCredentials<TPrincipal> {
-  const tenant = tenantOf(request);
+  return withTenant(tenantOf(request), credentials);
+}
+
+/**
+ * Credentials that carry a tenant. It is for what works for one tenant without a request;
+ * where there is a request, use {@link withTenantOf}.
+ *
+ * @public
+ */
+export function withTenant<TPrincipal>(
+  tenant: ActiveTenant,
+  credentials: BackstageCredentials<TPrincipal>,
+): BackstageCredentials<TPrincipal> {
   // A copy: some are made once, for all requests. What Backstage hides in credentials
   // is not enumerable.
   const copy: BackstageCredentials<TPrincipal> = Object.create(

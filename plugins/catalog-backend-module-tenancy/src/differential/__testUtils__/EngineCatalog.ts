@@ -21,8 +21,8 @@ import { Client, type ClientConfig } from 'pg';
 import {
   type CatalogBackend,
   startCatalogBackend,
-} from '../../__testUtils__/startCatalogBackend';
-import { createTenancyDatabase } from '../../__testUtils__/tenancyDatabase';
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import {
   FAILS,
   generateCatalog,

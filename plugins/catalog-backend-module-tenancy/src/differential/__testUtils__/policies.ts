@@ -7,7 +7,7 @@ import {
   AuthorizeResult,
   type PolicyDecision,
 } from '@backstage/plugin-permission-common';
-import { readPolicy } from '../../__testUtils__/readPolicy';
+import { readPolicy } from '@internal/catalog-testing/readPolicy';
 
 const { hasAnnotation, hasLabel, hasMetadata, hasSpec, isEntityKind } =
   catalogConditions;

@@ -6,7 +6,7 @@ import type {
   TestDatabases,
 } from '@internal/postgres/testUtils';
 import { adopt, migrateTo } from 'backstage-catalog-tenancy-migrations';
-import { allowLogin } from '../../__testUtils__/tenancyDatabase';
+import { allowLogin } from '@internal/catalog-testing/tenancyDatabase';
 import { LiveCatalog } from './LiveCatalog';
 import { LiveDatabase } from './LiveDatabase';
 import { type Command, Operator } from './migrations';

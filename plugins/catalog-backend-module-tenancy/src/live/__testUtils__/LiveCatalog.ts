@@ -10,7 +10,7 @@ import {
   type Caller,
   type CatalogBackend,
   startCatalogBackend,
-} from '../../__testUtils__/startCatalogBackend';
+} from '@internal/catalog-testing/startCatalogBackend';
 import { EngineLog, type FollowedBackend } from './EngineLog';
 import type { LiveDatabase } from './LiveDatabase';
 import { LiveEngine } from './LiveEngine';

@@ -1,7 +1,8 @@
-import { NotAllowedError } from '@backstage/errors';
+import { NotAllowedError, NotFoundError } from '@backstage/errors';
 import {
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
+  type TenantEngines,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
@@ -22,5 +23,24 @@ export function refuseOtherTenants(): RequestHandler {
       );
     }
     next();
+  };
+}
+
+/**
+ * Lets a request through to the stock catalog if it belongs to the default tenant, and
+ * hands every other to the engine of its tenant.
+ *
+ * It looks at no path, and none of those requests goes on to the stock catalog, even if an
+ * engine leaves it unanswered.
+ */
+export function forwardOtherTenants(engines: TenantEngines): RequestHandler {
+  return (req, res, next) => {
+    if (tenantOf(req).tenantId === DEFAULT_TENANT_ID) {
+      next();
+    } else {
+      engines.handler(req, res, error =>
+        next(error instanceof Error ? error : new NotFoundError()),
+      );
+    }
   };
 }

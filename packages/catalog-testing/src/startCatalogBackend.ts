@@ -19,7 +19,7 @@ import {
 import { merge } from 'lodash';
 import type { ClientConfig } from 'pg';
 import request, { type Test } from 'supertest';
-import tenancyModule from '..';
+import tenancyModule from 'backstage-plugin-catalog-backend-module-tenancy';
 import { closingDatabaseFactory } from './closingDatabase';
 import { APPLICATION } from './tenancyDatabase';
 

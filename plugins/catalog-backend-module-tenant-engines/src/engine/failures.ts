@@ -1,0 +1,51 @@
+import { BackendStartupError } from '@backstage/backend-app-api';
+import { toError } from '@backstage/errors';
+import { DatabaseError } from 'pg';
+
+// Of a message that a module or a library wrote.
+const LONGEST_REASON = 500;
+
+/** PostgreSQL's codes for a schema, a table or a column that is not there. */
+const UNDEFINED = new Set(['3F000', '42P01', '42703']);
+
+/** Whether an error says that the tables of an engine are gone. */
+export function saysTablesAreGone(error: unknown): boolean {
+  return UNDEFINED.has(sqlStateOf(error) ?? '');
+}
+
+/**
+ * PostgreSQL's code of an error of the database, or of one that it has caused. Knex puts the
+ * statement into the message of such an error.
+ */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (error instanceof DatabaseError) {
+    return error.code;
+  }
+  return error instanceof Error && error.cause !== undefined
+    ? sqlStateOf(error.cause)
+    : undefined;
+}
+
+/** An error in a line, without SQL and without a stack. */
+export function describeFailure(error: unknown): string {
+  const causes =
+    error instanceof BackendStartupError ? causesOf(error) : [error];
+  return causes.map(describe).join('; ');
+}
+
+function causesOf(error: BackendStartupError): unknown[] {
+  return error.result.plugins
+    .flatMap(plugin => [plugin, ...plugin.modules])
+    .flatMap(({ failure }) => (failure ? [failure.error] : []));
+}
+
+function describe(error: unknown): string {
+  const sqlState = sqlStateOf(error);
+  if (sqlState !== undefined) {
+    return saysTablesAreGone(error)
+      ? `its tables are not there (${sqlState})`
+      : `the database refused a statement (${sqlState})`;
+  }
+  const [line] = toError(error).message.split('\n');
+  return line.slice(0, LONGEST_REASON);
+}

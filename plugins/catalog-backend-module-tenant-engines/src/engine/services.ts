@@ -1,0 +1,178 @@
+import { defaultServiceFactories } from '@backstage/backend-defaults';
+import {
+  type AuditorService,
+  type AuthService,
+  type BackstageCredentials,
+  type CacheService,
+  coreServices,
+  createServiceFactory,
+  type DiscoveryService,
+  type HttpAuthService,
+  type LoggerService,
+  type PermissionsService,
+  type RootConfigService,
+  type RootLoggerService,
+  type SchedulerService,
+  type ServiceFactory,
+  type ServiceRef,
+  type UserInfoService,
+} from '@backstage/backend-plugin-api';
+import {
+  type ActiveTenant,
+  withTenant,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { RequestHandler } from 'express';
+import type { Knex } from 'knex';
+
+/** The services of the plugin `catalog`, with which engines work for their tenants. */
+export interface CatalogServices {
+  auditor: AuditorService;
+  auth: AuthService;
+  cache: CacheService;
+  discovery: DiscoveryService;
+  httpAuth: HttpAuthService;
+  logger: LoggerService;
+  permissions: PermissionsService;
+  scheduler: SchedulerService;
+  userInfo: UserInfoService;
+}
+
+interface NestedServices {
+  tenant: ActiveTenant;
+  config: RootConfigService;
+  knex: Knex;
+  logger: RootLoggerService;
+  /** Gets the routes of the engine. */
+  mount: (handler: RequestHandler) => void;
+  /** Ends the scheduled tasks of the engine. */
+  signal: AbortSignal;
+  outer: CatalogServices;
+}
+
+/**
+ * The services of one engine. Each that reaches beyond the engine keeps to its tenant; all
+ * others are Backstage's own, made for this engine from its configuration, its database and
+ * its router, and share nothing with those of another.
+ */
+export function createServices(options: NestedServices): ServiceFactory[] {
+  const { config, knex, logger, mount, outer, signal, tenant } = options;
+  const { discovery, httpAuth, permissions, userInfo } = outer;
+  const own = [
+    provide(coreServices.rootConfig, config),
+    provide(coreServices.rootLogger, logger),
+    provide(coreServices.database, {
+      getClient: async () => knex,
+      // Its tables are there already, and in the version of the template.
+      migrations: { skip: true },
+    }),
+    // Routes outside of the plugin are the backend's, and not a tenant's.
+    provide(coreServices.rootHttpRouter, { use: () => undefined }),
+    provide(coreServices.httpRouter, {
+      use: mount,
+      // The backend asks for credentials before a request comes here, on all routes.
+      addAuthPolicy: () => undefined,
+    }),
+    provide(coreServices.auth, tenantAuth(outer.auth, tenant)),
+    provide(coreServices.auditor, tenantAuditor(outer.auditor, tenant)),
+    provide(coreServices.cache, tenantCache(outer.cache, tenant.tenantId)),
+    provide(
+      coreServices.scheduler,
+      tenantScheduler(outer.scheduler, tenant, signal),
+    ),
+    provide(coreServices.discovery, discovery),
+    provide(coreServices.httpAuth, httpAuth),
+    provide(coreServices.permissions, permissions),
+    provide(coreServices.userInfo, userInfo),
+  ];
+  const ids = new Set(own.map(({ service }) => service.id));
+  return [
+    ...defaultServiceFactories.filter(({ service }) => !ids.has(service.id)),
+    ...own,
+  ];
+}
+
+function provide<TService>(
+  service: ServiceRef<TService, 'root'> | ServiceRef<TService, 'plugin'>,
+  implementation: TService,
+): ServiceFactory {
+  const factory = () => implementation;
+  return service.scope === 'root'
+    ? createServiceFactory({ service, deps: {}, factory })
+    : createServiceFactory({ service, deps: {}, factory });
+}
+
+/** Whatever an engine calls, it calls for its tenant. */
+function tenantAuth(auth: AuthService, tenant: ActiveTenant): AuthService {
+  const ofTenant = <TPrincipal>(
+    credentials: BackstageCredentials<TPrincipal>,
+  ): BackstageCredentials<TPrincipal> => withTenant(tenant, credentials);
+  return {
+    authenticate: (token, options) => auth.authenticate(token, options),
+    isPrincipal: auth.isPrincipal.bind(auth),
+    getNoneCredentials: () => auth.getNoneCredentials(),
+    getOwnServiceCredentials: async () =>
+      ofTenant(await auth.getOwnServiceCredentials()),
+    getPluginRequestToken: options =>
+      auth.getPluginRequestToken({
+        ...options,
+        onBehalfOf: ofTenant(options.onBehalfOf),
+      }),
+    getLimitedUserToken: credentials => auth.getLimitedUserToken(credentials),
+    listPublicServiceKeys: () => auth.listPublicServiceKeys(),
+  };
+}
+
+function tenantAuditor(
+  auditor: AuditorService,
+  { tenantSlug }: ActiveTenant,
+): AuditorService {
+  return {
+    createEvent: options =>
+      auditor.createEvent({
+        ...options,
+        meta: { ...options.meta, tenant: tenantSlug },
+      }),
+  };
+}
+
+function tenantCache(cache: CacheService, tenantId: string): CacheService {
+  const keyOf = (key: string) => `tenant:${tenantId}:${key}`;
+  return {
+    get: key => cache.get(keyOf(key)),
+    set: (key, value, options) => cache.set(keyOf(key), value, options),
+    delete: key => cache.delete(keyOf(key)),
+    withOptions: options => tenantCache(cache.withOptions(options), tenantId),
+  };
+}
+
+/**
+ * Tasks of an engine are tasks of the backend's scheduler, with the tenant in their ids: they
+ * run in one process at a time, and as often as they should across restarts.
+ */
+function tenantScheduler(
+  scheduler: SchedulerService,
+  { tenantId }: ActiveTenant,
+  signal: AbortSignal,
+): SchedulerService {
+  const prefix = `tenant:${tenantId}:`;
+  const own: SchedulerService = {
+    scheduleTask: task =>
+      scheduler.scheduleTask({
+        ...task,
+        id: `${prefix}${task.id}`,
+        signal: task.signal ? AbortSignal.any([task.signal, signal]) : signal,
+      }),
+    createScheduledTaskRunner: schedule => ({
+      run: task => own.scheduleTask({ ...schedule, ...task }),
+    }),
+    triggerTask: id => scheduler.triggerTask(`${prefix}${id}`),
+    cancelTask: id => scheduler.cancelTask(`${prefix}${id}`),
+    getScheduledTasks: async () => {
+      const tasks = await scheduler.getScheduledTasks();
+      return tasks
+        .filter(({ id }) => id.startsWith(prefix))
+        .map(task => ({ ...task, id: task.id.slice(prefix.length) }));
+    },
+  };
+  return own;
+}
