@@ -8,11 +8,14 @@ import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { createHash } from 'crypto';
 import { resolve } from 'path';
 import { fileTargetsModule } from './fileTargets';
+import { AllowedHosts } from './hosts';
+import { checkIntervals } from './intervals';
 import {
   type EngineSources,
   type OperatorConfig,
   readOperatorConfig,
 } from './operatorConfig';
+import { checkOwnCredentials } from './ownCredentials';
 import { type ResolvedConfig, resolveReferences } from './references';
 import { parseTenantConfig } from './tenantConfig';
 
@@ -25,15 +28,18 @@ import { parseTenantConfig } from './tenantConfig';
 export class EngineConfigs {
   readonly #backend: JsonObject;
   readonly #operator: OperatorConfig;
+  readonly #hosts: AllowedHosts;
   readonly #env: NodeJS.ProcessEnv;
 
   private constructor(
     backend: JsonObject,
     operator: OperatorConfig,
+    hosts: AllowedHosts,
     env: NodeJS.ProcessEnv,
   ) {
     this.#backend = backend;
     this.#operator = operator;
+    this.#hosts = hosts;
     this.#env = env;
   }
 
@@ -46,6 +52,7 @@ export class EngineConfigs {
     return new EngineConfigs(
       config.getOptional<JsonObject>() ?? {},
       readOperatorConfig(config),
+      AllowedHosts.fromConfig(config),
       env,
     );
   }
@@ -115,13 +122,17 @@ export class EngineConfigs {
     { tenantSlug }: ActiveTenant,
     config: JsonObject,
   ): Promise<ResolvedConfig> {
-    const { variables, secretsDirectory } = this.#operator;
-    return resolveReferences(parseTenantConfig(config), {
+    const { variables, secretsDirectory, minIntervalMs } = this.#operator;
+    const resolved = await resolveReferences(parseTenantConfig(config), {
       tenantSlug,
       variables: variables.get(tenantSlug) ?? [],
       secretsDirectory,
       env: this.#env,
     });
+    this.#hosts.check(resolved);
+    checkIntervals(resolved.data, minIntervalMs);
+    checkOwnCredentials(resolved.data);
+    return resolved;
   }
 
   #compose({ catalog = {}, integrations }: EngineSources): Config {

@@ -21,6 +21,12 @@ export function parseTenantConfig(config: JsonObject): JsonObject {
   const { locations = [] } = result.data.catalog ?? {};
   locations.forEach(({ type, target }, i) => {
     const path = `catalog.locations[${i}]`;
+    if (
+      /[$][{]|[{]"[$]/.test(JSON.stringify(result.data.catalog?.locations?.[i]))
+    ) {
+      // What a location has is shown to all who read the catalog of the tenant.
+      throw new InputError(`${path}: expected no reference to a secret here`);
+    }
     if (type !== 'url') {
       throw new InputError(`${path}.type: expected 'url'`);
     }

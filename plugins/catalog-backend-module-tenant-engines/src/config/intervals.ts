@@ -1,0 +1,129 @@
+import { InputError } from '@backstage/errors';
+import {
+  durationToMilliseconds,
+  type JsonObject,
+  type JsonValue,
+} from '@backstage/types';
+import { CronTime } from 'cron';
+import { pathOf, readDuration } from './operatorConfig';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** PostgreSQL has no dates for what is due in a million years. */
+const MAX_INTERVAL_MS = 365 * DAY_MS;
+const CRON_RUNS = 100;
+
+/**
+ * Checks that a tenant's engine works no more often than the operator lets it.
+ *
+ * @throws InputError that names the property and the expected form
+ */
+export function checkIntervals(
+  config: JsonObject,
+  minIntervalMs: number,
+): void {
+  const { processingInterval, providers } = (config.catalog ??
+    {}) as JsonObject;
+  if (processingInterval !== undefined) {
+    checkDuration(
+      processingInterval,
+      'catalog.processingInterval',
+      minIntervalMs,
+    );
+  }
+  visit(providers, ['catalog', 'providers'], minIntervalMs);
+}
+
+/** Schedules of providers, and whatever else is named like one. */
+function visit(
+  value: JsonValue | undefined,
+  path: PropertyKey[],
+  minIntervalMs: number,
+): void {
+  if (Array.isArray(value)) {
+    value.forEach((item, i) => visit(item, [...path, i], minIntervalMs));
+    return;
+  }
+  if (value === undefined || value === null || typeof value !== 'object') {
+    return;
+  }
+  for (const [key, item] of Object.entries(value)) {
+    const at = [...path, key];
+    if (key === 'frequency' && item !== undefined) {
+      checkFrequency(item, pathOf(at), minIntervalMs);
+    } else if (/^interval$|[a-z]Interval$/.test(key) && isDuration(item)) {
+      checkDuration(item, pathOf(at), minIntervalMs);
+    } else {
+      visit(item, at, minIntervalMs);
+    }
+  }
+}
+
+function isDuration(value: JsonValue | undefined): value is JsonValue {
+  return typeof value === 'string' || (!!value && typeof value === 'object');
+}
+
+function checkFrequency(
+  value: JsonValue,
+  path: string,
+  minIntervalMs: number,
+): void {
+  const frequency = (typeof value === 'object' ? value : {}) as JsonObject;
+  if (frequency?.trigger === 'manual') {
+    return;
+  }
+  if (frequency?.cron === undefined) {
+    checkDuration(value, path, minIntervalMs);
+    return;
+  }
+  const shortest = shortestIntervalOf(frequency.cron);
+  if (shortest === undefined) {
+    throw new InputError(`${path}.cron: expected a crontab expression`);
+  }
+  if (shortest < minIntervalMs) {
+    throw tooShort(`${path}.cron`, minIntervalMs);
+  }
+}
+
+function checkDuration(
+  value: JsonValue,
+  path: string,
+  minIntervalMs: number,
+): void {
+  let duration: number;
+  try {
+    duration = durationToMilliseconds(readDuration(value, path));
+  } catch {
+    throw new InputError(
+      `${path}: expected a duration such as { "minutes": 15 } or "15m"`,
+    );
+  }
+  // Also refuses NaN.
+  if (!(duration >= minIntervalMs)) {
+    throw tooShort(path, minIntervalMs);
+  }
+  if (!(duration <= MAX_INTERVAL_MS)) {
+    throw new InputError(`${path}: expected at most a year`);
+  }
+}
+
+function tooShort(path: string, minIntervalMs: number): InputError {
+  return new InputError(
+    `${path}: expected at least ${
+      minIntervalMs / 1000
+    } seconds between two runs`,
+  );
+}
+
+function shortestIntervalOf(expression: JsonValue): number | undefined {
+  if (typeof expression !== 'string') {
+    return undefined;
+  }
+  try {
+    const runs = new CronTime(expression, 'UTC')
+      .sendAt(CRON_RUNS)
+      .map(run => run.toMillis());
+    return Math.min(...runs.slice(1).map((run, i) => run - runs[i]));
+  } catch {
+    return undefined;
+  }
+}

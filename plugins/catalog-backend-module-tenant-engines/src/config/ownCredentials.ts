@@ -1,0 +1,216 @@
+import {
+  type BackendFeature,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import { urlReaderFactoriesServiceRef } from '@backstage/backend-defaults/urlReader';
+import type { Config } from '@backstage/config';
+import { InputError, NotAllowedError } from '@backstage/errors';
+import type { JsonObject, JsonValue } from '@backstage/types';
+
+/*
+ * Clouds give the process of the backend an identity: a role of AWS, a managed identity
+ * of Azure, a service account of Google. Backstage uses it wherever a configuration has
+ * no credentials. For a tenant that would be the operator's identity, and whatever that
+ * may read.
+ */
+
+const AZURE_HOST = 'dev.azure.com';
+
+/** Providers of Backstage's own modules that know no credentials but those. */
+const WITH_BACKEND_IDENTITY = ['awsOrganization', 'awsS3', 'azureBlob', 'gcp'];
+
+/**
+ * Checks that a tenant's own configuration has credentials wherever those of the backend
+ * would be used instead.
+ *
+ * @throws InputError that names the property and the expected form
+ */
+export function checkOwnCredentials(config: JsonObject): void {
+  const integrations = objectOf(config.integrations);
+  const providers = objectOf(objectOf(config.catalog).providers);
+  for (const type of ['awsS3', 'awsCodeCommit']) {
+    listOf(integrations[type]).forEach((entry, i) =>
+      expectAll(entry, ['accessKeyId', 'secretAccessKey'], [type, i]),
+    );
+  }
+  if (integrations.googleGcs !== undefined) {
+    const entry = objectOf(integrations.googleGcs);
+    expectAll(entry, ['clientEmail', 'privateKey'], ['googleGcs']);
+  }
+  listOf(integrations.azureBlobStorage).forEach((entry, i) => {
+    const keys = [
+      'accountKey',
+      'sasToken',
+      'connectionString',
+      'aadCredential',
+    ];
+    if (!keys.some(key => entry[key])) {
+      refuse(['azureBlobStorage', i], `one of ${keys.join(', ')}`);
+    }
+  });
+  listOf(integrations.azure).forEach((entry, i) => {
+    const credentials = listOf(entry.credentials);
+    if (credentials.length === 0 && (entry.host ?? AZURE_HOST) === AZURE_HOST) {
+      refuse(['azure', i], 'credentials');
+    }
+    credentials.forEach((credential, j) => {
+      const isOwn = credential.personalAccessToken || credential.clientSecret;
+      if (!isOwn || credential.managedIdentityClientId) {
+        refuse(
+          ['azure', i, 'credentials', j],
+          'personalAccessToken, or clientSecret without managedIdentityClientId',
+        );
+      }
+    });
+  });
+  checkProviders(providers, listOf(integrations.azure));
+}
+
+function checkProviders(providers: JsonObject, azure: JsonObject[]): void {
+  const refused = WITH_BACKEND_IDENTITY.find(id => providers[id] !== undefined);
+  if (refused !== undefined) {
+    throw new InputError(
+      `catalog.providers.${refused}: works with the identity of the backend; expected ` +
+        'in the configuration of the operator only',
+    );
+  }
+  for (const [id, provider] of withProperty(
+    providers.microsoftGraphOrg,
+    'tenantId',
+  )) {
+    if (!provider.clientId || !provider.clientSecret) {
+      throw new InputError(
+        `catalog.providers.microsoftGraphOrg${id}: expected clientId and clientSecret`,
+      );
+    }
+  }
+  for (const [id, provider] of withProperty(
+    providers.azureDevOps,
+    'organization',
+  )) {
+    const isCovered = coversOrganization(azure, String(provider.organization));
+    if ((provider.host ?? AZURE_HOST) === AZURE_HOST && !isCovered) {
+      throw new InputError(
+        `catalog.providers.azureDevOps${id}.organization: expected one for which ` +
+          'integrations.azure has credentials',
+      );
+    }
+  }
+}
+
+/**
+ * A feature of a tenant's backend: refuses to read URLs that the backend's own identity
+ * would be used for.
+ */
+export function ownCredentialsReaders(): BackendFeature {
+  return createServiceFactory({
+    service: urlReaderFactoriesServiceRef,
+    deps: {},
+    async factory() {
+      // Comes before the readers of Backstage: the first whose predicate holds reads.
+      return ({ config }) => {
+        const refuseUrl = async (url: string): Promise<never> => {
+          throw new NotAllowedError(
+            `Reading from ${
+              new URL(url).host
+            } needs credentials in this tenant's ` + 'integrations',
+          );
+        };
+        return [
+          {
+            predicate: (url: URL) => needsBackendIdentity(url, config),
+            reader: {
+              readUrl: refuseUrl,
+              readTree: refuseUrl,
+              search: refuseUrl,
+            },
+          },
+        ];
+      };
+    },
+  });
+}
+
+function needsBackendIdentity(url: URL, config: Config): boolean {
+  const integrations = objectOf(config.getOptional('integrations'));
+  const hasOwn = (type: string) =>
+    listOf(integrations[type]).some(entry => !entry.endpoint);
+  // Both as loosely as the readers of Backstage compare them.
+  if (url.host.endsWith('amazonaws.com')) {
+    return !hasOwn('awsS3');
+  }
+  if (url.host.endsWith('blob.core.windows.net')) {
+    return !hasOwn('azureBlobStorage');
+  }
+  if (url.host === AZURE_HOST) {
+    const azure = listOf(integrations.azure).filter(
+      entry => (entry.host ?? AZURE_HOST) === AZURE_HOST,
+    );
+    const organization = url.pathname.split('/').filter(Boolean)[0];
+    return azure.length === 0 || !coversOrganization(azure, organization);
+  }
+  return false;
+}
+
+/** Whether requests for an organization of Azure get credentials of these entries. */
+function coversOrganization(
+  azure: JsonObject[],
+  organization: string | undefined,
+): boolean {
+  return azure
+    .filter(entry => (entry.host ?? AZURE_HOST) === AZURE_HOST)
+    .some(({ credentials }) =>
+      // An operator who lists the host without credentials wants the backend's.
+      credentials === undefined
+        ? true
+        : listOf(credentials).some(({ organizations }) => {
+            const names = Array.isArray(organizations) ? organizations : [];
+            return (
+              names.length === 0 ||
+              (organization !== undefined && names.includes(organization))
+            );
+          }),
+    );
+}
+
+function expectAll(
+  entry: JsonObject,
+  keys: string[],
+  path: (string | number)[],
+): void {
+  if (!keys.every(key => entry[key])) {
+    refuse(path, keys.join(' and '));
+  }
+}
+
+function refuse(path: (string | number)[], expected: string): never {
+  const at = path.map(step =>
+    typeof step === 'number' ? `[${step}]` : `.${step}`,
+  );
+  throw new InputError(`integrations${at.join('')}: expected ${expected}`);
+}
+
+/** Modules take one provider, or several by their ids: those that have this property. */
+function withProperty(
+  value: JsonValue | undefined,
+  property: string,
+): [string, JsonObject][] {
+  const children = Object.entries(objectOf(value)).map(
+    ([id, child]): [string, JsonObject] => [`.${id}`, objectOf(child)],
+  );
+  return [['', objectOf(value)] as [string, JsonObject], ...children].filter(
+    ([, provider]) => Object.hasOwn(provider, property),
+  );
+}
+
+function listOf(value: JsonValue | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.map(objectOf) : [];
+}
+
+function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,836 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import type { JsonObject } from '@backstage/types';
+import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'fs';
+import { tmpdir } from 'os';
+import { join } from 'path';
+import { EngineConfigs } from './EngineConfigs';
+
+const tenant = {
+  tenantId: '5c1f0b6e-65a7-4f4f-8d55-1f3b1f7c4b11',
+  tenantSlug: 'acme',
+};
+
+const SECRET = 'hunter2-secret-value';
+const env = {
+  ACME_TOKEN: SECRET,
+  ACME_URL: `https://${SECRET}.example/path`,
+  ACME_HOST_PART: SECRET,
+  GRAPH: 'https://graph.example.com/v1.0',
+  EMPTY: '',
+  OTHER_TOKEN: SECRET,
+};
+
+let directory: string;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'tenant-secrets-'));
+  mkdirSync(join(directory, 'acme', '..data'), { recursive: true });
+  mkdirSync(join(directory, 'acme', 'folder'));
+  mkdirSync(join(directory, 'acme-two'));
+  writeFileSync(join(directory, 'acme', '..data', 'mounted'), `${SECRET}\n`);
+  writeFileSync(join(directory, 'acme', 'token'), `${SECRET}\n`);
+  writeFileSync(join(directory, 'acme', 'large'), 'x'.repeat(70_000));
+  writeFileSync(join(directory, 'acme-two', 'token'), SECRET);
+  writeFileSync(join(directory, 'outside'), SECRET);
+  const link = (target: string, name: string) =>
+    symlinkSync(target, join(directory, 'acme', name));
+  link(join('..data', 'mounted'), 'mounted');
+  link(join('..', 'acme-two', 'token'), 'others');
+  link(join('..', 'outside'), 'escaped');
+  link('/etc/passwd', 'passwd');
+});
+
+afterAll(() => rmSync(directory, { recursive: true }));
+
+function create(overrides: { secretsDirectory?: false } = {}): EngineConfigs {
+  const secretsDirectory =
+    overrides.secretsDirectory === false ? {} : { secretsDirectory: directory };
+  return EngineConfigs.create({
+    env,
+    config: mockServices.rootConfig({
+      data: {
+        backend: {
+          reading: {
+            allow: [
+              { host: 'files.example.com' },
+              { host: '*.pages.example.com' },
+              { host: 'ports.example.com:8000-8010' },
+              { host: 'paths.example.com', paths: ['/shared'] },
+              { host: 'graph.example.com' },
+              { host: '127.0.0.1:7123' },
+            ],
+          },
+        },
+        integrations: {
+          github: [
+            {
+              host: 'ghe.example.com',
+              apiBaseUrl: 'https://api.ghe.example.com/v3',
+              token: 'operator-token',
+            },
+          ],
+        },
+        tenancy: {
+          engines: secretsDirectory,
+          tenants: {
+            acme: {
+              secrets: [
+                'ACME_TOKEN',
+                'ACME_URL',
+                'ACME_HOST_PART',
+                'GRAPH',
+                'EMPTY',
+                'UNSET',
+              ],
+            },
+            'acme-two': { secrets: ['OTHER_TOKEN'] },
+          },
+        },
+      },
+    }),
+  });
+}
+
+async function refusal(
+  config: unknown,
+  configs = create(),
+): Promise<{ name: string; message: string }> {
+  const error = await configs.validate(tenant, config as JsonObject).then(
+    () => {
+      throw new Error('The configuration was not refused');
+    },
+    e => e,
+  );
+  expect(error.message).not.toContain(SECRET);
+  expect(String(error.stack)).not.toContain(SECRET);
+  return error;
+}
+
+const location = (target: unknown) => ({
+  catalog: { locations: [{ type: 'url', target }] },
+});
+const provider = (properties: unknown) => ({
+  catalog: { providers: { github: { theirs: properties } } },
+});
+const github = (properties: object) => ({
+  integrations: { github: [{ host: 'github.com', ...properties }] },
+});
+
+type Case = [what: string, config: unknown, message: string];
+
+describe('a tenant may configure', () => {
+  it.each<[string, JsonObject]>([
+    ['nothing', {}],
+    [
+      'a public host of Backstage',
+      location('https://github.com/acme/x/blob/main/a.yaml'),
+    ],
+    ['a host of the operator', location('https://ghe.example.com/acme/x')],
+    [
+      'an API of the operator',
+      provider({ apiBaseUrl: 'https://api.ghe.example.com/v3' }),
+    ],
+    [
+      'a host of backend.reading.allow',
+      location('https://files.example.com/a.yaml'),
+    ],
+    [
+      'a subdomain that a wildcard allows',
+      location('https://x.pages.example.com/a'),
+    ],
+    ['a port that is allowed', location('http://ports.example.com:8005/a')],
+    ['an address that is allowed', location('http://127.0.0.1:7123/a.yaml')],
+    ['a path that is allowed', location('https://paths.example.com/shared/a')],
+    [
+      'a provider',
+      provider({
+        organization: 'acme',
+        catalogPath: '/catalog-info.yaml',
+        host: 'github.com',
+      }),
+    ],
+    [
+      'file names with dots',
+      provider({
+        catalogPath: 'catalog-info.yaml',
+        filters: { branch: 'v1.2' },
+      }),
+    ],
+    ['its own token', github({ token: '${ACME_TOKEN}' })],
+    [
+      'the same API as the operator',
+      github({ apiBaseUrl: 'https://api.github.com/' }),
+    ],
+    ['a URL that is one reference', provider({ target: '${GRAPH}' })],
+    ['a file', github({ token: { $file: 'token' } })],
+    [
+      'a file behind a link in its folder',
+      github({ token: { $file: 'mounted' } }),
+    ],
+    [
+      'rules',
+      {
+        catalog: {
+          rules: [
+            {
+              allow: ['Component'],
+              locations: [{ type: 'url', pattern: 'https://*/**' }],
+            },
+          ],
+        },
+      },
+    ],
+    ['an interval', { catalog: { processingInterval: { minutes: 1 } } }],
+    [
+      'a schedule',
+      provider({
+        schedule: { frequency: { minutes: 5 }, timeout: { seconds: 3 } },
+      }),
+    ],
+    [
+      'a crontab',
+      provider({
+        schedule: { frequency: { cron: '*/5 * * * *' }, timeout: 'PT3M' },
+      }),
+    ],
+    [
+      'a manual trigger',
+      provider({
+        schedule: { frequency: { trigger: 'manual' }, timeout: 'PT3M' },
+      }),
+    ],
+  ])('%s', async (_, config) => {
+    await expect(create().validate(tenant, config)).resolves.toBeUndefined();
+  });
+
+  it('an escaped reference, which stays text', async () => {
+    const config = await create().configOf(
+      tenant,
+      provider({ a: '$${ACME_TOKEN}' }) as JsonObject,
+    );
+
+    expect(config.getString('catalog.providers.github.theirs.a')).toBe(
+      '${ACME_TOKEN}',
+    );
+  });
+
+  it('secrets, which its engine gets', async () => {
+    const config = await create().configOf(tenant, {
+      integrations: {
+        github: [
+          { host: 'github.com', token: '${ACME_TOKEN}' },
+          { host: 'ghe.example.com', token: { $file: 'mounted' } },
+        ],
+      },
+    });
+
+    expect(config.get('integrations')).toEqual({
+      github: [
+        { host: 'github.com', token: SECRET },
+        { host: 'ghe.example.com', token: SECRET },
+      ],
+    });
+  });
+});
+
+describe('the form of the configuration of a tenant', () => {
+  const deep = (levels: number): JsonObject =>
+    levels === 0 ? {} : { a: deep(levels - 1) };
+
+  it.each<Case>([
+    [
+      'another property',
+      { proxy: {} },
+      'proxy: there is no such property here',
+    ],
+    [
+      'the backend',
+      { backend: { reading: {} } },
+      'backend: there is no such property here',
+    ],
+    [
+      'another property of the catalog',
+      { catalog: { readonly: true } },
+      'catalog.readonly: there is no such',
+    ],
+    [
+      'processors',
+      { catalog: { processorOptions: {} } },
+      'catalog.processorOptions: there is no such',
+    ],
+    ['a list', [], 'expected'],
+    [
+      'locations that are no list',
+      { catalog: { locations: {} } },
+      'catalog.locations: ',
+    ],
+    [
+      'providers that are a list',
+      { catalog: { providers: [] } },
+      'catalog.providers: ',
+    ],
+    [
+      'integrations that are none',
+      { integrations: 'github' },
+      'integrations: ',
+    ],
+    ['null', { integrations: null }, 'integrations: '],
+    [
+      'a file',
+      { catalog: { locations: [{ type: 'file', target: '/etc/passwd' }] } },
+      "catalog.locations[0].type: expected 'url'",
+    ],
+    [
+      'a URL of a file',
+      location('file:///etc/passwd'),
+      'catalog.locations[0].target: expected a URL with http or https',
+    ],
+    [
+      'a path',
+      location('/etc/passwd'),
+      'catalog.locations[0].target: expected a URL with http or https',
+    ],
+    [
+      'no target',
+      location(undefined),
+      'catalog.locations[0].target: expected a URL with http or https',
+    ],
+    [
+      'a secret in a location',
+      location('https://github.com/${ACME_TOKEN}'),
+      'catalog.locations[0]: expected no reference',
+    ],
+    [
+      'a file in a location',
+      location({ $file: 'token' }),
+      'catalog.locations[0]: expected no reference',
+    ],
+    [
+      '__proto__',
+      JSON.parse('{"integrations":{"__proto__":{"github":[]}}}'),
+      'integrations.__proto__: not a possible name',
+    ],
+    [
+      'constructor',
+      { catalog: { providers: { constructor: { prototype: {} } } } },
+      'catalog.providers.constructor: not a possible name',
+    ],
+    [
+      'deep nesting',
+      provider(deep(50)),
+      'catalog.providers.github: expected at most 20 levels',
+    ],
+    [
+      'very deep nesting',
+      provider(JSON.parse('['.repeat(5000) + ']'.repeat(5000))),
+      'expected at most 20 levels',
+    ],
+    [
+      'many values',
+      provider({ a: Array(20_000).fill(1) }),
+      'The configuration is too large',
+    ],
+    [
+      'long values',
+      provider({ a: 'x'.repeat(300_000) }),
+      'The configuration is too large',
+    ],
+  ])('is refused with %s', async (_, config, message) => {
+    const error = await refusal(config);
+
+    expect(error.name).toBe('InputError');
+    expect(error.message).toContain(message);
+  });
+});
+
+describe('a reference', () => {
+  const token = (value: unknown) => github({ token: value });
+
+  it.each<Case>([
+    [
+      'to a variable that is not listed',
+      token('${PATH}'),
+      'integrations.github[0].token: the variable PATH is none of this tenant',
+    ],
+    [
+      'to a variable of another tenant',
+      token('${OTHER_TOKEN}'),
+      'the variable OTHER_TOKEN is none of this tenant',
+    ],
+    [
+      'to a variable in the midst of text',
+      token('a-${OTHER_TOKEN}-b'),
+      'the variable OTHER_TOKEN is none of this tenant',
+    ],
+    [
+      'to the second of two variables',
+      token('${ACME_TOKEN}${OTHER_TOKEN}'),
+      'the variable OTHER_TOKEN is none of this tenant',
+    ],
+    [
+      'to a property of all objects',
+      token('${toString}'),
+      'the variable toString is none of this tenant',
+    ],
+    ['with a fallback', token('${ACME_TOKEN:-x}'), 'without a fallback'],
+    [
+      'to a variable that is not set',
+      token('${UNSET}'),
+      'the variable UNSET is not set in the environment',
+    ],
+    [
+      'to a variable that is empty',
+      token('${EMPTY}'),
+      'the variable EMPTY is not set in the environment',
+    ],
+    [
+      'by $env',
+      token({ $env: 'ACME_TOKEN' }),
+      "integrations.github[0].token: '$env' is not possible here",
+    ],
+    [
+      'by $include',
+      token({ $include: 'x.yaml#a' }),
+      "'$include' is not possible here",
+    ],
+    [
+      'by something else',
+      token({ $data: 'x' }),
+      "'$data' is not possible here",
+    ],
+    [
+      'at the top',
+      { $include: 'x.yaml' },
+      '$include: there is no such property here',
+    ],
+    [
+      'to a path',
+      token({ $file: '../acme-two/token' }),
+      'expected the plain name of a file in $file',
+    ],
+    [
+      'to an absolute path',
+      token({ $file: '/etc/passwd' }),
+      'expected the plain name of a file in $file',
+    ],
+    [
+      'to the folder above',
+      token({ $file: '..' }),
+      'expected the plain name of a file in $file',
+    ],
+    [
+      'to a hidden file',
+      token({ $file: '..data' }),
+      'expected the plain name of a file in $file',
+    ],
+    [
+      'to a number',
+      token({ $file: 1 }),
+      'expected the plain name of a file in $file',
+    ],
+    [
+      'with something beside it',
+      token({ $file: 'token', a: 1 }),
+      'expected no property beside $file',
+    ],
+    [
+      'to a file that is not there',
+      token({ $file: 'missing' }),
+      "there is no readable file 'missing' of this tenant",
+    ],
+    [
+      'to a folder',
+      token({ $file: 'folder' }),
+      "there is no readable file 'folder' of this tenant",
+    ],
+    [
+      'to a large file',
+      token({ $file: 'large' }),
+      "there is no readable file 'large' of this tenant",
+    ],
+    [
+      'to a link to a file of another tenant',
+      token({ $file: 'others' }),
+      "there is no readable file 'others' of this tenant",
+    ],
+    [
+      'to a link to a file beside the folders',
+      token({ $file: 'escaped' }),
+      "there is no readable file 'escaped' of this tenant",
+    ],
+    [
+      'to a link to a file of the server',
+      token({ $file: 'passwd' }),
+      "there is no readable file 'passwd' of this tenant",
+    ],
+  ])('%s is refused by name', async (_, config, message) => {
+    const error = await refusal(config);
+
+    expect(error.name).toBe('InputError');
+    expect(error.message).toContain(message);
+  });
+
+  it('to a file is refused where the operator has no directory', async () => {
+    const configs = create({ secretsDirectory: false });
+    const error = await refusal(token({ $file: 'token' }), configs);
+
+    expect(error.message).toContain(
+      'tenancy.engines.secretsDirectory, which is not configured',
+    );
+  });
+
+  it('is checked again when the engine is configured', async () => {
+    await expect(
+      create().configOf(tenant, token('${OTHER_TOKEN}') as JsonObject),
+    ).rejects.toThrow('the variable OTHER_TOKEN is none of this tenant');
+  });
+});
+
+describe('a host', () => {
+  const NONE = 'is none that this backend may talk to';
+  const FORM = 'expected a host, or a URL as https://<host>/<path>';
+
+  it.each<Case>([
+    [
+      'of the metadata service',
+      location('http://169.254.169.254/latest'),
+      `catalog.locations[0].target: the host '169.254.169.254' ${NONE}`,
+    ],
+    [
+      'as a decimal number',
+      location('http://2852039166/'),
+      `'169.254.169.254' ${NONE}`,
+    ],
+    [
+      'as a hexadecimal number',
+      location('http://0xA9FEA9FE/'),
+      `'169.254.169.254' ${NONE}`,
+    ],
+    ['as an IPv6 address', location('http://[::ffff:169.254.169.254]/'), NONE],
+    [
+      'that is this machine',
+      location('http://localhost:7007/'),
+      `'localhost:7007' ${NONE}`,
+    ],
+    [
+      'with another port',
+      location('https://github.com:8443/x'),
+      `'github.com:8443' ${NONE}`,
+    ],
+    [
+      'with a port beyond the range',
+      location('http://ports.example.com:8011/'),
+      NONE,
+    ],
+    [
+      'with a path that is not allowed',
+      location('https://paths.example.com/private'),
+      NONE,
+    ],
+    [
+      'with another path by dots',
+      location('https://paths.example.com/shared/../private'),
+      NONE,
+    ],
+    ['with a trailing dot', location('https://github.com./x'), NONE],
+    [
+      'with a trailing dot below a wildcard',
+      location('https://a.pages.example.com./x'),
+      NONE,
+    ],
+    ['above a wildcard', location('https://pages.example.com/x'), NONE],
+    ['that only ends alike', location('https://evilpages.example.com/x'), NONE],
+    [
+      'that only begins alike',
+      location('https://github.com.evil.example/x'),
+      NONE,
+    ],
+    ['after a user', location('https://github.com@evil.example/x'), FORM],
+    ['with a user', location('https://user:password@github.com/x'), FORM],
+    [
+      'after a backslash',
+      location('https://evil.example\\@github.com/x'),
+      FORM,
+    ],
+    ['with a line break', location('https://evil\n.example/x'), FORM],
+    [
+      'of a provider',
+      provider({ host: 'evil.example' }),
+      `catalog.providers.github.theirs.host: the host 'evil.example' ${NONE}`,
+    ],
+    [
+      'of a provider with one label',
+      provider({ host: 'vault' }),
+      `'vault' ${NONE}`,
+    ],
+    ['of a provider as a number', provider({ host: 2852039166 }), NONE],
+    [
+      'of a provider with a user',
+      provider({ host: 'github.com@evil.example' }),
+      FORM,
+    ],
+    ['of a provider with a path', provider({ host: 'github.com/x' }), FORM],
+    [
+      'of a URL by another name',
+      provider({ graphqlThing: 'https://evil.example' }),
+      NONE,
+    ],
+    [
+      'of a URL without slashes',
+      provider({ thing: 'http:evil.example' }),
+      FORM,
+    ],
+    [
+      'of a URL with a tab in its scheme',
+      provider({ thing: 'ht\ttp:evil.example' }),
+      FORM,
+    ],
+    [
+      'of a URL without a scheme',
+      provider({ thing: '//evil.example/x' }),
+      FORM,
+    ],
+    ['of a URL of LDAP', provider({ target: 'ldap://evil.example' }), NONE],
+    [
+      'of a URL in the midst of text',
+      provider({ thing: 'see https://evil.example' }),
+      FORM,
+    ],
+    ['by another name', provider({ thing: 'evil.example' }), NONE],
+    [
+      'by another name, with a path',
+      provider({ accountName: 'evil.example/x' }),
+      FORM,
+    ],
+    ['by another name, with a port', provider({ thing: 'vault:8200' }), NONE],
+    [
+      'that is an address, by another name',
+      provider({ thing: '10.0.0.1' }),
+      NONE,
+    ],
+    [
+      'in a list',
+      provider({ servers: ['github.com', 'evil'] }),
+      `catalog.providers.github.theirs.servers[1]: the host 'evil' ${NONE}`,
+    ],
+    [
+      'in the name of a property',
+      provider({ 'https://evil.example': {} }),
+      NONE,
+    ],
+    [
+      'of a file',
+      provider({ thing: 'file:///etc/passwd' }),
+      'expected no file of the server',
+    ],
+    [
+      'of an integration',
+      { integrations: { gitlab: [{ host: 'gitlab.evil.example' }] } },
+      `integrations.gitlab[0].host: the host 'gitlab.evil.example' ${NONE}`,
+    ],
+    [
+      'of an API',
+      github({ apiBaseUrl: 'https://evil.example' }),
+      'integrations.github[0].apiBaseUrl: ',
+    ],
+    [
+      'of an API of the operator for another host',
+      github({ apiBaseUrl: 'https://api.ghe.example.com/v3' }),
+      'integrations.github[0].apiBaseUrl: expected the URL that the operator has for this host',
+    ],
+    [
+      'of an API with another path',
+      {
+        integrations: {
+          github: [
+            {
+              host: 'ghe.example.com',
+              apiBaseUrl: 'https://api.ghe.example.com/v4',
+            },
+          ],
+        },
+      },
+      'expected the URL that the operator has for this host',
+    ],
+    [
+      'of an API of a host that is not named',
+      { integrations: { github: [{ apiBaseUrl: 'https://ghe.example.com' }] } },
+      'expected the URL that the operator has for this host',
+    ],
+    [
+      'of an API in capital letters',
+      {
+        integrations: {
+          github: [
+            { host: 'GitHub.com', apiBaseUrl: 'https://ghe.example.com' },
+          ],
+        },
+      },
+      'expected the URL that the operator has for this host',
+    ],
+    [
+      'in a reference',
+      provider({ target: '${ACME_URL}' }),
+      `catalog.providers.github.theirs.target: the host ${NONE}`,
+    ],
+    [
+      'with a reference in it',
+      provider({ target: 'https://${ACME_HOST_PART}.example' }),
+      'expected a host or a URL without a reference in it',
+    ],
+    [
+      'with a reference in its path',
+      provider({ target: 'https://github.com/${ACME_TOKEN}' }),
+      'expected a host or a URL without a reference in it',
+    ],
+  ])('%s is refused', async (_, config, message) => {
+    const error = await refusal(config);
+
+    expect(error.name).toBe('InputError');
+    expect(error.message).toContain(message);
+  });
+
+  it('that the operator has taken away is refused when the engine is configured', async () => {
+    await expect(
+      create().configOf(
+        tenant,
+        location('https://gone.example.com/x') as JsonObject,
+      ),
+    ).rejects.toThrow(`the host 'gone.example.com' ${NONE}`);
+  });
+});
+
+describe('an interval', () => {
+  const schedule = (frequency: unknown) =>
+    provider({ schedule: { frequency } });
+  const SHORT = 'expected at least 60 seconds between two runs';
+  const AT = 'catalog.providers.github.theirs.schedule.frequency';
+
+  it.each<Case>([
+    [
+      'that is off',
+      { catalog: { processingInterval: false } },
+      'catalog.processingInterval: expected a duration',
+    ],
+    [
+      'that is null',
+      { catalog: { processingInterval: null } },
+      'catalog.processingInterval: expected a duration',
+    ],
+    [
+      'that is too short',
+      { catalog: { processingInterval: { seconds: 59 } } },
+      `catalog.processingInterval: ${SHORT}`,
+    ],
+    [
+      'that is too short, as text',
+      { catalog: { processingInterval: '5s' } },
+      SHORT,
+    ],
+    [
+      'below zero',
+      { catalog: { processingInterval: { minutes: -5 } } },
+      'catalog.processingInterval: ',
+    ],
+    [
+      'beyond all dates',
+      { catalog: { processingInterval: { years: 1e9 } } },
+      'catalog.processingInterval: expected at most a year',
+    ],
+    [
+      'in other units',
+      { catalog: { processingInterval: { fortnights: 1 } } },
+      'catalog.processingInterval: expected a duration',
+    ],
+    ['of a provider', schedule({ seconds: 1 }), `${AT}: ${SHORT}`],
+    ['of a provider in ISO 8601', schedule('PT1S'), `${AT}: ${SHORT}`],
+    [
+      'of a crontab with seconds',
+      schedule({ cron: '*/5 * * * * *' }),
+      `${AT}.cron: ${SHORT}`,
+    ],
+    [
+      'of a crontab that is none',
+      schedule({ cron: 'often' }),
+      `${AT}.cron: expected a crontab expression`,
+    ],
+    [
+      'of a provider that names it otherwise',
+      provider({ pollingInterval: { seconds: 1 } }),
+      `catalog.providers.github.theirs.pollingInterval: ${SHORT}`,
+    ],
+  ])('%s is refused', async (_, config, message) => {
+    const error = await refusal(config);
+
+    expect(error.name).toBe('InputError');
+    expect(error.message).toContain(message);
+  });
+});
+
+describe("the backend's own identity in a cloud", () => {
+  const integrations = (value: object) => ({ integrations: value });
+
+  it.each<Case>([
+    [
+      'of AWS',
+      integrations({ awsS3: [{}] }),
+      'integrations.awsS3[0]: expected accessKeyId and secretAccessKey',
+    ],
+    [
+      'of AWS, for a role',
+      integrations({ awsS3: [{ roleArn: 'arn:aws:iam::1:role/x' }] }),
+      'integrations.awsS3[0]: expected accessKeyId',
+    ],
+    [
+      'of AWS CodeCommit',
+      integrations({ awsCodeCommit: [{ region: 'eu-west-1' }] }),
+      'integrations.awsCodeCommit[0]: expected accessKeyId',
+    ],
+    [
+      'of Google',
+      integrations({ googleGcs: {} }),
+      'integrations.googleGcs: expected clientEmail and privateKey',
+    ],
+    [
+      'of Azure Blob Storage',
+      integrations({ azureBlobStorage: [{ accountName: 'x' }] }),
+      'integrations.azureBlobStorage[0]: expected one of accountKey',
+    ],
+    [
+      'of Azure DevOps',
+      integrations({ azure: [{ host: 'dev.azure.com' }] }),
+      'integrations.azure[0]: expected credentials',
+    ],
+    [
+      'of Azure DevOps, by a managed identity',
+      integrations({ azure: [{ credentials: [{ clientId: 'x' }] }] }),
+      'integrations.azure[0].credentials[0]: expected personalAccessToken',
+    ],
+    [
+      'of a provider of Azure DevOps',
+      {
+        catalog: {
+          providers: { azureDevOps: { x: { organization: 'operator' } } },
+        },
+      },
+      'catalog.providers.azureDevOps.x.organization: expected one for which integrations.azure has credentials',
+    ],
+    [
+      'of a provider of Microsoft Graph',
+      {
+        catalog: { providers: { microsoftGraphOrg: { x: { tenantId: 'y' } } } },
+      },
+      'catalog.providers.microsoftGraphOrg.x: expected clientId and clientSecret',
+    ],
+    [
+      'of a provider of S3',
+      { catalog: { providers: { awsS3: {} } } },
+      'catalog.providers.awsS3: works with the identity of the backend',
+    ],
+  ])('%s is refused to tenants', async (_, config, message) => {
+    const error = await refusal(config);
+
+    expect(error.name).toBe('InputError');
+    expect(error.message).toContain(message);
+  });
+});
