@@ -2,6 +2,7 @@ import { forgetStatement } from '../engine/journal';
 import { operatorCommand } from '../operatorCommand';
 import { ready } from '../phases/phase5_partitions/97_ready';
 import {
+  ENGINES_TABLE,
   MEMBERS_TABLE,
   READY_TABLE,
   SEARCH_TABLES,
@@ -83,7 +84,7 @@ export async function examineIsolation(options: {
   const policies = await readPolicies(read, schema, tables);
   const wanted = [
     ...TENANT_TABLES,
-    ...(isPartitioned ? [...SEARCH_TABLES, MEMBERS_TABLE] : []),
+    ...(isPartitioned ? [...SEARCH_TABLES, MEMBERS_TABLE, ENGINES_TABLE] : []),
   ];
   const absent = wanted.filter(
     name => !tables.some(table => table.name === name),
@@ -122,8 +123,10 @@ export async function examineIsolation(options: {
       ...(await findingsOfReaders(
         read,
         actors,
-        // The registry of tenants and their members are not secret.
-        tables.filter(({ kind }) => !['registry', 'members'].includes(kind)),
+        // The registry of tenants, their members and engines hold no secrets.
+        tables.filter(
+          ({ kind }) => !['registry', 'members', 'engines'].includes(kind),
+        ),
       )),
       ...(await findingsOfTriggers(read, actors, tables)),
       ...(await findingsOfCatalogs(read, actors)),

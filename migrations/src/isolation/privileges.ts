@@ -100,6 +100,13 @@ const EXCESSES: Excess[] = [
       `may write to ${tables}, which says who may enter a tenant and which ${ADMIN_ROLE} ` +
       'alone writes to',
   },
+  {
+    kinds: ['engines'],
+    privileges: ['insert', 'update', 'delete', 'truncate', 'trigger'],
+    what: tables =>
+      `may write to ${tables}, which says what the engine of a tenant reads and which ` +
+      `${ADMIN_ROLE} alone writes to`,
+  },
 ];
 
 /** Findings about rights by which an actor bypasses the policies. */
@@ -209,6 +216,7 @@ export async function findMissing(
       search: ['select'],
       registry: ['select'],
       members: ['select'],
+      engines: ['select'],
     };
     return (privileges[kind] ?? []).map(privilege => ({ oid, privilege }));
   });

@@ -10,7 +10,12 @@ import {
   tenantPolicyStatements,
 } from '../schema/policies';
 import { ADMIN_ROLE } from '../roles';
-import { MEMBERS_TABLE, SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
+import {
+  ENGINES_TABLE,
+  MEMBERS_TABLE,
+  SEARCH_TABLES,
+  TENANT_TABLES,
+} from '../schema/tables';
 import type { SearchTable, TenantTable } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { script } from '../text';
@@ -19,7 +24,8 @@ import type { IsolationFinding, QueryRows } from './Finding';
 
 /**
  * What a table is: one in use, its other side before or after a swap, one that triggers
- * write, a partition of one of them, a log of entities, the registry, or its members.
+ * write, a partition of one of them, a log of entities, the registry, or what it says of its
+ * tenants: their members and engines.
  */
 type TableKind =
   | 'own'
@@ -28,7 +34,8 @@ type TableKind =
   | 'part'
   | 'log'
   | 'registry'
-  | 'members';
+  | 'members'
+  | 'engines';
 
 /** A table with rows of tenants, or about them. */
 export interface Table {
@@ -74,6 +81,7 @@ const NAMED = new Map<string, NamedTable>([
   ),
   ['tenants', { kind: 'registry', policyFor: 'entities' }],
   [MEMBERS_TABLE, { kind: 'members', policyFor: 'entities' }],
+  [ENGINES_TABLE, { kind: 'engines', policyFor: 'entities' }],
 ]);
 
 /** Names of copies that are not partitions yet. */

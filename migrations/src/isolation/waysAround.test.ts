@@ -437,7 +437,7 @@ describe.each(databases.eachSupportedId())(
       await changeRole(database.client, `create role ${role} nologin`);
       await database.client.query(
         `grant usage on schema tenancy to ${user};
-       grant select on tenants, tenant_members, entity_search, entity_parents to ${user};
+       grant select on tenants, tenant_members, tenant_engines, entity_search, entity_parents to ${user};
        grant select, insert, update, delete on entities, relations, refresh_state to ${user};
        grant usage on sequence refresh_state_attempts_seq to ${user};
        grant portal_admin to ${user} ${

@@ -11,6 +11,10 @@ import {
   describeMembers,
   tenantMembers,
 } from '../phases/phase5_partitions/15_tenant_members';
+import {
+  describeEngines,
+  tenantEngines,
+} from '../phases/phase5_partitions/16_tenant_engines';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { columnExists, relationExists } from '../schema/lookups';
 import {
@@ -21,6 +25,7 @@ import {
 } from '../schema/partitions';
 import {
   DEFAULT_TENANT_ID,
+  ENGINES_TABLE,
   MEMBERS_TABLE,
   TENANT_TABLES,
 } from '../schema/tables';
@@ -81,8 +86,8 @@ export async function rollback(
 
 /**
  * What a rollback deletes that is nowhere else, a sentence for each: rows of other
- * tenants, for which the tables of before have no room, members of tenants, and the
- * tenants themselves.
+ * tenants, for which the tables of before have no room, members of tenants, their
+ * engines, and the tenants themselves.
  */
 export async function readLosses(
   migration: TenancyMigration,
@@ -106,6 +111,10 @@ export async function readLosses(
   if (first && isBeforeOrAt(first, tenantMembers)) {
     const members = await describeMembers(executor);
     losses.push(...(members ? [`${MEMBERS_TABLE}: ${members}`] : []));
+  }
+  if (first && isBeforeOrAt(first, tenantEngines)) {
+    const engines = await describeEngines(executor);
+    losses.push(...(engines ? [`${ENGINES_TABLE}: ${engines}`] : []));
   }
   if (first && isBeforeOrAt(first, tenantsTable)) {
     losses.push(...(await readTenantsToDelete(executor)));

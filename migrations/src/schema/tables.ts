@@ -66,6 +66,9 @@ export type SearchTable = (typeof SEARCH_TABLES)[number];
 /** The table of who may enter which tenant. */
 export const MEMBERS_TABLE = 'tenant_members';
 
+/** The table of the tenants that a catalog engine feeds. */
+export const ENGINES_TABLE = 'tenant_engines';
+
 /**
  * The table that exists while an application can serve tenants: the partitioned tables are
  * in use, and all entities have their terms.

@@ -15,7 +15,12 @@ import { readRowsOfOtherTenants, readWayBack } from '../rollback/rollback';
 import type { WayBack } from '../rollback/rollback';
 import { relationExists } from '../schema/lookups';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
-import { MEMBERS_TABLE, SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
+import {
+  ENGINES_TABLE,
+  MEMBERS_TABLE,
+  SEARCH_TABLES,
+  TENANT_TABLES,
+} from '../schema/tables';
 import type {
   Leftover,
   StatusReport,
@@ -139,6 +144,7 @@ async function readTables(executor: Executor): Promise<TableStatus[]> {
     [
       'tenants',
       MEMBERS_TABLE,
+      ENGINES_TABLE,
       ...TENANT_TABLES,
       ...SEARCH_TABLES,
       ...TENANT_TABLES.flatMap(table => [

@@ -3,6 +3,7 @@ import type { StepContext } from '../engine/Step';
 import {
   ENTITY_KEY,
   ENTITY_REF_DEFINITION,
+  ENGINES_TABLE,
   MEMBERS_TABLE,
   TENANT_TABLES,
 } from '../schema/tables';
@@ -11,6 +12,20 @@ import type { TenantTable } from '../schema/tables';
 // As pg_get_constraintdef and pg_get_indexdef put them.
 const TENANT_KEY =
   'FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id) ON DELETE CASCADE';
+
+/** Of the tables beside the registry. */
+const REGISTRY_CONSTRAINTS: Record<string, string[]> = {
+  [MEMBERS_TABLE]: [
+    'PRIMARY KEY (tenant_id, principal)',
+    TENANT_KEY,
+    "CHECK ((role = ANY (ARRAY['member'::text, 'admin'::text])))",
+  ],
+  [ENGINES_TABLE]: [
+    'PRIMARY KEY (tenant_id)',
+    TENANT_KEY,
+    "CHECK ((jsonb_typeof(catalog_config) = 'object'::text))",
+  ],
+};
 
 const ENTITY_COLUMNS: [name: string, type: string, required: boolean][] = [
   ['tenant_id', 'uuid', true],
@@ -49,26 +64,25 @@ export async function examineLayout({
     problems.push(...(await missingConstraints(executor, table)));
     problems.push(...(await wrongPartitioning(executor, table)));
   }
-  problems.push(...(await wrongMembers(executor)));
+  for (const table of Object.keys(REGISTRY_CONSTRAINTS)) {
+    problems.push(...(await wrongRegistryTable(executor, table)));
+  }
   return problems;
 }
 
-const MEMBER_CONSTRAINTS = [
-  'PRIMARY KEY (tenant_id, principal)',
-  TENANT_KEY,
-  "CHECK ((role = ANY (ARRAY['member'::text, 'admin'::text])))",
-];
-
 /** That the table is there, and who may read it, is in the check of isolation. */
-async function wrongMembers(executor: Executor): Promise<string[]> {
+async function wrongRegistryTable(
+  executor: Executor,
+  table: string,
+): Promise<string[]> {
   const rows = await executor.read<{ definition: string }>(
     `select pg_get_constraintdef(oid) as definition from pg_constraint
       where conrelid = to_regclass($1) and convalidated`,
-    [MEMBERS_TABLE],
+    [table],
   );
-  return MEMBER_CONSTRAINTS.filter(
-    each => !rows.some(({ definition }) => definition === each),
-  ).map(each => `${MEMBERS_TABLE} has no valid constraint ${each}.`);
+  return REGISTRY_CONSTRAINTS[table]
+    .filter(each => !rows.some(({ definition }) => definition === each))
+    .map(each => `${table} has no valid constraint ${each}.`);
 }
 
 async function missingColumns(executor: Executor): Promise<string[]> {

@@ -49,7 +49,16 @@ export {
   type TenantTable,
   type TenantTransaction,
 } from './database/TenantDatabase';
-export { type TenantEngines, type TenantEngineStatus } from './engines';
+export { PostgresTenantEngineStore } from './engines/PostgresTenantEngineStore';
+export {
+  type TenantEngineChanges,
+  type TenantEngineRecord,
+  type TenantEngineStore,
+} from './engines/TenantEngineStore';
+export {
+  type TenantEngines,
+  type TenantEngineStatus,
+} from './engines/TenantEngines';
 export { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
 export { parseListMembers, parsePutMember } from './members/input';
 export {

@@ -24,7 +24,13 @@ import { PostgresTenantStore } from './tenants/PostgresTenantStore';
 import { type TenantDirectory } from './tenants/TenantDirectory';
 import { OpenTenantGate, type TenantGate } from './tenants/TenantGate';
 import { type TenantStore } from './tenants/TenantStore';
-import { NO_TENANT_ENGINES, type TenantEngines } from './engines';
+import { ListeningTenantEngines } from './engines/ListeningTenantEngines';
+import { PostgresTenantEngineStore } from './engines/PostgresTenantEngineStore';
+import type {
+  TenantEngineChanges,
+  TenantEngineStore,
+} from './engines/TenantEngineStore';
+import { NO_TENANT_ENGINES, type TenantEngines } from './engines/TenantEngines';
 
 const deps = {
   config: coreServices.rootConfig,
@@ -258,6 +264,47 @@ export const tenantStoreServiceRef = createServiceRef<TenantStore>({
           database,
           directory,
         }),
+    }),
+});
+
+/**
+ * Tells what runs the engines which tenants have one, and of each change to that.
+ *
+ * @public
+ */
+export const tenantEngineChangesServiceRef =
+  createServiceRef<TenantEngineChanges>({
+    id: 'catalog-tenancy.tenant-engine-changes',
+    scope: 'root',
+    defaultFactory: async service =>
+      createServiceFactory({
+        service,
+        deps: { tenancy: tenancyServiceRef, listener: changesServiceRef },
+        factory: ({ tenancy: { pool }, listener }) =>
+          new ListeningTenantEngines({ pool, listener }),
+      }),
+  });
+
+/**
+ * Which tenants a catalog engine feeds, and its configuration, for other plugins and modules
+ * of the same backend. It asks no permissions: to act as a user, call `/api/tenants` over
+ * HTTP.
+ *
+ * @public
+ */
+export const tenantEngineStoreServiceRef = createServiceRef<TenantEngineStore>({
+  id: 'catalog-tenancy.tenant-engine-store',
+  scope: 'plugin',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: {
+        tenancy: tenancyServiceRef,
+        admin: adminDatabaseServiceRef,
+        changes: tenantEngineChangesServiceRef,
+      },
+      factory: ({ tenancy: { pool }, admin, changes }) =>
+        new PostgresTenantEngineStore({ pool, admin, changes }),
     }),
 });
 

@@ -86,7 +86,9 @@ export const tenantMembers: Step = {
  * The users that applications connect as: `portal_app`, and after the swap whoever was
  * granted the tables that entities are searched by as well.
  */
-async function readApplicationUsers(executor: Executor): Promise<string[]> {
+export async function readApplicationUsers(
+  executor: Executor,
+): Promise<string[]> {
   const others = await executor.read<{ name: string }>(
     `select r.rolname as name
        from pg_class c, aclexplode(c.relacl) a join pg_roles r on r.oid = a.grantee
@@ -98,15 +100,19 @@ async function readApplicationUsers(executor: Executor): Promise<string[]> {
   return [APP_ROLE, ...others.map(({ name }) => name)];
 }
 
-/** @throws {@link RefusedError} while there are members, which are nowhere else */
-export async function refuseMembersToDrop({
-  executor,
-  settings,
-}: StepContext): Promise<void> {
-  const members = settings.force ? undefined : await describeMembers(executor);
-  if (members) {
+/**
+ * @param describe - what the table holds, if anything
+ * @throws {@link RefusedError} while there is such, which is nowhere else
+ */
+export async function refuseRowsOf(
+  { executor, settings }: StepContext,
+  table: string,
+  describe: (executor: Executor) => Promise<string | undefined>,
+): Promise<void> {
+  const rows = settings.force ? undefined : await describe(executor);
+  if (rows) {
     throw new RefusedError(
-      `${MEMBERS_TABLE} holds ${members}, which undoing phase 5 as a whole would delete. ` +
+      `${table} holds ${rows}, which undoing phase 5 as a whole would delete. ` +
         `Undo the swap alone ("${operatorCommand('rollback')}"), which keeps ` +
         'them, or give --force to delete them.',
     );

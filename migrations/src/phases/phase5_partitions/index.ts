@@ -1,10 +1,19 @@
 import type { Phase, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { isSwapped } from '../../schema/partitions';
-import { DEFAULT_TENANT_ID } from '../../schema/tables';
+import {
+  DEFAULT_TENANT_ID,
+  ENGINES_TABLE,
+  MEMBERS_TABLE,
+} from '../../schema/tables';
 import { refuseObstacles } from '../obstacles';
 import { partitionedTables, refuseRowsToDrop } from './10_partitioned_tables';
-import { refuseMembersToDrop, tenantMembers } from './15_tenant_members';
+import {
+  describeMembers,
+  refuseRowsOf,
+  tenantMembers,
+} from './15_tenant_members';
+import { describeEngines, tenantEngines } from './16_tenant_engines';
 import { changeLog } from './20_change_log';
 import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
@@ -29,11 +38,13 @@ export const phase5: Phase = {
   },
   async checkUndo(context) {
     await refuseRowsToDrop(context);
-    await refuseMembersToDrop(context);
+    await refuseRowsOf(context, MEMBERS_TABLE, describeMembers);
+    await refuseRowsOf(context, ENGINES_TABLE, describeEngines);
   },
   steps: [
     partitionedTables,
     tenantMembers,
+    tenantEngines,
     changeLog,
     copyRows,
     firstCatchUp,

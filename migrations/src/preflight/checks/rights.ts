@@ -5,7 +5,11 @@ import {
 } from '../../schema/roleAccess';
 import { operatorCommand } from '../../operatorCommand';
 import { relationExists } from '../../schema/lookups';
-import { DEFAULT_TENANT_ID, MEMBERS_TABLE } from '../../schema/tables';
+import {
+  DEFAULT_TENANT_ID,
+  ENGINES_TABLE,
+  MEMBERS_TABLE,
+} from '../../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../../sql';
 import { enumerate, formatThings, script } from '../../text';
 import { failure, ok, warning } from '../PreflightCheck';
@@ -297,6 +301,12 @@ export const members: PreflightCheck = {
       return [];
     }
     const hasTable = await relationExists(executor, MEMBERS_TABLE);
+    const missing = [
+      ...(hasTable ? [] : [MEMBERS_TABLE]),
+      ...((await relationExists(executor, ENGINES_TABLE))
+        ? []
+        : [ENGINES_TABLE]),
+    ];
     const empty = await executor.read<{ slug: string }>(
       `select tenant_slug as slug from tenants t
         where deleted_at is null and tenant_id <> $1
@@ -309,11 +319,13 @@ export const members: PreflightCheck = {
       [DEFAULT_TENANT_ID],
     );
     return [
-      ...(hasTable
+      ...(missing.length === 0
         ? []
         : [
             warning(
-              `There is no ${MEMBERS_TABLE}: an earlier version has completed phase 5.`,
+              `There is no ${missing.join(
+                ' and no ',
+              )}: an earlier version has completed phase 5.`,
               {
                 advice: `Run ${operatorCommand(
                   'phase5',

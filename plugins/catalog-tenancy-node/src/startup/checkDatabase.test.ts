@@ -50,7 +50,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     const user = await createRole(`login ${attributes}`);
     await database.client.query(
       `grant usage on schema tenancy to ${user};
-       grant select on tenants, tenant_members, entity_search, entity_parents to ${user};
+       grant select on tenants, tenant_members, tenant_engines, entity_search, entity_parents to ${user};
        grant select, insert, update, delete
           on entities, relations, refresh_state to ${user};`,
     );
@@ -116,6 +116,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       'refresh_state',
       'tenants',
       'tenant_members',
+      'tenant_engines',
     ])('owns %s', async table => {
       const user = await createUser();
       await change(

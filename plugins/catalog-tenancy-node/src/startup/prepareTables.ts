@@ -65,7 +65,7 @@ export async function prepareTables(
     await setUp({ connection, schema, logger: options.logger });
     await noteIntent(database);
   } else {
-    await addMembers(database, options.logger);
+    await addTables(database, options.logger);
   }
 }
 
@@ -124,34 +124,47 @@ async function setUp(options: {
   );
 }
 
-/** The step that creates the table of members, in the journal of the migration. */
-const MEMBERS_STEP = '5_15_tenant_members';
+/** Tables that later versions added to phase 5, by their steps in the migration's journal. */
+const ADDED_TABLES: Readonly<Record<string, string>> = {
+  '5_15_tenant_members': 'tenant_members',
+  '5_16_tenant_engines': 'tenant_engines',
+};
 
 /**
- * Creates the table of members where an earlier version has completed phase 5. It is the one
- * step that a backend takes in a catalog that is in use: no writer of entities waits for it.
+ * Creates the tables that are missing where an earlier version has completed phase 5. These
+ * are the only steps that a backend takes in a catalog that is in use: no writer of entities
+ * waits for them.
  *
  * Where it can't, such as without the rights, the check of the database says what to do.
  */
-async function addMembers(
+async function addTables(
   database: CatalogDatabase,
   logger: LoggerService,
 ): Promise<void> {
   const { connection, schema } = database;
-  const isThere = await withClient(connection, client =>
-    hasTable(client, schema, 'tenant_members'),
-  );
-  if (isThere) {
+  const missing = await withClient(connection, async client => {
+    const found: string[] = [];
+    for (const table of Object.values(ADDED_TABLES)) {
+      if (!(await hasTable(client, schema, table))) {
+        found.push(table);
+      }
+    }
+    return found;
+  });
+  if (missing.length === 0) {
     return;
   }
+  const tables = `${missing.length === 1 ? 'table' : 'tables'} ${missing.join(
+    ', ',
+  )}`;
   try {
     const { steps } = await status(database);
     const left = steps.filter(
       ({ phase, doneAt }) => phase <= LAST_PHASE && doneAt === null,
     );
-    if (left.length === 1 && left[0].name === MEMBERS_STEP) {
+    if (left.length > 0 && left.every(({ name }) => name in ADDED_TABLES)) {
       logger.info(
-        `Adding the table tenant_members to schema "${schema}", which an earlier version has migrated`,
+        `Adding the ${tables} to schema "${schema}", which an earlier version has migrated`,
       );
       await inTurn(() =>
         migrateTo(LAST_PHASE, {
@@ -163,7 +176,7 @@ async function addMembers(
     }
   } catch (error) {
     logger.warn(
-      'The table tenant_members could not be added at this start',
+      `The ${tables} could not be added at this start`,
       toError(error),
     );
   }

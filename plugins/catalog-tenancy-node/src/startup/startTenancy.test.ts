@@ -143,43 +143,60 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     ).resolves.toEqual([{ tenant_slug: 'default' }]);
   });
 
-  describe('with the tables of a version without members', () => {
-    const EARLIER = `
+  describe('with the tables of an earlier version', () => {
+    const BEFORE_ENGINES = `
+      drop table tenancy.tenant_engines;
+      delete from tenancy.tenancy_migrations where name = '5_16_tenant_engines'`;
+    const BEFORE_MEMBERS = `${BEFORE_ENGINES};
       drop table tenancy.tenant_members;
       delete from tenancy.tenancy_migrations where name = '5_15_tenant_members'`;
 
-    async function createEarlier(more = ''): Promise<ClientConfig> {
+    async function createEarlier(
+      earlier = BEFORE_MEMBERS,
+    ): Promise<ClientConfig> {
       const connection = await createDatabase(id);
       await migrateTo(5, { connection, createTables: true });
-      await withDatabase(connection, client =>
-        client.query(`${EARLIER}; ${more}`),
-      );
+      await withDatabase(connection, client => client.query(earlier));
       return connection;
     }
 
-    it('adds their table, by one of two processes that start at once, and says so', async () => {
-      const connection = await createEarlier();
-      const [one, other] = await Promise.all([
-        start(connection),
-        start(connection),
-      ]);
-      for (const { tenancy } of [one, other]) {
-        await expect(
-          tenancy.pool.query(knex => knex('tenant_members').select('*')),
-        ).resolves.toEqual([]);
-      }
-      await expect(status({ connection })).resolves.toMatchObject({ phase: 5 });
-      expect(logged(one.services) + logged(other.services)).toContain(
-        'Adding the table tenant_members to schema "tenancy"',
-      );
-    });
+    it.each([
+      [
+        'the members and engines',
+        BEFORE_MEMBERS,
+        'tables tenant_members, tenant_engines',
+      ],
+      ['the engines', BEFORE_ENGINES, 'table tenant_engines'],
+    ])(
+      'adds what it lacks of %s, by one of two processes that start at once, and says so',
+      async (_, earlier, tables) => {
+        const connection = await createEarlier(earlier);
+        const [one, other] = await Promise.all([
+          start(connection),
+          start(connection),
+        ]);
+        for (const { tenancy } of [one, other]) {
+          for (const table of ['tenant_members', 'tenant_engines']) {
+            await expect(
+              tenancy.pool.query(knex => knex(table).select('*')),
+            ).resolves.toEqual([]);
+          }
+        }
+        await expect(status({ connection })).resolves.toMatchObject({
+          phase: 5,
+        });
+        expect(logged(one.services) + logged(other.services)).toContain(
+          `Adding the ${tables} to schema "tenancy"`,
+        );
+      },
+    );
 
     it('does nothing else that phase 5 lacks, and names the command', async () => {
       const connection = await createEarlier(
-        `delete from tenancy.tenancy_migrations where name = '5_97_ready'`,
+        `${BEFORE_MEMBERS}; delete from tenancy.tenancy_migrations where name = '5_97_ready'`,
       );
       await expect(start(connection)).rejects.toThrow(
-        /There is no tenant_members in schema "tenancy": run "npx backstage-catalog-tenancy-migrations phase5"/,
+        /There is no tenant_members, tenant_engines in schema "tenancy": run "npx backstage-catalog-tenancy-migrations phase5"/,
       );
     });
   });

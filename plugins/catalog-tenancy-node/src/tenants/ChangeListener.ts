@@ -11,7 +11,9 @@ export type RegistryChange =
   /** The tenant with this slug was created, changed, deleted or restored. */
   | { tenantSlug: string }
   /** Members of the tenant with this id were added, changed or removed. */
-  | { membersOf: string };
+  | { membersOf: string }
+  /** The engine of the tenant with this id was enabled, disabled or configured. */
+  | { engineOf: string };
 
 /** What goes through the channel. A version that does not know one ignores it. */
 type ChangeMessage =
@@ -49,9 +51,12 @@ export function notifyStatement(
 function parseChange(payload: string): ChangeMessage | undefined {
   try {
     const message = JSON.parse(payload);
-    return [message?.tenantSlug, message?.membersOf, message?.nonce].some(
-      value => typeof value === 'string',
-    )
+    return [
+      message?.tenantSlug,
+      message?.membersOf,
+      message?.engineOf,
+      message?.nonce,
+    ].some(value => typeof value === 'string')
       ? message
       : undefined;
   } catch {

@@ -65,6 +65,7 @@ export class CatalogWriter {
         await transaction.query(lockTenant(transaction.knex, tenantId));
         await readMaxEntities(transaction);
         await refuseAdopted(transaction);
+        await refuseEngine(transaction);
         if (!this.#areTablesWritable) {
           await assertWritable(transaction);
           this.#areTablesWritable = true;
@@ -187,6 +188,29 @@ async function refuseAdopted(transaction: TenantTransaction): Promise<void> {
     throw new ConflictError(
       'The entities of the default tenant are those of the catalog that was adopted: ' +
         'its engine writes them, and nobody else can',
+    );
+  }
+}
+
+/**
+ * Refuses a mutation of a tenant that a catalog engine feeds: one or the other writes its
+ * entities. Who gives a tenant an engine takes the lock of the mutation first.
+ *
+ * @throws `ConflictError`
+ */
+async function refuseEngine(transaction: TenantTransaction): Promise<void> {
+  const { knex, tenantId } = transaction;
+  const [engine] = await transaction.query<{ tenant_slug: string }>(
+    knex({ e: 'tenant_engines' })
+      .join({ t: 'tenants' }, 't.tenant_id', 'e.tenant_id')
+      .where('e.tenant_id', tenantId)
+      .select('t.tenant_slug'),
+  );
+  if (engine) {
+    throw new ConflictError(
+      `The entities of the tenant '${engine.tenant_slug}' are those of its catalog engine, ` +
+        'which alone writes them. To write them by code, take the engine from the tenant ' +
+        `first: DELETE /api/tenants/${engine.tenant_slug}/engine`,
     );
   }
 }

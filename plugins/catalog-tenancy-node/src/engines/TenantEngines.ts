@@ -1,6 +1,6 @@
 import type { JsonObject } from '@backstage/types';
 import type { RequestHandler } from 'express';
-import type { ActiveTenant } from './tenants/TenantDirectory';
+import type { ActiveTenant } from '../tenants/TenantDirectory';
 
 /**
  * What an engine of a tenant does at the moment.

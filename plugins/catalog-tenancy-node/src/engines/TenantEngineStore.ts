@@ -1,0 +1,115 @@
+import type { JsonObject } from '@backstage/types';
+
+/**
+ * A tenant that a catalog engine feeds. Code feeds every tenant without such a record, by
+ * `applyMutation`.
+ *
+ * @public
+ */
+export interface TenantEngineRecord {
+  /** A UUID. */
+  tenantId: string;
+  /** By which people know the tenant. */
+  tenantSlug: string;
+  /** Whether the tenant is active; a deleted one keeps its record. */
+  isActive: boolean;
+  /** The configuration from the registry; secrets are references only. */
+  catalogConfig?: JsonObject;
+  /** When the configuration was last written. */
+  configUpdatedAt?: Date;
+  /** The user or service that wrote it. */
+  configUpdatedBy?: string;
+  /** The user or service that gave the tenant an engine. */
+  createdBy: string;
+  /** Since when an engine feeds the tenant. */
+  createdAt: Date;
+}
+
+/**
+ * Which tenants a catalog engine feeds, and how it is configured. It asks no permissions.
+ *
+ * What changes them takes the administrator's path.
+ *
+ * @public
+ */
+export interface TenantEngineStore {
+  /** All records, of deleted tenants too, ordered by slug. It is one statement. */
+  list(): Promise<TenantEngineRecord[]>;
+
+  /**
+   * The record of an active tenant; nothing if code feeds it.
+   *
+   * @throws `NotFoundError` if there is no such tenant, or it is deleted
+   */
+  get(tenantSlug: string): Promise<TenantEngineRecord | undefined>;
+
+  /**
+   * Gives an active tenant an engine: `applyMutation` refuses the tenant from then on.
+   * What code had deleted, and the registry kept until `entity_ttl_days`, goes for good.
+   *
+   * @param options - `by` is the user or service that does it; with `replace`, the live
+   * entities of the tenant are deleted for good, in the same transaction
+   * @returns how many live entities were deleted; a tenant that has an engine already
+   * stays as it is
+   * @throws `NotFoundError` as in `get`; `ConflictError` for the default tenant, which the
+   * catalog plugin of the backend feeds, and without `replace` for a tenant with live
+   * entities
+   */
+  enable(
+    tenantSlug: string,
+    options: { by: string; replace?: boolean },
+  ): Promise<{
+    engine: TenantEngineRecord;
+    outcome: 'created' | 'unchanged';
+    replaced: number;
+  }>;
+
+  /**
+   * Takes the engine from an active tenant, with its configuration. The entities stay and
+   * are code's from then on: `applyMutation` may change them.
+   *
+   * @returns how many live entities stay
+   * @throws `NotFoundError` as in `get`, and for a tenant without an engine
+   */
+  disable(tenantSlug: string): Promise<{ kept: number }>;
+
+  /**
+   * Replaces the configuration of an active tenant's engine. It stores what it is given:
+   * `TenantEngines.validateConfig` checks it before.
+   *
+   * @param options - `by` is the user or service that does it
+   * @throws `InputError` for what PostgreSQL can't store; `NotFoundError` as in `disable`
+   */
+  putConfig(
+    tenantSlug: string,
+    config: JsonObject,
+    options: { by: string },
+  ): Promise<TenantEngineRecord>;
+}
+
+/**
+ * The tenants that an engine feeds, for what runs the engines.
+ *
+ * @public
+ */
+export interface TenantEngineChanges {
+  /** As {@link TenantEngineStore.list}: it needs no rights of the administrator. */
+  list(): Promise<TenantEngineRecord[]>;
+
+  /**
+   * Calls a listener whenever {@link TenantEngineChanges.list} may answer otherwise than
+   * before: after a tenant was created, changed, deleted or restored, and after an engine was
+   * enabled, disabled or configured, in any process. The call says nothing about what has
+   * changed, and may come without a change.
+   *
+   * While this process can't hear of changes, as behind a pooler of transactions, it calls
+   * every few seconds; and each minute at any rate, for changes by hand.
+   *
+   * @param listener - must not throw
+   * @returns what ends the calls
+   */
+  onChange(listener: () => void): () => void;
+
+  /** Calls all listeners of this process. Code that changes engines does it after the change. */
+  changed(): void;
+}

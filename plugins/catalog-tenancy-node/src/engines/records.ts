@@ -1,0 +1,55 @@
+import type { JsonObject } from '@backstage/types';
+import type { Knex } from 'knex';
+import type { TenancyPool } from '../pool/TenancyPool';
+import type { TenantEngineRecord } from './TenantEngineStore';
+
+/** A row of `tenant_engines` with its tenant, as the driver returns it. */
+export interface EngineRow {
+  tenant_id: string;
+  tenant_slug: string;
+  deleted_at: Date | null;
+  catalog_config: JsonObject | null;
+  config_updated_at: Date | null;
+  config_updated_by: string | null;
+  created_by: string;
+  created_at: Date;
+}
+
+/** Of all tenants, unless more is asked for. */
+export function selectEngines(knex: Knex) {
+  return knex({ e: 'tenant_engines' })
+    .join({ t: 'tenants' }, 't.tenant_id', 'e.tenant_id')
+    .select(
+      't.tenant_slug',
+      't.deleted_at',
+      'e.tenant_id',
+      'e.catalog_config',
+      'e.config_updated_at',
+      'e.config_updated_by',
+      'e.created_by',
+      'e.created_at',
+    );
+}
+
+export function toEngineRecord(row: EngineRow): TenantEngineRecord {
+  return {
+    tenantId: row.tenant_id,
+    tenantSlug: row.tenant_slug,
+    isActive: row.deleted_at === null,
+    catalogConfig: row.catalog_config ?? undefined,
+    configUpdatedAt: row.config_updated_at ?? undefined,
+    configUpdatedBy: row.config_updated_by ?? undefined,
+    createdBy: row.created_by,
+    createdAt: row.created_at,
+  };
+}
+
+/** All records, ordered by slug: in the same order on every server, whatever its collation. */
+export async function listEngines(
+  pool: Pick<TenancyPool, 'query'>,
+): Promise<TenantEngineRecord[]> {
+  const rows = await pool.query<EngineRow>(knex =>
+    selectEngines(knex).orderByRaw('t.tenant_slug collate "C"'),
+  );
+  return rows.map(toEngineRecord);
+}
