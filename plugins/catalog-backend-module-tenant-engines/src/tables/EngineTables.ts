@@ -1,0 +1,416 @@
+import { resolvePackagePath } from '@backstage/backend-plugin-api';
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import { InputError } from '@backstage/errors';
+import type { ClientConfig } from 'pg';
+import { cloneSchema } from './cloneSchema';
+import { attachEngine, engineSchemaOf } from './standIn';
+import {
+  EngineTablesError,
+  escapeIdentifier,
+  escapeLiteral,
+  hasCode,
+  TablesSession,
+} from './TablesSession';
+import {
+  applyMigrations,
+  listMigrations,
+  missing,
+  readVersion,
+  refuseNewer,
+  VERSION_TABLE,
+} from './upstreamMigrations';
+
+/** The schema that those of the tenants are copies of. */
+export const TEMPLATE = 'tenant_template';
+
+/** Where the next template is made, until it takes the place of the one before. */
+const DRAFT = 'tenant_template_draft';
+
+// Names of advisory locks. Whoever makes a template or migrates the default catalog's
+// tables holds the first for that long; whoever uses the template holds the second,
+// together with others, and its replacement takes it alone.
+const PREPARATION = 'preparation';
+const USE = 'use of the template';
+
+const APP_ROLE = 'portal_app';
+const ADMIN_ROLE = 'portal_admin';
+
+const SCHEMA_OF_TENANT =
+  /^tenant_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+const VERSIONS_PER_QUERY = 50;
+const PATIENCE_MS = 5 * 60_000;
+
+/** The triggers may not be created; the transaction has to end before anyone can ask why. */
+class NotAdminError extends Error {
+  constructor(readonly cause: unknown) {
+    super();
+  }
+}
+
+export interface EngineTablesOptions {
+  /**
+   * Of the catalog plugin's own database user. Each operation opens a session for itself.
+   */
+  connection: ClientConfig;
+  /** The schema of the tenants' tables: `tenancy`. */
+  schema: string;
+  logger: LoggerService;
+  /** The folder of upstream's migrations; by default that of the catalog's package. */
+  migrationsDirectory?: string;
+  /** For how long, in milliseconds, to try for what others have locked; 5 minutes by default. */
+  patienceMs?: number;
+}
+
+/**
+ * The tables of the tenants' engines: a schema for each tenant, in the database of the
+ * catalog.
+ *
+ * A schema is a copy of a template, which upstream's own migrations have made. A new
+ * release of upstream has its migrations run in the template, and then in each schema.
+ */
+export class EngineTables {
+  static create(options: EngineTablesOptions): EngineTables {
+    return new EngineTables({
+      migrationsDirectory: resolvePackagePath(
+        '@backstage/plugin-catalog-backend',
+        'migrations',
+      ),
+      patienceMs: PATIENCE_MS,
+      ...options,
+    });
+  }
+
+  private constructor(
+    private readonly options: Required<EngineTablesOptions>,
+  ) {}
+
+  /**
+   * Brings the template to the newest migration. It is made anew beside the one that is
+   * there, and takes its place in one transaction: a process that is killed leaves the one
+   * before. Several processes may call it at once.
+   */
+  async prepareTemplate(options: { signal?: AbortSignal } = {}): Promise<void> {
+    await this.withSession(session => this.prepare(session, options.signal));
+  }
+
+  private async prepare(
+    session: TablesSession,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { migrationsDirectory: directory, logger, patienceMs } = this.options;
+    if (await this.isCurrent(session, TEMPLATE)) {
+      return;
+    }
+    const wait = { patienceMs, signal };
+    await session.lock(PREPARATION, { ...wait, scope: 'session' });
+    if (await this.isCurrent(session, TEMPLATE)) {
+      return;
+    }
+    await requireCreate(session);
+    // A draft is of a process that was killed: this one has its lock.
+    await session.query(`drop schema if exists ${DRAFT} cascade`);
+    await session.query(`create schema ${DRAFT}`);
+    await applyMigrations(session, {
+      ...wait,
+      schema: DRAFT,
+      directory,
+      logger,
+      title: `the template of the tenants' catalog tables`,
+      tables: 'private',
+    });
+    await session.transaction(async () => {
+      // Waits for the copies that are being made, a tenth of a second each.
+      await session.lock(USE, { ...wait, scope: 'transaction' });
+      await session.query(`drop schema if exists ${TEMPLATE} cascade`);
+      await session.query(`alter schema ${DRAFT} rename to ${TEMPLATE}`);
+    });
+  }
+
+  /**
+   * Makes the schema of a tenant: tables, triggers and the state of the adoption, in one
+   * transaction. It does nothing where there is one, of whatever version.
+   */
+  async provision(tenantId: string): Promise<'created' | 'present'> {
+    const schema = schemaOf(tenantId);
+    const { patienceMs } = this.options;
+    return this.withSession(async session => {
+      if (await schemaExists(session, schema)) {
+        return 'present';
+      }
+      await requireCreate(session);
+      await this.prepare(session);
+      return session.transaction(async () => {
+        await session.lock(schema, { scope: 'transaction', patienceMs });
+        if (await schemaExists(session, schema)) {
+          return 'present';
+        }
+        await session.lock(USE, {
+          scope: 'transaction',
+          shared: true,
+          patienceMs,
+        });
+        await cloneSchema(session, TEMPLATE, schema, await otherRoles(session));
+        await this.attach(session, tenantId, schema);
+        return 'created';
+      });
+    });
+  }
+
+  /** Creates the triggers of the adoption, in the caller's transaction. */
+  private async attach(
+    session: TablesSession,
+    tenantId: string,
+    catalogSchema: string,
+  ): Promise<void> {
+    const { schema } = this.options;
+    await session.useSchema(schema);
+    try {
+      for (const statement of attachEngine({
+        schema,
+        tenantId,
+        catalogSchema,
+      })) {
+        await session.query(statement);
+      }
+    } catch (error) {
+      throw hasCode(error, '42501') ? new NotAdminError(error) : error;
+    }
+  }
+
+  /**
+   * Brings the template, and then the schema of one tenant, to the newest migration. A run
+   * that was interrupted is gone on with.
+   */
+  async upgrade(tenantId: string): Promise<void> {
+    const schema = schemaOf(tenantId);
+    const { migrationsDirectory: directory, logger, patienceMs } = this.options;
+    await this.withSession(session => this.prepare(session));
+    await this.withSession(async session => {
+      if (await this.isCurrent(session, schema)) {
+        return;
+      }
+      await session.lock(schema, { scope: 'session', patienceMs });
+      if (!(await schemaExists(session, schema))) {
+        throw new EngineTablesError(
+          `The tenant ${tenantId} has no tables of its own to upgrade`,
+        );
+      }
+      await applyMigrations(session, {
+        schema,
+        directory,
+        logger,
+        patienceMs,
+        title: `the catalog tables of the tenant ${tenantId}`,
+        tables: 'tenant',
+      });
+    });
+  }
+
+  /** The tenants that have a schema, and whether it has the migrations of this release. */
+  async list(): Promise<{ tenantId: string; isCurrent: boolean }[]> {
+    const all = await this.migrations();
+    return this.withSession(async session => {
+      const found = await session.query<{ schema: string }>(
+        `select n.nspname as schema
+           from pg_catalog.pg_namespace n
+           join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = $1
+          where n.nspname ~ '^tenant_[0-9a-f]{32}$'
+          order by 1`,
+        [VERSION_TABLE],
+      );
+      const tenants: { tenantId: string; isCurrent: boolean }[] = [];
+      for (let at = 0; at < found.length; at += VERSIONS_PER_QUERY) {
+        const rows = await session.query<{ schema: string; done: string[] }>(
+          found
+            .slice(at, at + VERSIONS_PER_QUERY)
+            .map(
+              ({ schema }) =>
+                `select ${escapeLiteral(schema)} as schema, array(
+                   select name::text from ${escapeIdentifier(
+                     schema,
+                   )}.${VERSION_TABLE}) as done`,
+            )
+            .join(' union all '),
+        );
+        tenants.push(
+          ...rows.map(({ schema, done }) => ({
+            tenantId: tenantOf(schema),
+            isCurrent: isSame(all, done),
+          })),
+        );
+      }
+      return tenants;
+    });
+  }
+
+  /**
+   * Drops the schema of a tenant, for its purge. Nothing where there is none.
+   *
+   * Locks: ACCESS EXCLUSIVE on the tenant's own tables. It gives up after 100 ms to 2 s
+   * and comes again, so that others who use them wait no longer.
+   */
+  async drop(tenantId: string): Promise<void> {
+    const schema = schemaOf(tenantId);
+    const { patienceMs } = this.options;
+    await this.withSession(async session => {
+      await session.lock(schema, { scope: 'session', patienceMs });
+      await session.withLockRetries(
+        `Dropping the catalog tables of the tenant ${tenantId}`,
+        { patienceMs },
+        () =>
+          session.query(
+            `drop schema if exists ${escapeIdentifier(schema)} cascade`,
+          ),
+      );
+    });
+  }
+
+  /**
+   * Brings the default catalog's own tables to the newest migration before the stock plugin
+   * does, because one of its migrations goes wrong beside schemas with the same tables.
+   * Call it before the plugin starts, and before {@link EngineTables.prepareTemplate}.
+   *
+   * It does so also where no tenant has a schema yet: one might get it while the plugin
+   * migrates. Nothing where the tables are current, are those of a newer release, or where
+   * the configuration skips migrations.
+   *
+   * @param options.schema - of the default catalog's tables
+   * @param options.migrations - of the plugin's database service
+   */
+  async protectDefaultCatalog(options: {
+    schema: string;
+    migrations?: { skip?: boolean };
+  }): Promise<void> {
+    const { schema, migrations } = options;
+    if (migrations?.skip) {
+      return;
+    }
+    const { migrationsDirectory: directory, logger, patienceMs } = this.options;
+    const all = await this.migrations();
+    await this.withSession(async session => {
+      const isPending = async () => {
+        const done = (await readVersion(session, schema)) ?? [];
+        // The stock plugin refuses a newer one itself.
+        return missing(done, all).length === 0 && !isSame(all, done);
+      };
+      if (!(await isPending())) {
+        return;
+      }
+      await session.lock(PREPARATION, { scope: 'session', patienceMs });
+      if (!(await isPending())) {
+        return;
+      }
+      await applyMigrations(session, {
+        schema,
+        directory,
+        logger,
+        patienceMs,
+        title: `the catalog tables of the default tenant`,
+        tables: 'default',
+      });
+    });
+  }
+
+  private migrations(): Promise<string[]> {
+    return listMigrations(this.options.migrationsDirectory);
+  }
+
+  /** @throws {@link EngineTablesError} if the schema is of a newer release */
+  private async isCurrent(
+    session: TablesSession,
+    schema: string,
+  ): Promise<boolean> {
+    const all = await this.migrations();
+    const done = await readVersion(session, schema);
+    if (!done) {
+      return false;
+    }
+    refuseNewer(schema, all, done);
+    return isSame(all, done);
+  }
+
+  private async withSession<T>(
+    use: (session: TablesSession) => Promise<T>,
+  ): Promise<T> {
+    const session = await TablesSession.open(this.options.connection);
+    try {
+      return await use(session);
+    } catch (error) {
+      if (error instanceof NotAdminError) {
+        throw await explainAttach(session, error);
+      }
+      throw error;
+    } finally {
+      await session.close();
+    }
+  }
+}
+
+async function explainAttach(
+  session: TablesSession,
+  { cause }: NotAdminError,
+): Promise<unknown> {
+  const [role] = await session.query<{ may: boolean; grant: string }>(
+    `select pg_has_role(oid, 'member') as may,
+            format('GRANT %I TO %I', rolname, current_user) as grant
+       from pg_roles where rolname = $1`,
+    [ADMIN_ROLE],
+  );
+  return role && !role.may
+    ? new EngineTablesError(
+        `The login may not create the triggers that carry a tenant's entities: ${role.grant}`,
+        { cause },
+      )
+    : cause;
+}
+
+async function requireCreate(session: TablesSession): Promise<void> {
+  const [{ may, grant }] = await session.query<{ may: boolean; grant: string }>(
+    `select has_database_privilege(current_database(), 'create') as may,
+            format('GRANT CREATE ON DATABASE %I TO %I', current_database(), current_user) as grant`,
+  );
+  if (!may) {
+    throw new EngineTablesError(
+      `The login may not create the schemas of tenants: ${grant}`,
+    );
+  }
+}
+
+/** The application's role, if it is another one than the login. */
+async function otherRoles(session: TablesSession): Promise<string[]> {
+  const rows = await session.query<{ name: string }>(
+    'select rolname as name from pg_roles where rolname = $1 and rolname <> current_user',
+    [APP_ROLE],
+  );
+  return rows.map(({ name }) => name);
+}
+
+async function schemaExists(
+  session: TablesSession,
+  schema: string,
+): Promise<boolean> {
+  const found = await session.query(
+    'select from pg_catalog.pg_namespace where nspname = $1',
+    [schema],
+  );
+  return found.length > 0;
+}
+
+function isSame(all: string[], done: string[]): boolean {
+  return missing(all, done).length === 0 && missing(done, all).length === 0;
+}
+
+function schemaOf(tenantId: string): string {
+  if (!UUID.test(tenantId)) {
+    throw new InputError(
+      `The id of a tenant must be a UUID, but is ${JSON.stringify(tenantId)}`,
+    );
+  }
+  return engineSchemaOf(tenantId.toLowerCase());
+}
+
+function tenantOf(schema: string): string {
+  return schema.replace(SCHEMA_OF_TENANT, '$1-$2-$3-$4-$5');
+}

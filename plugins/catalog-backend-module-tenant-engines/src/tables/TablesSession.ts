@@ -1,0 +1,285 @@
+import knexFactory from 'knex';
+import type { Knex } from 'knex';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, DatabaseError } from 'pg';
+import type { ClientConfig, QueryResult } from 'pg';
+
+/**
+ * An operation on the tables of engines can't be done, for a reason that an operator can
+ * act on: the message says which, and what to do.
+ */
+export class EngineTablesError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'EngineTablesError';
+  }
+}
+
+// The first key of the advisory locks; 7007 and 7008 are those of the migration.
+const LOCK_CLASS = 7010;
+
+const POLL_MS = 100;
+
+// A statement that waits for ACCESS EXCLUSIVE holds up all who come after it. So it gives
+// up soon, lets them pass, and comes again. Each attempt waits longer than the one before.
+const FIRST_LOCK_TIMEOUT_MS = 100;
+const LONGEST_LOCK_TIMEOUT_MS = 2000;
+const GROWTH = 1.5;
+// Between two attempts, the others have this many times as long as they were held up.
+const REST = 2;
+
+// lock_not_available and deadlock_detected.
+const LOCK_FAILURES = ['55P03', '40P01'];
+
+// Over what the server, the database or the login set: definitions are read and written as
+// PostgreSQL spells them by default, and an operation ends when it is done.
+const SETTINGS = [
+  'set statement_timeout = 0',
+  'set idle_in_transaction_session_timeout = 0',
+  'set idle_session_timeout = 0',
+  'set lock_timeout = 0',
+  "set default_transaction_isolation = 'read committed'",
+  'set quote_all_identifiers = off',
+  'set standard_conforming_strings = on',
+  "set default_tablespace = ''",
+  'set default_table_access_method = heap',
+  'set client_min_messages = warning',
+  'set jit = off',
+  // Names are either qualified, or the operation sets the schema first.
+  'set search_path = pg_catalog',
+  // PostgreSQL has it since 17.
+  `select set_config(name, '0', false) from pg_catalog.pg_settings where name = 'transaction_timeout'`,
+].join(';\n');
+
+// The server notices within a second that the process was killed, also during a statement,
+// and releases the session's locks. Some platforms of the server lack the setting.
+const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
+
+/** Changes a statement before it is sent, or leaves it out (`undefined`). */
+export type StatementHook = (
+  sql: string,
+) => Promise<string | undefined> | undefined;
+
+/** How long to wait for a lock that others hold. */
+export interface WaitOptions {
+  patienceMs: number;
+  signal?: AbortSignal;
+}
+
+/**
+ * One connection for one operation. It is not pooled, because its advisory locks, its
+ * search_path and its temporary view belong to the session.
+ */
+export class TablesSession {
+  static async open(connection: ClientConfig): Promise<TablesSession> {
+    const client = new Client({
+      ...connection,
+      application_name: 'catalog tenant engines: tables',
+      keepAlive: true,
+    });
+    // Without a listener it would end the process. The query that needs the connection
+    // fails as well.
+    client.on('error', () => undefined);
+    const session = new TablesSession(client);
+    try {
+      await client.connect();
+      await client.query(SETTINGS);
+      await client.query(CHECK_CLIENT).catch(() => undefined);
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+    return session;
+  }
+
+  private constructor(private readonly client: Client) {}
+
+  async query<Row extends object>(
+    text: string,
+    values?: unknown[],
+  ): Promise<Row[]> {
+    const { rows } = await this.client.query<Row>(text, values);
+    return rows;
+  }
+
+  /** The result of a transaction, which is rolled back if `work` fails. */
+  async transaction<T>(work: () => Promise<T>): Promise<T> {
+    await this.client.query('begin');
+    try {
+      const result = await work();
+      await this.client.query('commit');
+      return result;
+    } catch (error) {
+      await this.client.query('rollback').catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** The schema in which unqualified names are found and created. */
+  async useSchema(schema: string): Promise<void> {
+    await this.query(`select set_config('search_path', $1, false)`, [
+      escapeIdentifier(schema),
+    ]);
+  }
+
+  /**
+   * Waits for an advisory lock until the transaction or, with `scope: 'session'`, the
+   * session ends. It locks no table. The wait is one of this process, not of the server: a
+   * statement that waits would hold a snapshot, for which CREATE INDEX CONCURRENTLY of the
+   * lock's holder would wait.
+   *
+   * @throws {@link EngineTablesError} when the patience is over
+   */
+  async lock(
+    name: string,
+    options: WaitOptions & {
+      scope: 'transaction' | 'session';
+      shared?: boolean;
+    },
+  ): Promise<void> {
+    const { scope, shared, patienceMs, signal } = options;
+    const end = performance.now() + patienceMs;
+    const take = `pg_try_advisory_${
+      scope === 'transaction' ? 'xact_' : ''
+    }lock${shared ? '_shared' : ''}`;
+    for (;;) {
+      signal?.throwIfAborted();
+      const [{ taken }] = await this.query<{ taken: boolean }>(
+        `select ${take}(${LOCK_CLASS}, hashtext($1)) as taken`,
+        [name],
+      );
+      if (taken) {
+        return;
+      }
+      if (performance.now() >= end) {
+        throw new EngineTablesError(
+          `Another process has worked on the schema "${name}" for more than ` +
+            `${Math.ceil(
+              patienceMs / 1000,
+            )} s. Look for it in pg_stat_activity`,
+        );
+      }
+      await delay(POLL_MS, undefined, { signal });
+    }
+  }
+
+  /**
+   * Repeats work that takes locks on tables which others use, until it gets them.
+   *
+   * @throws {@link EngineTablesError} when the patience is over
+   */
+  async withLockRetries<T>(
+    title: string,
+    { patienceMs, signal }: WaitOptions,
+    attempt: () => Promise<T>,
+    onFailure: () => void = () => undefined,
+  ): Promise<T> {
+    const end = performance.now() + patienceMs;
+    for (
+      let timeoutMs = FIRST_LOCK_TIMEOUT_MS;
+      ;
+      timeoutMs = Math.min(timeoutMs * GROWTH, LONGEST_LOCK_TIMEOUT_MS)
+    ) {
+      signal?.throwIfAborted();
+      await this.setLockTimeout(timeoutMs);
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!hasCode(error, ...LOCK_FAILURES)) {
+          throw error;
+        }
+        onFailure();
+        if (performance.now() >= end) {
+          throw new EngineTablesError(
+            `${title}: transactions of others have held the tables for ` +
+              `${Math.ceil(
+                patienceMs / 1000,
+              )} s. Look for long ones in pg_stat_activity ` +
+              'and pg_prepared_xacts. What was done stays, and the next attempt goes on',
+            { cause: error },
+          );
+        }
+      } finally {
+        await this.setLockTimeout(0).catch(() => undefined);
+      }
+      // Random, so as not to coincide with a regular transaction each time.
+      await delay(timeoutMs * (REST + Math.random()), undefined, { signal });
+    }
+  }
+
+  /** Runs a statement without the limit that {@link TablesSession.withLockRetries} sets. */
+  async withoutLockTimeout<T>(work: () => Promise<T>): Promise<T> {
+    const [{ limit }] = await this.query<{ limit: string }>(
+      `select current_setting('lock_timeout') as limit`,
+    );
+    await this.setLockTimeout(0);
+    try {
+      return await work();
+    } finally {
+      await this.query(`select set_config('lock_timeout', $1, false)`, [
+        limit,
+      ]).catch(() => undefined);
+    }
+  }
+
+  private async setLockTimeout(milliseconds: number): Promise<void> {
+    await this.query(`select set_config('lock_timeout', $1, false)`, [
+      `${Math.ceil(milliseconds)}ms`,
+    ]);
+  }
+
+  /**
+   * A Knex that has this connection alone, for upstream's migrations. All of them run in
+   * the session that holds the lock: with a pool, a lost connection would be replaced by
+   * one without it.
+   */
+  knex(warn: (message: string) => void, hook?: StatementHook): Knex {
+    const quiet = () => undefined;
+    const knex = knexFactory({
+      client: 'pg',
+      log: { warn, error: warn, deprecate: quiet, debug: quiet },
+    });
+    const { client } = this;
+    const connection = {
+      query(
+        config: { text: string; values?: unknown[] },
+        done: (error: unknown, result?: QueryResult | object) => void,
+      ) {
+        const changed = hook?.(config.text);
+        if (!changed) {
+          client.query(config, done);
+          return;
+        }
+        changed.then(
+          text =>
+            text === undefined
+              ? done(null, { rows: [], rowCount: 0, command: '' })
+              : client.query({ ...config, text }, done),
+          done,
+        );
+      },
+    };
+    knex.client.acquireConnection = async () => connection;
+    knex.client.releaseConnection = async () => undefined;
+    return knex;
+  }
+
+  async close(): Promise<void> {
+    await this.client.end().catch(() => undefined);
+  }
+}
+
+/** A name as SQL. */
+export function escapeIdentifier(name: string): string {
+  return Client.prototype.escapeIdentifier(name);
+}
+
+/** A text as an SQL literal. */
+export function escapeLiteral(value: string): string {
+  return Client.prototype.escapeLiteral(value);
+}
+
+/** Whether an error is one of PostgreSQL with one of these codes. */
+export function hasCode(error: unknown, ...codes: string[]): boolean {
+  return error instanceof DatabaseError && codes.includes(error.code ?? '');
+}

@@ -1,0 +1,147 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import { resolvePackagePath } from '@backstage/backend-plugin-api';
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@internal/postgres/testUtils';
+import knexFactory from 'knex';
+import type { Knex } from 'knex';
+import { Client, DatabaseError } from 'pg';
+import type { ClientConfig, QueryResultRow } from 'pg';
+import { EngineTables } from '../EngineTables';
+import type { EngineTablesOptions } from '../EngineTables';
+
+export const UPSTREAM = resolvePackagePath(
+  '@backstage/plugin-catalog-backend',
+  'migrations',
+);
+
+const LOGIN = 'tenant_engines_login';
+const PASSWORD = 'only-for-tests';
+
+/** The database of a catalog, whose login may create schemas and nothing more. */
+export class EngineDatabase {
+  static async create(
+    databases: TestDatabases,
+    id: TestDatabaseId,
+    options: { hasTemplate?: boolean } = {},
+  ): Promise<EngineDatabase> {
+    const prepare = async (connection: ClientConfig) => {
+      const database = new EngineDatabase(connection);
+      await database.prepare();
+      await database.tables().prepareTemplate();
+    };
+    const admin = await databases.create(
+      id,
+      options.hasTemplate ? { name: 'tenant engines', prepare } : undefined,
+    );
+    const database = new EngineDatabase(admin);
+    await database.prepare();
+    return database;
+  }
+
+  /** The login of the catalog's plugin. */
+  readonly login: ClientConfig;
+
+  private constructor(
+    /** A superuser. */
+    readonly admin: ClientConfig,
+  ) {
+    this.login = { ...admin, user: LOGIN, password: PASSWORD };
+  }
+
+  private async prepare(): Promise<void> {
+    const { database } = this.admin;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.query(
+          `do $$ begin
+             create role ${LOGIN} login password '${PASSWORD}';
+           exception when duplicate_object or unique_violation then null;
+           end $$;
+           grant create on database "${database}" to ${LOGIN}`,
+        );
+        break;
+      } catch (error) {
+        // Another test file is at the same role.
+        if (!(error instanceof DatabaseError) || attempt === 20) {
+          throw error;
+        }
+      }
+    }
+  }
+
+  tables(options: Partial<EngineTablesOptions> = {}): EngineTables {
+    return EngineTables.create({
+      connection: this.login,
+      schema: 'tenancy',
+      logger: mockServices.logger.mock() as LoggerService,
+      ...options,
+    });
+  }
+
+  /** Lends a connection of the superuser's, or of another login. */
+  async use<T>(
+    work: (client: Client) => Promise<T>,
+    connection: ClientConfig = this.admin,
+  ): Promise<T> {
+    const client = new Client(connection);
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return await work(client);
+    } finally {
+      await client.end();
+    }
+  }
+
+  async query<Row extends QueryResultRow>(
+    text: string,
+    values: unknown[] = [],
+  ): Promise<Row[]> {
+    return this.use(
+      async client => (await client.query<Row>(text, values)).rows,
+    );
+  }
+
+  /** Lends a Knex as the stock plugin has one, for the tables in a schema. */
+  async asPlugin<T>(
+    schema: string,
+    work: (knex: Knex) => Promise<T>,
+    connection: ClientConfig = this.login,
+  ): Promise<T> {
+    const { host, port, user, password, database } = connection;
+    const knex = knexFactory({
+      client: 'pg',
+      connection: { host, port, user, password: String(password), database },
+      searchPath: [schema],
+      pool: { min: 0, max: 3 },
+    });
+    try {
+      return await work(knex);
+    } finally {
+      await knex.destroy();
+    }
+  }
+
+  /** Has the stock plugin's migrations run in a schema of the login, up to one of them. */
+  async migrateStock(
+    schema: string,
+    options: { before?: string } = {},
+  ): Promise<void> {
+    await this.query(
+      `create schema if not exists "${schema}" authorization ${LOGIN}`,
+    );
+    await this.asPlugin(schema, async knex => {
+      if (options.before) {
+        await knex.migrate.before({
+          directory: UPSTREAM,
+          name: options.before,
+        } as Knex.MigratorConfig);
+      } else {
+        await knex.migrate.latest({ directory: UPSTREAM });
+      }
+    });
+  }
+}

@@ -1,0 +1,89 @@
+import type { EngineDatabase } from './EngineDatabase';
+
+// What a schema has, by other queries than those that copy it.
+const QUERIES: Record<string, string> = {
+  columns: `select to_jsonb(c) - '{table_catalog,table_schema,udt_catalog,ordinal_position,dtd_identifier}'::text[]
+              || jsonb_build_object('position', row_number() over (partition by table_name order by ordinal_position))
+              from information_schema.columns c where table_schema = $1`,
+  attributes: `select jsonb_build_object('of', c.relname, 'name', a.attname, 'type', format_type(a.atttypid, a.atttypmod),
+                 'not null', a.attnotnull, 'options', a.attoptions, 'statistics', nullif(a.attstattarget, -1),
+                 'storage', a.attstorage, 'compression', a.attcompression, 'identity', a.attidentity,
+                 'generated', a.attgenerated, 'collation', a.attcollation)
+                 from pg_attribute a join pg_class c on c.oid = a.attrelid
+                where c.relnamespace = (select oid from pg_namespace where nspname = $1) and a.attnum > 0 and not a.attisdropped`,
+  relations: `select (to_jsonb(c) || jsonb_build_object('owner', relowner::regrole, 'toast', (
+                  select reloptions from pg_class t where t.oid = c.reltoastrelid), 'acl', (
+                  select jsonb_agg(a) from aclexplode(coalesce(relacl, acldefault(
+                    case relkind when 'S' then 's' else 'r' end::"char", relowner))) a where relkind in ('r', 'v', 'S'))))
+                - '{oid,relnamespace,reltype,reloftype,relowner,relfilenode,reltoastrelid,relpages,reltuples,relallvisible,relallfrozen,relfrozenxid,relminmxid,relacl,relnatts,relhasindex}'::text[]
+                from pg_class c where relnamespace = (select oid from pg_namespace where nspname = $1)`,
+  indexes: `select jsonb_build_object('index', x.relname, 'table', t.relname, 'definition', pg_get_indexdef(x.oid), 'valid', i.indisvalid,
+              'unique', i.indisunique, 'primary', i.indisprimary, 'options', x.reloptions)
+              from pg_index i join pg_class x on x.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
+             where x.relnamespace = (select oid from pg_namespace where nspname = $1)`,
+  constraints: `select jsonb_build_object('name', conname, 'type', contype, 'definition', pg_get_constraintdef(oid), 'validated', convalidated,
+                  'deferrable', condeferrable, 'deferred', condeferred, 'table', conrelid::regclass::text)
+                  from pg_constraint where connamespace = (select oid from pg_namespace where nspname = $1)`,
+  statistics: `select jsonb_build_object('definition', pg_get_statisticsobjdef(oid), 'target', nullif(stxstattarget, -1))
+                 from pg_statistic_ext where stxnamespace = (select oid from pg_namespace where nspname = $1)`,
+  sequences: `select to_jsonb(s) - '{schemaname}'::text[] from pg_sequences s where schemaname = $1`,
+  ownedSequences: `select jsonb_build_object('column', a.attrelid::regclass || '.' || attname,
+                     'sequence', pg_get_serial_sequence(a.attrelid::regclass::text, attname))
+                     from pg_attribute a join pg_class c on c.oid = a.attrelid
+                    where relnamespace = (select oid from pg_namespace where nspname = $1) and relkind = 'r' and attnum > 0 and not attisdropped`,
+  views: `select to_jsonb(v) - 'schemaname' from pg_views v where schemaname = $1`,
+  comments: `select jsonb_build_object('object', pg_describe_object(classoid, objoid, objsubid), 'comment', description)
+               from pg_description
+              where (classoid, objoid) in (
+                select 'pg_class'::regclass::oid, oid from pg_class where relnamespace = (select oid from pg_namespace where nspname = $1)
+                union all select 'pg_constraint'::regclass, oid from pg_constraint where connamespace = (select oid from pg_namespace where nspname = $1)
+                union all select 'pg_statistic_ext'::regclass, oid from pg_statistic_ext where stxnamespace = (select oid from pg_namespace where nspname = $1))`,
+};
+
+/** Everything that a schema consists of, without the name of the schema and the oids. */
+export async function inventory(
+  database: EngineDatabase,
+  schema: string,
+): Promise<Record<string, unknown[]>> {
+  return database.use(async client => {
+    const quoted = client.escapeIdentifier(schema);
+    await client.query(`set search_path = ${quoted}`);
+    // As definitions spell it, within the text of JSON.
+    const prefixes = [`${schema}.`, `${JSON.stringify(quoted).slice(1, -1)}.`];
+    const found: Record<string, unknown[]> = {};
+    const put = (what: string, rows: object[]) => {
+      found[what] = rows
+        .map(row =>
+          prefixes.reduce(
+            (text, prefix) => text.replaceAll(prefix, ''),
+            JSON.stringify(row),
+          ),
+        )
+        .sort();
+    };
+    for (const [what, query] of Object.entries(QUERIES)) {
+      put(what, (await client.query(query, [schema])).rows);
+    }
+    const { rows: tables } = await client.query<{ name: string }>(
+      `select relname as name from pg_class
+        where relnamespace = (select oid from pg_namespace where nspname = $1) and relkind in ('r', 'v')`,
+      [schema],
+    );
+    for (const { name } of tables) {
+      const { rows } = await client.query(
+        `select to_jsonb(t) - 'migration_time' as row from "${name}" t`,
+      );
+      put(`rows of ${name}`, rows);
+    }
+    return found;
+  });
+}
+
+/** How many there are of each kind, so that no comparison is one of nothing. */
+export function sizes(
+  found: Record<string, unknown[]>,
+): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(found).map(([what, rows]) => [what, rows.length]),
+  );
+}

@@ -1,0 +1,325 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import type { Knex } from 'knex';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ConcurrentIndexes } from './ConcurrentIndexes';
+import {
+  EngineTablesError,
+  escapeIdentifier,
+  escapeLiteral,
+  hasCode,
+} from './TablesSession';
+import type { TablesSession, WaitOptions } from './TablesSession';
+
+// Upstream's own migrations, in a schema that stands beside others with the same tables.
+
+/** Where upstream's migrator keeps the version. */
+export const VERSION_TABLE = 'knex_migrations';
+const LOCK_TABLE = 'knex_migrations_lock';
+
+// Knex sets is_locked to 1 and goes on only from 0. With another value, a later run knows
+// that the holder was one of this class, which also has the advisory lock of the schema.
+const LOCKED_BY_US = 2;
+
+const PROGRESS_AFTER_MS = 2000;
+const POLL_MS = 500;
+
+interface Migration {
+  up(knex: Knex): Promise<void>;
+  config?: { transaction?: boolean };
+}
+
+/** The names of upstream's migrations, in the order in which they run. */
+export async function listMigrations(directory: string): Promise<string[]> {
+  const names = (await readdir(directory)).filter(name => name.endsWith('.js'));
+  if (names.length === 0) {
+    throw new EngineTablesError(
+      `The folder of the catalog's migrations has no file "*.js": ${directory}`,
+    );
+  }
+  return names.sort();
+}
+
+/** The migrations that a schema has. Undefined where it has no tables of the catalog. */
+export async function readVersion(
+  session: TablesSession,
+  schema: string,
+): Promise<string[] | undefined> {
+  const [{ exists }] = await session.query<{ exists: boolean }>(
+    `select to_regclass($1) is not null as exists`,
+    [`${escapeIdentifier(schema)}.${VERSION_TABLE}`],
+  );
+  if (!exists) {
+    return undefined;
+  }
+  const rows = await session.query<{ name: string }>(
+    `select name from ${escapeIdentifier(schema)}.${VERSION_TABLE} order by id`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** What a schema lacks of the migrations. */
+export function missing(all: string[], done: string[]): string[] {
+  const known = new Set(done);
+  return all.filter(name => !known.has(name));
+}
+
+/**
+ * Refuses a schema that a newer version of the catalog has migrated, as upstream does.
+ *
+ * @throws {@link EngineTablesError}
+ */
+export function refuseNewer(
+  schema: string,
+  all: string[],
+  done: string[],
+): void {
+  const unknown = missing(done, all);
+  if (unknown.length > 0) {
+    throw new EngineTablesError(
+      `The tables in the schema "${schema}" are those of another version of ` +
+        `@backstage/plugin-catalog-backend: this one does not have ${unknown.join(
+          ', ',
+        )}. Deploy the newer version`,
+    );
+  }
+}
+
+export interface ApplyOptions extends WaitOptions {
+  schema: string;
+  directory: string;
+  logger: LoggerService;
+  /** What is brought up to date, for the log: `the tables of the tenant …`. */
+  title: string;
+  /**
+   * - `private`: no other session knows the tables. Indexes are created without
+   *   CONCURRENTLY, which would wait for every open snapshot of the database
+   * - `tenant`: an engine may use the tables, and only this class migrates them
+   * - `default`: the stock plugin of another process may migrate them too
+   */
+  tables: 'private' | 'tenant' | 'default';
+}
+
+/**
+ * Runs the migrations that a schema lacks, one by one, each as upstream's migrator does:
+ * in a transaction unless it says otherwise. What has committed stays, so a run that was
+ * killed is gone on with. The caller holds the advisory lock of the schema.
+ *
+ * Locks: those of upstream's statements. A statement gives up after 100 ms to 2 s in which
+ * others wait behind it, and the migration is tried again; see
+ * {@link TablesSession.withLockRetries}. CREATE and DROP INDEX CONCURRENTLY hold up no
+ * reads or writes, and wait without a limit.
+ */
+export async function applyMigrations(
+  session: TablesSession,
+  options: ApplyOptions,
+): Promise<void> {
+  const { schema, directory, logger, signal, title } = options;
+  const all = await listMigrations(directory);
+  await session.useSchema(schema);
+  const statements = new ConcurrentIndexes(
+    session,
+    options.tables === 'private',
+  );
+  const knex = session.knex(
+    message => logger.warn(`${title}: ${message}`),
+    sql => statements.hook(sql),
+  );
+  // Creates the two tables of upstream's migrator where there are none.
+  await knex.migrate.currentVersion();
+  const done = (await readVersion(session, schema)) ?? [];
+  refuseNewer(schema, all, done);
+  const pending = missing(all, done);
+  if (pending.length === 0) {
+    return;
+  }
+  statements.isRepeated = await takeLockRow(session, options);
+  await hideOtherSchemas(session);
+  const progress = reportProgress(options, all.length);
+  progress.done = all.length - pending.length;
+  // Whether what failed has left nothing.
+  let isWhole = true;
+  try {
+    const batch = await nextBatch(session);
+    for (const name of pending) {
+      signal?.throwIfAborted();
+      progress.current = name;
+      const migration = await load(directory, name);
+      isWhole = migration.config?.transaction !== false;
+      const run = async (target: Knex) => {
+        await migration.up(target);
+        await target(VERSION_TABLE).insert({
+          name,
+          batch,
+          migration_time: new Date(),
+        });
+      };
+      await session.withLockRetries(
+        `${title}: ${name}`,
+        options,
+        isWhole ? () => knex.transaction(run) : () => run(knex),
+        () => {
+          statements.isRepeated = true;
+        },
+      );
+      statements.isRepeated = false;
+      isWhole = true;
+      progress.done += 1;
+    }
+  } catch (error) {
+    throw explain(error, progress.current, options);
+  } finally {
+    progress.stop();
+    // A migration that failed between two of its statements is recognised by the row that
+    // stays locked. In the default catalog's tables, the stock plugin would not start then.
+    if (isWhole || options.tables === 'default') {
+      await freeLockRow(session).catch(() => undefined);
+    }
+    await session.query('drop view if exists pg_temp.pg_class').catch(() => {});
+  }
+}
+
+async function load(directory: string, name: string): Promise<Migration> {
+  return require(join(directory, name)) as Migration;
+}
+
+/**
+ * Makes the name pg_class in this session mean the relations of the current schema.
+ *
+ * Upstream's 20260510000000_search_indices_and_dedup.js looks indexes up in pg_class by
+ * name alone, so it takes those of another schema for its own and creates none; see
+ * docs/contributors/upstream-search-indices.md. PostgreSQL searches the temporary schema
+ * first, even before pg_catalog. The view is gone with the session. A permanent one would
+ * stand in the way of pg_upgrade, should pg_class lose a column.
+ */
+async function hideOtherSchemas(session: TablesSession): Promise<void> {
+  try {
+    await session.query(
+      `create temporary view pg_class as
+         select c.* from pg_catalog.pg_class c
+          where c.relnamespace = (select n.oid from pg_catalog.pg_namespace n
+                                   where n.nspname = pg_catalog.current_schema())`,
+    );
+  } catch (error) {
+    if (hasCode(error, '42501')) {
+      const [{ grant }] = await session.query<{ grant: string }>(
+        `select format('GRANT TEMPORARY ON DATABASE %I TO %I', current_database(), current_user) as grant`,
+      );
+      throw new EngineTablesError(
+        `The login may not create temporary tables, which the catalog's migrations need: ${grant}`,
+        { cause: error },
+      );
+    }
+    throw error;
+  }
+}
+
+/**
+ * Locks the row of upstream's migrator, so that it refuses to start beside this run.
+ *
+ * @returns whether a run was interrupted between two statements of a migration
+ */
+async function takeLockRow(
+  session: TablesSession,
+  { tables, schema, patienceMs, signal }: ApplyOptions,
+): Promise<boolean> {
+  const end = performance.now() + patienceMs;
+  for (;;) {
+    signal?.throwIfAborted();
+    const [{ state }] = await session.query<{ state: number | null }>(
+      `select max(is_locked) as state from ${LOCK_TABLE}`,
+    );
+    // The advisory lock proves that no process of this class is at it. The stock plugin
+    // does not take that lock, and migrates the default catalog's tables only.
+    const isStale = tables !== 'default' || state === LOCKED_BY_US;
+    if (!state || isStale) {
+      // Locks one row, which a migrator of upstream holds for a transaction at most.
+      const taken = await session.query(
+        `update ${LOCK_TABLE} set is_locked = ${LOCKED_BY_US}
+          where is_locked is not distinct from $1 returning 1 as one`,
+        [state],
+      );
+      if (taken.length > 0) {
+        return Boolean(state);
+      }
+    } else if (performance.now() >= end) {
+      throw new EngineTablesError(
+        `The migrations of the catalog in the schema "${schema}" have been locked for more ` +
+          `than ${Math.ceil(
+            patienceMs / 1000,
+          )} s, by a process that runs them or was ` +
+          'killed meanwhile. If none runs them, release the lock: ' +
+          `UPDATE ${escapeIdentifier(schema)}.${LOCK_TABLE} SET is_locked = 0`,
+      );
+    }
+    // Not on the server: CREATE INDEX CONCURRENTLY would wait for the statement's snapshot.
+    await delay(POLL_MS, undefined, { signal });
+  }
+}
+
+async function freeLockRow(session: TablesSession): Promise<void> {
+  await session.query(`update ${LOCK_TABLE} set is_locked = 0`);
+}
+
+async function nextBatch(session: TablesSession): Promise<number> {
+  const [{ batch }] = await session.query<{ batch: number }>(
+    `select coalesce(max(batch), 0) + 1 as batch from ${VERSION_TABLE}`,
+  );
+  return batch;
+}
+
+interface Progress {
+  /** The migration that runs now. */
+  current: string;
+  done: number;
+  stop(): void;
+}
+
+/** Reports how far a run is, every two seconds, and its end if it took as long as that. */
+function reportProgress(
+  { logger, title }: Pick<ApplyOptions, 'logger' | 'title'>,
+  total: number,
+): Progress {
+  const startedAt = performance.now();
+  const state = { current: '', done: 0 };
+  const timer = setInterval(() => {
+    const { done, current } = state;
+    logger.info(`Migrating ${title}: ${done} of ${total} done, now ${current}`);
+  }, PROGRESS_AFTER_MS);
+  timer.unref();
+  const stop = () => {
+    clearInterval(timer);
+    const passedMs = performance.now() - startedAt;
+    if (state.done === total && passedMs >= PROGRESS_AFTER_MS) {
+      logger.info(`Migrated ${title} in ${Math.round(passedMs / 1000)} s`);
+    }
+  };
+  return Object.assign(state, { stop });
+}
+
+/** Names the migration, and what to do where a repetition can't help. */
+function explain(
+  error: unknown,
+  migration: string,
+  { title, tables, schema }: ApplyOptions,
+): unknown {
+  // duplicate_column, duplicate_table, duplicate_object, undefined_column, undefined_table,
+  // undefined_object: the migration finds what it wants to make, or not what it removes.
+  const isHalfDone = hasCode(
+    error,
+    ...['42701', '42P07', '42710', '42703', '42P01', '42704'],
+  );
+  if (!isHalfDone || tables === 'private') {
+    return error;
+  }
+  return new EngineTablesError(
+    `Migrating ${title}: ${migration} of the catalog failed: ${
+      (error as Error).message
+    }. If an earlier run was killed in the middle of it, finish by hand in the schema ` +
+      `"${schema}" what it does, and insert its name into ${escapeLiteral(
+        VERSION_TABLE,
+      )}`,
+    { cause: error },
+  );
+}
