@@ -11,6 +11,11 @@ import { fileTargetsModule } from './fileTargets';
 import { AllowedHosts } from './hosts';
 import { checkIntervals } from './intervals';
 import {
+  loadPackageSchemas,
+  ModuleSchemas,
+  type PackageSchema,
+} from './moduleSchemas';
+import {
   type EngineSources,
   type OperatorConfig,
   readOperatorConfig,
@@ -30,30 +35,41 @@ export class EngineConfigs {
   readonly #operator: OperatorConfig;
   readonly #hosts: AllowedHosts;
   readonly #env: NodeJS.ProcessEnv;
+  readonly #loadSchemas: () => Promise<PackageSchema[]>;
+  #schemas?: Promise<ModuleSchemas>;
 
   private constructor(
     backend: JsonObject,
     operator: OperatorConfig,
     hosts: AllowedHosts,
     env: NodeJS.ProcessEnv,
+    loadSchemas: () => Promise<PackageSchema[]>,
   ) {
     this.#backend = backend;
     this.#operator = operator;
     this.#hosts = hosts;
     this.#env = env;
+    this.#loadSchemas = loadSchemas;
   }
 
   /** @throws Error that names the key that is wrong */
   static create(options: {
     config: RootConfigService;
     env?: NodeJS.ProcessEnv;
+    /** Of all packages of this backend, by default. */
+    loadSchemas?: () => Promise<PackageSchema[]>;
   }): EngineConfigs {
-    const { config, env = process.env } = options;
+    const {
+      config,
+      env = process.env,
+      loadSchemas = () => loadPackageSchemas(),
+    } = options;
     return new EngineConfigs(
       config.getOptional<JsonObject>() ?? {},
       readOperatorConfig(config),
       AllowedHosts.fromConfig(config),
       env,
+      loadSchemas,
     );
   }
 
@@ -73,7 +89,14 @@ export class EngineConfigs {
    * @throws InputError that names the property and the expected form
    */
   async validate(tenant: ActiveTenant, config: JsonObject): Promise<void> {
-    await this.#resolve(tenant, config);
+    const resolved = await this.#resolve(tenant, config);
+    // The first caller pays for loading them; a failure is not kept.
+    this.#schemas ??= this.#loadSchemas().then(ModuleSchemas.create);
+    const schemas = await this.#schemas.catch(error => {
+      this.#schemas = undefined;
+      throw error;
+    });
+    schemas.validate(resolved);
   }
 
   /**

@@ -30,6 +30,12 @@ interface OperatorIntegration {
   urls: ReadonlyMap<string, string>;
 }
 
+/** The host of an integration that names none, where Backstage has one. */
+const DEFAULT_HOSTS: { [type: string]: string } = {
+  azure: 'dev.azure.com',
+  github: 'github.com',
+};
+
 /**
  * The hosts that the operator lets this backend talk to: those of `integrations`, with
  * the public ones that Backstage has anyway, and those of `backend.reading.allow`.
@@ -182,12 +188,6 @@ export class AllowedHosts {
     }
   }
 }
-
-/** The host of an integration that names none, where Backstage has one. */
-const DEFAULT_HOSTS: { [type: string]: string } = {
-  azure: 'dev.azure.com',
-  github: 'github.com',
-};
 
 /**
  * @param isText - whether the value is written by the tenant, as a value: names of

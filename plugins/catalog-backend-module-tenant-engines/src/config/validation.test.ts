@@ -1,8 +1,9 @@
 import { mockServices } from '@backstage/backend-test-utils';
-import type { JsonObject } from '@backstage/types';
+import type { JsonObject, JsonValue } from '@backstage/types';
 import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'fs';
 import { tmpdir } from 'os';
 import { join } from 'path';
+import { loadSomeSchemas } from './__testUtils__/schemas';
 import { EngineConfigs } from './EngineConfigs';
 
 const tenant = {
@@ -47,6 +48,7 @@ function create(overrides: { secretsDirectory?: false } = {}): EngineConfigs {
     overrides.secretsDirectory === false ? {} : { secretsDirectory: directory };
   return EngineConfigs.create({
     env,
+    loadSchemas: loadSomeSchemas,
     config: mockServices.rootConfig({
       data: {
         backend: {
@@ -106,13 +108,13 @@ async function refusal(
   return error;
 }
 
-const location = (target: unknown) => ({
+const location = (target: JsonValue | undefined): JsonObject => ({
   catalog: { locations: [{ type: 'url', target }] },
 });
-const provider = (properties: unknown) => ({
+const provider = (properties: JsonValue): JsonObject => ({
   catalog: { providers: { github: { theirs: properties } } },
 });
-const github = (properties: object) => ({
+const github = (properties: JsonObject): JsonObject => ({
   integrations: { github: [{ host: 'github.com', ...properties }] },
 });
 
@@ -206,7 +208,7 @@ describe('a tenant may configure', () => {
   it('an escaped reference, which stays text', async () => {
     const config = await create().configOf(
       tenant,
-      provider({ a: '$${ACME_TOKEN}' }) as JsonObject,
+      provider({ a: '$${ACME_TOKEN}' }),
     );
 
     expect(config.getString('catalog.providers.github.theirs.a')).toBe(
@@ -344,7 +346,7 @@ describe('the form of the configuration of a tenant', () => {
 });
 
 describe('a reference', () => {
-  const token = (value: unknown) => github({ token: value });
+  const token = (value: JsonValue) => github({ token: value });
 
   it.each<Case>([
     [
@@ -481,7 +483,7 @@ describe('a reference', () => {
 
   it('is checked again when the engine is configured', async () => {
     await expect(
-      create().configOf(tenant, token('${OTHER_TOKEN}') as JsonObject),
+      create().configOf(tenant, token('${OTHER_TOKEN}')),
     ).rejects.toThrow('the variable OTHER_TOKEN is none of this tenant');
   });
 });
@@ -692,16 +694,13 @@ describe('a host', () => {
 
   it('that the operator has taken away is refused when the engine is configured', async () => {
     await expect(
-      create().configOf(
-        tenant,
-        location('https://gone.example.com/x') as JsonObject,
-      ),
+      create().configOf(tenant, location('https://gone.example.com/x')),
     ).rejects.toThrow(`the host 'gone.example.com' ${NONE}`);
   });
 });
 
 describe('an interval', () => {
-  const schedule = (frequency: unknown) =>
+  const schedule = (frequency: JsonValue) =>
     provider({ schedule: { frequency } });
   const SHORT = 'expected at least 60 seconds between two runs';
   const AT = 'catalog.providers.github.theirs.schedule.frequency';
