@@ -7,6 +7,7 @@ import {
   type RootConfigService,
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
+import catalogPlugin from '@backstage/plugin-catalog-backend';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { Router } from 'express';
 import type { SchemaDatabase } from '../pool/EnginePool';
@@ -88,7 +89,7 @@ export class TenantEngine {
         signal: this.#stopping.signal,
       }),
     });
-    this.#backend.add(import('@backstage/plugin-catalog-backend'));
+    this.#backend.add(catalogPlugin);
     features.forEach(feature => this.#backend.add(feature));
   }
 

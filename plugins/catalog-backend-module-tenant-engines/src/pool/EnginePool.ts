@@ -26,6 +26,7 @@ interface EnginePoolOptions {
  * so that a pooler between this pool and PostgreSQL has to keep sessions.
  */
 export class EnginePool {
+  readonly #logger: LoggerService;
   readonly #pool: Pool;
   /** The `search_path` of each connection; none before the first use. */
   readonly #paths = new WeakMap<PoolClient, string>();
@@ -36,6 +37,7 @@ export class EnginePool {
   }
 
   private constructor({ connection, max, logger }: EnginePoolOptions) {
+    this.#logger = logger;
     this.#pool = new Pool({
       fallback_application_name: 'backstage catalog engines',
       keepAlive: true,
@@ -71,9 +73,17 @@ export class EnginePool {
   forSchema(schema: string): SchemaDatabase {
     const path = `"${schema.replaceAll('"', '""')}"`;
     let isClosed = false;
+    const logger = this.#logger;
     const pool = this.#pool;
     const knex = createKnex({
       client: 'pg',
+      // What fails, fails for its caller too.
+      log: {
+        warn: message => logger.debug(message),
+        error: message => logger.debug(message),
+        deprecate: message => logger.debug(message),
+        debug: message => logger.debug(message),
+      },
       connectionPool: {
         connect: async () => {
           if (isClosed) {

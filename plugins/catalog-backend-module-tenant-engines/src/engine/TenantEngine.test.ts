@@ -1,0 +1,233 @@
+import {
+  type AuthService,
+  coreServices,
+  createBackendModule,
+  type DatabaseService,
+  resolvePackagePath,
+  type SchedulerService,
+} from '@backstage/backend-plugin-api';
+import { mockServices } from '@backstage/backend-test-utils';
+import { stringifyEntityRef } from '@backstage/catalog-model';
+import { entityProvider } from '@internal/catalog-testing/stockEngine';
+import { sampleEntities } from '@internal/catalog-testing/sampleEntities';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import {
+  type ActiveTenant,
+  carriedTenant,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { randomUUID } from 'node:crypto';
+import type { Knex } from 'knex';
+import { Client, type ClientConfig } from 'pg';
+import { EnginePool } from '../pool/EnginePool';
+import { type EngineFeature, TenantEngine } from './TenantEngine';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe.each(databases.eachSupportedId())('an engine on %s', id => {
+  let connection: ClientConfig;
+  let client: Client;
+  let pool: EnginePool;
+  const engines: TenantEngine[] = [];
+
+  beforeAll(async () => {
+    connection = await databases.create(id);
+    client = new Client(connection);
+    await client.connect();
+    const logger = mockServices.logger.mock();
+    pool = EnginePool.create({ connection, max: 5, logger });
+  });
+
+  afterEach(async () => {
+    await Promise.all(engines.splice(0).map(engine => engine.stop()));
+  });
+
+  afterAll(async () => {
+    await pool?.close();
+    await client?.end();
+  });
+
+  const createSchema = async () => {
+    const schema = `engine_${randomUUID().replaceAll('-', '')}`;
+    await client.query(`create schema ${schema}`);
+    const { knex } = pool.forSchema(schema);
+    await knex.migrate.latest({
+      directory: resolvePackagePath(
+        '@backstage/plugin-catalog-backend',
+        'migrations',
+      ),
+    });
+    return schema;
+  };
+
+  const scheduled: { id: string; signal?: AbortSignal }[] = [];
+
+  const start = async (options: {
+    schema: string;
+    features?: EngineFeature[];
+    signal?: AbortSignal;
+    tenant?: ActiveTenant;
+  }) => {
+    const {
+      schema,
+      features = [],
+      signal = new AbortController().signal,
+      tenant = { tenantId: randomUUID(), tenantSlug: 'acme' },
+    } = options;
+    const engine = await TenantEngine.start({
+      tenant,
+      config: mockServices.rootConfig({
+        data: {
+          backend: { baseUrl: 'http://localhost', listen: '0' },
+          events: { useEventBus: 'never' },
+        },
+      }),
+      database: pool.forSchema(schema),
+      features,
+      logger: mockServices.rootLogger(),
+      services: {
+        auditor: mockServices.auditor.mock(),
+        auth: mockServices.auth(),
+        cache: mockServices.cache.mock(),
+        discovery: mockServices.discovery(),
+        httpAuth: mockServices.httpAuth(),
+        logger: mockServices.rootLogger(),
+        permissions: mockServices.permissions(),
+        scheduler: mockServices.scheduler.mock({
+          scheduleTask: async ({ id: taskId, signal: ofTask }) => {
+            scheduled.push({ id: taskId, signal: ofTask });
+          },
+        }),
+        userInfo: mockServices.userInfo(),
+      },
+      signal,
+    });
+    engines.push(engine);
+    return engine;
+  };
+
+  const namesIn = async (schema: string) => {
+    const { rows } = await client.query<{ ref: string }>(
+      `select entity_ref as ref from ${schema}.final_entities where final_entity is not null order by 1`,
+    );
+    return rows.map(({ ref }) => ref);
+  };
+
+  /** A module that does something when it starts, with the services of the engine. */
+  const moduleWith = (
+    work: (services: {
+      auth: AuthService;
+      database: DatabaseService;
+      scheduler: SchedulerService;
+    }) => Promise<void>,
+  ) =>
+    createBackendModule({
+      pluginId: 'catalog',
+      moduleId: 'of-the-test',
+      register(env) {
+        env.registerInit({
+          deps: {
+            auth: coreServices.auth,
+            database: coreServices.database,
+            scheduler: coreServices.scheduler,
+          },
+          init: work,
+        });
+      },
+    });
+
+  it('ingests into the tables of its own schema alone', async () => {
+    const [one, two] = [await createSchema(), await createSchema()];
+    const [group, ...others] = sampleEntities();
+    await start({ schema: one, features: [entityProvider([group])] });
+    await start({ schema: two, features: [entityProvider(others)] });
+    await waitUntil(
+      'both to have ingested',
+      async () =>
+        (await namesIn(one)).length === 1 &&
+        (await namesIn(two)).length === others.length,
+    );
+    expect(await namesIn(one)).toEqual([stringifyEntityRef(group)]);
+    expect(await namesIn(two)).not.toContain(stringifyEntityRef(group));
+  });
+
+  it('calls other plugins for its tenant, with whatever credentials', async () => {
+    const tenant = { tenantId: randomUUID(), tenantSlug: 'globex' };
+    let carried: (ActiveTenant | undefined)[] = [];
+    await start({
+      schema: await createSchema(),
+      tenant,
+      features: [
+        moduleWith(async ({ auth }) => {
+          carried = [carriedTenant(await auth.getOwnServiceCredentials())];
+        }),
+      ],
+    });
+    expect(carried).toEqual([tenant]);
+  });
+
+  it('ends its tasks and its access to the database when it stops', async () => {
+    const tenant = { tenantId: randomUUID(), tenantSlug: 'globex' };
+    let kept: Knex | undefined;
+    const engine = await start({
+      schema: await createSchema(),
+      tenant,
+      features: [
+        moduleWith(async ({ database, scheduler }) => {
+          kept = await database.getClient();
+          await scheduler.scheduleTask({
+            id: 'of-the-test',
+            frequency: { hours: 1 },
+            timeout: { hours: 1 },
+            fn: async () => undefined,
+          });
+        }),
+      ],
+    });
+    const task = scheduled.find(
+      ({ id: taskId }) => taskId === `tenant:${tenant.tenantId}:of-the-test`,
+    );
+    expect(task?.signal?.aborted).toBe(false);
+    await expect(kept!('refresh_state').select()).resolves.toEqual([]);
+    await engine.stop();
+    expect(task?.signal?.aborted).toBe(true);
+    await expect(kept!('refresh_state').select()).rejects.toThrow(
+      'The engine has been stopped',
+    );
+  });
+
+  it('gives up a module that never starts, and keeps it from the database', async () => {
+    let kept: Knex | undefined;
+    const giveUp = new AbortController();
+    await expect(
+      start({
+        schema: await createSchema(),
+        signal: giveUp.signal,
+        features: [
+          moduleWith(async ({ database }) => {
+            kept = await database.getClient();
+            giveUp.abort(new Error('Too late'));
+            await new Promise(() => undefined);
+          }),
+        ],
+      }),
+    ).rejects.toThrow('Too late');
+    await expect(kept!('refresh_state').select()).rejects.toThrow(
+      'The engine has been stopped',
+    );
+  });
+
+  it('leaves no listeners on the process', async () => {
+    const events = ['unhandledRejection', 'uncaughtException'] as const;
+    const count = () => events.map(event => process.listenerCount(event));
+    const before = count();
+    const { NODE_ENV } = process.env;
+    // Backstage has such listeners outside of tests only.
+    Object.assign(process.env, { NODE_ENV: 'production' });
+    try {
+      await start({ schema: await createSchema() });
+    } finally {
+      Object.assign(process.env, { NODE_ENV });
+    }
+    expect(count()).toEqual(before);
+  });
+});

@@ -1,0 +1,274 @@
+import type {
+  LoggerService,
+  RootLoggerService,
+} from '@backstage/backend-plugin-api';
+import { engineSchemaOf } from '../tables/standIn';
+import type {
+  ActiveTenant,
+  TenantEngineChanges,
+  TenantEngineStatus,
+  TenantEngineStore,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { EngineConfigs } from '../config/EngineConfigs';
+import { describeFailure } from '../engine/failures';
+import type { CatalogServices } from '../engine/services';
+import { type EngineFeature, TenantEngine } from '../engine/TenantEngine';
+import type { EnginePool } from '../pool/EnginePool';
+import type { EngineTables } from '../tables/EngineTables';
+import {
+  SupervisedEngine,
+  SUPERVISION_TIMING,
+  type SupervisionTiming,
+} from './SupervisedEngine';
+
+/** Intervals, in milliseconds. */
+export interface ManagerTiming extends SupervisionTiming {
+  /** How often the registry and the tables are looked at in any case; 10,000 by default. */
+  checkMs: number;
+}
+
+interface EngineManagerOptions {
+  configs: EngineConfigs;
+  /** Modules and services of each engine. */
+  features: EngineFeature[];
+  logger: LoggerService;
+  pool: EnginePool;
+  /** Which tenants have an engine. */
+  registry: TenantEngineChanges & Pick<TenantEngineStore, 'enable'>;
+  services: CatalogServices;
+  tables: EngineTables;
+  timing?: Partial<ManagerTiming>;
+}
+
+/** An engine with the configuration that it was started with. */
+interface Entry {
+  supervised: SupervisedEngine;
+  fingerprint: string;
+}
+
+/**
+ * The engines of this process: one for each active tenant that is to have one. It starts,
+ * restarts and stops them as the registry changes.
+ */
+export class EngineManager {
+  readonly #options: EngineManagerOptions;
+  readonly #timing: ManagerTiming;
+  readonly #entries = new Map<string, Entry>();
+  #timer?: NodeJS.Timeout;
+  #template?: Promise<void>;
+  #refreshing?: Promise<void>;
+  #isStale = false;
+  #isStopped = false;
+
+  /** It starts the engines in the background. */
+  static start(options: EngineManagerOptions): EngineManager {
+    const manager = new EngineManager(options);
+    manager.#watch();
+    return manager;
+  }
+
+  private constructor(options: EngineManagerOptions) {
+    this.#options = options;
+    this.#timing = {
+      ...SUPERVISION_TIMING,
+      checkMs: 10_000,
+      ...options.timing,
+    };
+  }
+
+  /** The engine of a tenant that is to have one. */
+  find(tenantId: string): SupervisedEngine | undefined {
+    return this.#entries.get(tenantId)?.supervised;
+  }
+
+  statusOf(tenantId: string): TenantEngineStatus {
+    return this.find(tenantId)?.status ?? { state: 'stopped' };
+  }
+
+  /** Reads the registry: changes of before are in effect afterwards. */
+  async refresh(): Promise<void> {
+    this.#isStale = true;
+    this.#refreshing ??= this.#refreshWhileStale().finally(() => {
+      this.#refreshing = undefined;
+    });
+    await this.#refreshing;
+  }
+
+  /** Stops all engines. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#refreshing?.catch(() => undefined);
+    await Promise.all(
+      [...this.#entries.values()].map(({ supervised }) => supervised.stop()),
+    );
+    this.#entries.clear();
+  }
+
+  #watch(): void {
+    const { logger, registry } = this.#options;
+    const check = async () => {
+      try {
+        await this.refresh();
+        await this.#findLostTables();
+      } catch (error) {
+        logger.warn(
+          `The tenants with engines can't be read at the moment: ${describeFailure(
+            error,
+          )}`,
+        );
+      }
+    };
+    const checkAgain = () => {
+      if (!this.#isStopped) {
+        this.#timer = setTimeout(
+          () => check().then(checkAgain),
+          this.#timing.checkMs,
+        );
+      }
+    };
+    registry.onChange(check);
+    check().then(checkAgain);
+  }
+
+  async #refreshWhileStale(): Promise<void> {
+    while (this.#isStale && !this.#isStopped) {
+      this.#isStale = false;
+      await this.#readRegistry();
+    }
+  }
+
+  async #readRegistry(): Promise<void> {
+    const { registry } = this.#options;
+    await this.#enableConfigured();
+    const wanted = (await registry.list()).filter(({ isActive }) => isActive);
+    if (this.#isStopped) {
+      return;
+    }
+    const ids = new Set(wanted.map(({ tenantId }) => tenantId));
+    for (const [tenantId, { supervised }] of this.#entries) {
+      if (!ids.has(tenantId)) {
+        this.#entries.delete(tenantId);
+        // Not awaited: one that takes long keeps no other from its start.
+        supervised.stop();
+      }
+    }
+    for (const { tenantId, tenantSlug, catalogConfig } of wanted) {
+      const fingerprint = JSON.stringify(catalogConfig ?? null);
+      const entry = this.#entries.get(tenantId);
+      if (!entry) {
+        const supervised = this.#supervise({ tenantId, tenantSlug });
+        this.#entries.set(tenantId, { supervised, fingerprint });
+      } else if (entry.fingerprint !== fingerprint) {
+        entry.fingerprint = fingerprint;
+        entry.supervised.restart();
+      }
+    }
+  }
+
+  /** Tenants whose engines are configured in app-config have one. */
+  async #enableConfigured(): Promise<void> {
+    const { configs, logger, registry } = this.#options;
+    if (configs.operatorSlugs.length === 0) {
+      return;
+    }
+    const known = new Set(
+      (await registry.list()).map(({ tenantSlug }) => tenantSlug),
+    );
+    for (const slug of configs.operatorSlugs) {
+      if (!known.has(slug)) {
+        await registry
+          .enable(slug, { by: 'app-config' })
+          .catch(error =>
+            logger.warn(
+              `tenancy.tenants.${slug} configures an engine, which the tenant can't have: ${describeFailure(
+                error,
+              )}`,
+            ),
+          );
+      }
+    }
+  }
+
+  #supervise(tenant: ActiveTenant): SupervisedEngine {
+    const logger = this.#options.logger.child({ tenant: tenant.tenantSlug });
+    return SupervisedEngine.run({
+      tenant,
+      logger,
+      timing: this.#timing,
+      start: signal => this.#startEngine(tenant, logger, signal),
+    });
+  }
+
+  async #startEngine(
+    tenant: ActiveTenant,
+    logger: LoggerService,
+    signal: AbortSignal,
+  ): Promise<TenantEngine> {
+    const { configs, features, pool, registry, services, tables } =
+      this.#options;
+    const record = (await registry.list()).find(
+      ({ tenantId }) => tenantId === tenant.tenantId,
+    );
+    const config = await configs.configOf(tenant, record?.catalogConfig);
+    await this.#prepareTemplate();
+    signal.throwIfAborted();
+    if ((await tables.provision(tenant.tenantId)) === 'present') {
+      await tables.upgrade(tenant.tenantId);
+    }
+    const engine = await TenantEngine.start({
+      tenant,
+      config,
+      database: pool.forSchema(engineSchemaOf(tenant.tenantId)),
+      features: [...features, configs.fileTargets(tenant)],
+      logger: quiet(logger),
+      services,
+      signal,
+    });
+    logger.info('The engine runs');
+    return engine;
+  }
+
+  /** Once for all engines; again where it has failed. */
+  #prepareTemplate(): Promise<void> {
+    this.#template ??= this.#options.tables.prepareTemplate().catch(error => {
+      this.#template = undefined;
+      throw error;
+    });
+    return this.#template;
+  }
+
+  /** An engine without tables does not end by itself: each of its statements fails. */
+  async #findLostTables(): Promise<void> {
+    const running = [...this.#entries.values()]
+      .map(({ supervised }) => supervised)
+      .filter(({ status }) => status.state === 'running');
+    const schemaOf = ({ tenant }: SupervisedEngine) =>
+      engineSchemaOf(tenant.tenantId);
+    const rows = await this.#options.pool.query<{ name: string }>(
+      `select n.nspname as name
+         from pg_namespace n join pg_class c on c.relnamespace = n.oid
+        where n.nspname = any ($1) and c.relname = 'refresh_state'`,
+      [running.map(schemaOf)],
+    );
+    const found = new Set(rows.map(({ name }) => name));
+    running
+      .filter(supervised => !found.has(schemaOf(supervised)))
+      .forEach(supervised => supervised.fail(new Error('Its tables are gone')));
+  }
+}
+
+/**
+ * What a backend says of its start is worth a line for the backend around it, and not for
+ * each of hundreds of engines.
+ */
+function quiet(logger: LoggerService): RootLoggerService {
+  return {
+    error: (message, meta) => logger.error(message, meta),
+    warn: (message, meta) => logger.warn(message, meta),
+    info: (message, meta) => logger.debug(message, meta),
+    debug: (message, meta) => logger.debug(message, meta),
+    // The plugin's own messages.
+    child: meta => logger.child(meta),
+  };
+}

@@ -1,0 +1,201 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import { toError } from '@backstage/errors';
+import type {
+  ActiveTenant,
+  TenantEngineStatus,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describeFailure } from '../engine/failures';
+import type { TenantEngine } from '../engine/TenantEngine';
+
+/** Pauses and deadlines, in milliseconds. */
+export interface SupervisionTiming {
+  /** How long an engine has for its start; 60,000 by default. */
+  startMs: number;
+  /** The pause after the first failure, doubled with each further one; 1,000 by default. */
+  shortestPauseMs: number;
+  /** The longest such pause; 300,000 by default. */
+  longestPauseMs: number;
+  /** How long an engine has to run for its earlier failures not to count; 60,000 by default. */
+  stableMs: number;
+}
+
+export const SUPERVISION_TIMING: SupervisionTiming = {
+  startMs: 60_000,
+  shortestPauseMs: 1_000,
+  longestPauseMs: 300_000,
+  stableMs: 60_000,
+};
+
+interface SupervisedEngineOptions {
+  tenant: ActiveTenant;
+  logger: LoggerService;
+  /** Starts the engine, or gives up when the signal says so. */
+  start: (signal: AbortSignal) => Promise<TenantEngine>;
+  timing: SupervisionTiming;
+}
+
+/** Why an engine is to be started again at once. */
+const RESTART = Symbol('restart');
+
+/**
+ * Keeps the engine of one tenant running: starts it, starts it again with a growing pause
+ * where it fails, and stops it in the end.
+ */
+export class SupervisedEngine {
+  readonly tenant: ActiveTenant;
+  readonly #logger: LoggerService;
+  readonly #start: SupervisedEngineOptions['start'];
+  readonly #timing: SupervisionTiming;
+  readonly #stopping = new AbortController();
+  readonly #ended: Promise<void>;
+  #interruption = new AbortController();
+  #engine?: TenantEngine;
+  #status: TenantEngineStatus = { state: 'starting' };
+  #waiting: (() => void)[] = [];
+
+  /** It starts at once, and never throws: {@link status} tells of failures. */
+  static run(options: SupervisedEngineOptions): SupervisedEngine {
+    return new SupervisedEngine(options);
+  }
+
+  private constructor(options: SupervisedEngineOptions) {
+    this.tenant = options.tenant;
+    this.#logger = options.logger;
+    this.#start = options.start;
+    this.#timing = options.timing;
+    this.#ended = this.#run();
+  }
+
+  get status(): TenantEngineStatus {
+    return this.#status;
+  }
+
+  /** The engine, while it runs. */
+  get engine(): TenantEngine | undefined {
+    return this.#engine;
+  }
+
+  /** Starts the engine again, such as with another configuration. */
+  restart(): void {
+    this.#interruption.abort(RESTART);
+  }
+
+  /** Starts the engine again after a pause, since it can no longer work. */
+  fail(reason: Error): void {
+    this.#interruption.abort(reason);
+  }
+
+  /** Resolves once the engine is no longer starting, or after the time given. */
+  async settled(withinMs: number): Promise<void> {
+    if (this.#status.state !== 'starting') {
+      return;
+    }
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(resolve, withinMs);
+      this.#waiting.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#ended;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (let failures = 0; !signal.aborted; ) {
+      this.#interruption = new AbortController();
+      const interrupted = AbortSignal.any([signal, this.#interruption.signal]);
+      const startedAt = Date.now();
+      try {
+        this.#status = { state: 'starting' };
+        this.#engine = await this.#startWithin(interrupted);
+        this.#set({ state: 'running' });
+        await abortion(interrupted);
+        interrupted.throwIfAborted();
+      } catch (error) {
+        await this.#stopEngine();
+        if (error === RESTART) {
+          failures = 0;
+        } else if (!signal.aborted) {
+          const wasStable = Date.now() - startedAt > this.#timing.stableMs;
+          failures = wasStable ? 1 : failures + 1;
+          await this.#pause(toError(error), failures);
+        }
+      }
+    }
+    this.#set({ state: 'stopped' });
+  }
+
+  async #startWithin(interrupted: AbortSignal): Promise<TenantEngine> {
+    const { startMs } = this.#timing;
+    const deadline = new AbortController();
+    const timer = setTimeout(
+      () =>
+        deadline.abort(
+          new Error(`It has not started within ${startMs / 1000} seconds`),
+        ),
+      startMs,
+    );
+    try {
+      return await this.#start(AbortSignal.any([interrupted, deadline.signal]));
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #pause(error: Error, failures: number): Promise<void> {
+    const { shortestPauseMs, longestPauseMs } = this.#timing;
+    const pauseMs = Math.min(
+      shortestPauseMs * 2 ** (failures - 1),
+      longestPauseMs,
+    );
+    const reason = describeFailure(error);
+    this.#logger.error(
+      `The engine has failed and starts again in ${
+        pauseMs / 1000
+      } seconds: ${reason}`,
+    );
+    this.#set({
+      state: 'failed',
+      reason,
+      nextAttemptAt: new Date(Date.now() + pauseMs),
+    });
+    // Another configuration may be what helps.
+    this.#interruption = new AbortController();
+    await delay(pauseMs, undefined, {
+      signal: AbortSignal.any([
+        this.#stopping.signal,
+        this.#interruption.signal,
+      ]),
+    }).catch(() => undefined);
+  }
+
+  async #stopEngine(): Promise<void> {
+    const engine = this.#engine;
+    this.#engine = undefined;
+    try {
+      await engine?.stop();
+    } catch (error) {
+      this.#logger.warn(`The engine did not stop: ${describeFailure(error)}`);
+    }
+  }
+
+  #set(status: TenantEngineStatus): void {
+    this.#status = status;
+    this.#waiting.splice(0).forEach(go => go());
+  }
+}
+
+/** Resolves when the signal aborts. */
+async function abortion(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) {
+    await new Promise<void>(resolve => {
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+}

@@ -1,0 +1,173 @@
+import {
+  coreServices,
+  createBackendModule,
+  createServiceFactory,
+  createServiceRef,
+  type DatabaseService,
+} from '@backstage/backend-plugin-api';
+import { ServiceUnavailableError } from '@backstage/errors';
+import type { JsonObject } from '@backstage/types';
+import {
+  type ActiveTenant,
+  type TenantEngines,
+  tenancyServiceRef,
+  tenantEngineChangesServiceRef,
+  tenantEnginesServiceRef,
+  tenantEngineStoreServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { RequestHandler } from 'express';
+import { EngineConfigs } from './config/EngineConfigs';
+import type { EngineFeature } from './engine/TenantEngine';
+import { EngineManager } from './manager/EngineManager';
+import { EnginePool } from './pool/EnginePool';
+import { forwardToEngine } from './routes/forward';
+import { EngineTables } from './tables/EngineTables';
+
+/** The engines, as other parts of the backend know them before and after they start. */
+class Engines implements TenantEngines {
+  readonly isAvailable = true;
+  readonly #configs: EngineConfigs;
+  #manager?: EngineManager;
+  #forward?: RequestHandler;
+
+  constructor(configs: EngineConfigs) {
+    this.#configs = configs;
+  }
+
+  get configs(): EngineConfigs {
+    return this.#configs;
+  }
+
+  open(manager: EngineManager, forward: RequestHandler): void {
+    this.#manager = manager;
+    this.#forward = forward;
+  }
+
+  readonly handler: RequestHandler = (req, res, next) => {
+    if (this.#forward) {
+      this.#forward(req, res, next);
+    } else {
+      next(new ServiceUnavailableError('The catalog engines have not started'));
+    }
+  };
+
+  validateConfig(tenant: ActiveTenant, config: JsonObject): Promise<void> {
+    return this.#configs.validate(tenant, config);
+  }
+
+  isConfiguredByOperator(tenantSlug: string): boolean {
+    return this.#configs.isConfiguredByOperator(tenantSlug);
+  }
+
+  statusOf(tenantId: string) {
+    return this.#manager?.statusOf(tenantId) ?? { state: 'stopped' as const };
+  }
+}
+
+const enginesServiceRef = createServiceRef<Engines>({
+  id: 'catalog-tenancy.engines',
+  scope: 'root',
+});
+
+/** Keeps the backend from starting with configuration that is not of the expected form. */
+export const enginesServiceFactory = createServiceFactory({
+  service: enginesServiceRef,
+  deps: { config: coreServices.rootConfig },
+  factory: ({ config }) => new Engines(EngineConfigs.create({ config })),
+});
+
+export const tenantEnginesServiceFactory = createServiceFactory({
+  service: tenantEnginesServiceRef,
+  deps: { engines: enginesServiceRef },
+  factory: ({ engines }) => engines,
+});
+
+/** Runs the engines, for as long as the backend does. */
+export const catalogModuleTenantEngines = (features: EngineFeature[]) =>
+  createBackendModule({
+    pluginId: 'catalog',
+    moduleId: 'tenant-engines',
+    register(env) {
+      env.registerInit({
+        deps: {
+          auditor: coreServices.auditor,
+          auth: coreServices.auth,
+          cache: coreServices.cache,
+          changes: tenantEngineChangesServiceRef,
+          config: coreServices.rootConfig,
+          database: coreServices.database,
+          discovery: coreServices.discovery,
+          engines: enginesServiceRef,
+          httpAuth: coreServices.httpAuth,
+          lifecycle: coreServices.lifecycle,
+          logger: coreServices.logger,
+          permissions: coreServices.permissions,
+          rootLifecycle: coreServices.rootLifecycle,
+          scheduler: coreServices.scheduler,
+          store: tenantEngineStoreServiceRef,
+          tenancy: tenancyServiceRef,
+          userInfo: coreServices.userInfo,
+        },
+        async init({
+          changes,
+          config,
+          database,
+          engines,
+          lifecycle,
+          logger,
+          rootLifecycle,
+          store,
+          tenancy,
+          ...services
+        }) {
+          const {
+            catalogConnection: connection,
+            config: { schema },
+          } = tenancy;
+          if (!connection) {
+            throw new Error("The tenants' catalog engines need PostgreSQL");
+          }
+          const tables = EngineTables.create({ connection, schema, logger });
+          await tables.protectDefaultCatalog({
+            schema: await schemaOf(database),
+            migrations: database.migrations,
+          });
+          const pool = EnginePool.create({
+            connection,
+            max: config.getOptionalNumber('tenancy.engines.pool.max') ?? 20,
+            logger,
+          });
+          lifecycle.addStartupHook(() => {
+            const manager = EngineManager.start({
+              configs: engines.configs,
+              features,
+              logger,
+              pool,
+              registry: {
+                list: () => changes.list(),
+                onChange: listener => changes.onChange(listener),
+                changed: () => changes.changed(),
+                enable: (slug, by) => store.enable(slug, by),
+              },
+              services: { ...services, logger },
+              tables,
+            });
+            engines.open(
+              manager,
+              forwardToEngine({ find: id => manager.find(id), logger }),
+            );
+            // While the database and the other services still answer.
+            rootLifecycle.addBeforeShutdownHook(() => manager.stop());
+            rootLifecycle.addShutdownHook(() => pool.close());
+          });
+        },
+      });
+    },
+  });
+
+/** The schema in which the plugin of the default tenant has its tables. */
+async function schemaOf(database: DatabaseService): Promise<string> {
+  const knex = await database.getClient();
+  const { rows } = await knex.raw('select current_schema() as name');
+  return rows[0].name;
+}

@@ -1,0 +1,107 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import {
+  CustomErrorBase,
+  NotAllowedError,
+  NotFoundError,
+  ServiceUnavailableError,
+} from '@backstage/errors';
+import {
+  type TenantEngineStatus,
+  tenantOf,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { RequestHandler } from 'express';
+import { saysTablesAreGone, sqlStateOf } from '../engine/failures';
+import type { SupervisedEngine } from '../manager/SupervisedEngine';
+
+// A start takes less than a second where the tables are there.
+const LONGEST_WAIT_MS = 10_000;
+
+/** The engine of a tenant does not run at the moment. */
+class EngineUnavailableError extends ServiceUnavailableError {
+  readonly retryAfterSeconds: number;
+
+  constructor(message: string, retryAfterSeconds: number) {
+    super(message);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** A statement of the engine has failed, for a reason that is in the log. */
+class EngineStatementError extends CustomErrorBase {
+  name = 'EngineStatementError' as const;
+}
+
+/**
+ * Hands requests to the engine of their tenant, with the credentials that they came with. No
+ * request goes on from here to the routes of the default tenant's catalog.
+ */
+export function forwardToEngine(options: {
+  find: (tenantId: string) => SupervisedEngine | undefined;
+  logger: LoggerService;
+}): RequestHandler {
+  const { find, logger } = options;
+  return (req, res, next) => {
+    const { tenantId, tenantSlug } = tenantOf(req);
+    const route = `${req.method} ${req.path}`;
+    const supervised = find(tenantId);
+    if (!supervised) {
+      next(
+        new NotAllowedError(
+          `${route} is not available to the tenant '${tenantSlug}': it has no catalog engine`,
+        ),
+      );
+      return;
+    }
+    /** Answers what the routes of the engine have not answered. */
+    const end = (error?: unknown) => {
+      const sqlState = sqlStateOf(error);
+      if (error === undefined || error === 'router') {
+        next(
+          new NotFoundError(
+            `The catalog of the tenant '${tenantSlug}' has no ${route}`,
+          ),
+        );
+      } else if (saysTablesAreGone(error)) {
+        supervised.fail(new Error('Its tables are gone'));
+        next(
+          new EngineUnavailableError(
+            `The catalog engine of the tenant '${tenantSlug}' has lost its tables`,
+            10,
+          ),
+        );
+      } else if (sqlState !== undefined) {
+        logger.error(`${route} of the tenant '${tenantSlug}' has failed`, {
+          cause: String(error),
+        });
+        next(
+          new EngineStatementError(
+            `The catalog engine of the tenant '${tenantSlug}' could not do this (${sqlState})`,
+          ),
+        );
+      } else {
+        next(error);
+      }
+    };
+    supervised.settled(LONGEST_WAIT_MS).then(() => {
+      const { engine, status } = supervised;
+      if (engine) {
+        engine.router(req, res, end);
+      } else {
+        next(unavailable(tenantSlug, status));
+      }
+    }, next);
+  };
+}
+
+function unavailable(
+  tenantSlug: string,
+  { state, reason, nextAttemptAt }: TenantEngineStatus,
+): EngineUnavailableError {
+  const left = nextAttemptAt ? nextAttemptAt.getTime() - Date.now() : 0;
+  return new EngineUnavailableError(
+    `The catalog engine of the tenant '${tenantSlug}' ${
+      state === 'failed' ? `has failed: ${reason}` : `is ${state}`
+    }`,
+    Math.max(1, Math.ceil(left / 1000)),
+  );
+}
