@@ -74,6 +74,8 @@ export class TablesSession {
   static async open(connection: ClientConfig): Promise<TablesSession> {
     const client = new Client({
       ...connection,
+      // Not enumerable where it was hidden.
+      password: connection.password,
       application_name: 'catalog tenant engines: tables',
       keepAlive: true,
     });
