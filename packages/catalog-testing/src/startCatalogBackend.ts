@@ -118,7 +118,9 @@ function baseConfig(options: CatalogBackendOptions): JsonObject {
   return {
     app: { baseUrl: 'http://localhost:3000' },
     backend: {
-      baseUrl: 'http://localhost:7007',
+      // The test backend listens on another port, which discovery knows. Nothing can listen
+      // on port 0: no test reaches a portal that runs on this machine.
+      baseUrl: 'http://localhost:0',
       database: {
         client: 'pg',
         connection: { host, port, user, password: String(password) },

@@ -60,7 +60,7 @@ describe.each(databases.eachSupportedId())('the services on %s', id => {
         mockServices.rootConfig.factory({
           data: {
             backend: {
-              baseUrl: 'http://localhost',
+              baseUrl: 'http://localhost:0',
               database: {
                 client: 'pg',
                 connection: { host, port, user: owner, password } as {},

@@ -147,7 +147,7 @@ async function start(options: {
         data: {
           app: { baseUrl: appBaseUrl },
           backend: {
-            baseUrl: 'http://localhost',
+            baseUrl: 'http://localhost:0',
             startup: { default: { onPluginModuleBootFailure: 'continue' } },
           },
           tenancy: { enabled },

@@ -88,7 +88,7 @@ describe.each(databases.eachSupportedId())('a policy on %s', id => {
         mockServices.rootConfig.factory({
           data: {
             app: { baseUrl: 'http://localhost' },
-            backend: { baseUrl: 'http://localhost' },
+            backend: { baseUrl: 'http://localhost:0' },
             auth: {
               providers: {
                 guest: {
