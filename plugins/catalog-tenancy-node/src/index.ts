@@ -49,6 +49,7 @@ export {
   type TenantTable,
   type TenantTransaction,
 } from './database/TenantDatabase';
+export { parseCatalogConfig, parseEnableEngine } from './engines/input';
 export { PostgresTenantEngineStore } from './engines/PostgresTenantEngineStore';
 export {
   type TenantEngineChanges,
@@ -110,10 +111,13 @@ export {
 } from './tenants/CachingTenantDirectory';
 export {
   parseCreateTenant,
+  parseCreateTenantRequest,
   parseListTenants,
   parseUpdateTenant,
 } from './tenants/input';
 export {
+  tenantConfigReadPermission,
+  tenantConfigUpdatePermission,
   tenantCreatePermission,
   tenantDeletePermission,
   tenantMemberReadPermission,

@@ -6,6 +6,8 @@ import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import {
   readTenancyConfig,
   tenantDirectoryServiceRef,
+  tenantEnginesServiceRef,
+  tenantEngineStoreServiceRef,
   tenantMembersServiceRef,
   tenantMemberStoreServiceRef,
   tenantPermissions,
@@ -30,6 +32,8 @@ export const tenantsPlugin = createBackendPlugin({
         auditor: coreServices.auditor,
         config: coreServices.rootConfig,
         directory: tenantDirectoryServiceRef,
+        engines: tenantEnginesServiceRef,
+        engineStore: tenantEngineStoreServiceRef,
         httpAuth: coreServices.httpAuth,
         httpRouter: coreServices.httpRouter,
         members: tenantMembersServiceRef,
@@ -44,6 +48,8 @@ export const tenantsPlugin = createBackendPlugin({
         auditor,
         config,
         directory,
+        engines,
+        engineStore,
         httpAuth,
         httpRouter,
         members,
@@ -59,6 +65,8 @@ export const tenantsPlugin = createBackendPlugin({
         httpRouter.use(
           createRouter({
             administrators,
+            engines,
+            engineStore,
             operation: createOperations({ auditor, httpAuth, metrics }),
             store,
             members: memberStore,

@@ -21,7 +21,7 @@ export const tenantCreatePermission = createPermission({
 });
 
 /**
- * Changing the name or the limits of a tenant.
+ * Changing the name or the limits of a tenant, giving it an engine and taking that.
  *
  * @public
  */
@@ -63,6 +63,28 @@ export const tenantMemberUpdatePermission = createPermission({
 });
 
 /**
+ * Seeing the engine of a tenant and its configuration, as an admin of that tenant.
+ * Administrators of all tenants need it not.
+ *
+ * @public
+ */
+export const tenantConfigReadPermission = createPermission({
+  name: 'tenancy.tenant.config.read',
+  attributes: { action: 'read' },
+});
+
+/**
+ * Configuring the engine of a tenant, as an admin of that tenant. Administrators of all
+ * tenants need it not.
+ *
+ * @public
+ */
+export const tenantConfigUpdatePermission = createPermission({
+  name: 'tenancy.tenant.config.update',
+  attributes: { action: 'update' },
+});
+
+/**
  * All permissions of the registry of tenants.
  *
  * @public
@@ -74,4 +96,6 @@ export const tenantPermissions = [
   tenantDeletePermission,
   tenantMemberReadPermission,
   tenantMemberUpdatePermission,
+  tenantConfigReadPermission,
+  tenantConfigUpdatePermission,
 ];

@@ -1,3 +1,5 @@
+import type { JsonObject } from '@backstage/types';
+
 /**
  * A row of the registry, as the API shows it (specification B.1).
  *
@@ -54,6 +56,19 @@ export interface CreateTenant {
   max_entities?: number;
   /** 1 or more; 365 by default */
   entity_ttl_days?: number;
+}
+
+/**
+ * What asks for a tenant to be created.
+ *
+ * @public
+ */
+export interface CreateTenantRequest extends CreateTenant {
+  /**
+   * Whether a catalog engine feeds the tenant; otherwise code does. True by default where
+   * the backend has engines for tenants.
+   */
+  engine?: boolean;
 }
 
 /**
@@ -135,6 +150,82 @@ export interface ListMembers {
   limit?: number;
   /** How many entries to pass over first; none by default. */
   offset?: number;
+}
+
+/**
+ * The catalog engine that feeds a tenant, as the API shows it.
+ *
+ * @public
+ */
+export interface TenantEngine {
+  /** The tenant that it feeds. */
+  tenant_slug: string;
+  /**
+   * What it does in the process that answers:
+   *
+   * - `stopped`: the process does not run it
+   * - `starting`: its tables and its modules are being made ready
+   * - `running`: it ingests, and answers requests
+   * - `failed`: it could not start, or lost its tables; it is tried again later
+   */
+  state: 'stopped' | 'starting' | 'running' | 'failed';
+  /** Why it does not run. */
+  reason?: string;
+  /** When a failed engine is started again; ISO 8601, UTC */
+  next_attempt_at?: string;
+  /**
+   * Who configures it: the operator in app-config, or the registry has its configuration;
+   * null if nothing is configured.
+   */
+  configured_by: 'operator' | 'registry' | null;
+}
+
+/**
+ * How a tenant is to be given an engine.
+ *
+ * @public
+ */
+export interface EnableTenantEngine {
+  /** Whether to delete the live entities of the tenant for good; false by default. */
+  replace?: boolean;
+}
+
+/**
+ * An engine that was given to a tenant.
+ *
+ * @public
+ */
+export interface EnabledTenantEngine extends TenantEngine {
+  /** How many live entities were deleted. */
+  replaced_entities: number;
+}
+
+/**
+ * The configuration of a tenant's engine: what app-config has under these keys, with
+ * references in place of secrets.
+ *
+ * @public
+ */
+export interface CatalogConfig {
+  /** As `catalog` of app-config: locations, providers and rules. */
+  catalog?: JsonObject;
+  /** As `integrations` of app-config. */
+  integrations?: JsonObject;
+}
+
+/**
+ * The configuration of a tenant's engine, as the API shows it. It has no content where the
+ * operator configures the engine in app-config.
+ *
+ * @public
+ */
+export interface TenantCatalogConfig extends CatalogConfig {
+  /** As in {@link TenantEngine.configured_by}. */
+  configured_by: 'operator' | 'registry' | null;
+  /** ISO 8601, UTC; null if it was never written */
+  updated_at: string | null;
+  /** The user or service that wrote it last. */
+  updated_by: string | null;
 }
 
 /**

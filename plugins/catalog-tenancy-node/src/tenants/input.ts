@@ -1,6 +1,7 @@
 import { InputError } from '@backstage/errors';
 import { z } from 'zod';
 import { LONGEST_SLUG } from './Tenant';
+import type { CreateTenantRequest } from 'backstage-plugin-tenants-common';
 import type { CreateTenant, ListTenants, UpdateTenant } from './TenantStore';
 
 const LARGEST_INT4 = 2_147_483_647;
@@ -43,10 +44,27 @@ const limits = {
   entity_ttl_days: integer(1, LARGEST_INT4).optional(),
 };
 
+const createFields = {
+  tenant_slug: tenantSlug,
+  tenant_name: tenantName,
+  ...limits,
+};
+
+const CREATION = 'an object with tenant_slug and tenant_name';
+
 const createTenantSchema: z.ZodType<CreateTenant> = z.strictObject(
-  { tenant_slug: tenantSlug, tenant_name: tenantName, ...limits },
-  { error: 'an object with tenant_slug and tenant_name' },
+  createFields,
+  { error: CREATION },
 );
+
+const createTenantRequestSchema: z.ZodType<CreateTenantRequest> =
+  z.strictObject(
+    {
+      ...createFields,
+      engine: z.boolean({ error: 'true or false' }).optional(),
+    },
+    { error: CREATION },
+  );
 
 const updateTenantSchema: z.ZodType<UpdateTenant> = z
   .strictObject(
@@ -82,6 +100,16 @@ const listTenantsSchema: z.ZodType<Required<ListTenants>> = z.strictObject(
  */
 export function parseCreateTenant(input: unknown): CreateTenant {
   return parseInput(createTenantSchema, input, 'tenant');
+}
+
+/**
+ * Parses what asks over HTTP for a tenant to be created.
+ *
+ * @throws InputError that names each bad value and the form that was expected
+ * @public
+ */
+export function parseCreateTenantRequest(input: unknown): CreateTenantRequest {
+  return parseInput(createTenantRequestSchema, input, 'tenant');
 }
 
 /**

@@ -12,11 +12,13 @@ import type { JsonObject } from '@backstage/types';
 import {
   AuditedAdminDatabase,
   PooledTenantDatabase,
+  PostgresTenantEngineStore,
   PostgresTenantMemberStore,
   PostgresTenantStore,
   type TenancyPool,
   type TenantDirectory,
   tenantDirectoryServiceRef,
+  tenantEngineStoreServiceRef,
   type TenantMembers,
   tenantMembersServiceRef,
   tenantMemberStoreServiceRef,
@@ -61,6 +63,16 @@ export async function startTenantsBackend(options: {
             admin: new AuditedAdminDatabase({ pool, auditor }),
             database: new PooledTenantDatabase(pool),
             directory: { forget: () => {} },
+          }),
+      }),
+      createServiceFactory({
+        service: tenantEngineStoreServiceRef,
+        deps: { auditor: coreServices.auditor },
+        factory: ({ auditor }) =>
+          new PostgresTenantEngineStore({
+            pool,
+            admin: new AuditedAdminDatabase({ pool, auditor }),
+            changes: { changed: () => {} },
           }),
       }),
       createServiceFactory({

@@ -21,6 +21,13 @@ export type CallerCredentials = BackstageCredentials<
   BackstageUserPrincipal | BackstageServicePrincipal
 >;
 
+/** What `created_by` and `updated_by` say of a caller. */
+export function nameOf({ principal }: CallerCredentials): string {
+  return principal.type === 'user'
+    ? principal.userEntityRef
+    : principal.subject;
+}
+
 /**
  * Who may administer tenants: the callers that the configuration lists, and with
  * `adminsByPermission` also the users that the permission policy allows.

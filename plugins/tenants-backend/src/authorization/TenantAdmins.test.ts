@@ -36,9 +36,19 @@ describe('the token of a service that is restricted', () => {
     ],
   ])('lets %s do no more than %j', async (subject, restriction) => {
     const credentials = mockCredentials.service(subject, restriction);
-    await admins.assertMay(credentials, tenantMemberReadPermission, 'acme');
+    await admins.assertMay(
+      credentials,
+      tenantMemberReadPermission,
+      'acme',
+      'the members',
+    );
     await expect(
-      admins.assertMay(credentials, tenantMemberUpdatePermission, 'acme'),
+      admins.assertMay(
+        credentials,
+        tenantMemberUpdatePermission,
+        'acme',
+        'the members',
+      ),
     ).rejects.toMatchObject({ name: 'NotAllowedError' });
   });
 
@@ -49,6 +59,7 @@ describe('the token of a service that is restricted', () => {
           mockCredentials.service(subject),
           tenantMemberUpdatePermission,
           'acme',
+          'the members',
         )
       ).keepAdmin;
     await expect(keepsAdmin('external:deploy')).resolves.toBe(true);

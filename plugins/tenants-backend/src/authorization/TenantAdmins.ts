@@ -19,7 +19,7 @@ import {
 } from './Administrators';
 
 /**
- * Who may administer the members of one tenant: whom `tenancy.admins` lists, and the
+ * Who may administer the members of one tenant, and its engine's configuration: whom `tenancy.admins` lists, and the
  * tenant's own admins, as far as the permission policy does not forbid it to them.
  *
  * The policy allows it to nobody else: with permissions disabled Backstage allows
@@ -47,6 +47,7 @@ export class TenantAdmins {
   }
 
   /**
+   * @param what - what of the tenant the permission is about, for the error
    * @returns whether the tenant has to keep an admin: the way back in for those who
    * administer that tenant alone
    * @throws NotAllowedError if the caller may not, in the same words for a tenant that
@@ -56,6 +57,7 @@ export class TenantAdmins {
     credentials: CallerCredentials,
     permission: BasicPermission,
     tenantSlug: string,
+    what: 'the members' | 'the engine',
   ): Promise<{ keepAdmin: boolean }> {
     if (isWithinRestrictions(credentials.principal, permission)) {
       if (this.#administrators.isListed(credentials)) {
@@ -69,7 +71,7 @@ export class TenantAdmins {
       }
     }
     throw new NotAllowedError(
-      `You may not ${permission.attributes.action} the members of this tenant: that ` +
+      `You may not ${permission.attributes.action} ${what} of this tenant: that ` +
         'is for its admins, and for whom tenancy.admins lists',
     );
   }

@@ -1,5 +1,7 @@
+import { createServiceFactory } from '@backstage/backend-plugin-api';
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { tenantEnginesServiceRef } from 'backstage-plugin-catalog-tenancy-node';
 import {
   type TenantsApi,
   TenantsClient,
@@ -25,6 +27,19 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const backend = await startTenantsBackend({
         pool: database.createPool(),
         config: { tenancy: { enabled: true, admins: [ADMIN] } },
+        features: [
+          createServiceFactory({
+            service: tenantEnginesServiceRef,
+            deps: {},
+            factory: () => ({
+              isAvailable: true,
+              handler: (_req, _res, next) => next(),
+              validateConfig: async () => {},
+              isConfiguredByOperator: () => false,
+              statusOf: () => ({ state: 'running' }),
+            }),
+          }),
+        ],
       });
       client = new TenantsClient({
         discoveryApi: {
@@ -62,6 +77,34 @@ describe.each(databases.eachSupportedId().slice(-1))(
       await expect(
         client.restoreTenant('acme', asAdmin),
       ).resolves.toMatchObject({ deleted_at: null });
+    });
+
+    it('gives a tenant an engine, configures it, and takes it', async () => {
+      await client.createTenant(
+        { tenant_slug: 'acme', tenant_name: 'Acme', engine: false },
+        asAdmin,
+      );
+      await expect(client.getEngine('acme', asAdmin)).resolves.toBeUndefined();
+      const { replaced_entities, ...engine } = await client.enableEngine(
+        'acme',
+        { replace: true },
+        asAdmin,
+      );
+      expect([replaced_entities, engine.state]).toEqual([0, 'running']);
+      await expect(client.getEngine('acme', asAdmin)).resolves.toEqual(engine);
+      const config = await client.putCatalogConfig(
+        'acme',
+        { catalog: { rules: [] } },
+        asAdmin,
+      );
+      expect(config.catalog).toEqual({ rules: [] });
+      await expect(client.getCatalogConfig('acme', asAdmin)).resolves.toEqual(
+        config,
+      );
+      await client.disableEngine('acme', asAdmin);
+      await expect(
+        client.getCatalogConfig('acme', asAdmin),
+      ).rejects.toMatchObject({ name: 'ResponseError', statusCode: 404 });
     });
 
     it('lets a member in, and out', async () => {

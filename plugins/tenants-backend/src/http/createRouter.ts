@@ -1,7 +1,7 @@
 import { createBodyReader } from '@internal/http';
-import { NotFoundError } from '@backstage/errors';
+import { InputError, NotFoundError } from '@backstage/errors';
 import {
-  parseCreateTenant,
+  parseCreateTenantRequest,
   parseUpdateTenant,
   retryAfter,
   tenantCreatePermission,
@@ -13,32 +13,39 @@ import {
 import type { BasicPermission } from '@backstage/plugin-permission-common';
 import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
-import type { Administrators } from '../authorization/Administrators';
+import { nameOf } from '../authorization/Administrators';
 import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import { exposeHeaders, sendPage, setLocation } from './answers';
 import { describeCreation, describeUpdate } from './audit';
+import {
+  addEngineRoutes,
+  type EngineRoutesOptions,
+  NO_ENGINES,
+} from './engineRoutes';
 import { addMemberRoutes, type MemberRoutesOptions } from './memberRoutes';
-import type { Access, MakeOperation } from './operations';
+import type { Access } from './operations';
 import { parseListQuery } from './query';
 
 const readBody = createBodyReader({ limit: 100 * 1024 });
 
-/** The HTTP interface of the registry of tenants and of their members. */
+/** The HTTP interface of the registry of tenants, of their members and engines. */
 export function createRouter(
   options: {
-    administrators: Administrators;
-    operation: MakeOperation;
     store: TenantStore;
-  } & MemberRoutesOptions,
+  } & EngineRoutesOptions &
+    MemberRoutesOptions,
 ): Router {
-  const { administrators, operation, store } = options;
+  const { administrators, engines, operation, store } = options;
   const router = PromiseRouter();
   router.use(exposeHeaders);
 
   /** For administrators of all tenants. */
-  const may = (permission: BasicPermission): Access<void> => ({
+  const may = (permission: BasicPermission): Access<{ by: string }> => ({
     changes: permission.attributes.action !== 'read',
-    check: credentials => administrators.assertMay(credentials, permission),
+    check: async credentials => {
+      await administrators.assertMay(credentials, permission);
+      return { by: nameOf(credentials) };
+    },
   });
 
   router.get('/openapi.json', (_req, res) => {
@@ -47,6 +54,7 @@ export function createRouter(
 
   // Before those by slug: one of them is `mine`.
   addMemberRoutes(router, options);
+  addEngineRoutes(router, options);
 
   router.get(
     '/',
@@ -61,9 +69,15 @@ export function createRouter(
     operation(
       'create-tenant',
       may(tenantCreatePermission),
-      async (req, res) => {
+      async (req, res, { by }) => {
+        const { engine = engines.isAvailable, ...request } =
+          parseCreateTenantRequest(await readBody(req, res));
+        if (engine && !engines.isAvailable) {
+          throw new InputError(`engine must be false. ${NO_ENGINES}`);
+        }
         const tenant = await store.create(
-          parseCreateTenant(await readBody(req, res)),
+          request,
+          engine ? { engine: { by } } : {},
         );
         setLocation(req, res, tenant.tenant_slug);
         res.status(201).json(tenant);

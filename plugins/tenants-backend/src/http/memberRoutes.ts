@@ -9,7 +9,10 @@ import {
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Router } from 'express';
-import type { CallerCredentials } from '../authorization/Administrators';
+import {
+  type CallerCredentials,
+  nameOf,
+} from '../authorization/Administrators';
 import type { OwnTenants } from '../authorization/OwnTenants';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import { sendPage } from './answers';
@@ -42,6 +45,7 @@ export function addMemberRoutes(
         credentials,
         permission,
         req.params.slug,
+        'the members',
       )),
     }),
   });
@@ -125,11 +129,4 @@ export function addMemberRoutes(
       },
     ),
   );
-}
-
-/** What `created_by` says of a caller. */
-function nameOf({ principal }: CallerCredentials): string {
-  return principal.type === 'user'
-    ? principal.userEntityRef
-    : principal.subject;
 }

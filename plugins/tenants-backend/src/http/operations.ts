@@ -34,6 +34,12 @@ type Handler<TCaller> = (
 type Describe = (req: Request, res: Response) => Promise<JsonObject>;
 
 /**
+ * That the errors of an operation may quote its body, which is not for the audit log: an
+ * event has no more of them than their names.
+ */
+type Undescribed = 'errors may quote the body';
+
+/**
  * Makes request handlers. Each adds to its operation what all share: the check of
  * the caller, the audit event, and the metrics.
  */
@@ -41,7 +47,7 @@ export type MakeOperation = <TCaller>(
   name: string,
   access: Access<TCaller>,
   handler: Handler<TCaller>,
-  describe?: Describe,
+  describe?: Describe | Undescribed,
 ) => RequestHandler[];
 
 export function createOperations(options: {
@@ -73,7 +79,7 @@ export function createOperations(options: {
         await handler(req, res, await access.check(credentials, req));
       } catch (error) {
         const meta = await describeSafely(describe, req, res);
-        await event.fail({ error: toError(error), ...meta });
+        await event.fail({ error: auditedError(error, describe), ...meta });
         throw error;
       }
       await event.success(await describeSafely(describe, req, res));
@@ -81,14 +87,38 @@ export function createOperations(options: {
   ];
 }
 
+function auditedError(
+  error: unknown,
+  describe: Describe | Undescribed | undefined,
+): Error {
+  const { name, message } = toError(error);
+  return typeof describe !== 'string' || QUOTES_NOTHING.includes(name)
+    ? toError(error)
+    : new Error(
+        `${name}${
+          message && ', whose message is left out: it may quote the body'
+        }`,
+      );
+}
+
+/** The errors that the authorization and the registry make, of the path alone. */
+const QUOTES_NOTHING = [
+  'AuthenticationError',
+  'NotAllowedError',
+  'NotFoundError',
+  'ConflictError',
+];
+
 /** The body of a failed request may be unreadable. */
 async function describeSafely(
-  describe: Describe | undefined,
+  describe: Describe | Undescribed | undefined,
   req: Request,
   res: Response,
 ): Promise<{ meta: JsonObject } | undefined> {
   try {
-    return describe && { meta: await describe(req, res) };
+    return typeof describe === 'function'
+      ? { meta: await describe(req, res) }
+      : undefined;
   } catch {
     return undefined;
   }

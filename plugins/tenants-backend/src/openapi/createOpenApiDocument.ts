@@ -12,7 +12,8 @@ const PATH_PARAMETERS: Record<string, string> = {
 export function createOpenApiDocument(): object {
   return createDocument({
     title: 'Tenants',
-    description: 'The registry of tenants, and who may enter them.',
+    description:
+      'The registry of tenants, who may enter them, and the engines that feed them.',
     schemas: SCHEMAS,
     operations: OPERATIONS,
     pathParameter: name => ({
@@ -21,7 +22,7 @@ export function createOpenApiDocument(): object {
     }),
     errors: {
       404: 'There is none',
-      409: 'It is taken, or something has to stay',
+      409: 'It is taken, something has to stay, or something else writes it',
       501: 'portal_admin is withheld from the database user',
     },
   });

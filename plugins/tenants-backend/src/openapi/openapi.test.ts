@@ -1,6 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import {
-  parseCreateTenant,
+  parseCatalogConfig,
+  parseCreateTenantRequest,
+  parseEnableEngine,
   parseListMembers,
   parseListTenants,
   parsePutMember,
@@ -57,9 +59,14 @@ describe('the OpenAPI document', () => {
       entity_ttl_days: 1,
     };
     const requests = {
-      CreateTenant: [parseCreateTenant, { tenant_slug: 'acme', ...valid }],
+      CreateTenant: [
+        parseCreateTenantRequest,
+        { tenant_slug: 'acme', ...valid, engine: true },
+      ],
       UpdateTenant: [parseUpdateTenant, valid],
       PutMember: [parsePutMember, { role: 'admin' }],
+      EnableTenantEngine: [parseEnableEngine, { replace: true }],
+      CatalogConfig: [parseCatalogConfig, {}],
     } as const;
     for (const [name, [parse, request]] of Object.entries(requests)) {
       const { properties } = SCHEMAS[name as keyof typeof requests];

@@ -112,6 +112,51 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [400, 403, 404, 409, 501],
     },
   },
+  '/{slug}/engine': {
+    get: {
+      summary: 'Get the catalog engine that feeds a tenant',
+      success: { 200: answer('The engine', schemaRef('TenantEngine')) },
+      errors: [403, 404],
+    },
+    put: {
+      summary: 'Give a tenant an engine',
+      body: 'EnableTenantEngine',
+      success: {
+        200: answer(
+          'The engine, from before',
+          schemaRef('EnabledTenantEngine'),
+        ),
+        201: answer(
+          'The new engine',
+          schemaRef('EnabledTenantEngine'),
+          location,
+        ),
+      },
+      errors: [403, 404, 409, 501],
+    },
+    delete: {
+      summary: 'Take the engine from a tenant, whose entities stay',
+      success: { 204: answer('Code feeds the tenant') },
+      errors: [403, 404, 501],
+    },
+  },
+  '/{slug}/catalog-config': {
+    get: {
+      summary: "Get the configuration of a tenant's engine",
+      success: {
+        200: answer('The configuration', schemaRef('TenantCatalogConfig')),
+      },
+      errors: [403, 404],
+    },
+    put: {
+      summary: "Replace the configuration of a tenant's engine",
+      body: 'CatalogConfig',
+      success: {
+        200: answer('The configuration', schemaRef('TenantCatalogConfig')),
+      },
+      errors: [403, 404, 409, 501],
+    },
+  },
 };
 
 function listOf(name: SchemaName) {

@@ -12,7 +12,22 @@ const maxEntities = { type: 'integer', minimum: 0, ...largest };
 const ttlDays = { type: 'integer', minimum: 1, ...largest };
 const time = { type: 'string', format: 'date-time' };
 const role = { type: 'string', enum: ['admin', 'member'] };
+const flag = { type: 'boolean' };
+const configuredBy = { enum: ['operator', 'registry', null] };
 const count = { type: 'integer', minimum: 0 };
+
+const engine = {
+  tenant_slug: slug,
+  state: { type: 'string', enum: ['stopped', 'starting', 'running', 'failed'] },
+  reason: { type: 'string' },
+  next_attempt_at: time,
+  configured_by: configuredBy,
+};
+const engineRequired = ['tenant_slug', 'state', 'configured_by'];
+const sections = {
+  catalog: { type: 'object' },
+  integrations: { type: 'object' },
+};
 
 /** The schemas of requests and answers. */
 export const SCHEMAS = {
@@ -47,6 +62,7 @@ export const SCHEMAS = {
         tenant_name: name,
         max_entities: maxEntities,
         entity_ttl_days: ttlDays,
+        engine: flag,
       },
       ['tenant_slug', 'tenant_name'],
     ),
@@ -65,6 +81,28 @@ export const SCHEMAS = {
     additionalProperties: false,
   },
   PutMember: { ...object({ role }), additionalProperties: false },
+  TenantEngine: object(engine, engineRequired),
+  EnabledTenantEngine: object({ ...engine, replaced_entities: count }, [
+    ...engineRequired,
+    'replaced_entities',
+  ]),
+  EnableTenantEngine: {
+    ...object({ replace: { ...flag, default: false } }, []),
+    additionalProperties: false,
+  },
+  CatalogConfig: {
+    ...object(sections, []),
+    additionalProperties: false,
+  },
+  TenantCatalogConfig: object(
+    {
+      configured_by: configuredBy,
+      ...sections,
+      updated_at: orNull(time),
+      updated_by: orNull({ type: 'string' }),
+    },
+    ['configured_by', 'updated_at', 'updated_by'],
+  ),
   Error: object(
     {
       error: object({

@@ -1,11 +1,16 @@
 import type {
-  CreateTenant,
+  CatalogConfig,
+  CreateTenantRequest,
+  EnabledTenantEngine,
+  EnableTenantEngine,
   ListMembers,
   ListTenants,
   Membership,
   Page,
   PutMember,
   Tenant,
+  TenantCatalogConfig,
+  TenantEngine,
   TenantMember,
   TenantUsage,
   UpdateTenant,
@@ -22,9 +27,9 @@ export interface TenantsRequestOptions {
 }
 
 /**
- * The HTTP interface of the registry of tenants and of their members. Every failure
- * rejects with a `ResponseError` of `@backstage/errors`, except that `getTenant` and
- * `getMember` return `undefined` where there is none.
+ * The HTTP interface of the registry of tenants, of their members and engines. Every failure
+ * rejects with a `ResponseError` of `@backstage/errors`, except that `getTenant`,
+ * `getMember` and `getEngine` return `undefined` where there is none.
  *
  * @public
  */
@@ -49,7 +54,7 @@ export interface TenantsApi {
 
   /** Creates a tenant. */
   createTenant(
-    request: CreateTenant,
+    request: CreateTenantRequest,
     options?: TenantsRequestOptions,
   ): Promise<Tenant>;
 
@@ -100,4 +105,33 @@ export interface TenantsApi {
     principal: string,
     options?: TenantsRequestOptions,
   ): Promise<void>;
+
+  /** Gets the engine of a tenant, or `undefined` if code feeds the tenant. */
+  getEngine(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantEngine | undefined>;
+
+  /** Gives a tenant an engine. One that has an engine already keeps it. */
+  enableEngine(
+    slug: string,
+    request?: EnableTenantEngine,
+    options?: TenantsRequestOptions,
+  ): Promise<EnabledTenantEngine>;
+
+  /** Takes the engine from a tenant, whose entities stay and are code's from then on. */
+  disableEngine(slug: string, options?: TenantsRequestOptions): Promise<void>;
+
+  /** Gets the configuration of a tenant's engine. */
+  getCatalogConfig(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantCatalogConfig>;
+
+  /** Replaces the configuration of a tenant's engine, which restarts that engine alone. */
+  putCatalogConfig(
+    slug: string,
+    request: CatalogConfig,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantCatalogConfig>;
 }

@@ -1,12 +1,17 @@
 import { HttpClient, readPage, toSearch } from '@internal/http-client';
 import type {
-  CreateTenant,
+  CatalogConfig,
+  CreateTenantRequest,
+  EnabledTenantEngine,
+  EnableTenantEngine,
   ListMembers,
   ListTenants,
   Membership,
   Page,
   PutMember,
   Tenant,
+  TenantCatalogConfig,
+  TenantEngine,
   TenantMember,
   TenantUsage,
   UpdateTenant,
@@ -60,7 +65,7 @@ export class TenantsClient implements TenantsApi {
 
   /** {@inheritdoc TenantsApi.createTenant} */
   async createTenant(
-    request: CreateTenant,
+    request: CreateTenantRequest,
     options?: TenantsRequestOptions,
   ): Promise<Tenant> {
     return this.#http.json('', { ...options, method: 'POST', body: request });
@@ -147,6 +152,57 @@ export class TenantsClient implements TenantsApi {
   ): Promise<void> {
     const path = memberPath(slug, principal);
     await this.#http.fetch(path, { ...options, method: 'DELETE' });
+  }
+
+  /** {@inheritdoc TenantsApi.getEngine} */
+  async getEngine(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantEngine | undefined> {
+    return this.#getIfThere(`${tenantPath(slug)}/engine`, options);
+  }
+
+  /** {@inheritdoc TenantsApi.enableEngine} */
+  async enableEngine(
+    slug: string,
+    request: EnableTenantEngine = {},
+    options?: TenantsRequestOptions,
+  ): Promise<EnabledTenantEngine> {
+    return this.#http.json(`${tenantPath(slug)}/engine`, {
+      ...options,
+      method: 'PUT',
+      body: request,
+    });
+  }
+
+  /** {@inheritdoc TenantsApi.disableEngine} */
+  async disableEngine(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<void> {
+    const path = `${tenantPath(slug)}/engine`;
+    await this.#http.fetch(path, { ...options, method: 'DELETE' });
+  }
+
+  /** {@inheritdoc TenantsApi.getCatalogConfig} */
+  async getCatalogConfig(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantCatalogConfig> {
+    return this.#http.json(`${tenantPath(slug)}/catalog-config`, options);
+  }
+
+  /** {@inheritdoc TenantsApi.putCatalogConfig} */
+  async putCatalogConfig(
+    slug: string,
+    request: CatalogConfig,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantCatalogConfig> {
+    return this.#http.json(`${tenantPath(slug)}/catalog-config`, {
+      ...options,
+      method: 'PUT',
+      body: request,
+    });
   }
 
   async #getIfThere<T>(

@@ -1,0 +1,202 @@
+import { ConflictError, NotFoundError } from '@backstage/errors';
+import { createBodyReader } from '@internal/http';
+import {
+  parseCatalogConfig,
+  parseEnableEngine,
+  tenantConfigReadPermission,
+  tenantConfigUpdatePermission,
+  type TenantEngineRecord,
+  type TenantEngines,
+  type TenantEngineStore,
+  tenantUpdatePermission,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type {
+  TenantCatalogConfig,
+  TenantEngine,
+} from 'backstage-plugin-tenants-common';
+import type { Router } from 'express';
+import { type Administrators, nameOf } from '../authorization/Administrators';
+import type { TenantAdmins } from '../authorization/TenantAdmins';
+import type { Access, MakeOperation } from './operations';
+
+const readSwitch = createBodyReader({ limit: 10 * 1024 });
+const readConfig = createBodyReader({ limit: 256 * 1024 });
+
+/** What a backend lacks that can't run engines. */
+export const NO_ENGINES =
+  'This backend has no catalog engines for tenants: add ' +
+  'backstage-plugin-catalog-backend-module-tenant-engines to it';
+
+/** What the routes of engines work with. */
+export interface EngineRoutesOptions {
+  administrators: Administrators;
+  engines: TenantEngines;
+  engineStore: TenantEngineStore;
+  operation: MakeOperation;
+  tenantAdmins: TenantAdmins;
+}
+
+/** Adds the routes of the engine of a tenant, and of its configuration. */
+export function addEngineRoutes(
+  router: Router,
+  options: EngineRoutesOptions,
+): void {
+  const { administrators, engines, engineStore, operation, tenantAdmins } =
+    options;
+
+  /** For administrators of all tenants. */
+  const maySwitch: Access<{ by: string }> = {
+    changes: true,
+    check: async credentials => {
+      await administrators.assertMay(credentials, tenantUpdatePermission);
+      return { by: nameOf(credentials) };
+    },
+  };
+  /** For administrators of all tenants, and of the one that the path names. */
+  const may = (
+    permission:
+      | typeof tenantConfigReadPermission
+      | typeof tenantConfigUpdatePermission,
+  ): Access<{ by: string }> => ({
+    changes: permission === tenantConfigUpdatePermission,
+    check: async (credentials, req) => {
+      const what = 'the engine';
+      await tenantAdmins.assertMay(
+        credentials,
+        permission,
+        req.params.slug,
+        what,
+      );
+      return { by: nameOf(credentials) };
+    },
+  });
+
+  const configuredBy = ({ tenantSlug, catalogConfig }: TenantEngineRecord) => {
+    if (engines.isConfiguredByOperator(tenantSlug)) {
+      return 'operator';
+    }
+    return catalogConfig ? 'registry' : null;
+  };
+
+  function toEngine(engine: TenantEngineRecord): TenantEngine {
+    const status = engines.isAvailable
+      ? engines.statusOf(engine.tenantId)
+      : { state: 'stopped' as const, reason: NO_ENGINES };
+    return {
+      tenant_slug: engine.tenantSlug,
+      state: status.state,
+      reason: status.reason,
+      next_attempt_at: status.nextAttemptAt?.toISOString(),
+      configured_by: configuredBy(engine),
+    };
+  }
+
+  function toConfig(engine: TenantEngineRecord): TenantCatalogConfig {
+    const configured_by = configuredBy(engine);
+    if (configured_by === 'operator') {
+      return { configured_by, updated_at: null, updated_by: null };
+    }
+    return {
+      configured_by,
+      ...parseCatalogConfig(engine.catalogConfig ?? {}),
+      updated_at: engine.configUpdatedAt?.toISOString() ?? null,
+      updated_by: engine.configUpdatedBy ?? null,
+    };
+  }
+
+  async function requireEngine(tenantSlug: string) {
+    const engine = await engineStore.get(tenantSlug);
+    if (!engine) {
+      throw new NotFoundError(
+        `The tenant '${tenantSlug}' has no engine: code feeds it`,
+      );
+    }
+    return engine;
+  }
+
+  function refuseWithoutEngines(): void {
+    if (!engines.isAvailable) {
+      throw new ConflictError(NO_ENGINES);
+    }
+  }
+
+  router.get(
+    '/:slug/engine',
+    operation(
+      'get-tenant-engine',
+      may(tenantConfigReadPermission),
+      async (req, res) => {
+        res.json(toEngine(await requireEngine(req.params.slug)));
+      },
+    ),
+  );
+
+  router.put(
+    '/:slug/engine',
+    operation(
+      'enable-tenant-engine',
+      maySwitch,
+      async (req, res, { by }) => {
+        const { replace } = parseEnableEngine(await readSwitch(req, res));
+        refuseWithoutEngines();
+        const { engine, outcome, replaced } = await engineStore.enable(
+          req.params.slug,
+          { by, replace },
+        );
+        if (outcome === 'created') {
+          res.status(201).location(`${req.baseUrl}/${req.params.slug}/engine`);
+        }
+        res.json({ ...toEngine(engine), replaced_entities: replaced });
+      },
+      async (req, res) => ({
+        ...parseEnableEngine(await readSwitch(req, res)),
+      }),
+    ),
+  );
+
+  // Without engines too: it is the way back where the package was removed.
+  router.delete(
+    '/:slug/engine',
+    operation('disable-tenant-engine', maySwitch, async (req, res) => {
+      await engineStore.disable(req.params.slug);
+      res.status(204).end();
+    }),
+  );
+
+  router.get(
+    '/:slug/catalog-config',
+    operation(
+      'get-tenant-catalog-config',
+      may(tenantConfigReadPermission),
+      async (req, res) => {
+        res.json(toConfig(await requireEngine(req.params.slug)));
+      },
+    ),
+  );
+
+  router.put(
+    '/:slug/catalog-config',
+    operation(
+      'put-tenant-catalog-config',
+      may(tenantConfigUpdatePermission),
+      async (req, res, { by }) => {
+        const { slug } = req.params;
+        const config = parseCatalogConfig(await readConfig(req, res));
+        refuseWithoutEngines();
+        const { tenantId, tenantSlug } = await requireEngine(slug);
+        if (engines.isConfiguredByOperator(tenantSlug)) {
+          throw new ConflictError(
+            `The engine of the tenant '${tenantSlug}' is configured in app-config, by the operator alone`,
+          );
+        }
+        await engines.validateConfig({ tenantId, tenantSlug }, { ...config });
+        res.json(
+          toConfig(
+            await engineStore.putConfig(tenantSlug, { ...config }, { by }),
+          ),
+        );
+      },
+      'errors may quote the body',
+    ),
+  );
+}

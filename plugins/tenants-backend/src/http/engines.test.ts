@@ -1,0 +1,525 @@
+import { createServiceFactory } from '@backstage/backend-plugin-api';
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { InputError } from '@backstage/errors';
+import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  type TenantEngines,
+  tenantEnginesServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import {
+  ADMIN,
+  ALICE,
+  type Caller,
+  CI,
+  startTenantsBackend,
+  type TenantsBackend,
+} from '../__testUtils__/startTenantsBackend';
+import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const JANE = 'user:default/jane';
+const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const CONFIG = {
+  catalog: {
+    locations: [{ type: 'url', target: 'https://git.example.com/acme.yaml' }],
+  },
+  integrations: {
+    gitlab: [{ host: 'git.example.com', token: '${ACME_TOKEN}' }],
+  },
+};
+
+describe.each(databases.eachSupportedId().slice(-1))(
+  'the engines of tenants on %s',
+  id => {
+    let database: TenancyDatabase;
+    let backend: TenantsBackend;
+    let without: TenantsBackend;
+    const authorize = jest.fn();
+    const auditor = mockServices.auditor.mock();
+    const audited = jest.fn();
+
+    const engines = {
+      isAvailable: true,
+      handler: (_req, _res, next) => next(),
+      validateConfig: jest.fn(),
+      isConfiguredByOperator: jest.fn(),
+      statusOf: jest.fn(),
+    } satisfies TenantEngines;
+
+    const start = (available: boolean) =>
+      startTenantsBackend({
+        pool: database.createPool(),
+        config: { tenancy: { enabled: true, admins: [ADMIN, CI] } },
+        features: [
+          mockServices.permissions.mock({ authorize }).factory,
+          auditor.factory,
+          ...(available
+            ? [
+                createServiceFactory({
+                  service: tenantEnginesServiceRef,
+                  deps: {},
+                  factory: () => engines,
+                }),
+              ]
+            : []),
+        ],
+      });
+
+    const user = (ref: string): Caller =>
+      backend.as(mockCredentials.user.header(ref));
+
+    beforeAll(async () => {
+      database = await TenancyDatabase.create(databases, id);
+      backend = await start(true);
+      without = await start(false);
+    });
+    afterAll(() => database.close());
+
+    beforeEach(async () => {
+      jest.clearAllMocks();
+      authorize.mockImplementation(async requests =>
+        requests.map(() => ({ result: AuthorizeResult.ALLOW })),
+      );
+      engines.validateConfig.mockResolvedValue(undefined);
+      engines.isConfiguredByOperator.mockReturnValue(false);
+      engines.statusOf.mockReturnValue({ state: 'running' });
+      auditor.createEvent.mockImplementation(
+        async ({ request: _, ...event }) => ({
+          success: async more => audited({ ...event, ...more }),
+          fail: async ({ error, ...more }) =>
+            audited({ ...event, ...more, error: String(error) }),
+        }),
+      );
+      await database.empty();
+      await database.client.query(
+        `delete from tenant_members;
+         insert into tenants (tenant_slug, tenant_name, deleted_at)
+         values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now());
+         insert into tenant_members (tenant_id, principal, role, created_by)
+         select tenant_id, '${JANE}', 'admin', 'x' from tenants where tenant_slug = 'acme'
+         union all
+         select tenant_id, '${ALICE}', 'admin', 'x' from tenants where tenant_slug = 'globex'
+         union all
+         select tenant_id, '${ALICE}', 'member', 'x' from tenants where tenant_slug = 'acme'`,
+      );
+    });
+
+    const enable = async (slug = 'acme') =>
+      expect((await backend.admin.put(`/${slug}/engine`)).status).toBe(201);
+
+    const insertEntity = () =>
+      database.client.query(
+        `insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+         select tenant_id, 'api:default/a', 'api', 'a', '{}', '' from tenants
+          where tenant_slug = 'acme'`,
+      );
+
+    /** Status and, where it was refused, the message. */
+    const told = ({ status, body }: { status: number; body: any }) => [
+      status,
+      body.error?.message,
+    ];
+
+    describe('PUT …/engine', () => {
+      it('gives a tenant an engine: 201 and Location, and 200 again', async () => {
+        const engine = {
+          tenant_slug: 'acme',
+          state: 'running',
+          configured_by: null,
+          replaced_entities: 0,
+        };
+        const first = await backend.admin.put('/acme/engine');
+        expect([first.status, first.headers.location, first.body]).toEqual([
+          201,
+          '/api/tenants/acme/engine',
+          engine,
+        ]);
+        const again = await backend.admin.put('/acme/engine', {});
+        expect([again.status, again.body]).toEqual([200, engine]);
+      });
+
+      it('deletes entities that code has written only if it is to, and says how many', async () => {
+        await insertEntity();
+        expect(
+          told(await backend.admin.put('/acme/engine', { replace: false })),
+        ).toEqual([
+          409,
+          expect.stringMatching(/has 1 entity that code has written.*replace/),
+        ]);
+        const { status, body } = await backend.admin.put('/acme/engine', {
+          replace: true,
+        });
+        expect([status, body.replaced_entities]).toEqual([201, 1]);
+      });
+
+      it.each([
+        [{ replace: 'yes' }, 'replace must be true or false, got "yes"'],
+        [{ force: true }, 'unknown field "force"'],
+        [[], 'it must be an object, got a list'],
+      ])('refuses %j with 400', async (sent, problem) => {
+        expect(told(await backend.admin.put('/acme/engine', sent))).toEqual([
+          400,
+          `Invalid engine: ${problem}`,
+        ]);
+      });
+
+      it('refuses the default tenant with 409', async () => {
+        expect((await backend.admin.put('/default/engine')).status).toBe(409);
+      });
+    });
+
+    it('DELETE …/engine leaves the tenant to code, and its entities where they are', async () => {
+      await enable();
+      await insertEntity();
+      const statuses = [];
+      for (const send of [
+        () => backend.admin.delete('/acme/engine'),
+        () => backend.admin.delete('/acme/engine'),
+        () => backend.admin.get('/acme/engine'),
+        () => backend.admin.get('/acme/catalog-config'),
+        () => backend.admin.put('/acme/catalog-config', CONFIG),
+      ]) {
+        statuses.push((await send()).status);
+      }
+      expect(statuses).toEqual([204, 404, 404, 404, 404]);
+      const usage = await backend.admin.get('/acme/usage');
+      expect(usage.body.live_entities).toBe(1);
+    });
+
+    it('GET …/engine says what it does, and why it does not', async () => {
+      await enable();
+      engines.statusOf.mockReturnValue({
+        state: 'failed',
+        reason: 'catalog.locations is no list',
+        nextAttemptAt: new Date('2026-11-22T18:00:00Z'),
+      });
+      engines.isConfiguredByOperator.mockReturnValue(true);
+      const { status, body } = await backend.admin.get('/acme/engine');
+      expect([status, body]).toEqual([
+        200,
+        {
+          tenant_slug: 'acme',
+          state: 'failed',
+          reason: 'catalog.locations is no list',
+          next_attempt_at: '2026-11-22T18:00:00.000Z',
+          configured_by: 'operator',
+        },
+      ]);
+      expect(engines.isConfiguredByOperator).toHaveBeenCalledWith('acme');
+    });
+
+    describe('…/catalog-config', () => {
+      it('is empty before it is written', async () => {
+        await enable();
+        const { status, body } = await backend.admin.get(
+          '/acme/catalog-config',
+        );
+        expect([status, body]).toEqual([
+          200,
+          {
+            configured_by: null,
+            catalog: {},
+            integrations: {},
+            updated_at: null,
+            updated_by: null,
+          },
+        ]);
+      });
+
+      it('is written as a whole, by the tenant’s admin, and read as it was written', async () => {
+        await enable();
+        await backend.admin.put('/acme/catalog-config', CONFIG);
+        const sent = { catalog: CONFIG.catalog };
+        const put = await user(JANE).put('/acme/catalog-config', sent);
+        expect([put.status, put.body]).toEqual([
+          200,
+          {
+            configured_by: 'registry',
+            catalog: CONFIG.catalog,
+            integrations: {},
+            updated_at: expect.stringMatching(ISO_TIME),
+            updated_by: JANE,
+          },
+        ]);
+        const found = await user(JANE).get('/acme/catalog-config');
+        expect([found.status, found.body]).toEqual([200, put.body]);
+        expect(engines.validateConfig).toHaveBeenLastCalledWith(
+          { tenantId: expect.any(String), tenantSlug: 'acme' },
+          { ...sent, integrations: {} },
+        );
+      });
+
+      it('is not stored if the engines refuse it', async () => {
+        await enable();
+        engines.validateConfig.mockRejectedValue(
+          new InputError('catalog.locations.0.target must be a URL'),
+        );
+        expect(
+          told(await backend.admin.put('/acme/catalog-config', CONFIG)),
+        ).toEqual([400, 'catalog.locations.0.target must be a URL']);
+        const { body } = await backend.admin.get('/acme/catalog-config');
+        expect(body.configured_by).toBeNull();
+      });
+
+      it('is the operator’s alone where app-config has it: no content, and 409', async () => {
+        await enable();
+        await backend.admin.put('/acme/catalog-config', CONFIG);
+        engines.isConfiguredByOperator.mockReturnValue(true);
+        const { body } = await user(JANE).get('/acme/catalog-config');
+        expect(body).toEqual({
+          configured_by: 'operator',
+          updated_at: null,
+          updated_by: null,
+        });
+        expect(
+          told(await user(JANE).put('/acme/catalog-config', CONFIG)),
+        ).toEqual([409, expect.stringContaining('configured in app-config')]);
+      });
+
+      it.each([
+        [{ backend: {} }, 'unknown field "backend"'],
+        [{ catalog: [] }, 'catalog must be an object, got a list'],
+        [{ integrations: 'x' }, 'integrations must be an object, got "x"'],
+        [[], 'it must be an object with catalog and integrations, got a list'],
+      ])('refuses %j with 400', async (sent, problem) => {
+        await enable();
+        expect(
+          told(await backend.admin.put('/acme/catalog-config', sent)),
+        ).toEqual([400, `Invalid catalog-config: ${problem}`]);
+      });
+
+      it('refuses what PostgreSQL can’t store with 400', async () => {
+        await enable();
+        expect(
+          told(
+            await backend.admin.put('/acme/catalog-config', {
+              catalog: { name: 'a\0' },
+            }),
+          ),
+        ).toEqual([400, expect.stringContaining('NUL')]);
+      });
+
+      it('has room for 256 KiB, and not for more', async () => {
+        await enable();
+        const sent = (bytes: number) => {
+          const empty = JSON.stringify({ catalog: { name: '' } }).length;
+          return { catalog: { name: 'x'.repeat(bytes - empty) } };
+        };
+        const statuses = [];
+        for (const bytes of [256 * 1024, 256 * 1024 + 1]) {
+          statuses.push(
+            (await backend.admin.put('/acme/catalog-config', sent(bytes)))
+              .status,
+          );
+        }
+        expect(statuses).toEqual([200, 413]);
+      });
+    });
+
+    describe('who may', () => {
+      const operations = (slug: string) => ({
+        enable: (caller: Caller) => caller.put(`/${slug}/engine`),
+        engine: (caller: Caller) => caller.get(`/${slug}/engine`),
+        put: (caller: Caller) => caller.put(`/${slug}/catalog-config`, CONFIG),
+        config: (caller: Caller) => caller.get(`/${slug}/catalog-config`),
+        disable: (caller: Caller) => caller.delete(`/${slug}/engine`),
+      });
+
+      async function statuses(caller: Caller, slug = 'acme') {
+        const found: number[] = [];
+        for (const send of Object.values(operations(slug))) {
+          found.push((await send(caller)).status);
+        }
+        return found;
+      }
+
+      it('switches: whom tenancy.admins lists; configures: that tenant’s admins too', async () => {
+        await enable();
+        await enable('globex');
+        await expect(statuses(user(JANE))).resolves.toEqual([
+          403, 200, 200, 200, 403,
+        ]);
+        // An admin of another tenant, and a member of this one.
+        await expect(statuses(backend.alice)).resolves.toEqual([
+          403, 403, 403, 403, 403,
+        ]);
+        await expect(statuses(backend.alice, 'globex')).resolves.toEqual([
+          403, 200, 200, 200, 403,
+        ]);
+        await expect(statuses(backend.anonymous)).resolves.toEqual([
+          401, 401, 401, 401, 401,
+        ]);
+        await expect(statuses(backend.admin)).resolves.toEqual([
+          200, 200, 200, 200, 204,
+        ]);
+      });
+
+      it('an answer has the configuration of its own tenant alone', async () => {
+        await enable();
+        await enable('globex');
+        await user(JANE).put('/acme/catalog-config', CONFIG);
+        const { body } = await backend.alice.get('/globex/catalog-config');
+        expect(body).toMatchObject({ catalog: {}, updated_by: null });
+        const refused = await backend.alice.get('/acme/catalog-config');
+        expect(JSON.stringify(refused.body)).not.toContain('git.example.com');
+      });
+
+      it('others learn nothing of whether there is such a tenant, or an engine', async () => {
+        await enable();
+        const answers = [];
+        for (const slug of ['acme', 'none', 'gone', 'No%20Slug']) {
+          for (const send of Object.values(operations(slug))) {
+            const { status, body } = await send(user('user:default/stranger'));
+            answers.push(JSON.stringify([status, body.error]));
+          }
+        }
+        expect([...new Set(answers)].sort()).toEqual([
+          expect.stringContaining('may not read the engine of this tenant'),
+          expect.stringContaining('may not update tenants'),
+          expect.stringContaining('may not update the engine of this tenant'),
+        ]);
+        for (const slug of ['none', 'gone']) {
+          await expect(statuses(backend.admin, slug)).resolves.toEqual([
+            404, 404, 404, 404, 404,
+          ]);
+        }
+      });
+
+      it('the policy narrows what a tenant’s admin may', async () => {
+        await enable();
+        authorize.mockImplementation(async requests =>
+          requests.map(({ permission }: { permission: { name: string } }) => ({
+            result:
+              permission.name === 'tenancy.tenant.config.read'
+                ? AuthorizeResult.ALLOW
+                : AuthorizeResult.DENY,
+          })),
+        );
+        await expect(statuses(user(JANE))).resolves.toEqual([
+          403, 200, 403, 200, 403,
+        ]);
+      });
+    });
+
+    describe('the audit log', () => {
+      const eventOf = (eventId: string) =>
+        audited.mock.calls
+          .map(([event]) => event)
+          .find(event => event.eventId === eventId);
+
+      it('has each operation, with its tenant', async () => {
+        await backend.admin.put('/acme/engine', { replace: true });
+        expect(eventOf('enable-tenant-engine')).toMatchObject({
+          severityLevel: 'medium',
+          meta: { replace: true },
+        });
+        expect(auditor.createEvent).toHaveBeenCalledWith(
+          expect.objectContaining({ meta: { slug: 'acme' } }),
+        );
+      });
+
+      it.each([
+        ['that is stored', { catalog: { name: 's3cret' } }],
+        ['that is refused by its form', { catalog: 's3cret' }],
+        ['that is no JSON', '{"catalog": s3cret'],
+      ])('has nothing of a configuration %s', async (_, sent) => {
+        await enable();
+        await backend.admin
+          .put('/acme/catalog-config')
+          .set('Content-Type', 'application/json')
+          .send(sent);
+        expect(eventOf('put-tenant-catalog-config')).toBeDefined();
+        expect(JSON.stringify(audited.mock.calls)).not.toContain('s3cret');
+      });
+
+      it('has nothing of a configuration that the engines refuse, but why a caller may not', async () => {
+        await enable();
+        engines.validateConfig.mockRejectedValue(new InputError('got s3cret'));
+        await backend.admin.put('/acme/catalog-config', CONFIG);
+        expect(eventOf('put-tenant-catalog-config').error).toBe(
+          'Error: InputError, whose message is left out: it may quote the body',
+        );
+        audited.mockClear();
+        await backend.alice.put('/acme/catalog-config', CONFIG);
+        expect(eventOf('put-tenant-catalog-config').error).toMatch(
+          /^NotAllowedError: You may not update the engine/,
+        );
+      });
+    });
+
+    describe('POST /api/tenants', () => {
+      const create = (caller: Caller, more: object = {}) =>
+        caller.post('', {
+          tenant_slug: 'initech',
+          tenant_name: 'Initech',
+          ...more,
+        });
+
+      it.each([
+        [{}, 200],
+        [{ engine: true }, 200],
+        [{ engine: false }, 404],
+      ])('with %j answers 201, and then the engine %d', async (more, found) => {
+        expect((await create(backend.admin, more)).status).toBe(201);
+        const { status } = await backend.admin.get('/initech/engine');
+        expect(status).toBe(found);
+      });
+
+      it('creates both or nothing', async () => {
+        await database.client.query(
+          `alter table tenant_engines add constraint nobody check (created_by <> '${ADMIN}')`,
+        );
+        try {
+          expect((await create(backend.admin)).status).toBe(500);
+        } finally {
+          await database.client.query(
+            'alter table tenant_engines drop constraint nobody',
+          );
+        }
+        expect((await backend.admin.get('/initech')).status).toBe(404);
+      });
+
+      it('makes tenants that code feeds where the backend has no engines', async () => {
+        expect(told(await create(without.admin, { engine: true }))).toEqual([
+          400,
+          expect.stringMatching(
+            /engine must be false.*backstage-plugin-catalog-backend-module-tenant-engines/,
+          ),
+        ]);
+        expect((await create(without.admin)).status).toBe(201);
+        expect((await without.admin.get('/initech/engine')).status).toBe(404);
+      });
+
+      it('refuses what is neither with 400', async () => {
+        expect(told(await create(backend.admin, { engine: 'yes' }))).toEqual([
+          400,
+          'Invalid tenant: engine must be true or false, got "yes"',
+        ]);
+      });
+    });
+
+    it('without engines in this backend, says what to add, and leads back to code', async () => {
+      await enable();
+      await backend.admin.put('/acme/catalog-config', CONFIG);
+      const refused = [
+        409,
+        expect.stringMatching(
+          /^This backend has no catalog engines.*backstage-plugin-catalog-backend-module-tenant-engines/,
+        ),
+      ];
+      expect(told(await without.admin.put('/globex/engine'))).toEqual(refused);
+      expect(
+        told(await without.admin.put('/acme/catalog-config', CONFIG)),
+      ).toEqual(refused);
+      expect((await without.admin.get('/acme/engine')).body).toEqual({
+        tenant_slug: 'acme',
+        state: 'stopped',
+        reason: expect.stringContaining('This backend has no catalog engines'),
+        configured_by: 'registry',
+      });
+      expect((await without.admin.delete('/acme/engine')).status).toBe(204);
+    });
+  },
+);
