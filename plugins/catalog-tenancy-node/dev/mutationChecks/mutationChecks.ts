@@ -537,6 +537,102 @@ export const mutationChecks: MutationCheck[] = [
     tests: ['plugins/tenants-backend/src/http/members.test.ts'],
   },
   {
+    name: 'the refusal of applyMutation beside an engine',
+    edits: [
+      {
+        file: `${NODE}/catalog/mutation/CatalogWriter.ts`,
+        find: '        await refuseEngine(transaction);\n',
+        replace: '',
+      },
+      {
+        file: `${NODE}/catalog/mutation/CatalogWriter.ts`,
+        find: 'async function refuseEngine(',
+        replace: 'export async function refuseEngine(',
+      },
+    ],
+    tests: [`${NODE}/engines`],
+  },
+  {
+    name: 'the lock of the entities under which a tenant gets an engine',
+    edits: [
+      {
+        file: `${NODE}/engines/PostgresTenantEngineStore.ts`,
+        find: '        await transaction.query(lockTenant(knex, tenantId));\n',
+        replace:
+          '        await transaction.query(lockTenant(knex, `not ${tenantId}`));\n',
+      },
+    ],
+    tests: [`${NODE}/engines`],
+  },
+  {
+    name: 'that a tenant is created with its engine or not at all',
+    edits: [
+      {
+        file: `${NODE}/tenants/PostgresTenantStore.ts`,
+        find: "return this.#change('create a tenant', slug, async transaction => {",
+        replace:
+          "const made = await this.#change('create a tenant', slug, async transaction => {",
+      },
+      {
+        file: `${NODE}/tenants/PostgresTenantStore.ts`,
+        find: '      if (engine) {\n',
+        replace: "      if (slug === '') {\n",
+      },
+      {
+        file: `${NODE}/tenants/PostgresTenantStore.ts`,
+        find: '      return toTenant(created);\n    });\n',
+        replace: `      return toTenant(created);
+    });
+    if (engine) {
+      await this.#admin.run('create its engine', async ({ knex, query }) =>
+        query(
+          knex('tenant_engines').insert({
+            tenant_id: made.tenant_id,
+            created_by: engine.by,
+          }),
+        ),
+      );
+    }
+    return made;
+`,
+      },
+    ],
+    tests: [`${NODE}/engines`],
+  },
+  {
+    name: 'that the admins of its own tenant alone configure an engine',
+    edits: [
+      {
+        file: 'plugins/tenants-backend/src/http/engineRoutes.ts',
+        find: 'await tenantAdmins.assertMay(',
+        replace: 'void (',
+      },
+    ],
+    tests: ['plugins/tenants-backend/src/http/engines.test.ts'],
+  },
+  {
+    name: 'the tenant in the look for the configuration of an engine',
+    edits: [
+      {
+        file: `${NODE}/engines/PostgresTenantEngineStore.ts`,
+        find: "selectEngines(knex).where('e.tenant_id', tenantId),",
+        replace: "selectEngines(knex).orderBy('e.config_updated_at'),",
+      },
+    ],
+    tests: ['plugins/tenants-backend/src/http/engines.test.ts'],
+  },
+  {
+    name: 'that the audit log has nothing of a configuration',
+    edits: [
+      {
+        file: 'plugins/tenants-backend/src/http/operations.ts',
+        find: 'QUOTES_NOTHING.includes(name)',
+        replace: 'QUOTES_NOTHING !== undefined',
+      },
+    ],
+    tests: ['plugins/tenants-backend/src/http/engines.test.ts'],
+  },
+  {
     name: 'the look at the tenant of a token that counts as credentials',
     edits: [
       {

@@ -467,6 +467,7 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       const stop = engines.onChange(calls);
       await waitUntil('two calls', () => calls.mock.calls.length > 1);
       stop();
+      expect(listener.hears).toBe(false);
     });
   });
 });

@@ -1,7 +1,10 @@
 import { createServiceFactory } from '@backstage/backend-plugin-api';
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { tenantEnginesServiceRef } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  type TenantEngines,
+  tenantEnginesServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
 import {
   type TenantsApi,
   TenantsClient,
@@ -31,7 +34,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           createServiceFactory({
             service: tenantEnginesServiceRef,
             deps: {},
-            factory: () => ({
+            factory: (): TenantEngines => ({
               isAvailable: true,
               handler: (_req, _res, next) => next(),
               validateConfig: async () => {},

@@ -87,6 +87,14 @@ export function createOperations(options: {
   ];
 }
 
+/** The errors that the authorization and the registry make, of the path alone. */
+const QUOTES_NOTHING = [
+  'AuthenticationError',
+  'NotAllowedError',
+  'NotFoundError',
+  'ConflictError',
+];
+
 function auditedError(
   error: unknown,
   describe: Describe | Undescribed | undefined,
@@ -100,14 +108,6 @@ function auditedError(
         }`,
       );
 }
-
-/** The errors that the authorization and the registry make, of the path alone. */
-const QUOTES_NOTHING = [
-  'AuthenticationError',
-  'NotAllowedError',
-  'NotFoundError',
-  'ConflictError',
-];
 
 /** The body of a failed request may be unreadable. */
 async function describeSafely(
