@@ -605,7 +605,7 @@ export const mutationChecks: MutationCheck[] = [
       {
         file: 'plugins/tenants-backend/src/http/engineRoutes.ts',
         find: 'await tenantAdmins.assertMay(',
-        replace: 'void (',
+        replace: 'await ((..._: unknown[]) => {})(',
       },
     ],
     tests: ['plugins/tenants-backend/src/http/engines.test.ts'],
