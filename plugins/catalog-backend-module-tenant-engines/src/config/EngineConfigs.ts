@@ -20,7 +20,7 @@ import {
   type OperatorConfig,
   readOperatorConfig,
 } from './operatorConfig';
-import { checkOwnCredentials } from './ownCredentials';
+import { checkOwnCredentials, ownCredentialsReaders } from './ownCredentials';
 import { type ResolvedConfig, resolveReferences } from './references';
 import { parseTenantConfig } from './tenantConfig';
 
@@ -128,6 +128,11 @@ export class EngineConfigs {
     return createHash('sha256')
       .update(JSON.stringify(config.getOptional() ?? null))
       .digest('base64');
+  }
+
+  /** What the backend of the tenant's engine needs beside its configuration. */
+  features(tenant: ActiveTenant): BackendFeature[] {
+    return [this.fileTargets(tenant), ownCredentialsReaders()];
   }
 
   /** Refuses all files of the server to an engine but those that app-config names for it. */

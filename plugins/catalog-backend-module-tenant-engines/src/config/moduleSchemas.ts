@@ -71,6 +71,17 @@ export class ModuleSchemas {
   }
 }
 
+/** A package whose schema is wrong is left out, as Backstage does it at the start. */
+const LOAD_SCHEMAS = `
+const { parentPort, workerData } = require('worker_threads');
+const { loadConfigSchema } = require(workerData.configLoader);
+loadConfigSchema({
+  dependencies: [],
+  packagePaths: workerData.packagePaths,
+  onSchemaError() {},
+}).then(schema => parentPort.postMessage(schema.serialize().schemas));
+`;
+
 /**
  * Loads the schemas of all packages that this backend is made of, as Backstage does it
  * for the secrets in its logs.
@@ -98,17 +109,6 @@ export async function loadPackageSchemas(
     );
   });
 }
-
-/** A package whose schema is wrong is left out, as Backstage does it at the start. */
-const LOAD_SCHEMAS = `
-const { parentPort, workerData } = require('worker_threads');
-const { loadConfigSchema } = require(workerData.configLoader);
-loadConfigSchema({
-  dependencies: [],
-  packagePaths: workerData.packagePaths,
-  onSchemaError() {},
-}).then(schema => parentPort.postMessage(schema.serialize().schemas));
-`;
 
 async function packagesOf(directory: string): Promise<string[]> {
   const { packages, root } = await getPackages(directory);
