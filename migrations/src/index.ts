@@ -10,9 +10,21 @@
 
 export { migrateTo, status } from './migrateTo';
 export type { MigrateOptions, MigrateResult } from './migrateTo';
-export { adopt, readAdoption, retryFaults } from './adopt/library';
+export { attachEngine, detachEngine } from './adopt/attach';
+export type { AttachOptions } from './adopt/attach';
+export { engineSchemaOf } from './adopt/engine';
+export {
+  adopt,
+  readAdoptedTenants,
+  readAdoption,
+  retryFaults,
+} from './adopt/library';
 export type { AdoptOptions, AdoptResult } from './adopt/library';
-export type { AdoptionFault, AdoptionStatus } from './adopt/status';
+export type {
+  AdoptedTenantStatus,
+  AdoptionFault,
+  AdoptionStatus,
+} from './adopt/status';
 export { connectionOfKnex } from './session/connectionOfKnex';
 export type { LockQueue, Progress, Reporter } from './Reporter';
 export type { PhaseNumber } from './engine/Step';

@@ -1,24 +1,30 @@
 import type { StepContext } from '../engine/Step';
 import { explainTaken } from '../engine/ownership';
 import { RefusedError } from '../errors';
-import { operatorCommand } from '../operatorCommand';
 import { createCatalogTables, isFreshDatabase } from '../schema/catalogTables';
 import { relationExists } from '../schema/lookups';
-import { revokeAllStatement } from '../schema/grants';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
+import { isSwapped } from '../schema/partitions';
 import { formatThings } from '../text';
 import { ownRows } from './compare';
-import { COPY_IS_DONE, copyEntities, fillParents } from './copy';
-import { ENGINE_TABLES, engineTable, requireEngine } from './engine';
-import type { Engine } from './engine';
+import { copyEntities, copyIsDone, fillParents } from './copy';
 import {
-  CREATE_FAULTS,
+  adoptCommand,
+  describeTenant,
+  ENGINE_TABLES,
+  engineTable,
+  requireEngine,
+} from './engine';
+import type { Engine } from './engine';
+import { createQuotaStatement, QUOTA_SEQUENCE } from './functions/quota';
+import {
   CREATE_STATE,
-  createFunctions,
   createTriggers,
   tablesWithoutTriggers,
   takenAdoptionNames,
 } from './objects';
+import { bringAdoptionAlong, prepareAdoption } from './prepare';
 import { reconcileEntities } from './reconcile';
 import {
   asLogin,
@@ -27,51 +33,79 @@ import {
   refuseMissingRights,
   refuseOthersTables,
 } from './rights';
-import {
-  adoptedEngine,
-  ADOPTION_STATE,
-  FAULTS,
-  PARENTS,
-  putState,
-  readState,
-} from './state';
+import { adoptedEngine, PARENTS, putState, readState } from './state';
 
 /**
- * Adopts the catalog of the engine in this database: its entities become those of the
- * default tenant, and triggers carry every later change. It can be repeated at any time:
+ * Adopts the catalog of an engine in this database: its entities become those of the
+ * tenant, by default the default one, and triggers carry every later change. It can be repeated at any time:
  * it resumes where it was stopped, and retries adoption faults.
  *
  * @throws {@link RefusedError} if there is no such catalog, if the login does not own its
  *   tables, or if entities would be lost
  */
-export async function adopt(context: StepContext): Promise<Engine> {
-  const { executor } = context;
-  const engine = await requireEngine(context);
+export async function adopt(
+  context: StepContext,
+  { tenantId = DEFAULT_TENANT_ID, slug }: AdoptedTenant = {},
+): Promise<Engine> {
+  const engine = { ...(await requireEngine(context, tenantId)), slug };
+  await refuseUnpartitioned(context, engine);
   await refuseAnother(context, engine);
   await refuseOthersNames(context);
   await refuseOthersTables(context, engine);
   await refuseEntities(context, engine);
   await refuseMissingRights(context, engine);
   await install(context, engine);
+  await carryAll(context, engine);
+  return engine;
+}
+
+/** Copies what the engine has, behind its triggers, and compares until both sides are equal. */
+export async function carryAll(
+  context: StepContext,
+  engine: Engine,
+): Promise<void> {
+  const { executor } = context;
   await copyEntities(context, engine);
   await reconcileEntities(context, engine);
   if (await relationExists(executor, PARENTS)) {
     await fillParents(context, engine);
   }
-  await executor.execute(COPY_IS_DONE);
-  return engine;
+  await executor.execute(copyIsDone(engine));
+}
+
+/** The tenant that gets the entities; the default one where there is no id. */
+export interface AdoptedTenant {
+  tenantId?: string;
+  /** For messages. */
+  slug?: string;
+}
+
+/** Until phase 5 is complete, the tables have room for the default tenant alone. */
+async function refuseUnpartitioned(
+  { executor }: StepContext,
+  engine: Engine,
+): Promise<void> {
+  if (engine.tenantId !== DEFAULT_TENANT_ID && !(await isSwapped(executor))) {
+    throw new RefusedError(
+      `The engine of ${describeTenant(
+        engine,
+      )} can't be adopted before phase 5 is ` +
+        'complete: until then the tables hold the default tenant alone.',
+    );
+  }
 }
 
 /**
- * The rows that an adoption deletes, a sentence for each: entities of the default
- * tenant that the catalog does not have.
+ * The rows that an adoption deletes, a sentence for each: entities of the tenant that the
+ * catalog does not have.
  *
  * @throws {@link RefusedError} if there is no such catalog
  */
 export async function readAdoptionLosses(
   context: StepContext,
+  { tenantId = DEFAULT_TENANT_ID, slug }: AdoptedTenant = {},
 ): Promise<string[]> {
-  const engine = await requireEngine(context);
+  const engine = { ...(await requireEngine(context, tenantId)), slug };
   const others = await countOtherEntities(context, engine);
   return others > 0
     ? [
@@ -79,20 +113,24 @@ export async function readAdoptionLosses(
           others,
           'entity',
           'entities',
-        )} of the default ` + 'tenant, which the catalog does not have',
+        )} of ${describeTenant(engine)}, which the catalog does not have`,
       ]
     : [];
 }
 
 async function refuseAnother(
   context: StepContext,
-  { schema }: Engine,
+  engine: Engine,
 ): Promise<void> {
-  const adopted = await adoptedEngine(context);
+  const { schema, tenantId } = engine;
+  const adopted = await adoptedEngine(context, tenantId);
   if (adopted && adopted.schema !== schema) {
     throw new RefusedError(
       `The catalog in the schema "${adopted.schema}" is adopted already, and not the ` +
-        `one in "${schema}". Undo that first (${operatorCommand('unadopt')}).`,
+        `one in "${schema}". Undo that first (${adoptCommand(
+          engine,
+          'unadopt',
+        )}).`,
     );
   }
 }
@@ -104,7 +142,7 @@ async function refuseOthersNames(context: StepContext): Promise<void> {
   }
 }
 
-/** An adoption removes the entities of the default tenant that the engine lacks. */
+/** An adoption removes the entities of the tenant that the engine lacks. */
 async function refuseEntities(
   context: StepContext,
   engine: Engine,
@@ -115,7 +153,7 @@ async function refuseEntities(
   const others = await countOtherEntities(context, engine);
   if (others > 0) {
     throw new RefusedError(
-      `The default tenant has ${formatThings(
+      `${capitalized(describeTenant(engine))} has ${formatThings(
         others,
         'entity',
         'entities',
@@ -126,19 +164,19 @@ async function refuseEntities(
   }
 }
 
-/** Entities of the default tenant that the engine does not have, before it owns them. */
+/** Entities of the tenant that the engine does not have, before it owns them. */
 async function countOtherEntities(
   context: StepContext,
   engine: Engine,
 ): Promise<number> {
   const { executor } = context;
   if (
-    (await adoptedEngine(context)) ||
+    (await adoptedEngine(context, engine.tenantId)) ||
     !(await relationExists(executor, 'entities'))
   ) {
     return 0;
   }
-  const own = await ownRows(executor, 'entities');
+  const own = await ownRows(executor, 'entities', engine.tenantId);
   const entities = await executor.read<{ id: string }>(
     `select e.entity_id::text as id from entities e where ${own('e')}`,
   );
@@ -165,21 +203,11 @@ async function countOtherEntities(
  * replaces the functions, and restores triggers that were dropped or disabled.
  */
 async function install(context: StepContext, engine: Engine): Promise<void> {
-  const { executor, settings } = context;
+  const { executor } = context;
+  const { schema, tenantId } = engine;
   await createTables(context);
-  await executor.transaction({
-    title: 'Create the functions that carry changes',
-    locks: 'New objects, which no session uses yet.',
-    statements: [
-      ...CREATE_FAULTS,
-      CREATE_STATE,
-      // Faults name entities, and no policy protects the table.
-      revokeAllStatement(FAULTS),
-      revokeAllStatement(ADOPTION_STATE),
-      putState('engine', engine),
-      ...createFunctions({ schema: settings.schema, engine }),
-    ],
-  });
+  await prepareAdoption(context, [putState(tenantId, 'engine', { schema })]);
+  await createQuota(context, engine);
   await followOwner(context, { engine });
   // final_entities last: an entity brings its relations and refresh state.
   for (const table of executor.dryRun
@@ -199,8 +227,32 @@ async function install(context: StepContext, engine: Engine): Promise<void> {
   }
 }
 
+/** The default tenant has no limit. */
+async function createQuota(
+  context: StepContext,
+  { schema, tenantId }: Engine,
+): Promise<void> {
+  if (tenantId === DEFAULT_TENANT_ID) {
+    return;
+  }
+  const name = escapeIdentifier(schema);
+  await asLogin(context, () =>
+    context.executor.transaction({
+      title: `Create ${name}.${QUOTA_SEQUENCE}`,
+      locks: 'A new sequence, which no session uses yet.',
+      statements: [createQuotaStatement(name)],
+    }),
+  );
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 async function createTables(context: StepContext): Promise<void> {
   const { executor, settings } = context;
+  // What an earlier version was killed in the middle of may have recorded it already.
+  await bringAdoptionAlong(context);
   if (!(await isFreshDatabase(context))) {
     return;
   }
@@ -217,7 +269,10 @@ async function createTables(context: StepContext): Promise<void> {
       ...(missing ? [`create schema ${name}`] : []),
       CREATE_STATE,
       // Recorded before the tables exist: unadopt also undoes a command that was killed.
-      putState('created', { schema: created?.schema ?? missing, tables: true }),
+      putState(DEFAULT_TENANT_ID, 'created', {
+        schema: created?.schema ?? missing,
+        tables: true,
+      }),
     ],
   });
   await createCatalogTables(context);

@@ -1,11 +1,16 @@
 import type { Executor } from '../engine/Executor';
-import { operatorCommand } from '../operatorCommand';
 import { relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
+import { escapeLiteral } from '../sql';
 import { formatThings } from '../text';
-import { engineTable } from './engine';
+import {
+  adoptCommand,
+  describeEngine,
+  describeTenant,
+  engineTable,
+} from './engine';
 import type { Engine } from './engine';
-import { FAULTS, PARENTS, UNKNOWN_KEY } from './state';
+import { FAULTS, ofTenant, PARENTS, UNKNOWN_KEY } from './state';
 
 /** Two queries for the same columns: of the engine's rows, and of ours. */
 interface Sides {
@@ -21,7 +26,7 @@ interface Sums {
 }
 
 /**
- * Compares our rows of the default tenant with the engine's, except adoption faults. The
+ * Compares our rows of the engine's tenant with the engine's, except adoption faults. The
  * caller reads in one snapshot.
  *
  * @returns the differences, a sentence for each table
@@ -38,14 +43,16 @@ export async function compareAdoption(
     );
     if (theirs.rows !== ours.rows || theirs.sum !== ours.sum) {
       problems.push(
-        `${sides.table} of the default tenant differs from the stock catalog: ` +
+        `${sides.table} of ${describeTenant(
+          engine,
+        )} differs from ${describeEngine(engine)}: ` +
           `${formatThings(ours.rows, 'row')} here, ${formatThings(
             theirs.rows,
             'row',
           )} there` +
           `${
             theirs.rows === ours.rows ? ', which do not hold the same' : ''
-          }. Run ${operatorCommand('adopt')}.`,
+          }. Run ${adoptCommand(engine)}.`,
       );
     }
   }
@@ -62,15 +69,18 @@ async function describeSides(
   executor: Executor,
   engine: Engine,
 ): Promise<Sides[]> {
-  const entities = await ownRows(executor, 'entities');
-  const relations = await ownRows(executor, 'relations');
-  const states = await ownRows(executor, 'refresh_state');
+  const { tenantId } = engine;
+  const ownFaults = await ofTenant(executor, FAULTS, tenantId);
+  const entities = await ownRows(executor, 'entities', tenantId);
+  const relations = await ownRows(executor, 'relations', tenantId);
+  const states = await ownRows(executor, 'refresh_state', tenantId);
   const carried = (id: string) =>
     `exists (select from entities e where ${entities(
       'e',
     )} and e.entity_id::text = ${id})`;
   const good = (source: string, id: string) =>
-    `not exists (select from ${FAULTS} f where f.source = '${source}' and f.key = ${id})`;
+    `not exists (select from ${FAULTS} f
+       where ${ownFaults} and f.source = '${source}' and f.key = ${id})`;
   const edges = (alias: string) =>
     `${alias}.originating_entity_id::text as id, ${alias}.source_entity_ref::text as source,
      ${alias}.type::text as type, ${alias}.target_entity_ref::text as target`;
@@ -122,16 +132,17 @@ async function describeSides(
         from ${engineTable(engine, 'refresh_state_references')} t
        where t.source_entity_ref is not null`,
       ours: `select o.parent_entity_ref as parent, o.entity_ref as ref
-        from ${PARENTS} o where o.tenant_id = '${DEFAULT_TENANT_ID}'`,
+        from ${PARENTS} o where o.tenant_id = ${escapeLiteral(tenantId)}`,
     });
   }
   return tables;
 }
 
-/** The condition that selects our rows of the default tenant. */
+/** The condition that selects our rows of a tenant. */
 export async function ownRows(
   executor: Executor,
   table: string,
+  tenantId: string,
 ): Promise<(alias: string) => string> {
   // Until the backfill has set NOT NULL, there is only one tenant.
   const [has] = await executor.read(
@@ -139,8 +150,10 @@ export async function ownRows(
         and attname = 'tenant_id' and attnotnull and not attisdropped`,
     [table],
   );
-  return alias =>
-    has ? `${alias}.tenant_id = '${DEFAULT_TENANT_ID}'` : 'true';
+  if (!has) {
+    return () => (tenantId === DEFAULT_TENANT_ID ? 'true' : 'false');
+  }
+  return alias => `${alias}.tenant_id = ${escapeLiteral(tenantId)}`;
 }
 
 /** A query for the ids of entities that differ from the engine's. */
@@ -148,9 +161,11 @@ export async function differingEntities(
   executor: Executor,
   engine: Engine,
 ): Promise<string> {
-  const entities = await ownRows(executor, 'entities');
-  const relations = await ownRows(executor, 'relations');
-  const states = await ownRows(executor, 'refresh_state');
+  const { tenantId } = engine;
+  const ownFaults = await ofTenant(executor, FAULTS, tenantId);
+  const entities = await ownRows(executor, 'entities', tenantId);
+  const relations = await ownRows(executor, 'relations', tenantId);
+  const states = await ownRows(executor, 'refresh_state', tenantId);
   const finals = engineTable(engine, 'final_entities');
   const theirRelations = engineTable(engine, 'relations');
   const theirStates = engineTable(engine, 'refresh_state');
@@ -201,7 +216,9 @@ export async function differingEntities(
        'e',
      )} and e.entity_id = o.entity_id)
    union
-  select key from ${FAULTS} where source <> 'refresh_state_references' and not starts_with(key, '${UNKNOWN_KEY}')`;
+  select key from ${FAULTS}
+   where ${ownFaults} and source <> 'refresh_state_references'
+     and not starts_with(key, '${UNKNOWN_KEY}')`;
 }
 
 /** A query for the edges between entities that differ from the engine's. */
@@ -212,7 +229,9 @@ export function differingParents(engine: Engine): string {
             from ${engineTable(engine, 'refresh_state_references')}
            where source_entity_ref is not null group by 1, 2) t
     full join (select parent_entity_ref as parent, entity_ref as ref, count(*) as rows
-                 from ${PARENTS} where tenant_id = '${DEFAULT_TENANT_ID}'
+                 from ${PARENTS} where tenant_id = ${escapeLiteral(
+    engine.tenantId,
+  )}
                 group by 1, 2) o using (parent, ref)
    where t.rows is distinct from o.rows`;
 }

@@ -5,8 +5,9 @@ import type { MigrationSession } from '../session/MigrationSession';
 import { waitForOlderTransactions } from '../engine/olderTransactions';
 import { patienceMs } from '../session/tableSize';
 import { escapeLiteral } from '../sql';
-import { engineTable } from './engine';
+import { engineArguments, engineTable } from './engine';
 import type { Engine } from './engine';
+import { bringAdoptionAlong } from './prepare';
 import { reconcileParents } from './reconcile';
 import { adoptedEngine, PARENTS, putState, readState } from './state';
 
@@ -16,16 +17,19 @@ const ENTITIES_TITLE = 'Carry the entities';
 const TARGET_MS = 20;
 const FIRST_ROWS = 20;
 
-const ENTITIES_SCRIPT = `do $$
+const entitiesScript = (engine: Engine) =>
+  `do ${escapeLiteral(`
 declare
   after text := '';
 begin
   loop
-    select last into after from adoption_copy(after, ${FIRST_ROWS});
+    select last into after from adoption_copy(${engineArguments(
+      engine,
+    )}, after, ${FIRST_ROWS});
     exit when after is null;
     commit;
   end loop;
-end $$`;
+end `)}`;
 
 interface Batch {
   last: string | null;
@@ -53,7 +57,7 @@ export async function copyEntities(
         'refresh_state',
       )} at a time, for ${TARGET_MS} ms or so: what the engine ` +
       'has locked is left for later',
-    script: [ENTITIES_SCRIPT],
+    script: [entitiesScript(engine)],
     run: session => copy(context, session, engine),
   });
 }
@@ -65,6 +69,7 @@ async function copy(
 ): Promise<void> {
   const { copy: state = { after: '', done: false } } = await readState(
     executor,
+    engine.tenantId,
   );
   if (state.done) {
     return;
@@ -85,7 +90,7 @@ async function copy(
         reporter,
         lockTimeoutMs: ownTimeout(settings, timeoutMs),
       },
-      () => copyBatch(session, after, rows, timeoutMs),
+      () => copyBatch(session, engine, after, rows, timeoutMs),
     );
   let rows = Math.min(FIRST_ROWS, settings.batchSize);
   let after: string | null = state.after;
@@ -107,6 +112,7 @@ async function copy(
 /** One message: no row stays locked during a round trip. */
 async function copyBatch(
   session: MigrationSession,
+  engine: Engine,
   after: string,
   rows: number,
   lockTimeoutMs: number,
@@ -118,14 +124,16 @@ async function copyBatch(
         'set local synchronous_commit = off',
         `set local lock_timeout = ${lockTimeoutMs}`,
         `with batch as materialized (
-           select last, rows from adoption_copy(${escapeLiteral(
-             after,
-           )}, ${rows})
+           select last, rows from adoption_copy(${engineArguments(
+             engine,
+           )}, ${escapeLiteral(after)}, ${rows})
          ), moved as (
-           insert into adoption_state (key, value)
-           select 'copy', jsonb_build_object('after', last, 'done', false)
+           insert into adoption_state (tenant_id, key, value)
+           select ${escapeLiteral(
+             engine.tenantId,
+           )}::uuid, 'copy', jsonb_build_object('after', last, 'done', false)
              from batch where last is not null
-           on conflict (key) do update set value = excluded.value
+           on conflict (tenant_id, key) do update set value = excluded.value
          )
          select last, rows from batch`,
       ].join(';\n'),
@@ -138,25 +146,30 @@ async function copyBatch(
 }
 
 /** The statement that records that both sides were equal once. */
-export const COPY_IS_DONE = putState('copy', { after: '', done: true });
+export function copyIsDone({ tenantId }: Engine): string {
+  return putState(tenantId, 'copy', { after: '', done: true });
+}
 
 const EDGES_TITLE = 'Carry the edges between entities';
 const EDGE_ROWS = 500;
 
-const EDGES_SCRIPT = `do $$
+const edgesScript = (engine: Engine) =>
+  `do ${escapeLiteral(`
 declare
   after bigint := 0;
 begin
   loop
-    after := adoption_copy_parents(after, ${EDGE_ROWS});
+    after := adoption_copy_parents(${engineArguments(
+      engine,
+    )}, after, ${EDGE_ROWS});
     exit when after is null;
     commit;
   end loop;
-end $$`;
+end `)}`;
 
 /**
- * Copies the edges between entities from the engine's table to ours, for the default
- * tenant, while the engine writes. Does nothing where no catalog is adopted, or the
+ * Copies the edges between entities from an engine's table to ours, by default the default
+ * tenant's, while the engine writes. Does nothing where no catalog is adopted, or the
  * table does not exist.
  *
  * The triggers write to the table as soon as it exists, and this waits for transactions
@@ -175,13 +188,14 @@ export async function fillParents(
   ) {
     return;
   }
+  await bringAdoptionAlong(context);
   await waitForWriters(context, engine);
   await executor.work({
     title: `${EDGES_TITLE}. FOR KEY SHARE on ${EDGE_ROWS} rows of ${engineTable(
       engine,
       'refresh_state_references',
     )} at a time, for milliseconds`,
-    script: [EDGES_SCRIPT],
+    script: [edgesScript(engine)],
     async run(session) {
       const timeoutMs = Math.min(
         context.settings.lockTimeoutMs,
@@ -201,7 +215,9 @@ export async function fillParents(
             [
               'set local synchronous_commit = off',
               `set local lock_timeout = ${timeoutMs}`,
-              `select adoption_copy_parents(${from}, ${EDGE_ROWS})::text as last`,
+              `select adoption_copy_parents(${engineArguments(
+                engine,
+              )}, ${from}, ${EDGE_ROWS})::text as last`,
             ].join(';\n'),
           );
           return rows[0].last;

@@ -1,6 +1,9 @@
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
-import { escapeIdentifier } from '../sql';
+import { operatorCommand } from '../operatorCommand';
+import { columnExists } from '../schema/lookups';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 
 /** The tables of the stock catalog's engine that we carry. */
 export const ENGINE_TABLES = [
@@ -12,10 +15,75 @@ export const ENGINE_TABLES = [
 
 export type EngineTable = (typeof ENGINE_TABLES)[number];
 
-/** Where the tables of the stock catalog's engine stand. */
+/** An engine of a stock catalog, and whose entities it has. */
 export interface Engine {
+  /** Where its tables stand. */
   schema: string;
+  tenantId: string;
+  /** Of the tenant, for messages; without one where the tenant was deleted for good. */
+  slug?: string | null;
 }
+
+/** The tenant of an engine, in words. */
+export function describeTenant({ tenantId, slug }: Engine): string {
+  return tenantId === DEFAULT_TENANT_ID
+    ? 'the default tenant'
+    : `the tenant "${slug ?? tenantId}"`;
+}
+
+/** An engine, in words. */
+export function describeEngine({ tenantId, schema }: Engine): string {
+  return tenantId === DEFAULT_TENANT_ID
+    ? 'the stock catalog'
+    : `its engine in the schema "${schema}"`;
+}
+
+/** The command that adopts what an engine has, or undoes that. */
+export function adoptCommand(
+  { tenantId, slug }: Engine,
+  command: 'adopt' | 'unadopt' = 'adopt',
+): string {
+  const tenant = slug ?? tenantId;
+  if (tenantId === DEFAULT_TENANT_ID) {
+    return command === 'adopt'
+      ? operatorCommand('adopt')
+      : operatorCommand('unadopt');
+  }
+  return command === 'adopt'
+    ? operatorCommand('adopt', `--tenant ${tenant}`)
+    : operatorCommand('unadopt', `--tenant ${tenant}`);
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** In lower case, as PostgreSQL writes it. */
+export function parseTenantId(tenantId: string): string {
+  if (typeof tenantId !== 'string' || !UUID.test(tenantId)) {
+    throw new TypeError(
+      `The tenant id ${JSON.stringify(
+        tenantId,
+      )} is no UUID. Expected one such as "${DEFAULT_TENANT_ID}".`,
+    );
+  }
+  return tenantId.toLowerCase();
+}
+
+/**
+ * The schema with the tables of the engine of a tenant: `tenant_` and the id without its
+ * dashes. The engine of the default tenant is the stock catalog, wherever its tables stand.
+ *
+ * @throws `TypeError` if that is no UUID
+ * @public
+ */
+export function engineSchemaOf(tenantId: string): string {
+  return `tenant_${parseTenantId(tenantId).replaceAll('-', '')}`;
+}
+
+/**
+ * What {@link engineSchemaOf} returns, and the template that such schemas are copies of:
+ * engines of other tenants than the default one.
+ */
+const OTHER_TENANTS = '^tenant_([0-9a-f]{32}|template)$';
 
 /** The columns that we read, by which we recognise the tables. */
 const COLUMNS: Record<EngineTable, readonly string[]> = {
@@ -36,20 +104,53 @@ const COLUMNS: Record<EngineTable, readonly string[]> = {
   refresh_state_references: ['id', 'source_entity_ref', 'target_entity_ref'],
 };
 
+/** The first arguments of the functions that work on the tables of an engine, as SQL. */
+export function engineArguments({ schema, tenantId }: Engine): string {
+  return `${escapeLiteral(tenantId)}, ${escapeLiteral(schema)}`;
+}
+
 /** The name of a table of the engine, as SQL. */
 export function engineTable({ schema }: Engine, table: EngineTable): string {
   return `${escapeIdentifier(schema)}.${table}`;
 }
 
-/** The schemas in which all tables of the engine stand. */
-export async function findEngines({
-  executor,
-  settings,
-}: Pick<StepContext, 'executor' | 'settings'>): Promise<Engine[]> {
+/**
+ * The tenant by that slug or id, deleted or not.
+ *
+ * @throws {@link RefusedError} if there is none
+ */
+export async function requireTenant(
+  { executor }: Pick<StepContext, 'executor'>,
+  slugOrId: string,
+): Promise<{ tenantId: string; slug: string }> {
+  const rows = (await columnExists(executor, 'tenants', 'tenant_slug'))
+    ? await executor.read<{ tenantId: string; slug: string }>(
+        `select tenant_id::text as "tenantId", tenant_slug as slug from tenants
+          where tenant_slug = $1 or tenant_id::text = lower($1)
+          order by tenant_slug <> $1 limit 1`,
+        [slugOrId],
+      )
+    : [];
+  if (rows.length === 0) {
+    throw new RefusedError(
+      `There is no tenant "${slugOrId}". Expected the slug of one, such as "default".`,
+    );
+  }
+  return rows[0];
+}
+
+/**
+ * The schemas in which all tables of an engine stand; for the default tenant, without those
+ * that are named after other tenants.
+ */
+export async function findEngines(
+  { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
+  tenantId = DEFAULT_TENANT_ID,
+): Promise<Engine[]> {
   return executor.read<Engine>(
-    `select n.nspname as schema
+    `select n.nspname as schema, $3::text as "tenantId"
        from pg_namespace n
-      where n.nspname <> $2 and n.nspname !~ '^pg_' and not exists (
+      where n.nspname <> $2 and n.nspname !~ '^pg_' and n.nspname !~ $4 and not exists (
         select from jsonb_each($1::jsonb) t, jsonb_array_elements_text(t.value) c
          where not exists (
            select from pg_class r
@@ -57,7 +158,23 @@ export async function findEngines({
             where r.relnamespace = n.oid and r.relname = t.key
               and r.relkind = 'r' and not a.attisdropped))
       order by 1`,
-    [JSON.stringify(COLUMNS), settings.schema],
+    [
+      JSON.stringify(COLUMNS),
+      settings.schema,
+      tenantId,
+      tenantId === DEFAULT_TENANT_ID ? OTHER_TENANTS : '^$',
+    ],
+  );
+}
+
+/** The schema to look for an engine in, if one was named or follows from the tenant. */
+export function wantedSchema(
+  { catalogSchema }: StepContext['settings'],
+  tenantId: string,
+): string | undefined {
+  return (
+    catalogSchema ??
+    (tenantId === DEFAULT_TENANT_ID ? undefined : engineSchemaOf(tenantId))
   );
 }
 
@@ -68,9 +185,10 @@ export async function findEngines({
  */
 export async function requireEngine(
   context: Pick<StepContext, 'executor' | 'settings'>,
+  tenantId = DEFAULT_TENANT_ID,
 ): Promise<Engine> {
-  const { catalogSchema: wanted } = context.settings;
-  const found = await findEngines(context);
+  const wanted = wantedSchema(context.settings, tenantId);
+  const found = await findEngines(context, tenantId);
   const engine = wanted
     ? found.find(({ schema }) => schema === wanted)
     : found[0];

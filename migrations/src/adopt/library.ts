@@ -1,12 +1,17 @@
 import type { ClientConfig } from 'pg';
 import type { Reporter } from '../Reporter';
 import { TenancyMigration } from '../engine/TenancyMigration';
-import { DEFAULT_TENANT_NAME } from '../schema/tables';
-import { adopt as adoptCatalog } from './adopt';
-import { readAdoptionStatus } from './status';
-import type { AdoptionStatus } from './status';
+import type { StepContext } from '../engine/Step';
+import { DEFAULT_TENANT_ID, DEFAULT_TENANT_NAME } from '../schema/tables';
+import { adopt as adoptCatalog, carryAll } from './adopt';
+import { parseTenantId, requireTenant } from './engine';
+import type { Engine } from './engine';
+import { isSwapped } from '../schema/partitions';
+import { bringAdoptionAlong } from './prepare';
+import { readAdoptedTenantStatus, readAdoptionStatus } from './status';
+import type { AdoptedTenantStatus, AdoptionStatus } from './status';
 import { retryAdoptionFaults } from './reconcile';
-import { adoptedEngine } from './state';
+import { adoptedEngine, readState } from './state';
 
 /**
  * The options of an adoption. Only the connection has no default.
@@ -21,13 +26,19 @@ export interface AdoptOptions {
   connection: ClientConfig | string;
   /** The schema of the tenants' tables; `tenancy` by default. */
   schema?: string;
+  /**
+   * The tenant that the engine belongs to; the default tenant by default. The engine of
+   * another one is in the schema that {@link engineSchemaOf} returns, unless `catalogSchema`
+   * names one.
+   */
+  tenantId?: string;
   /** The schema of the engine's tables; by default the one in which they are found. */
   catalogSchema?: string;
   /** For how long, in milliseconds, a request for a lock may hold up writers; 30 by default. */
   lockTimeoutMs?: number;
   /** At most so many entities in a batch; 2000 by default. */
   batchSize?: number;
-  /** Also removes entities of the default tenant that the catalog does not have. */
+  /** Also removes entities of the tenant that the catalog does not have. */
   force?: boolean;
   /** Reports progress and warnings; silent by default. */
   reporter?: Reporter;
@@ -46,6 +57,8 @@ export type AdoptResult = AdoptionStatus;
  * works before phase 1 and on a database at any phase, and can be called again at any
  * time: it then tries again what could not be carried, and changes nothing else.
  *
+ * With `tenantId` it does so for that tenant and its engine, once phase 5 is complete.
+ *
  * Several processes may call it at the same time: all but one get an
  * {@link OtherOperatorError}, and call again.
  *
@@ -55,9 +68,11 @@ export type AdoptResult = AdoptionStatus;
  * @public
  */
 export async function adopt(options: AdoptOptions): Promise<AdoptResult> {
+  const tenantId = tenantOf(options);
   return withContext(options, 'change', async ({ context }) => {
-    await adoptCatalog(context);
-    return readAdoptionStatus(context);
+    const slug = await slugOf(context, tenantId);
+    await adoptCatalog(context, { tenantId, slug });
+    return readAdoptionStatus(context, tenantId);
   });
 }
 
@@ -72,13 +87,30 @@ export async function adopt(options: AdoptOptions): Promise<AdoptResult> {
 export async function retryFaults(
   options: Omit<AdoptOptions, 'force'>,
 ): Promise<AdoptionStatus> {
+  const tenantId = tenantOf(options);
   return withContext(options, 'change', async ({ context }) => {
-    const engine = await adoptedEngine(context);
+    const engine = await adoptedEngine(context, tenantId);
     if (engine) {
-      await retryAdoptionFaults(context, engine);
+      await bringAdoptionAlong(context);
+      await retry(context, engine);
     }
-    return readAdoptionStatus(context);
+    return readAdoptionStatus(context, tenantId);
   });
+}
+
+/** A way back before phase 5 takes from other tenants all that was carried to them. */
+async function retry(context: StepContext, engine: Engine): Promise<void> {
+  const { executor } = context;
+  const { copy } = await readState(executor, engine.tenantId);
+  if (
+    engine.tenantId !== DEFAULT_TENANT_ID &&
+    copy?.done !== true &&
+    (await isSwapped(executor))
+  ) {
+    await carryAll(context, engine);
+  } else {
+    await retryAdoptionFaults(context, engine);
+  }
 }
 
 /**
@@ -87,11 +119,42 @@ export async function retryFaults(
  * @public
  */
 export async function readAdoption(
-  options: Pick<AdoptOptions, 'connection' | 'schema' | 'catalogSchema'>,
+  options: Pick<
+    AdoptOptions,
+    'connection' | 'schema' | 'catalogSchema' | 'tenantId'
+  >,
 ): Promise<AdoptionStatus> {
+  const tenantId = tenantOf(options);
   return withContext(options, 'read', ({ context }) =>
-    readAdoptionStatus(context),
+    readAdoptionStatus(context, tenantId),
   );
+}
+
+/**
+ * The tenants with an adopted engine, the default one first. It changes nothing and locks
+ * nothing.
+ *
+ * @public
+ */
+export async function readAdoptedTenants(
+  options: Pick<AdoptOptions, 'connection' | 'schema'>,
+): Promise<AdoptedTenantStatus[]> {
+  return withContext(options, 'read', ({ context }) =>
+    readAdoptedTenantStatus(context),
+  );
+}
+
+function tenantOf({ tenantId }: Pick<AdoptOptions, 'tenantId'>): string {
+  return tenantId === undefined ? DEFAULT_TENANT_ID : parseTenantId(tenantId);
+}
+
+async function slugOf(
+  context: StepContext,
+  tenantId: string,
+): Promise<string | undefined> {
+  return tenantId === DEFAULT_TENANT_ID
+    ? undefined
+    : (await requireTenant(context, tenantId)).slug;
 }
 
 async function withContext<T>(

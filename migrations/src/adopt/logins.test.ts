@@ -4,6 +4,7 @@ import { runPhases } from '../__testUtils__/runPhases';
 import { RefusedError } from '../errors';
 import { migrateTo } from '../migrateTo';
 import { rollback } from '../rollback/rollback';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog, engineOf } from './__testUtils__/stockCatalog';
 import type {
@@ -94,7 +95,9 @@ describe.each(databases.eachSupportedId())(
       expect(callable).toEqual([]);
       await asLogin(catalog, ENGINE_LOGIN, async client => {
         await expect(
-          client.query(`select adoption_drop_entity('x')`),
+          client.query(
+            `select adoption_drop_entity('${DEFAULT_TENANT_ID}', 'public', 'x')`,
+          ),
         ).rejects.toThrow('permission denied for function');
       });
     });

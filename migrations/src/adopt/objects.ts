@@ -1,10 +1,17 @@
 import { describeFound, findCreations } from '../engine/ownership';
 import type { Executor } from '../engine/Executor';
 import type { Creation, StepContext } from '../engine/Step';
-import { revokeAllOnFunctionStatement } from '../schema/grants';
+import {
+  revokeAllOnFunctionStatement,
+  revokeAllStatement,
+} from '../schema/grants';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
+import { escapeLiteral } from '../sql';
 import { ENGINE_TABLES, engineTable } from './engine';
 import type { Engine, EngineTable } from './engine';
 import {
+  createClear,
+  createClearRelations,
   createCopy,
   createDropEntity,
   createForgetEntity,
@@ -23,6 +30,7 @@ import {
   createOnReferences,
   createPutParent,
 } from './functions/parents';
+import { createRelease, createReserve } from './functions/quota';
 import {
   createCheckSnapshot,
   createJson,
@@ -34,13 +42,18 @@ import { ADOPTION_STATE, FAULTS, readState } from './state';
 // What an adoption creates in the database: two tables, the functions, and the
 // triggers on the engine's tables.
 
+const TENANT_COLUMN = `tenant_id uuid not null default '${DEFAULT_TENANT_ID}'`;
+
 export const CREATE_STATE = `create table if not exists ${ADOPTION_STATE} (
-  key text primary key,
-  value jsonb not null
+  ${TENANT_COLUMN},
+  key text not null,
+  value jsonb not null,
+  primary key (tenant_id, key)
 )`;
 
-export const CREATE_FAULTS = [
+const CREATE_FAULTS = [
   `create table if not exists ${FAULTS} (
+  ${TENANT_COLUMN},
   source text not null,
   key text not null,
   reason text not null,
@@ -48,26 +61,34 @@ export const CREATE_FAULTS = [
   first_seen_at timestamptz not null default now(),
   last_seen_at timestamptz not null default now(),
   attempts int not null default 1,
-  primary key (source, key)
+  primary key (tenant_id, source, key)
 )`,
   `comment on table ${FAULTS} is 'What of the catalog could not be carried, and why; written by triggers on its tables'`,
 ];
 
-/** Every function of the adoption by its signature, with what creates it. */
+/**
+ * Every function of the adoption by its signature, with what creates it. One set serves all
+ * tenants: most take the tenant, and the schema of its engine's tables.
+ */
 const FUNCTIONS: Record<string, (target: Target) => string> = {
-  'adoption_note(text, text, text, text)': createNote,
+  'adoption_note(uuid, name, text, text, text, text)': createNote,
   'adoption_check_snapshot()': createCheckSnapshot,
-  'adoption_is_carried(uuid)': createIsCarried,
-  'adoption_put_relations(text)': createPutRelations,
-  'adoption_put_state(text, text, text)': createPutState,
-  'adoption_put_rest(text)': createPutRest,
-  'adoption_put_entity(text, text, text, text, timestamptz)': createPutEntity,
-  'adoption_forget_entity(uuid)': createForgetEntity,
-  'adoption_drop_entity(text)': createDropEntity,
-  'adoption_put_parent(text, text)': createPutParent,
-  'adoption_put(text)': createPut,
-  'adoption_copy(text, integer)': createCopy,
-  'adoption_copy_parents(bigint, integer)': createCopyParents,
+  'adoption_is_carried(uuid, uuid)': createIsCarried,
+  'adoption_reserve(uuid, name)': createReserve,
+  'adoption_release(name)': createRelease,
+  'adoption_put_relations(uuid, name, text)': createPutRelations,
+  'adoption_put_state(uuid, name, text, text, text)': createPutState,
+  'adoption_put_rest(uuid, name, text)': createPutRest,
+  'adoption_put_entity(uuid, name, text, text, text, text, timestamptz)':
+    createPutEntity,
+  'adoption_forget_entity(uuid, name, uuid)': createForgetEntity,
+  'adoption_drop_entity(uuid, name, text)': createDropEntity,
+  'adoption_clear(uuid, name)': createClear,
+  'adoption_clear_relations(uuid)': createClearRelations,
+  'adoption_put_parent(uuid, name, text, text)': createPutParent,
+  'adoption_put(uuid, name, text)': createPut,
+  'adoption_copy(uuid, name, text, integer)': createCopy,
+  'adoption_copy_parents(uuid, name, bigint, integer)': createCopyParents,
   'adoption_json(text)': createJson,
   'adoption_on_final_entities()': createOnFinalEntities,
   'adoption_on_relations()': createOnRelations,
@@ -77,21 +98,65 @@ const FUNCTIONS: Record<string, (target: Target) => string> = {
 
 export const FUNCTION_SIGNATURES = Object.keys(FUNCTIONS);
 
+/** The functions of an earlier version, which knew the default tenant's engine alone. */
+export const FORMER_SIGNATURES = [
+  'adoption_note(text, text, text, text)',
+  'adoption_is_carried(uuid)',
+  'adoption_put_relations(text)',
+  'adoption_put_state(text, text, text)',
+  'adoption_put_rest(text)',
+  'adoption_put_entity(text, text, text, text, timestamptz)',
+  'adoption_forget_entity(uuid)',
+  'adoption_drop_entity(text)',
+  'adoption_put_parent(text, text)',
+  'adoption_put(text)',
+  'adoption_copy(text, integer)',
+  'adoption_copy_parents(bigint, integer)',
+];
+
+/** The functions that are there, by their signatures. */
+export async function readFunctions(executor: Executor): Promise<string[]> {
+  const rows = await executor.read<{ signature: string }>(
+    `select s as signature from unnest($1::text[]) s
+      where to_regprocedure(s) is not null`,
+    [[...FUNCTION_SIGNATURES, ...FORMER_SIGNATURES]],
+  );
+  return rows.map(({ signature }) => signature);
+}
+
 /**
  * The statements that create the functions, and revoke EXECUTE from every role, also
  * what default privileges granted. Without EXECUTE no role can create a trigger with
  * one: triggers call their function without checking the writer's rights.
  */
-export function createFunctions(target: Target): string[] {
+function createFunctions(target: Target): string[] {
   return Object.entries(FUNCTIONS).flatMap(([signature, create]) => [
     create(target),
     revokeAllOnFunctionStatement(signature),
   ]);
 }
 
-export const dropFunctions = FUNCTION_SIGNATURES.map(
-  signature => `drop function if exists ${signature}`,
-);
+/**
+ * The statements that create the tables and functions. They can be repeated, and replace
+ * functions that are there.
+ */
+export function createShared(target: Target): string[] {
+  return [
+    ...CREATE_FAULTS,
+    CREATE_STATE,
+    // Faults name entities, and no policy protects the table.
+    revokeAllStatement(FAULTS),
+    revokeAllStatement(ADOPTION_STATE),
+    ...createFunctions(target),
+  ];
+}
+
+export const DROP_SHARED = [
+  ...[...FUNCTION_SIGNATURES, ...FORMER_SIGNATURES].map(
+    signature => `drop function if exists ${signature}`,
+  ),
+  `drop table if exists ${FAULTS}, ${ADOPTION_STATE}`,
+];
 
 /** The names of the triggers on the engine's tables begin with it. */
 const ADOPTION_TRIGGER = 'tenancy_adoption';
@@ -134,16 +199,44 @@ function byStatement(): Record<string, string> {
  * and the engine's next migration would fail.
  */
 export function createTriggers(engine: Engine, table: EngineTable): string[] {
-  const name = engineTable(engine, table);
-  return Object.entries(EVENTS[table]).flatMap(([suffix, event]) => [
-    `drop trigger if exists ${ADOPTION_TRIGGER}${suffix} on ${name}`,
-    `create trigger ${ADOPTION_TRIGGER}${suffix} ${event.replace(
-      'TABLE',
-      name,
-    )} execute function ${triggerFunction(table)}()`,
-    // Fires also for logical replication, and under session_replication_role = replica.
-    `alter table ${name} enable always trigger ${ADOPTION_TRIGGER}${suffix}`,
-  ]);
+  return [
+    ...dropTriggers(engine, table),
+    ...createTriggerStatements(engine, table),
+    ...enableTriggers(engine, table),
+  ];
+}
+
+/**
+ * The statements that create them where there are none.
+ *
+ * @param schema - what stands before the name of their function, if its schema is not on
+ *   the search path
+ */
+export function createTriggerStatements(
+  engine: Engine,
+  table: EngineTable,
+  schema = '',
+): string[] {
+  const { tenantId } = engine;
+  const tenant = tenantId === DEFAULT_TENANT_ID ? '' : escapeLiteral(tenantId);
+  return Object.entries(EVENTS[table]).map(
+    ([suffix, event]) =>
+      `create trigger ${ADOPTION_TRIGGER}${suffix} ${event.replace(
+        'TABLE',
+        () => engineTable(engine, table),
+      )} execute function ${schema}${triggerFunction(table)}(${tenant})`,
+  );
+}
+
+/** They fire also for logical replication, and under session_replication_role = replica. */
+export function enableTriggers(engine: Engine, table: EngineTable): string[] {
+  return Object.keys(EVENTS[table]).map(
+    suffix =>
+      `alter table ${engineTable(
+        engine,
+        table,
+      )} enable always trigger ${ADOPTION_TRIGGER}${suffix}`,
+  );
 }
 
 export function dropTriggers(engine: Engine, table: EngineTable): string[] {
@@ -156,7 +249,10 @@ export function dropTriggers(engine: Engine, table: EngineTable): string[] {
   );
 }
 
-/** The tables of the engine that lack a trigger, or have one disabled. */
+/**
+ * The tables of the engine that lack a trigger, have one disabled, or one that carries to
+ * another tenant.
+ */
 export async function tablesWithoutTriggers(
   executor: Executor,
   engine: Engine,
@@ -168,9 +264,11 @@ export async function tablesWithoutTriggers(
        join pg_namespace n on n.oid = r.relnamespace
        join pg_proc p on p.oid = t.tgfoid
       where n.nspname = $1 and t.tgenabled = 'A'
+        and case t.tgnargs when 0 then $2 = '${DEFAULT_TENANT_ID}'
+              else t.tgargs = convert_to($2, 'UTF8') || '\\x00'::bytea end
         and p.pronamespace = (
           select oid from pg_namespace where nspname = current_schema())`,
-    [engine.schema],
+    [engine.schema, engine.tenantId],
   );
   return ENGINE_TABLES.filter(table =>
     Object.keys(EVENTS[table]).some(
@@ -198,8 +296,8 @@ const CREATIONS: Creation[] = [
 export async function takenAdoptionNames({
   executor,
 }: Pick<StepContext, 'executor'>): Promise<string[]> {
-  const { engine, created } = await readState(executor);
-  return engine || created
+  const { engine, created, prepared } = await readState(executor);
+  return engine || created || prepared
     ? []
     : (await findCreations(executor, CREATIONS)).map(describeFound);
 }

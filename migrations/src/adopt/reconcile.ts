@@ -1,19 +1,27 @@
 import type { StepContext } from '../engine/Step';
 import { VerificationError } from '../errors';
 import { relationExists } from '../schema/lookups';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { ownTimeout, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { patienceMs } from '../session/tableSize';
 import { escapeLiteral } from '../sql';
 import { enumerate, formatThings } from '../text';
 import { differingEntities, differingParents } from './compare';
-import { engineTable } from './engine';
+import { engineArguments, engineTable } from './engine';
 import type { Engine, EngineTable } from './engine';
-import { FORGET_PARENT_FAULTS } from './functions/parents';
+import { NO_ROOM } from './functions/quota';
 import { FAULTS, PARENTS, UNKNOWN_KEY } from './state';
 
 /** The source of faults that are about edges. */
 const EDGES: EngineTable = 'refresh_state_references';
+
+const ofEngine = ({ tenantId }: Engine) =>
+  `tenant_id = ${escapeLiteral(tenantId)}`;
+
+/** The statement that forgets what went wrong with edges, once they are equal. */
+const forgetEdgeFaults = (engine: Engine) =>
+  `delete from ${FAULTS} where ${ofEngine(engine)} and source = '${EDGES}'`;
 
 // Each round finds what was under way during the one before.
 const ROUNDS = 20;
@@ -33,7 +41,11 @@ export async function reconcileEntities(
   await executor.work({
     title:
       'Carry what differs, one by one. FOR SHARE on the rows of one entity, for a moment',
-    script: [`select adoption_put(key) from (${query}) differing`],
+    script: [
+      `select adoption_put(${engineArguments(
+        engine,
+      )}, key) from (${query}) differing`,
+    ],
     async run(session) {
       await reconcile(context, {
         title: 'Carry what differs',
@@ -41,16 +53,19 @@ export async function reconcileEntities(
           const rows = await session.query<{ key: string }>(query);
           return rows.map(({ key }) => key);
         },
-        put: key => putOne(context, session, putStatement(key)),
+        put: key => putOne(context, session, putStatement(engine, key)),
         failed: async () => {
           const rows = await session.query<{ key: string }>(
-            `select key from ${FAULTS}`,
+            `select key from ${FAULTS} where ${ofEngine(engine)}`,
           );
           return rows.map(({ key }) => key);
         },
       });
       await session.query(
-        `delete from ${FAULTS} where starts_with(key, '${UNKNOWN_KEY}') and source <> '${EDGES}'`,
+        `delete from ${FAULTS}
+          where ${ofEngine(
+            engine,
+          )} and starts_with(key, '${UNKNOWN_KEY}') and source <> '${EDGES}'`,
       );
     },
   });
@@ -67,8 +82,9 @@ export async function retryAdoptionFaults(
   engine: Engine,
 ): Promise<void> {
   const { executor } = context;
-  const faults = await executor.read<{ source: string; key: string }>(
-    `select source, key from ${FAULTS} order by 1, 2`,
+  const faults = await executor.read<Fault>(
+    `select source, key, sqlstate from ${FAULTS}
+      where ${ofEngine(engine)} order by first_seen_at, source, key`,
   );
   const edges = faults.filter(({ source }) => source === EDGES);
   const unknown = faults.filter(
@@ -78,14 +94,16 @@ export async function retryAdoptionFaults(
     await reconcileEntities(context, engine);
   } else {
     const keys = new Set(
-      faults.filter(fault => !edges.includes(fault)).map(({ key }) => key),
+      (await withRoom(executor, engine, faults))
+        .filter(fault => !edges.includes(fault))
+        .map(({ key }) => key),
     );
     await executor.work({
       title: 'Carry what was kept aside, one by one',
       script: [],
       async run(session) {
         for (const key of keys) {
-          await putOne(context, session, putStatement(key));
+          await putOne(context, session, putStatement(engine, key));
         }
       },
     });
@@ -93,6 +111,36 @@ export async function retryAdoptionFaults(
   if (edges.length > 0 && (await relationExists(executor, PARENTS))) {
     await reconcileParents(context, engine);
   }
+}
+
+interface Fault {
+  source: string;
+  key: string;
+  sqlstate: string;
+}
+
+/**
+ * The faults without those that still have no room in the tenant: a tenant may have
+ * thousands of them, and each attempt costs a statement.
+ */
+async function withRoom(
+  executor: StepContext['executor'],
+  { tenantId }: Engine,
+  faults: Fault[],
+): Promise<Fault[]> {
+  const waiting = faults.filter(({ sqlstate }) => sqlstate === NO_ROOM);
+  if (waiting.length === 0 || tenantId === DEFAULT_TENANT_ID) {
+    return faults;
+  }
+  const [room] = await executor.read<{ entities: number | null }>(
+    `select max_entities - (select count(*) from entities
+                             where tenant_id = $1 and deleted_at is null)::int as entities
+       from tenants where tenant_id = $1`,
+    [tenantId],
+  );
+  const entities = Math.max(room?.entities ?? Infinity, 0);
+  const left = new Set(waiting.slice(entities));
+  return faults.filter(fault => !left.has(fault));
 }
 
 /** Carries the edges between entities that differ from the engine's. */
@@ -105,8 +153,10 @@ export async function reconcileParents(
   await context.executor.work({
     title: `Carry the edges between entities that differ, one by one. FOR KEY SHARE on the rows of an edge in ${edges}, for a moment`,
     script: [
-      `select adoption_put_parent(parent, ref) from (${query}) differing`,
-      FORGET_PARENT_FAULTS,
+      `select adoption_put_parent(${engineArguments(
+        engine,
+      )}, parent, ref) from (${query}) differing`,
+      forgetEdgeFaults(engine),
     ],
     async run(session) {
       await reconcile(context, {
@@ -128,12 +178,14 @@ export async function reconcileParents(
             // trigger then finds our row.
             `select from ${edges} where source_entity_ref = ${from}
                 and target_entity_ref = ${to} for key share;
-             select adoption_put_parent(${from}, ${to})`,
+             select adoption_put_parent(${engineArguments(
+               engine,
+             )}, ${from}, ${to})`,
           );
         },
         failed: async () => [],
       });
-      await session.query(FORGET_PARENT_FAULTS);
+      await session.query(forgetEdgeFaults(engine));
     },
   });
 }
@@ -174,8 +226,10 @@ async function reconcile(
   }
 }
 
-function putStatement(key: string): string {
-  return `select adoption_put(${escapeLiteral(key)})`;
+function putStatement(engine: Engine, key: string): string {
+  return `select adoption_put(${engineArguments(engine)}, ${escapeLiteral(
+    key,
+  )})`;
 }
 
 async function putOne(

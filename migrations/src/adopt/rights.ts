@@ -8,12 +8,20 @@ import {
 } from '../schema/grants';
 import { waitForOlderSnapshots } from '../engine/olderTransactions';
 import { SET_OWNER_ROLE } from '../session/ownerRole';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { ENGINE_TABLES, engineTable } from './engine';
 import type { Engine, EngineTable } from './engine';
-import { FUNCTION_SIGNATURES, tablesWithoutTriggers } from './objects';
+import { QUOTA_SEQUENCE } from './functions/quota';
+import {
+  FORMER_SIGNATURES,
+  FUNCTION_SIGNATURES,
+  readFunctions,
+  tablesWithoutTriggers,
+} from './objects';
 import {
   adoptedEngine,
+  adoptedEngines,
   ADOPTION_STATE,
   FAULTS,
   putState,
@@ -132,10 +140,11 @@ export async function followOwner(
   context: StepContext,
   options: OwnerOptions = {},
 ): Promise<void> {
-  const engine = options.engine ?? (await adoptedEngine(context));
-  if (!engine) {
+  // Without an engine the way back before phase 5 has dropped them, or is about to.
+  if ((await adoptedEngines(context)).length === 0 && !options.engine) {
     return;
   }
+  const engine = options.engine ?? (await adoptedEngine(context));
   await giveFunctions(
     context,
     engine,
@@ -155,13 +164,14 @@ async function waitForFormerOwner(context: StepContext): Promise<void> {
     context,
     "the engine's writes among them may carry changes as the former owner",
   );
+  const functions = await readFunctions(context.executor);
   await asLogin(context, () =>
     context.executor.transaction({
       title: 'Take what carries changes from its former owner',
       locks: 'None that conflicts with reads or writes.',
       statements: [
         revokeAllStatement(FAULTS),
-        ...FUNCTION_SIGNATURES.map(revokeAllOnFunctionStatement),
+        ...functions.map(revokeAllOnFunctionStatement),
       ],
     }),
   );
@@ -169,20 +179,23 @@ async function waitForFormerOwner(context: StepContext): Promise<void> {
 
 async function giveFunctions(
   context: StepContext,
-  engine: Engine,
+  engine: Engine | undefined,
   owner: string,
 ): Promise<void> {
   const { executor } = context;
   const others = await ownedByOthers(context, owner);
-  const missing = await missingGrants(context, engine, owner);
+  const missing = engine ? await missingGrants(context, engine, owner) : [];
   if (others.length === 0 && missing.length === 0) {
     return;
   }
   const role = escapeIdentifier(owner);
-  const { grants = [] } = await readState(executor);
-  if (missing.length > 0) {
+  const functions = await readFunctions(executor);
+  if (engine && missing.length > 0) {
     await refuseWithoutRight(context, engine, missing, role);
   }
+  const recorded = engine
+    ? [await recordGrants(executor, engine, missing, role)]
+    : [];
   const formerOwner = escapeIdentifier(await ownerOf(context, FAULTS));
   await asLogin(context, () =>
     executor.transaction({
@@ -192,20 +205,28 @@ async function giveFunctions(
         'catalog. Functions and privileges need no lock on a table.',
       statements: [
         ...missing.map(each => `grant ${each} to ${role}`),
-        putState('grants', [
-          ...grants,
-          ...missing.map(each => `revoke ${each} from ${role}`),
-        ]),
+        ...recorded,
         ...others.map(each => `alter ${each} owner to ${role}`),
         // For triggers that run: see waitForFormerOwner.
         `grant select, insert, update, delete on ${FAULTS} to ${formerOwner}`,
-        ...FUNCTION_SIGNATURES.map(
+        ...functions.map(
           signature =>
             `grant execute on function ${signature} to ${formerOwner}`,
         ),
       ],
     }),
   );
+}
+
+async function recordGrants(
+  executor: Executor,
+  { tenantId }: Engine,
+  missing: string[],
+  role: string,
+): Promise<string> {
+  const { grants = [] } = await readState(executor, tenantId);
+  const revokes = missing.map(each => `revoke ${each} from ${role}`);
+  return putState(tenantId, 'grants', [...grants, ...revokes]);
 }
 
 /**
@@ -256,8 +277,30 @@ function schemaUsage(schema: string): string {
   return `usage on schema ${escapeIdentifier(schema)}`;
 }
 
+function quotaPrivilege(schema: string): string {
+  return `usage, update on sequence ${escapeIdentifier(
+    schema,
+  )}.${QUOTA_SEQUENCE}`;
+}
+
+/** What the functions need of another tenant's engine, without the verb and the role. */
+export function privilegesOn(engine: Engine): string[] {
+  return [
+    schemaUsage(engine.schema),
+    quotaPrivilege(engine.schema),
+    ...ENGINE_TABLES.flatMap(table => {
+      const name = engineTable(engine, table);
+      const column = LOCKING[table];
+      return [
+        `select on table ${name}`,
+        ...(column ? [`update (${column}) on table ${name}`] : []),
+      ];
+    }),
+  ];
+}
+
 /** The owner of a table of ours; of one that is still to be created, the current user. */
-async function ownerOf(
+export async function ownerOf(
   { executor }: StepContext,
   table: string,
 ): Promise<string> {
@@ -281,7 +324,11 @@ async function ownedByOthers(
      select 'table ' || c.oid::regclass
        from unnest($2::text[]) s join pg_class c on c.oid = to_regclass(s)
       where pg_get_userbyid(c.relowner) <> $3`,
-    [FUNCTION_SIGNATURES, [FAULTS, ADOPTION_STATE], owner],
+    [
+      [...FUNCTION_SIGNATURES, ...FORMER_SIGNATURES],
+      [FAULTS, ADOPTION_STATE],
+      owner,
+    ],
   );
   return rows.map(({ what }) => what);
 }
@@ -293,7 +340,7 @@ async function missingGrants(
   owner: string,
 ): Promise<string[]> {
   // By oid: a look-up by name fails for a role without USAGE on the schema.
-  const oidOf = (table: EngineTable) =>
+  const oidOf = (table: string) =>
     `(select r.oid from pg_class r join pg_namespace n on n.oid = r.relnamespace
        where n.nspname = $2 and r.relname = '${table}')`;
   const wanted = [
@@ -301,6 +348,18 @@ async function missingGrants(
       held: `has_schema_privilege($1, $2, 'usage')`,
       privilege: schemaUsage(engine.schema),
     },
+    ...(engine.tenantId === DEFAULT_TENANT_ID
+      ? []
+      : [
+          {
+            held: `has_sequence_privilege($1, ${oidOf(
+              QUOTA_SEQUENCE,
+            )}, 'usage') and has_sequence_privilege($1, ${oidOf(
+              QUOTA_SEQUENCE,
+            )}, 'update')`,
+            privilege: quotaPrivilege(engine.schema),
+          },
+        ]),
     ...ENGINE_TABLES.flatMap(table => {
       const name = engineTable(engine, table);
       const column = LOCKING[table];

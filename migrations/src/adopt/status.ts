@@ -1,13 +1,25 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
-import { operatorCommand } from '../operatorCommand';
-import { relationExists } from '../schema/lookups';
+import { columnExists, relationExists } from '../schema/lookups';
+import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from '../schema/tables';
 import { formatThings } from '../text';
-import { engineTable, findEngines } from './engine';
+import {
+  adoptCommand,
+  describeTenant,
+  engineTable,
+  findEngines,
+  wantedSchema,
+} from './engine';
 import type { Engine } from './engine';
 import { tablesWithoutTriggers } from './objects';
 import { reading } from './rights';
-import { FAULTS, readState } from './state';
+import {
+  adoptedEngines,
+  ADOPTION_STATE,
+  FAULTS,
+  ofTenant,
+  readState,
+} from './state';
 
 /**
  * A row of the catalog that could not be carried. The default tenant lacks it.
@@ -54,16 +66,100 @@ export interface AdoptionStatus {
   tablesWithoutTriggers: string[];
 }
 
-/** Reads the status of the adoption, without a lock. */
-export async function readAdoptionStatus({
-  executor,
-  settings,
-}: StepContext): Promise<AdoptionStatus> {
-  const { engine: adopted, copy } = await readState(executor);
-  const found = await findEngines({ executor, settings });
+/**
+ * A tenant with an adopted engine.
+ *
+ * @public
+ */
+export interface AdoptedTenantStatus {
+  /** Its id. */
+  tenantId: string;
+  /** Null where the tenant was deleted for good. */
+  slug: string | null;
+  /** Whether the tenant is deleted. */
+  isDeleted: boolean;
+  /** The schema of the engine's tables. */
+  catalogSchema: string;
+  /** Whether these tables are there. */
+  engineTables: boolean;
+  /** Whether both sides were equal once, and every change is carried since. */
+  isComplete: boolean;
+  /** How many rows could not be carried. */
+  faults: number;
+}
+
+/** Reads which tenants have an adopted engine, without a lock. */
+export async function readAdoptedTenantStatus(
+  context: StepContext,
+): Promise<AdoptedTenantStatus[]> {
+  const { executor } = context;
+  const engines = await adoptedEngines(context);
+  if (
+    engines.length === 0 ||
+    !(await columnExists(executor, FAULTS, 'tenant_id'))
+  ) {
+    return Promise.all(
+      engines.map(async engine => {
+        const { adopted, engineTables, faults } = await readAdoptionStatus(
+          context,
+          engine.tenantId,
+        );
+        return {
+          tenantId: engine.tenantId,
+          slug: DEFAULT_TENANT_SLUG,
+          isDeleted: false,
+          catalogSchema: engine.schema,
+          engineTables,
+          isComplete: adopted,
+          faults,
+        };
+      }),
+    );
+  }
+  const hasTenants = await columnExists(executor, 'tenants', 'deleted_at');
+  const slugs = `(values ('${DEFAULT_TENANT_ID}'::uuid, '${DEFAULT_TENANT_SLUG}', null::timestamptz))
+          as t (tenant_id, tenant_slug, deleted_at)`;
+  return executor.read<AdoptedTenantStatus>(
+    `select s.tenant_id::text as "tenantId", t.tenant_slug as slug,
+            t.deleted_at is not null as "isDeleted",
+            s.value ->> 'schema' as "catalogSchema",
+            r.oid is not null as "engineTables",
+            coalesce((c.value -> 'done')::boolean, false) as "isComplete",
+            coalesce(f.faults, 0)::int as faults
+       from ${ADOPTION_STATE} s
+       left join ${
+         hasTenants ? 'tenants t' : slugs
+       } on t.tenant_id = s.tenant_id
+       left join ${ADOPTION_STATE} c on c.tenant_id = s.tenant_id and c.key = 'copy'
+       left join pg_namespace n on n.nspname = s.value ->> 'schema'
+       left join pg_class r on r.relnamespace = n.oid and r.relname = 'final_entities'
+       left join (select tenant_id, count(*) as faults from ${FAULTS} group by 1) f
+         on f.tenant_id = s.tenant_id
+      where s.key = 'engine'
+      order by s.tenant_id <> '${DEFAULT_TENANT_ID}', t.tenant_slug, s.tenant_id`,
+  );
+}
+
+/** The adopted engines with the slugs of their tenants, for messages. */
+export async function describeEngines(context: StepContext): Promise<Engine[]> {
+  const tenants = await readAdoptedTenantStatus(context);
+  return tenants.map(({ tenantId, slug, catalogSchema }) => ({
+    tenantId,
+    slug,
+    schema: catalogSchema,
+  }));
+}
+
+/** Reads the status of a tenant's adoption, without a lock. */
+export async function readAdoptionStatus(
+  { executor, settings }: StepContext,
+  tenantId = DEFAULT_TENANT_ID,
+): Promise<AdoptionStatus> {
+  const { engine: adopted, copy } = await readState(executor, tenantId);
+  const found = await findEngines({ executor, settings }, tenantId);
   const engine = adopted
     ? found.find(({ schema }) => schema === adopted.schema)
-    : onlyOne(found, settings.catalogSchema);
+    : onlyOne(found, wantedSchema(settings, tenantId));
   const missing =
     adopted && engine ? await tablesWithoutTriggers(executor, engine) : [];
   return {
@@ -71,23 +167,32 @@ export async function readAdoptionStatus({
       engine !== undefined && copy?.done === true && missing.length === 0,
     begun: adopted !== undefined,
     catalogSchema: engine?.schema,
-    engineTables: found.length > 0,
+    engineTables:
+      tenantId === DEFAULT_TENANT_ID ? found.length > 0 : engine !== undefined,
     engineEntities: engine ? await countEntities(executor, engine) : 0,
     faults: (await relationExists(executor, FAULTS))
-      ? await count(executor, FAULTS)
+      ? await count(
+          executor,
+          FAULTS,
+          await ofTenant(executor, FAULTS, tenantId),
+        )
       : 0,
-    latestFaults: await readFaults(executor),
+    latestFaults: await readFaults(executor, tenantId),
     tablesWithoutTriggers: missing,
   };
 }
 
-async function readFaults(executor: Executor): Promise<AdoptionFault[]> {
+async function readFaults(
+  executor: Executor,
+  tenantId: string,
+): Promise<AdoptionFault[]> {
   if (!(await relationExists(executor, FAULTS))) {
     return [];
   }
   return executor.read<AdoptionFault>(
     `select source, key, reason, first_seen_at as "firstSeenAt", attempts
-       from ${FAULTS} order by last_seen_at desc, source, key limit 10`,
+       from ${FAULTS} where ${await ofTenant(executor, FAULTS, tenantId)}
+      order by last_seen_at desc, source, key limit 10`,
   );
 }
 
@@ -134,27 +239,37 @@ async function count(
   return rows;
 }
 
-/** The status of an adoption, as text. */
-export function renderAdoption(status: AdoptionStatus): string {
+const DEFAULT_ENGINE: Engine = { schema: '', tenantId: DEFAULT_TENANT_ID };
+
+/** The status of an adoption, as text; of the default tenant's by default. */
+export function renderAdoption(
+  status: AdoptionStatus,
+  engine: Engine = DEFAULT_ENGINE,
+): string {
   const { adopted, begun, catalogSchema, engineEntities } = status;
+  const what =
+    engine.tenantId === DEFAULT_TENANT_ID ? 'stock catalog' : 'engine';
+  const whose = describeTenant(engine);
   const entities = formatThings(engineEntities, 'entity', 'entities');
   const where = catalogSchema ? ` in the schema "${catalogSchema}"` : '';
   if (!begun) {
     return (
-      `There is a stock catalog${where} with ${entities}, which is not adopted ` +
-      `(${operatorCommand('adopt')}).`
+      `There is ${
+        what === 'engine' ? 'an' : 'a'
+      } ${what}${where} with ${entities}, which is not adopted ` +
+      `(${adoptCommand(engine)}).`
     );
   }
   return [
     adopted
-      ? `The stock catalog${where} is adopted: its ${entities} are the default tenant's.`
-      : `The adoption of the stock catalog${where} is not complete (${operatorCommand(
-          'adopt',
+      ? `The ${what}${where} is adopted: its ${entities} are ${whose}'s.`
+      : `The adoption of the ${what}${where} is not complete (${adoptCommand(
+          engine,
         )}).`,
     ...status.tablesWithoutTriggers.map(
       table =>
-        `Changes of ${table} are not carried: its triggers are gone or disabled (${operatorCommand(
-          'adopt',
+        `Changes of ${table} are not carried: its triggers are gone or disabled (${adoptCommand(
+          engine,
         )}).`,
     ),
     ...renderFaults(status),
@@ -181,4 +296,58 @@ export function renderFaults({
     ),
     ...(more > 0 ? [`  and ${formatThings(more, 'other')}`] : []),
   ];
+}
+
+// A portal may have hundreds of tenants.
+const LISTED = 10;
+
+/** The other tenants with an engine, and those of them that an operator should look at. */
+export function renderAdoptedTenants(tenants: AdoptedTenantStatus[]): string {
+  const others = tenants.filter(
+    ({ tenantId }) => tenantId !== DEFAULT_TENANT_ID,
+  );
+  if (others.length === 0) {
+    return '';
+  }
+  const engineOf = (tenant: AdoptedTenantStatus): Engine => ({
+    ...tenant,
+    schema: tenant.catalogSchema,
+  });
+  const complaint = (tenant: AdoptedTenantStatus) => {
+    const engine = engineOf(tenant);
+    if (!tenant.engineTables) {
+      return `its engine's tables are gone (${adoptCommand(
+        engine,
+        'unadopt',
+      )})`;
+    }
+    return tenant.isComplete
+      ? `kept aside: ${formatThings(tenant.faults, 'row')}`
+      : `not complete (${adoptCommand(engine)})`;
+  };
+  const noticed = others.filter(
+    ({ engineTables, isComplete, faults }) =>
+      !engineTables || !isComplete || faults > 0,
+  );
+  const fine = others.filter(tenant => !noticed.includes(tenant));
+  const named = fine
+    .slice(0, LISTED)
+    .map(({ slug, tenantId }) => slug ?? tenantId);
+  return [
+    `${formatThings(others.length, 'other tenant')} with engines${
+      fine.length > 0
+        ? `, of which nothing is missing: ${named.join(', ')}${andMore(fine)}`
+        : ''
+    }.`,
+    ...noticed
+      .slice(0, LISTED)
+      .map(
+        tenant => `  ${describeTenant(engineOf(tenant))}: ${complaint(tenant)}`,
+      ),
+    ...(noticed.length > LISTED ? [`  ${andMore(noticed)}`] : []),
+  ].join('\n');
+}
+
+function andMore(listed: unknown[]): string {
+  return listed.length > LISTED ? ` and ${listed.length - LISTED} more` : '';
 }

@@ -125,11 +125,10 @@ describe.each(databases.eachSupportedId())('ending an adoption on %s', id => {
       `select tgname from pg_trigger t join pg_class c on c.oid = t.tgrelid
         where not tgisinternal and relnamespace = 'public'::regnamespace
         union all
-       select proname from pg_proc where proname like 'adoption%'
-        union all
-       select relname from pg_class where relname like 'adoption%'`,
+       select key from adoption_state union all select key from adoption_faults`,
     );
-    expect(left).toEqual([]);
+    // Phase 5 has prepared the functions for engines of other tenants, too.
+    expect(left).toEqual(['prepared']);
     // And goes on from there when it is adopted again.
     await adopt({ connection, force: true });
     expect(await refs()).toEqual(['component:default/b']);

@@ -69,6 +69,7 @@ const VALUES: Record<string, string> = {
   '--max-pause': '6000',
   '--max-block': '5000',
   '--schema': 'tenancy',
+  '--tenant': 'acme',
   '--tenant-name': 'Our company',
   '--to': '0',
   '--url': 'postgresql://localhost/catalog',

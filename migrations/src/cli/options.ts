@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { MigrationSettings } from '../engine/Step';
 import { UsageError } from '../errors';
-import { DEFAULT_TENANT_NAME } from '../schema/tables';
+import { DEFAULT_TENANT_NAME, DEFAULT_TENANT_SLUG } from '../schema/tables';
 import { URL_VARIABLE } from './connection';
 
 /** The options of all commands, as commander names them. */
@@ -29,6 +29,7 @@ export interface CommandOptions {
   maxBlock?: number;
   catalogSchema?: string;
   keepTables?: boolean;
+  tenant?: string;
 }
 
 /** The options that every command takes. */
@@ -110,6 +111,11 @@ export const tenantNameOption = new Option(
   '--tenant-name <name>',
   `the name of the default tenant, which owns what was there before (default: "${DEFAULT_TENANT_NAME}"); given again, it renames it`,
 ).argParser(parseTenantName);
+
+export const tenantOption = new Option(
+  '--tenant <slug>',
+  `the tenant whose engine it is (default: "${DEFAULT_TENANT_SLUG}", whose engine the stock catalog is)`,
+);
 
 export const noAdminGrantOption = new Option(
   '--no-admin-grant',

@@ -1,4 +1,4 @@
-import type { AdoptionStatus } from '../adopt/status';
+import type { AdoptedTenantStatus, AdoptionStatus } from '../adopt/status';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenantRows, WayBack } from '../rollback/rollback';
 import type { UnfinishedMove } from '../partitions/unfinishedMoves';
@@ -120,6 +120,8 @@ export interface StatusReport {
   changeLog: { rows: number; bytes: number } | null;
   /** The catalog whose entities are the default tenant's; `null` where there is none. */
   adoption: AdoptionStatus | null;
+  /** The tenants with an adopted engine, the default one first. */
+  adoptedTenants: AdoptedTenantStatus[];
   /** Moves of tenants to partitions, or back, that have not come to their end. */
   moves: UnfinishedMove[];
   /** What is left to be removed. */

@@ -1,4 +1,4 @@
-import { readAdoptionStatus } from '../adopt/status';
+import { readAdoptedTenantStatus, readAdoptionStatus } from '../adopt/status';
 import type { AdoptionStatus } from '../adopt/status';
 import { CHANGE_LOG } from '../copy/changeLog';
 import type { Executor } from '../engine/Executor';
@@ -70,6 +70,7 @@ export async function readStatus(
     swap,
     changeLog: await readChangeLog(executor),
     adoption: adoption.engineTables || adoption.begun ? adoption : null,
+    adoptedTenants: await readAdoptedTenantStatus(migration.context),
     moves: await readUnfinishedMoves(migration.context),
     leftovers: await readLeftovers(executor),
   };

@@ -1,6 +1,11 @@
 import { compareAdoption } from '../adopt/compare';
-import { adoptedEngine } from '../adopt/state';
-import { readAdoptionStatus, renderFaults } from '../adopt/status';
+import { adoptCommand, describeEngine, describeTenant } from '../adopt/engine';
+import type { Engine } from '../adopt/engine';
+import {
+  describeEngines,
+  readAdoptionStatus,
+  renderFaults,
+} from '../adopt/status';
 import { SNAPSHOT } from '../copy/replay';
 import { CHANGE_LOG } from '../copy/changeLog';
 import { examineCopies } from '../copy/compare';
@@ -205,24 +210,40 @@ export async function verifySearchTerms({
   ];
 }
 
-/** What is carried from the engine is what the engine has, where a catalog is adopted. */
+/** Each tenant with an adopted engine has what that has. */
 async function verifyAdoption(context: StepContext): Promise<string[]> {
-  const { executor, reporter } = context;
-  const engine = await adoptedEngine(context);
-  if (!engine) {
-    return [];
+  const problems: string[] = [];
+  for (const engine of await describeEngines(context)) {
+    problems.push(...(await verifyEngine(context, engine)));
   }
-  const status = await readAdoptionStatus(context);
+  return problems;
+}
+
+async function verifyEngine(
+  context: StepContext,
+  engine: Engine,
+): Promise<string[]> {
+  const { executor, reporter } = context;
+  const status = await readAdoptionStatus(context, engine.tenantId);
+  if (!status.engineTables) {
+    return [
+      `The tables of the engine of ${describeTenant(
+        engine,
+      )} are gone from the ` +
+        `schema "${engine.schema}" (${adoptCommand(engine, 'unadopt')}).`,
+    ];
+  }
   const faults = renderFaults(status);
   if (faults.length > 0) {
     reporter.warn(faults.join('\n'));
   }
   const problems = status.tablesWithoutTriggers.map(
     table =>
-      `Changes of ${table} are not carried: its triggers are gone or disabled.`,
+      `Changes of ${table} are not carried: its triggers are gone or disabled ` +
+      `(${adoptCommand(engine)}).`,
   );
   await executor.work({
-    title: 'Compare the default tenant with the stock catalog',
+    title: `Compare ${describeTenant(engine)} with ${describeEngine(engine)}`,
     script: [],
     run: session =>
       session.transaction(`${SNAPSHOT} read only`, async () => {

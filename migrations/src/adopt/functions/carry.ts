@@ -1,14 +1,18 @@
-import { engineTable } from '../engine';
 import { FAULTS } from '../state';
+import { RELEASE, RESERVE } from './quota';
 import {
   attempted,
   byTenant,
   CHECK_SNAPSHOT,
+  ENGINE_PARAMETERS,
+  engineSql,
   functionSettings,
+  onEngine,
+  TRIGGER_TENANT,
   untilNothingIsLeft,
   UUID_PATTERN,
 } from './support';
-import type { Target } from './support';
+import type { Target, TenantParts } from './support';
 
 /**
  * The function that carries one entity: a row of `final_entities`, and when it inserts
@@ -26,8 +30,17 @@ import type { Target } from './support';
  * target for both: the loop tries the update again after an insert that conflicts.
  */
 export function createPutEntity(target: Target): string {
+  const update = (which: string) =>
+    byTenant(
+      'entities',
+      ({ where }) => `update entities
+     set entity_ref = p_ref, entity_kind = v_parts[1], entity_namespace = v_parts[2],
+         entity_name = v_parts[3], final_entity = v_entity, hash = p_hash,
+         updated_at = v_updated_at, deleted_at = null
+   where ${where()}entity_id = v_id and ${which}`,
+    );
   return `create or replace function adoption_put_entity(
-  p_id text, p_ref text, p_entity text, p_hash text, p_updated_at timestamptz)
+  ${ENGINE_PARAMETERS}, p_id text, p_ref text, p_entity text, p_hash text, p_updated_at timestamptz)
 returns void language plpgsql ${functionSettings(target)} as $$
 declare
   v_id uuid;
@@ -51,24 +64,26 @@ begin
   ${CHECK_SNAPSHOT}
   v_id := p_id::uuid;
   for attempt in 1 .. 3 loop
-    ${byTenant(
-      'entities',
-      ({ where }) => `update entities
-     set entity_ref = p_ref, entity_kind = v_parts[1], entity_namespace = v_parts[2],
-         entity_name = v_parts[3], final_entity = v_entity, hash = p_hash,
-         updated_at = v_updated_at, deleted_at = null
-   where ${where()}entity_id = v_id`,
-    )}
+    -- First a row that is live: it is counted already.
+    ${update('deleted_at is null')}
     v_found := found;
     exit when v_found;
-    perform from ${engineTable(target.engine, 'refresh_state')}
-      where entity_id = p_id for share;
+    ${onEngine(
+      'select from ENGINE.refresh_state where entity_id = $2 for share',
+      {
+        values: ['p_id'],
+      },
+    )};
     ${byTenant(
       'entities',
       ({ where }) =>
-        `perform adoption_forget_entity(entity_id) from entities
+        `perform adoption_forget_entity(p_tenant, p_engine, entity_id) from entities
    where ${where()}entity_ref = p_ref and entity_id <> v_id`,
     )}
+    ${RESERVE}
+    ${update('deleted_at is not null')}
+    v_found := found;
+    exit when v_found;
     ${byTenant(
       'entities',
       ({
@@ -82,7 +97,7 @@ begin
     )}
     v_found := found;
     if v_found then
-      perform adoption_put_rest(p_id);
+      perform adoption_put_rest(p_tenant, p_engine, p_id);
       exit;
     end if;
   end loop;
@@ -90,28 +105,33 @@ begin
     raise exception 'another row is in the way of the entity'
       using errcode = 'serialization_failure';
   end if;
-  delete from ${FAULTS} where source = 'final_entities' and key = p_id;
+  delete from ${FAULTS}
+   where tenant_id = p_tenant and source = 'final_entities' and key = p_id;
 end $$`;
 }
 
 /** The function that carries the relations and the refresh state of an entity. */
 export function createPutRest(target: Target): string {
-  return `create or replace function adoption_put_rest(p_id text)
+  return `create or replace function adoption_put_rest(${ENGINE_PARAMETERS}, p_id text)
 returns void language plpgsql ${functionSettings(target)} as $$
+declare
+  v_state record;
 begin
   begin
-    perform adoption_put_relations(p_id);
+    perform adoption_put_relations(p_tenant, p_engine, p_id);
   exception when others then
-    perform adoption_note('relations', p_id, sqlerrm, sqlstate);
+    perform adoption_note(p_tenant, p_engine, 'relations', p_id, sqlerrm, sqlstate);
   end;
   begin
-    perform adoption_put_state(s.entity_id, s.location_key, s.errors)
-       from ${engineTable(
-         target.engine,
-         'refresh_state',
-       )} s where s.entity_id = p_id;
+    for v_state in execute ${engineSql(
+      'select location_key, errors from ENGINE.refresh_state where entity_id = $1',
+    )} using p_id
+    loop
+      perform adoption_put_state(
+        p_tenant, p_engine, p_id, v_state.location_key, v_state.errors);
+    end loop;
   exception when others then
-    perform adoption_note('refresh_state', p_id, sqlerrm, sqlstate);
+    perform adoption_note(p_tenant, p_engine, 'refresh_state', p_id, sqlerrm, sqlstate);
   end;
 end $$`;
 }
@@ -124,29 +144,57 @@ const CARRIED_TABLES = ['relations', 'refresh_state', 'entities'] as const;
  * keys, which do nothing under `session_replication_role = replica`.
  */
 export function createForgetEntity(target: Target): string {
-  return `create or replace function adoption_forget_entity(p_id uuid)
+  return `create or replace function adoption_forget_entity(
+  ${ENGINE_PARAMETERS}, p_id uuid)
 returns void language plpgsql ${functionSettings(target)} as $$
 begin
   ${CARRIED_TABLES.map(table =>
-    byTenant(table, ({ where }) => {
-      const id = table === 'relations' ? 'originating_entity_id' : 'entity_id';
-      return `delete from ${table} where ${where()}${id} = p_id`;
-    }),
+    byTenant(
+      table,
+      ({ where }) => {
+        const id =
+          table === 'relations' ? 'originating_entity_id' : 'entity_id';
+        return `delete from ${table} where ${where()}${id} = p_id`;
+      },
+      { skipsOthers: true },
+    ),
   ).join('\n  ')}
+  ${RELEASE}
 end $$`;
 }
 
 /** The function that removes an entity, with what hangs on it. */
 export function createDropEntity(target: Target): string {
-  return `create or replace function adoption_drop_entity(p_id text)
+  return `create or replace function adoption_drop_entity(${ENGINE_PARAMETERS}, p_id text)
 returns void language plpgsql ${functionSettings(target)} as $$
 begin
   ${CHECK_SNAPSHOT}
   if p_id ~ ${UUID_PATTERN} then
-    perform adoption_forget_entity(p_id::uuid);
+    perform adoption_forget_entity(p_tenant, p_engine, p_id::uuid);
   end if;
-  delete from ${FAULTS} where key = p_id
+  delete from ${FAULTS} where tenant_id = p_tenant and key = p_id
     and source in ('final_entities', 'relations', 'refresh_state');
+end $$`;
+}
+
+/**
+ * The function that deletes all that a tenant's engine had, when that is truncated. The
+ * faults of edges are the edges' own.
+ */
+export function createClear(target: Target): string {
+  return `create or replace function adoption_clear(${ENGINE_PARAMETERS})
+returns void language plpgsql ${functionSettings(target)} as $$
+begin
+  ${CARRIED_TABLES.map(table =>
+    byTenant(
+      table,
+      ({ where }) => `delete from ${table} where ${where()}true`,
+      { skipsOthers: true },
+    ),
+  ).join('\n  ')}
+  ${RELEASE}
+  delete from ${FAULTS}
+   where tenant_id = p_tenant and source <> 'refresh_state_references';
 end $$`;
 }
 
@@ -156,31 +204,27 @@ export function createOnFinalEntities(target: Target): string {
 returns trigger language plpgsql security definer ${functionSettings(
     target,
   )} as $$
+declare
+  ${TRIGGER_TENANT}
 begin
   ${attempted({
     table: 'final_entities',
     key: `case when tg_op <> 'TRUNCATE'
             then to_jsonb(case when tg_op = 'DELETE' then old else new end) ->> 'entity_id' end`,
     statements: `if tg_op = 'TRUNCATE' then
-        ${CARRIED_TABLES.map(table =>
-          byTenant(
-            table,
-            ({ where }) => `delete from ${table} where ${where()}true`,
-          ),
-        ).join('\n        ')}
-        delete from ${FAULTS} where source <> 'refresh_state_references';
+        perform adoption_clear(v_tenant, tg_table_schema);
         return null;
       end if;
       if tg_op = 'DELETE' or tg_op = 'UPDATE' and old.entity_id <> new.entity_id then
-        perform adoption_drop_entity(old.entity_id);
+        perform adoption_drop_entity(v_tenant, tg_table_schema, old.entity_id);
       end if;
       if tg_op = 'DELETE' then
         return null;
       elsif new.final_entity is null then
-        perform adoption_drop_entity(new.entity_id);
+        perform adoption_drop_entity(v_tenant, tg_table_schema, new.entity_id);
       else
-        perform adoption_put_entity(new.entity_id, new.entity_ref, new.final_entity,
-          new.hash, new.last_updated_at);
+        perform adoption_put_entity(v_tenant, tg_table_schema, new.entity_id,
+          new.entity_ref, new.final_entity, new.hash, new.last_updated_at);
       end if;`,
   })}
   return null;
@@ -201,37 +245,51 @@ const RELATION_COLUMNS = 'source_entity_ref, type, target_entity_ref';
  * engine has deleted since: only the next statement sees them.
  */
 export function createPutRelations(target: Target): string {
-  const theirs = `select ${RELATION_COLUMNS} from ${engineTable(
-    target.engine,
-    'relations',
-  )} where originating_entity_id = p_id`;
-  return `create or replace function adoption_put_relations(p_id text)
+  return `create or replace function adoption_put_relations(
+  ${ENGINE_PARAMETERS}, p_id text)
 returns void language plpgsql ${functionSettings(target)} as $$
 declare
   v_id uuid;
+  v_left boolean;
 begin
   if p_id !~ ${UUID_PATTERN} then
     return;
   end if;
   ${CHECK_SNAPSHOT}
   v_id := p_id::uuid;
-  if not adoption_is_carried(v_id) then
+  if not adoption_is_carried(p_tenant, v_id) then
     return;
   end if;
-  ${byTenant('relations', ({ column, value, where }) => {
-    const ours = `select ${RELATION_COLUMNS} from relations where ${where()}originating_entity_id = v_id`;
-    return untilNothingIsLeft({
-      statements: `delete from relations r
-     where ${where('r')}r.originating_entity_id = v_id
-       and (r.source_entity_ref, r.type, r.target_entity_ref) in (
-         select ${RELATION_COLUMNS} from (${ours} except all ${theirs}) s);
-    insert into relations (${column}originating_entity_id, ${RELATION_COLUMNS})
-    select ${value}v_id, ${RELATION_COLUMNS} from (${theirs} except all ${ours}) s;`,
-      left: `${ours} except all ${theirs}`,
-    });
-  })}
-  delete from ${FAULTS} where source = 'relations' and key = p_id;
+  ${byTenant('relations', makeRelationsEqual, { tenant: '$1' })}
+  delete from ${FAULTS}
+   where tenant_id = p_tenant and source = 'relations' and key = p_id;
 end $$`;
+}
+
+/** `$2` is the id of the entity as the engine has it, `$3` as a UUID. */
+function makeRelationsEqual({ column, value, where }: TenantParts): string {
+  const theirs = `select ${RELATION_COLUMNS} from ENGINE.relations where originating_entity_id = $2`;
+  const ours = `select ${RELATION_COLUMNS} from relations where ${where()}originating_entity_id = $3`;
+  const values = ['p_id', 'v_id'];
+  return untilNothingIsLeft({
+    statements: `${onEngine(
+      `delete from relations r
+     where ${where('r')}r.originating_entity_id = $3
+       and (r.source_entity_ref, r.type, r.target_entity_ref) in (
+         select ${RELATION_COLUMNS} from (${ours} except all ${theirs}) s)`,
+      { values },
+    )};
+    ${onEngine(
+      `insert into relations (${column}originating_entity_id, ${RELATION_COLUMNS})
+    select ${value}$3, ${RELATION_COLUMNS} from (${theirs} except all ${ours}) s`,
+      { values },
+    )};
+    ${onEngine(`select exists (${ours} except all ${theirs})`, {
+      values,
+      into: 'v_left',
+    })};`,
+    left: 'v_left',
+  });
 }
 
 /**
@@ -239,7 +297,7 @@ end $$`;
  * with 40001 where it finds none: the snapshot may be older than the entity.
  */
 export function createIsCarried(target: Target): string {
-  return `create or replace function adoption_is_carried(p_id uuid)
+  return `create or replace function adoption_is_carried(p_tenant uuid, p_id uuid)
 returns boolean language plpgsql ${functionSettings(target)} as $$
 begin
   ${byTenant(
@@ -254,41 +312,55 @@ begin
 end $$`;
 }
 
-/** The function of the triggers of `relations`. */
+/** The function that deletes a tenant's relations when the engine's are truncated. */
+export function createClearRelations(target: Target): string {
+  return `create or replace function adoption_clear_relations(p_tenant uuid)
+returns void language plpgsql ${functionSettings(target)} as $$
+begin
+  ${byTenant(
+    'relations',
+    ({ where }) => `delete from relations where ${where()}true`,
+    { skipsOthers: true },
+  )}
+end $$`;
+}
+
+/**
+ * The function of the triggers of `relations`. PL/pgSQL keeps a copy of it for each trigger,
+ * with the plans of its statements: `execute` keeps none.
+ */
 export function createOnRelations(target: Target): string {
   return `create or replace function adoption_on_relations()
 returns trigger language plpgsql security definer ${functionSettings(
     target,
   )} as $$
 declare
+  ${TRIGGER_TENANT}
   v_ids text[];
   v_id text;
 begin
   if tg_op = 'TRUNCATE' then
-    ${byTenant(
-      'relations',
-      ({ where }) => `delete from relations where ${where()}true`,
-    )}
+    perform adoption_clear_relations(v_tenant);
     return null;
-  elsif tg_op = 'INSERT' then
-    v_ids := array(select distinct originating_entity_id from new_rows);
-  elsif tg_op = 'DELETE' then
-    v_ids := array(select distinct originating_entity_id from old_rows);
-  else
-    v_ids := array(select originating_entity_id from new_rows
-                    union select originating_entity_id from old_rows);
   end if;
+  execute case tg_op
+      when 'INSERT' then 'select array(select distinct originating_entity_id from new_rows)'
+      when 'DELETE' then 'select array(select distinct originating_entity_id from old_rows)'
+      else 'select array(select originating_entity_id from new_rows
+                          union select originating_entity_id from old_rows)'
+    end into v_ids;
   foreach v_id in array v_ids loop
     ${attempted({
       table: 'relations',
       key: 'v_id',
-      statements: 'perform adoption_put_relations(v_id);',
+      statements:
+        'perform adoption_put_relations(v_tenant, tg_table_schema, v_id);',
     })}
   end loop;
   return null;
 exception when others then
   begin
-    perform adoption_note('relations', '*', sqlerrm, sqlstate);
+    perform adoption_note(v_tenant, tg_table_schema, 'relations', '*', sqlerrm, sqlstate);
   exception when others then
     raise warning 'catalog-tenancy: a change of relations is not carried: %', sqlerrm;
   end;
@@ -302,7 +374,7 @@ end $$`;
  */
 export function createPutState(target: Target): string {
   return `create or replace function adoption_put_state(
-  p_id text, p_location_key text, p_errors text)
+  ${ENGINE_PARAMETERS}, p_id text, p_location_key text, p_errors text)
 returns void language plpgsql ${functionSettings(target)} as $$
 declare
   v_id uuid;
@@ -314,7 +386,7 @@ begin
   end if;
   ${CHECK_SNAPSHOT}
   v_id := p_id::uuid;
-  if not adoption_is_carried(v_id) then
+  if not adoption_is_carried(p_tenant, v_id) then
     return;
   end if;
   for attempt in 1 .. 3 loop
@@ -343,7 +415,8 @@ begin
     raise exception 'another row is in the way of the refresh state'
       using errcode = 'serialization_failure';
   end if;
-  delete from ${FAULTS} where source = 'refresh_state' and key = p_id;
+  delete from ${FAULTS}
+   where tenant_id = p_tenant and source = 'refresh_state' and key = p_id;
 end $$`;
 }
 
@@ -357,13 +430,16 @@ export function createOnRefreshState(target: Target): string {
 returns trigger language plpgsql security definer ${functionSettings(
     target,
   )} as $$
+declare
+  ${TRIGGER_TENANT}
 begin
   ${attempted({
     table: 'refresh_state',
     key: `to_jsonb(new) ->> 'entity_id'`,
     statements: `if old.location_key is distinct from new.location_key
          or old.errors is distinct from new.errors then
-        perform adoption_put_state(new.entity_id, new.location_key, new.errors);
+        perform adoption_put_state(
+          v_tenant, tg_table_schema, new.entity_id, new.location_key, new.errors);
       end if;`,
   })}
   return null;
@@ -380,24 +456,21 @@ end $$`;
  */
 export function createCopy(target: Target): string {
   return `create or replace function adoption_copy(
-  p_after text, p_rows int, out last text, out rows int)
+  ${ENGINE_PARAMETERS}, p_after text, p_rows int, out last text, out rows int)
 language plpgsql ${functionSettings(target)} as $$
 declare
   v_id text;
 begin
   rows := 0;
-  for v_id in
-    select f.entity_id
-      from ${engineTable(target.engine, 'final_entities')} f
-      join ${engineTable(
-        target.engine,
-        'refresh_state',
-      )} s on s.entity_id = f.entity_id
-     where f.entity_id > p_after
-     order by f.entity_id limit p_rows
-       for share of f, s skip locked
+  for v_id in execute ${engineSql(
+    `select f.entity_id from ENGINE.final_entities f
+      join ENGINE.refresh_state s on s.entity_id = f.entity_id
+     where f.entity_id > $1
+     order by f.entity_id limit $2
+       for share of f, s skip locked`,
+  )} using p_after, p_rows
   loop
-    perform adoption_put(v_id);
+    perform adoption_put(p_tenant, p_engine, v_id);
     last := v_id;
     rows := rows + 1;
   end loop;
@@ -409,27 +482,34 @@ end $$`;
  * engine's. It waits for the engine's rows before it locks any of ours.
  */
 export function createPut(target: Target): string {
-  return `create or replace function adoption_put(p_id text)
+  return `create or replace function adoption_put(${ENGINE_PARAMETERS}, p_id text)
 returns void language plpgsql ${functionSettings(target)} as $$
 declare
   v_row record;
 begin
-  perform from ${engineTable(target.engine, 'refresh_state')}
-    where entity_id = p_id for share;
-  select * into v_row from ${engineTable(target.engine, 'final_entities')}
-    where entity_id = p_id for share;
-  if not found or v_row.final_entity is null then
-    perform adoption_drop_entity(p_id);
+  ${onEngine(
+    'select from ENGINE.refresh_state where entity_id = $2 for share',
+    {
+      values: ['p_id'],
+    },
+  )};
+  ${onEngine(
+    `select entity_ref, final_entity, hash, last_updated_at
+       from ENGINE.final_entities where entity_id = $2 for share`,
+    { values: ['p_id'], into: 'v_row' },
+  )};
+  if v_row.final_entity is null then
+    perform adoption_drop_entity(p_tenant, p_engine, p_id);
     return;
   end if;
   begin
-    perform adoption_put_entity(v_row.entity_id, v_row.entity_ref, v_row.final_entity,
-      v_row.hash, v_row.last_updated_at);
+    perform adoption_put_entity(p_tenant, p_engine, p_id, v_row.entity_ref,
+      v_row.final_entity, v_row.hash, v_row.last_updated_at);
   exception when data_exception or integrity_constraint_violation
               or program_limit_exceeded or serialization_failure then
-    perform adoption_note('final_entities', p_id, sqlerrm, sqlstate);
+    perform adoption_note(p_tenant, p_engine, 'final_entities', p_id, sqlerrm, sqlstate);
     return;
   end;
-  perform adoption_put_rest(p_id);
+  perform adoption_put_rest(p_tenant, p_engine, p_id);
 end $$`;
 }

@@ -1,24 +1,32 @@
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../../sql';
-import type { Engine, EngineTable } from '../engine';
+import type { EngineTable } from '../engine';
 import { FAULTS, UNKNOWN_KEY } from '../state';
 
-/** The schemas that the functions connect. */
+/** Where our tables stand, of which the functions are made. */
 export interface Target {
   /** The schema of our tables. */
   schema: string;
-  engine: Engine;
 }
 
+/** What every function takes first, or before its own parameters. */
+export const ENGINE_PARAMETERS = 'p_tenant uuid, p_engine name';
+
 /**
- * The settings with which a function runs in any session. It needs no tenant: phase 4
- * hands the functions to `portal_admin`, which bypasses row-level security, before it
- * creates the policies, and its undo drops the policies first.
+ * The settings with which a function runs in any session. It needs no session setting of a
+ * tenant: phase 4 hands the functions to `portal_admin`, which bypasses row-level security,
+ * before it creates the policies, and its undo drops the policies first.
+ *
+ * The functions serve all tenants, so the tenant is a parameter of their statements. A
+ * generic plan would lock every partition of a table before it finds the one that it needs;
+ * a custom plan, made for the parameter's value, names that partition alone.
  */
 export function functionSettings({ schema }: Target): string {
   // pg_temp last: a temporary table cannot take the place of one of ours.
-  return `set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp`;
+  return `set search_path = pg_catalog, ${escapeIdentifier(
+    schema,
+  )}, pg_temp set plan_cache_mode = force_custom_plan`;
 }
 
 /**
@@ -32,7 +40,7 @@ export function hasTenant(table: TenantTable): string {
 }
 
 /** The parts of a statement that differ where there is a tenant. */
-interface TenantParts {
+export interface TenantParts {
   /** In front of a list of columns. */
   column: string;
   /** In front of a list of values. */
@@ -41,12 +49,13 @@ interface TenantParts {
   where: (alias?: string) => string;
 }
 
-const WITH_TENANT: TenantParts = {
-  column: 'tenant_id, ',
-  value: `'${DEFAULT_TENANT_ID}'::uuid, `,
-  where: alias =>
-    `${alias ? `${alias}.` : ''}tenant_id = '${DEFAULT_TENANT_ID}' and `,
-};
+function withTenant(tenant: string): TenantParts {
+  return {
+    column: 'tenant_id, ',
+    value: `${tenant}, `,
+    where: alias => `${alias ? `${alias}.` : ''}tenant_id = ${tenant} and `,
+  };
+}
 
 const WITHOUT_TENANT: TenantParts = {
   column: '',
@@ -54,20 +63,70 @@ const WITHOUT_TENANT: TenantParts = {
   where: () => '',
 };
 
+const IS_OTHER_TENANT = `p_tenant <> '${DEFAULT_TENANT_ID}'`;
+
+// An integrity violation, as the check of the tables raises it between phases 2 and 5.
+const REFUSE_OTHER_TENANTS = `if ${IS_OTHER_TENANT} then
+    raise exception 'the tables hold the default tenant alone until phase 5 is complete'
+      using errcode = 'check_violation';
+  end if;
+  `;
+
+/** How a statement differs where it is not written out as SQL of PL/pgSQL. */
+interface ByTenantOptions {
+  /** What stands for the tenant in the statement; the parameter of the function by default. */
+  tenant?: string;
+  /**
+   * Nothing happens for other tenants than the default one while the tables know none,
+   * instead of an error: there are no rows of theirs.
+   */
+  skipsOthers?: boolean;
+}
+
 /**
  * A statement with the tenant and without. PL/pgSQL plans only the one that it runs, so
  * the other may name a column that does not exist. From phase 4 on the column has no
  * default, and from phase 5 on a statement without it would scan every partition.
+ *
+ * Without the column all rows are the default tenant's: a statement for another tenant
+ * must not touch them.
  */
 export function byTenant(
   table: TenantTable,
   statement: (parts: TenantParts) => string,
+  { tenant = 'p_tenant', skipsOthers = false }: ByTenantOptions = {},
 ): string {
+  const without = statement(WITHOUT_TENANT);
   return `if ${hasTenant(table)} then
-  ${statement(WITH_TENANT)};
+  ${statement(withTenant(tenant))};
 else
-  ${statement(WITHOUT_TENANT)};
+  ${
+    skipsOthers
+      ? `if not ${IS_OTHER_TENANT} then ${without}; end if`
+      : `${REFUSE_OTHER_TENANTS}${without}`
+  };
 end if;`;
+}
+
+/**
+ * A statement of PL/pgSQL that runs SQL on the tables of the engine, which are in the
+ * schema `p_engine`: in the SQL `ENGINE.` stands before their names. `$1` is the tenant, and
+ * the other values follow.
+ *
+ * @param into - what takes its rows; they are discarded by default
+ */
+export function onEngine(
+  sql: string,
+  { values = [], into }: { values?: string[]; into?: string } = {},
+): string {
+  return `execute ${engineSql(sql)}${into ? ` into ${into}` : ''}
+    using ${['p_tenant', ...values].join(', ')}`;
+}
+
+/** The expression for such SQL. Only `format` puts the name into it, as an identifier. */
+export function engineSql(sql: string): string {
+  const text = sql.replaceAll('%', '%%').replaceAll('ENGINE.', '%1$I.');
+  return `format(${escapeLiteral(text)}, p_engine)`;
 }
 
 // The engine calls randomUUID(). In upper case or another notation, two of its ids
@@ -97,7 +156,7 @@ export function attempted({ table, key, statements }: Carrying): string {
     exception when others then
       if attempt = 3 or not ${TRANSIENT} then
         begin
-          perform adoption_note('${table}', ${key}, sqlerrm, sqlstate);
+          perform adoption_note(v_tenant, tg_table_schema, '${table}', ${key}, sqlerrm, sqlstate);
         exception when others then
           raise warning 'catalog-tenancy: a change of ${table} is not carried: %', sqlerrm;
         end;
@@ -110,20 +169,21 @@ export function attempted({ table, key, statements }: Carrying): string {
 const PASSES = 100;
 
 /**
- * Statements that repeat until `left` finds no row. Rows of concurrent transactions go
- * within a pass or two; rows that a foreign trigger keeps from being deleted must not
- * block the engine for ever.
+ * Statements that repeat until `left` is false. Rows of concurrent transactions go within a
+ * pass or two; rows that a foreign trigger keeps from being deleted must not block the
+ * engine for ever.
  */
 export function untilNothingIsLeft({
   statements,
   left,
 }: {
   statements: string;
+  /** A condition. */
   left: string;
 }): string {
   return `for pass in 1 .. ${PASSES} loop
     ${statements}
-    exit when not exists (${left});
+    exit when not (${left});
     if pass = ${PASSES} then
       raise exception 'rows of the default tenant can''t be deleted';
     end if;
@@ -136,14 +196,20 @@ export const CHECK_SNAPSHOT = `if current_setting('transaction_isolation') <> 'r
 end if;`;
 
 /**
+ * What a trigger function begins with: the tenant is the argument of the trigger, and a
+ * trigger without one is the default tenant's. So earlier versions made all of theirs.
+ */
+export const TRIGGER_TENANT = `v_tenant uuid := coalesce(tg_argv[0], '${DEFAULT_TENANT_ID}');`;
+
+/**
  * The function that records an adoption fault, with the reason, and deletes our rows of
- * what it is about: the default tenant shows no outdated data.
+ * what it is about: the tenant shows no outdated data.
  *
  * It never fails, because the engine's write must not.
  */
 export function createNote(target: Target): string {
   return `create or replace function adoption_note(
-  p_source text, p_key text, p_reason text, p_state text)
+  ${ENGINE_PARAMETERS}, p_source text, p_key text, p_reason text, p_state text)
 returns void language plpgsql ${functionSettings(target)} as $$
 declare
   -- A row of its own for each session where no entity is known: those that wrote to the
@@ -154,27 +220,29 @@ begin
   begin
     if p_key ~ ${UUID_PATTERN} then
       if p_source = 'final_entities' then
-        perform adoption_forget_entity(p_key::uuid);
+        perform adoption_forget_entity(p_tenant, p_engine, p_key::uuid);
       elsif p_source = 'relations' then
         ${byTenant(
           'relations',
           ({ where }) =>
             `delete from relations where ${where()}originating_entity_id = p_key::uuid`,
+          { skipsOthers: true },
         )}
       elsif p_source = 'refresh_state' then
         ${byTenant(
           'refresh_state',
           ({ where }) =>
             `delete from refresh_state where ${where()}entity_id = p_key::uuid`,
+          { skipsOthers: true },
         )}
       end if;
     end if;
   exception when others then
     raise warning 'catalog-tenancy: % % stays as it was: %', p_source, p_key, sqlerrm;
   end;
-  insert into ${FAULTS} as f (source, key, reason, sqlstate)
-  values (p_source, v_key, p_reason, p_state)
-  on conflict (source, key) do update
+  insert into ${FAULTS} as f (tenant_id, source, key, reason, sqlstate)
+  values (p_tenant, p_source, v_key, p_reason, p_state)
+  on conflict (tenant_id, source, key) do update
     set reason = excluded.reason, sqlstate = excluded.sqlstate,
         last_seen_at = now(), attempts = f.attempts + 1;
 exception when others then
@@ -187,14 +255,15 @@ end $$`;
  * The function that fails with 40001 in a transaction whose snapshot is older than a swap
  * of our tables: rows would seem to be missing from the new ones.
  *
- * The lock waits for a swap that is under way. After it, `to_regclass` finds the present
- * table, and the query of `pg_class` the one of the snapshot.
+ * The lock waits for a swap that is under way; it leaves the partitions out, which may be
+ * many. After it, `to_regclass` finds the present table, and the query of `pg_class` the
+ * one of the snapshot.
  */
 export function createCheckSnapshot(target: Target): string {
   return `create or replace function adoption_check_snapshot()
 returns void language plpgsql ${functionSettings(target)} as $$
 begin
-  lock table entities in access share mode;
+  lock table only entities in access share mode;
   if to_regclass('entities') is distinct from (
        select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where c.relname = 'entities' and n.nspname = ${escapeLiteral(

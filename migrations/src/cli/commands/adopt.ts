@@ -1,16 +1,30 @@
 import { adopt as adoptCatalog, readAdoptionLosses } from '../../adopt/adopt';
+import type { AdoptedTenant } from '../../adopt/adopt';
+import { requireTenant } from '../../adopt/engine';
 import { readAdoptionStatus, renderAdoption } from '../../adopt/status';
 import { unadopt as endAdoption } from '../../adopt/unadopt';
 import { operatorCommand } from '../../operatorCommand';
+import { DEFAULT_TENANT_SLUG } from '../../schema/tables';
 import {
   catalogSchemaOption,
   forceOption,
   keepTablesOption,
+  tenantOption,
   yesOption,
 } from '../options';
-import type { CommandDefinition } from '../run';
+import type { CommandDefinition, Invocation } from '../run';
 
-/** Makes the entities of the stock catalog those of the default tenant. */
+/** The tenant that was named, or the default one. */
+async function tenantOf({
+  migration: { context },
+  options: { tenant },
+}: Invocation): Promise<AdoptedTenant> {
+  return tenant === undefined || tenant === DEFAULT_TENANT_SLUG
+    ? {}
+    : requireTenant(context, tenant);
+}
+
+/** Makes the entities of an engine those of its tenant. */
 export const adopt: CommandDefinition = {
   name: 'adopt',
   description:
@@ -18,29 +32,33 @@ export const adopt: CommandDefinition = {
   details:
     'It works before phase 1, and at any phase. Run it again at any time: it goes on where it\n' +
     'was stopped, and tries again what could not be carried. The login has to own the tables\n' +
-    'of the catalog, or be a superuser.',
+    'of the catalog, or be a superuser.\n' +
+    'With --tenant it does so for another tenant and its engine, after phase 5.',
   access: 'change',
   options: [
+    tenantOption,
     catalogSchemaOption,
     forceOption(
-      'go on although entities of the default tenant, which the catalog does not have, will be removed',
+      'go on although entities of the tenant, which the catalog does not have, will be removed',
     ),
     yesOption,
   ],
-  async run({ migration, options, settings, report, confirm }) {
+  async run(invocation) {
+    const { migration, options, settings, report, confirm } = invocation;
     const { context } = migration;
+    const tenant = await tenantOf(invocation);
     if (settings.force) {
-      await confirm(await readAdoptionLosses(context));
+      await confirm(await readAdoptionLosses(context, tenant));
     }
-    await adoptCatalog(context);
+    const engine = await adoptCatalog(context, tenant);
     if (options.dryRun) {
       return 'The adoption was printed. Nothing was changed.';
     }
-    const adoption = await readAdoptionStatus(context);
+    const adoption = await readAdoptionStatus(context, engine.tenantId);
     report({ adoption });
     const phase = await migration.completedPhase();
     return [
-      renderAdoption(adoption),
+      renderAdoption(adoption, engine),
       phase < 5
         ? `Next: ${operatorCommand(`phase${phase + 1}`)} with the same options.`
         : `To compare both sides by checksums: ${operatorCommand('verify')}.`,
@@ -52,15 +70,20 @@ export const adopt: CommandDefinition = {
 export const unadopt: CommandDefinition = {
   name: 'unadopt',
   description:
-    'End the adoption of the stock catalog, and drop all that was made for it.',
+    'End the adoption of the stock catalog, or of the engine of a tenant, and drop all that was made for it.',
   details:
     'It refuses to while a phase has begun: undo the phases first\n' +
     `(${operatorCommand('rollback', '--to 0')}).\n` +
-    'The stock catalog keeps all that it has.',
+    'The stock catalog keeps all that it has.\n' +
+    'With --tenant the engine of another tenant stops being carried, at any phase: its entities\n' +
+    'go from the tenant, unless --keep-tables is given. Stop the engine first.',
   access: 'change',
-  options: [keepTablesOption],
-  async run({ migration, options, report }) {
+  options: [tenantOption, keepTablesOption],
+  async run(invocation) {
+    const { migration, options, report } = invocation;
+    const tenant = await tenantOf(invocation);
     const changed = await endAdoption(migration.context, {
+      ...tenant,
       keepTables: options.keepTables,
     });
     report({ changed: changed && !options.dryRun });
@@ -69,6 +92,14 @@ export const unadopt: CommandDefinition = {
     }
     if (options.dryRun) {
       return 'The end of the adoption was printed. Nothing was changed.';
+    }
+    if (tenant.slug) {
+      return (
+        `Changes of the engine of "${tenant.slug}" are not carried any more. ` +
+        (options.keepTables
+          ? 'What was carried stays as it is.'
+          : 'The tenant has none of its entities.')
+      );
     }
     return options.keepTables
       ? 'Changes of the stock catalog are not carried any more. What was carried stays as it is.'

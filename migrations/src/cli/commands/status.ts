@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { renderAdoption } from '../../adopt/status';
+import { renderAdoptedTenants, renderAdoption } from '../../adopt/status';
 import { describeRows } from '../../rollback/rollback';
 import { describeOperator } from '../../session/operatorLock';
 import { readStatus } from '../../status/readStatus';
@@ -41,6 +41,7 @@ export function renderStatus(
     `${renderHeadline(report)}\n${renderOperator(report)}`,
     renderSwap(report.swap),
     ...(report.adoption ? [renderAdoption(report.adoption)] : []),
+    renderAdoptedTenants(report.adoptedTenants),
     renderMoves(report),
     renderRest(report),
     renderTables(report),

@@ -1,3 +1,4 @@
+import { bringAdoptionAlong } from '../../adopt/prepare';
 import { followOwner } from '../../adopt/rights';
 import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
@@ -34,6 +35,7 @@ export const owners: Step = {
   title: `Hand the tables to ${ADMIN_ROLE}`,
 
   async up(context) {
+    await bringAdoptionAlong(context);
     // A repeated command may find some tables handed over and act as portal_admin, which
     // cannot hand over the others.
     await actAsOwner(context, 'reset role');
@@ -47,6 +49,7 @@ export const owners: Step = {
 
   async down(context) {
     await checkOwnersCanBeRestored(context);
+    await bringAdoptionAlong(context);
     const former = await context.state.get<FormerOwner>(stateKey('entities'));
     await followOwner(context, { owner: former?.owner });
     for (const table of TABLES) {

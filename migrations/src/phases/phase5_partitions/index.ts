@@ -23,6 +23,7 @@ import { swap } from './70_swap';
 import { settled } from './80_settle';
 import { entitySearch, entitySearchFill } from './90_entity_search';
 import { ready } from './97_ready';
+import { engineAdoption } from './98_engine_adoption';
 import { formatThings } from '../../text';
 
 export const phase5: Phase = {
@@ -55,6 +56,7 @@ export const phase5: Phase = {
     entitySearch,
     entitySearchFill,
     ready,
+    engineAdoption,
   ],
 };
 

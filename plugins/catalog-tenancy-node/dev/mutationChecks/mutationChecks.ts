@@ -99,11 +99,11 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${MIGRATIONS}/adopt/logins.test.ts`],
   },
   {
-    name: 'the default tenant in what carries the entities of an adopted catalog',
+    name: 'the tenant in what carries the entities of an adopted catalog',
     edits: [
       {
         file: `${MIGRATIONS}/adopt/functions/support.ts`,
-        find: "}tenant_id = '${DEFAULT_TENANT_ID}' and `,",
+        find: '}tenant_id = ${tenant} and `,',
         replace: '}tenant_id is not null and `,',
       },
     ],

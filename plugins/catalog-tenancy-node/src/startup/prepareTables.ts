@@ -65,7 +65,7 @@ export async function prepareTables(
     await setUp({ connection, schema, logger: options.logger });
     await noteIntent(database);
   } else {
-    await addTables(database, options.logger);
+    await addWhatIsMissing(database, options.logger);
   }
 }
 
@@ -124,47 +124,43 @@ async function setUp(options: {
   );
 }
 
-/** Tables that later versions added to phase 5, by their steps in the migration's journal. */
-const ADDED_TABLES: Readonly<Record<string, string>> = {
-  '5_15_tenant_members': 'tenant_members',
-  '5_16_tenant_engines': 'tenant_engines',
+/**
+ * The steps, in the journal of the migration, that later versions added to phase 5: what
+ * each creates.
+ */
+const ADDED_STEPS: Record<string, string> = {
+  '5_15_tenant_members': 'the table tenant_members',
+  '5_16_tenant_engines': 'the table tenant_engines',
+  '5_98_engine_adoption': 'what carries the entities of tenants\' engines',
 };
 
 /**
- * Creates the tables that are missing where an earlier version has completed phase 5. These
- * are the only steps that a backend takes in a catalog that is in use: no writer of entities
- * waits for them.
+ * Adds what an earlier version that has completed phase 5 did not know. These steps are all
+ * that a backend does in a catalog that is in use: no writer of entities waits for them.
  *
- * Where it can't, such as without the rights, the check of the database says what to do.
+ * Where it can't, such as without the rights, the check of the database says what to do
+ * about the table of members; without the other step only engines of tenants are missing.
  */
-async function addTables(
+async function addWhatIsMissing(
   database: CatalogDatabase,
   logger: LoggerService,
 ): Promise<void> {
   const { connection, schema } = database;
-  const missing = await withClient(connection, async client => {
-    const found: string[] = [];
-    for (const table of Object.values(ADDED_TABLES)) {
-      if (!(await hasTable(client, schema, table))) {
-        found.push(table);
-      }
-    }
-    return found;
-  });
+  const missing = await withClient(connection, client =>
+    findMissing(client, schema),
+  );
   if (missing.length === 0) {
     return;
   }
-  const tables = `${missing.length === 1 ? 'table' : 'tables'} ${missing.join(
-    ', ',
-  )}`;
   try {
     const { steps } = await status(database);
     const left = steps.filter(
       ({ phase, doneAt }) => phase <= LAST_PHASE && doneAt === null,
     );
-    if (left.length > 0 && left.every(({ name }) => name in ADDED_TABLES)) {
+    if (left.length > 0 && left.every(({ name }) => name in ADDED_STEPS)) {
+      const added = left.map(({ name }) => ADDED_STEPS[name]).join(' and ');
       logger.info(
-        `Adding the ${tables} to schema "${schema}", which an earlier version has migrated`,
+        `Adding ${added} to schema "${schema}", which an earlier version has migrated`,
       );
       await inTurn(() =>
         migrateTo(LAST_PHASE, {
@@ -176,10 +172,34 @@ async function addTables(
     }
   } catch (error) {
     logger.warn(
-      `The ${tables} could not be added at this start`,
+      `${missing.join(
+        ' and ',
+      )} could not be added to schema "${schema}" at this start: ` +
+        `run "${operatorCommand(`phase${LAST_PHASE}`)}"`,
       toError(error),
     );
   }
+}
+
+/** What is missing of {@link ADDED_STEPS}, by the catalogs that every user may read. */
+async function findMissing(client: Client, schema: string): Promise<string[]> {
+  const missing: string[] = [];
+  for (const table of ['tenant_members', 'tenant_engines']) {
+    if (!(await hasTable(client, schema, table))) {
+      missing.push(`the table ${table}`);
+    }
+  }
+  // An earlier version carried the entities of the default tenant's engine alone.
+  const { rows } = await client.query<{ arguments: number }>(
+    `select p.pronargs as arguments
+       from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+      where n.nspname = $1 and p.proname = 'adoption_put'`,
+    [schema],
+  );
+  if (rows.length !== 1 || rows[0].arguments !== 3) {
+    missing.push(ADDED_STEPS['5_98_engine_adoption']);
+  }
+  return missing;
 }
 
 /** Runs a migration, and again for as long as another process is at one. */

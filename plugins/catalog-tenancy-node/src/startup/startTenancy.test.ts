@@ -164,9 +164,9 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       [
         'the members and engines',
         BEFORE_MEMBERS,
-        'tables tenant_members, tenant_engines',
+        'the table tenant_members and the table tenant_engines',
       ],
-      ['the engines', BEFORE_ENGINES, 'table tenant_engines'],
+      ['the engines', BEFORE_ENGINES, 'the table tenant_engines'],
     ])(
       'adds what it lacks of %s, by one of two processes that start at once, and says so',
       async (_, earlier, tables) => {
@@ -186,7 +186,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
           phase: 5,
         });
         expect(logged(one.services) + logged(other.services)).toContain(
-          `Adding the ${tables} to schema "tenancy"`,
+          `Adding ${tables} to schema "tenancy"`,
         );
       },
     );

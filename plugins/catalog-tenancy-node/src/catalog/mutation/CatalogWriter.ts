@@ -64,8 +64,8 @@ export class CatalogWriter {
       this.#database.transaction(tenantId, async transaction => {
         await transaction.query(lockTenant(transaction.knex, tenantId));
         await readMaxEntities(transaction);
-        await refuseAdopted(transaction);
         await refuseEngine(transaction);
+        await refuseAdopted(transaction);
         if (!this.#areTablesWritable) {
           await assertWritable(transaction);
           this.#areTablesWritable = true;
@@ -167,26 +167,34 @@ async function checkTenantAtEnd(
 }
 
 /**
- * Refuses a mutation of the default tenant where it is the engine of an adopted
- * catalog that writes its entities. The engine would neither know of what a mutation
- * adds, nor leave what it changes.
+ * Refuses a mutation of a tenant where an adopted engine writes its entities. The engine
+ * would neither know of what a mutation adds, nor leave what it changes.
  *
- * A catalog that is adopted has a table of what could not be carried. An adoption that
- * begins at this moment replaces what is there.
+ * The triggers on the tables of the engine tell, which every user may see: their argument
+ * is the tenant, and without one they are the default tenant's. An adoption that begins at
+ * this moment replaces what is there.
  *
  * @throws `ConflictError`
  */
 async function refuseAdopted(transaction: TenantTransaction): Promise<void> {
   const { knex, tenantId } = transaction;
-  if (tenantId !== DEFAULT_TENANT_ID) {
-    return;
-  }
+  const isDefault = tenantId === DEFAULT_TENANT_ID;
   const [{ adopted }] = await transaction.query<{ adopted: boolean }>(
-    knex.raw(`select to_regclass('adoption_faults') is not null as adopted`),
+    knex.raw(
+      `select exists (
+         select from pg_class r join pg_trigger t on t.tgrelid = r.oid
+          where r.relname = 'final_entities'
+            and t.tgfoid = to_regprocedure('adoption_on_final_entities()')
+            and case t.tgnargs when 0 then ?::boolean
+                  else t.tgargs = convert_to(?, 'UTF8') || '\\x00'::bytea end) as adopted`,
+      [isDefault, tenantId],
+    ),
   );
   if (adopted) {
     throw new ConflictError(
-      'The entities of the default tenant are those of the catalog that was adopted: ' +
+      `The entities of the ${
+        isDefault ? 'default tenant' : 'tenant'
+      } are those of the catalog that was adopted: ` +
         'its engine writes them, and nobody else can',
     );
   }

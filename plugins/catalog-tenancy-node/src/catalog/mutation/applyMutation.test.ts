@@ -650,35 +650,44 @@ describe('applyMutation', () => {
         },
       );
 
-      it('are written by the engine of an adopted catalog, and by nobody else', async () => {
-        const mutation = {
-          type: 'full' as const,
-          entities: [component('a')],
-        };
-        await changed(
-          'create table adoption_faults ()',
-          'drop table adoption_faults',
-          async () => {
-            const store = freshStore();
-            await expect(
-              store.applyMutation(DEFAULT_TENANT_ID, mutation),
-            ).rejects.toMatchObject({
-              name: 'ConflictError',
-              message: expect.stringContaining('its engine writes them'),
-            });
-            await expect(
-              store.queryEntities(DEFAULT_TENANT_ID),
-            ).resolves.toEqual([]);
-            // Other tenants have no engine.
-            await expect(
-              store.applyMutation(tenantId, mutation),
-            ).resolves.toMatchObject({ inserted: 1 });
-          },
-        );
-        await expect(
-          freshStore().applyMutation(DEFAULT_TENANT_ID, mutation),
-        ).resolves.toMatchObject({ inserted: 1 });
-      });
+      it.each(['the default tenant', 'another tenant'])(
+        'are written by the engine of an adopted catalog, and by nobody else: of %s',
+        async which => {
+          const isDefault = which === 'the default tenant';
+          const mutation = {
+            type: 'full' as const,
+            entities: [component('a')],
+          };
+          const [adopted, other] = isDefault
+            ? [DEFAULT_TENANT_ID, tenantId]
+            : [tenantId, DEFAULT_TENANT_ID];
+          await changed(
+            `create schema engine;
+             create table engine.final_entities ();
+             create trigger t after truncate on engine.final_entities
+               execute function adoption_on_final_entities(${
+                 isDefault ? '' : `'${tenantId}'`
+               })`,
+            'drop schema engine cascade',
+            async () => {
+              const store = freshStore();
+              await expect(
+                store.applyMutation(adopted, mutation),
+              ).rejects.toMatchObject({
+                name: 'ConflictError',
+                message: expect.stringContaining('its engine writes them'),
+              });
+              await expect(store.queryEntities(adopted)).resolves.toEqual([]);
+              await expect(
+                store.applyMutation(other, mutation),
+              ).resolves.toMatchObject({ inserted: 1 });
+            },
+          );
+          await expect(
+            freshStore().applyMutation(adopted, mutation),
+          ).resolves.toMatchObject({ inserted: 1 });
+        },
+      );
 
       it('may have other columns', async () => {
         await changed(

@@ -1,0 +1,158 @@
+import { ADMIN_ROLE } from '../roles';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
+import { escapeIdentifier, escapeLiteral } from '../sql';
+import { ENGINE_TABLES, engineTable, parseTenantId } from './engine';
+import type { Engine } from './engine';
+import { createQuotaStatement, dropQuotaStatement } from './functions/quota';
+import {
+  createTriggerStatements,
+  dropTriggers,
+  enableTriggers,
+} from './objects';
+import { privilegesOn } from './rights';
+import { ADOPTION_STATE, FAULTS, putState } from './state';
+
+/**
+ * An engine that a tenant gets, or loses.
+ *
+ * @public
+ */
+export interface AttachOptions {
+  /** The schema of the tenants' tables: `tenancy`. */
+  schema: string;
+  /** The tenant, which is not the default one. */
+  tenantId: string;
+  /** The schema of the engine's tables; see {@link engineSchemaOf}. */
+  catalogSchema: string;
+}
+
+/**
+ * The statements that attach an engine to a tenant: from then on triggers carry what the
+ * engine writes to the tenant's rows, in the transaction of each change.
+ *
+ * Run them in one transaction, on a database on which phase 5 is complete. The tables of the
+ * engine are empty, and best created in the same transaction; those with rows are for
+ * {@link adopt}. The login owns the schema and the tables, and may act as `portal_admin`
+ * (`grant portal_admin to <login>`, with or without INHERIT): it needs no superuser. The
+ * statements name every object with its schema, and depend on no search path; the
+ * transaction goes on as the login of the session.
+ *
+ * They raise an error where the tables are not empty (55000), the tenant has live entities or
+ * another engine (23505), or this version of adoption is not prepared (55000).
+ *
+ * @throws `TypeError` if the tenant's id is no UUID, or the default tenant's
+ * @public
+ */
+export function attachEngine(options: AttachOptions): string[] {
+  const engine = engineOf(options);
+  const { tenantId } = engine;
+  const ours = escapeIdentifier(options.schema);
+  const state = `${ours}.${ADOPTION_STATE}`;
+  const tables = ENGINE_TABLES.map(table => engineTable(engine, table));
+  const privileges = privilegesOn(engine);
+  const trigger = `trigger on table ${tables.join(', ')}`;
+  return [
+    refuseIf(
+      tables.map(table => `exists (select from ${table})`).join(' or '),
+      'the tables of the engine have rows: adopt it, which copies them',
+      '55000',
+    ),
+    createQuotaStatement(escapeIdentifier(engine.schema)),
+    ...privileges.map(each => `grant ${each} to ${ADMIN_ROLE}`),
+    // Only its owner may let a trigger call a function, and triggers on a table need this.
+    `grant ${trigger} to ${ADMIN_ROLE}`,
+    `set local role ${ADMIN_ROLE}`,
+    refuseIf(
+      `to_regprocedure(${escapeLiteral(
+        `${ours}.adoption_put(uuid, name, text)`,
+      )}) is null`,
+      'the tables are not prepared for engines of tenants: run phase 5 again',
+      '55000',
+    ),
+    refuseIf(
+      `exists (select from ${state} where tenant_id = ${escapeLiteral(tenantId)}
+       and key = 'engine')`,
+      'the tenant has an engine already',
+      '23505',
+    ),
+    refuseIf(
+      `exists (select from ${ours}.entities where tenant_id = ${escapeLiteral(
+        tenantId,
+      )}
+       and deleted_at is null)`,
+      'the tenant has entities, which its engine does not have',
+      '23505',
+    ),
+    ...ENGINE_TABLES.flatMap(table =>
+      createTriggerStatements(engine, table, `${ours}.`),
+    ),
+    putState(tenantId, 'engine', { schema: engine.schema }, state),
+    putState(tenantId, 'copy', { after: '', done: true }, state),
+    putState(
+      tenantId,
+      'grants',
+      privileges.map(each => `revoke ${each} from ${ADMIN_ROLE}`),
+      state,
+    ),
+    'reset role',
+    ...ENGINE_TABLES.flatMap(table => enableTriggers(engine, table)),
+    `revoke ${trigger} from ${ADMIN_ROLE}`,
+  ];
+}
+
+/**
+ * The statements that undo {@link attachEngine}, for the same login, in one transaction. The
+ * tables of the engine are still there; they lock them (ACCESS EXCLUSIVE), so the engine has
+ * stopped.
+ *
+ * @param options - `keepRows` leaves the tenant the entities that were carried; by default
+ *   they are deleted
+ * @throws `TypeError` if the tenant's id is no UUID, or the default tenant's
+ * @public
+ */
+export function detachEngine(
+  options: AttachOptions & { keepRows?: boolean },
+): string[] {
+  const engine = engineOf(options);
+  const ours = escapeIdentifier(options.schema);
+  const tenant = escapeLiteral(engine.tenantId);
+  const tables = [
+    ...(options.keepRows
+      ? []
+      : ['entity_parents', 'relations', 'refresh_state', 'entities']),
+    FAULTS,
+    ADOPTION_STATE,
+  ];
+  return [
+    ...ENGINE_TABLES.flatMap(table => dropTriggers(engine, table)),
+    ...privilegesOn(engine)
+      .reverse()
+      .map(each => `revoke ${each} from ${ADMIN_ROLE}`),
+    dropQuotaStatement(escapeIdentifier(engine.schema)),
+    `set local role ${ADMIN_ROLE}`,
+    ...tables.map(
+      table => `delete from ${ours}.${table} where tenant_id = ${tenant}`,
+    ),
+    'reset role',
+  ];
+}
+
+function engineOf({ tenantId, catalogSchema }: AttachOptions): Engine {
+  const id = parseTenantId(tenantId);
+  if (id === DEFAULT_TENANT_ID) {
+    throw new TypeError(
+      'The engine of the default tenant is the stock catalog: adopt it.',
+    );
+  }
+  return { schema: catalogSchema, tenantId: id };
+}
+
+function refuseIf(condition: string, reason: string, code: string): string {
+  return `do ${escapeLiteral(`begin
+  if ${condition} then
+    raise exception using message = ${escapeLiteral(
+      reason,
+    )}, errcode = '${code}';
+  end if;
+end`)}`;
+}
