@@ -4,6 +4,7 @@ import * as http from 'http';
 import * as https from 'https';
 import { json } from 'stream/consumers';
 import { setTimeout as delay } from 'timers/promises';
+import { SAMPLE_SLUG } from './banner';
 
 const STOP_PATIENCE_MS = 15_000;
 
@@ -106,13 +107,14 @@ const SAMPLES_POLL_MS = 1_000;
 const SAMPLES_PATIENCE_MS = 60_000;
 
 // The last of each file of the examples, and one that the others point at.
-const SAMPLES = [
-  'api/default/stock',
-  'component/default/shop-frontend',
-  'group/default/initech-staff',
-  'user/default/guest',
-  'user/default/anna',
-  'user/default/peter',
+const SAMPLES: { entity: string; tenant?: string }[] = [
+  { entity: 'api/default/stock' },
+  { entity: 'component/default/shop-frontend' },
+  { entity: 'group/default/initech-staff' },
+  { entity: 'user/default/guest' },
+  { entity: 'user/default/anna' },
+  { entity: 'user/default/peter' },
+  { entity: 'component/default/route-planner', tenant: SAMPLE_SLUG },
 ];
 
 /** A token for trying out the portal. */
@@ -123,21 +125,20 @@ async function guestToken(baseUrl: string): Promise<string | undefined> {
 }
 
 /**
- * Waits until the catalog shows the examples with their relations, which its engine
- * ingests while the backend is ready already.
+ * Waits until the catalogs show the examples with their relations, which their engines
+ * ingest while the backend is ready already.
  */
 export async function untilSamplesAreServed(
   baseUrl: string,
   isRunning: () => boolean,
+  options: { tenants: boolean },
 ): Promise<void> {
   const deadline = Date.now() + SAMPLES_PATIENCE_MS;
   const token = await guestToken(baseUrl);
-  let missing = SAMPLES;
+  let missing = SAMPLES.filter(({ tenant }) => !tenant || options.tenants);
   while (token && isRunning() && Date.now() < deadline) {
     const [next] = missing;
-    if (
-      await isComplete(`${baseUrl}/api/catalog/entities/by-name/${next}`, token)
-    ) {
+    if (await isComplete(baseUrl, next, token)) {
       missing = missing.slice(1);
       if (missing.length === 0) {
         return;
@@ -148,11 +149,25 @@ export async function untilSamplesAreServed(
   }
 }
 
-async function isComplete(url: string, token: string): Promise<boolean> {
-  const entity = (await getJson(url, token)) as
+async function isComplete(
+  baseUrl: string,
+  { entity, tenant }: (typeof SAMPLES)[number],
+  token: string,
+): Promise<boolean> {
+  const catalog = `${baseUrl}/api/catalog/entities`;
+  const headers = {
+    Authorization: `Bearer ${token}`,
+    ...(tenant && { 'X-Tenant-Slug': tenant }),
+  };
+  const found = (await getJson(`${catalog}/by-name/${entity}`, headers)) as
     | { relations?: unknown[] }
     | undefined;
-  return Boolean(entity?.relations?.length);
+  return (
+    Boolean(found?.relations?.length) ||
+    // It was deleted, and stays so.
+    (tenant !== undefined &&
+      (await getJson(`${catalog}?limit=1`, headers)) === undefined)
+  );
 }
 
 const REQUEST_PATIENCE_MS = 5_000;
@@ -165,11 +180,11 @@ export async function answersOk(url: string): Promise<boolean> {
 }
 
 /** What a GET of this URL is answered with, if that is JSON and with 200. */
-async function getJson(url: string, token?: string): Promise<unknown> {
-  const response = await get(
-    url,
-    token ? { Authorization: `Bearer ${token}` } : {},
-  );
+async function getJson(
+  url: string,
+  headers?: Record<string, string>,
+): Promise<unknown> {
+  const response = await get(url, headers);
   if (response?.statusCode !== 200) {
     response?.resume();
     return undefined;

@@ -18,6 +18,7 @@ import {
 import {
   catalogStoreServiceRef,
   tenancyServiceRef,
+  tenantEngineStoreServiceRef,
   tenantMemberStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -33,7 +34,8 @@ const SAMPLES = [
   {
     tenant_slug: SAMPLE_SLUG,
     tenant_name: 'Acme',
-    file: 'examples/acme.yaml',
+    // Fed by an engine, which app-config.yaml configures.
+    file: undefined,
     member: 'user:default/anna',
   },
   {
@@ -57,11 +59,12 @@ const sampleTenants = createBackendPlugin({
     env.registerInit({
       deps: {
         catalog: catalogStoreServiceRef,
+        engines: tenantEngineStoreServiceRef,
         members: tenantMemberStoreServiceRef,
         tenancy: tenancyServiceRef,
         tenants: tenantStoreServiceRef,
       },
-      async init({ catalog, members, tenancy, tenants }) {
+      async init({ catalog, engines, members, tenancy, tenants }) {
         if (!tenancy.config.enabled) {
           return;
         }
@@ -77,6 +80,14 @@ const sampleTenants = createBackendPlugin({
               { principal: member, role: 'member' },
               { by: 'npm start' },
             );
+          }
+          if (!file) {
+            // An earlier version has written entities there by code.
+            await engines.enable(tenant.tenant_slug, {
+              by: 'npm start',
+              replace: true,
+            });
+            continue;
           }
           const entities = await readEntities(targetPaths.resolveRoot(file));
           await catalog.applyMutation(tenant_id, {
@@ -150,10 +161,7 @@ const FIELDS: Array<
   ['dependsOn', undefined, 'dependsOn', 'dependencyOf'],
 ];
 
-/**
- * Entities as they are read again. The engine of the stock catalog would derive the
- * relations, but works for the default tenant only.
- */
+/** Entities as they are read again, with the relations that an engine would derive. */
 function withRelations(entities: Entity[]): Entity[] {
   const relations = new Map<string, EntityRelation[]>();
   const relate = (sourceRef: string, type: string, targetRef: string) =>

@@ -82,7 +82,9 @@ async function runBackend(
     if (isReady && settings.hasGuest && settings.hasSamples) {
       await Promise.race([
         ended,
-        untilSamplesAreServed(settings.localUrl, () => !isOver),
+        untilSamplesAreServed(settings.localUrl, () => !isOver, {
+          tenants: settings.tenancy.enabled,
+        }),
       ]);
     }
     if (isReady && !isOver) {

@@ -1,4 +1,5 @@
 import { createBackend } from '@backstage/backend-defaults';
+import { tenantEngines } from 'backstage-plugin-catalog-backend-module-tenant-engines';
 
 /** The portal's backend, with everything mounted. */
 export function createPortal() {
@@ -13,6 +14,8 @@ export function createPortal() {
 
   backend.add(import('@backstage/plugin-catalog-backend'));
   backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
+  // The modules that the catalog engines of tenants shall have go into `features`.
+  backend.add(tenantEngines({ features: [] }));
   backend.add(import('backstage-plugin-tenants-backend'));
 
   backend.add(import('@backstage/plugin-permission-backend'));

@@ -2,7 +2,7 @@ import type {
   LoggerService,
   RootLoggerService,
 } from '@backstage/backend-plugin-api';
-import { engineSchemaOf } from '../tables/standIn';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import type {
   ActiveTenant,
   TenantEngineChanges,

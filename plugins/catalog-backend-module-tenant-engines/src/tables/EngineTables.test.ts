@@ -1,3 +1,4 @@
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { InputError } from '@backstage/errors';
 import {
   createTestDatabases,
@@ -6,7 +7,6 @@ import {
 import { randomUUID } from 'node:crypto';
 import { EngineDatabase, UPSTREAM } from './__testUtils__/EngineDatabase';
 import { inventory } from './__testUtils__/inventory';
-import { engineSchemaOf } from './standIn';
 
 jest.setTimeout(600_000);
 

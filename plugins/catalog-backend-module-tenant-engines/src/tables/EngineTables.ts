@@ -1,9 +1,12 @@
 import { resolvePackagePath } from '@backstage/backend-plugin-api';
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { InputError } from '@backstage/errors';
+import {
+  attachEngine,
+  engineSchemaOf,
+} from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
 import { cloneSchema } from './cloneSchema';
-import { attachEngine, engineSchemaOf } from './standIn';
 import {
   EngineTablesError,
   escapeIdentifier,

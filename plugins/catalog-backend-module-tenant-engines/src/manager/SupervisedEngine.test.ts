@@ -1,0 +1,175 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import { waitUntil, withDeadline } from '@internal/postgres/testUtils';
+import { randomUUID } from 'node:crypto';
+import type { TenantEngine } from '../engine/TenantEngine';
+import { SupervisedEngine, SUPERVISION_TIMING } from './SupervisedEngine';
+
+type Engine = Pick<TenantEngine, 'router' | 'stop'>;
+
+describe('an engine under supervision', () => {
+  const running: SupervisedEngine[] = [];
+
+  afterEach(async () => {
+    await Promise.all(running.splice(0).map(each => each.stop()));
+  });
+
+  const supervise = (
+    start: (signal: AbortSignal) => Promise<Engine>,
+    timing: Partial<typeof SUPERVISION_TIMING> = {},
+  ) => {
+    const logger = mockServices.logger.mock();
+    const supervised = SupervisedEngine.run({
+      tenant: { tenantId: randomUUID(), tenantSlug: 'acme' },
+      logger,
+      timing: {
+        ...SUPERVISION_TIMING,
+        shortestPauseMs: 1,
+        longestPauseMs: 4,
+        ...timing,
+      },
+      start: start as (signal: AbortSignal) => Promise<TenantEngine>,
+    });
+    running.push(supervised);
+    return { supervised, logger };
+  };
+
+  const anEngine = () => {
+    const engine = { router: jest.fn(), stop: jest.fn(async () => undefined) };
+    return engine as unknown as Engine & { stop: jest.Mock };
+  };
+
+  const reaches = (supervised: SupervisedEngine, state: string) =>
+    waitUntil(state, () => supervised.status.state === state);
+
+  it('runs once it has started', async () => {
+    const engine = anEngine();
+    const { supervised } = supervise(async () => engine);
+    expect(supervised.status).toEqual({ state: 'starting' });
+    await supervised.settled(60_000);
+    expect(supervised.status).toEqual({ state: 'running' });
+    expect(supervised.engine).toBe(engine);
+  });
+
+  it('is started again, with a pause that doubles, until it starts', async () => {
+    let attempts = 0;
+    const { supervised, logger } = supervise(async () => {
+      attempts += 1;
+      if (attempts < 5) {
+        throw new Error(`broken ${attempts}`);
+      }
+      return anEngine();
+    });
+    await reaches(supervised, 'running');
+    expect(logger.error.mock.calls.map(([message]) => message)).toEqual([
+      'The engine has failed and starts again in 0.001 seconds: broken 1',
+      'The engine has failed and starts again in 0.002 seconds: broken 2',
+      'The engine has failed and starts again in 0.004 seconds: broken 3',
+      'The engine has failed and starts again in 0.004 seconds: broken 4',
+    ]);
+  });
+
+  it('says why it has failed and when it is tried again', async () => {
+    const before = Date.now();
+    const { supervised } = supervise(
+      async () => {
+        throw new Error('no such provider\n    at a stack');
+      },
+      { shortestPauseMs: 60_000, longestPauseMs: 60_000 },
+    );
+    await supervised.settled(60_000);
+    const { state, reason, nextAttemptAt } = supervised.status;
+    expect({ state, reason }).toEqual({
+      state: 'failed',
+      reason: 'no such provider',
+    });
+    expect(nextAttemptAt!.getTime()).toBeGreaterThanOrEqual(before + 60_000);
+  });
+
+  it('is tried at once with another configuration, without waiting for the pause', async () => {
+    const engine = anEngine();
+    let isBroken = true;
+    const { supervised } = supervise(
+      async () => {
+        if (isBroken) {
+          throw new Error('broken');
+        }
+        return engine;
+      },
+      { shortestPauseMs: 600_000, longestPauseMs: 600_000 },
+    );
+    await reaches(supervised, 'failed');
+    isBroken = false;
+    supervised.restart();
+    await reaches(supervised, 'running');
+  });
+
+  it('is stopped before it starts again', async () => {
+    const engines = [anEngine(), anEngine()];
+    let started = 0;
+    const { supervised } = supervise(async () => {
+      started += 1;
+      return engines[started - 1];
+    });
+    await reaches(supervised, 'running');
+    supervised.restart();
+    await waitUntil('the second', () =>
+      Object.is(supervised.engine, engines[1]),
+    );
+    expect(engines[0].stop).toHaveBeenCalledTimes(1);
+    expect(engines[1].stop).not.toHaveBeenCalled();
+  });
+
+  it('that has lost its tables is stopped and started again after a pause', async () => {
+    const engine = anEngine();
+    const { supervised } = supervise(async () => engine, {
+      shortestPauseMs: 600_000,
+      longestPauseMs: 600_000,
+    });
+    await reaches(supervised, 'running');
+    supervised.fail(new Error('Its tables are gone'));
+    await reaches(supervised, 'failed');
+    expect(supervised.engine).toBeUndefined();
+    expect(supervised.status.reason).toBe('Its tables are gone');
+    expect(engine.stop).toHaveBeenCalledTimes(1);
+  });
+
+  it('that does not come to the end of its start is given up', async () => {
+    const { supervised } = supervise(
+      signal =>
+        new Promise((_resolve, reject) => {
+          signal.addEventListener('abort', () => reject(signal.reason));
+        }),
+      { startMs: 5, shortestPauseMs: 600_000, longestPauseMs: 600_000 },
+    );
+    await reaches(supervised, 'failed');
+    expect(supervised.status.reason).toBe(
+      'It has not started within 0.005 seconds',
+    );
+  });
+
+  it.each(['while it runs', 'while it starts', 'during a pause'])(
+    'stops %s',
+    async when => {
+      const engine = anEngine();
+      const { supervised } = supervise(
+        signal => {
+          if (when === 'while it runs') {
+            return Promise.resolve(engine);
+          }
+          return when === 'during a pause'
+            ? Promise.reject(new Error('broken'))
+            : new Promise((_resolve, reject) => {
+                signal.addEventListener('abort', () => reject(signal.reason));
+              });
+        },
+        { shortestPauseMs: 600_000, longestPauseMs: 600_000 },
+      );
+      if (when !== 'while it starts') {
+        await supervised.settled(60_000);
+      }
+      await withDeadline('its end', supervised.stop());
+      expect(supervised.status).toEqual({ state: 'stopped' });
+      expect(supervised.engine).toBeUndefined();
+    },
+  );
+});
