@@ -171,13 +171,14 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
   }
 
   /** Changes what feeds a tenant as the administrator, and tells what runs the engines. */
-  async #change<T>(
+  async #change<T extends object>(
     reason: string,
     tenantSlug: string,
     work: (change: Change) => Promise<T>,
   ): Promise<T> {
     // The lock of its entities has the id of the tenant, which never changes.
     const tenantId = await this.#findActive(tenantSlug);
+    let changes = false;
     try {
       return await this.#admin.run(reason, async transaction => {
         const { knex } = transaction;
@@ -189,15 +190,21 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
         );
         activeTenant(tenantSlug, row);
         const result = await work({ transaction, tenantId, tenantSlug });
-        await transaction.query(
-          notifyStatement(knex, this.#pool.schema, { engineOf: tenantId }),
-        );
+        changes = !('outcome' in result && result.outcome === 'unchanged');
+        if (changes) {
+          await transaction.query(
+            notifyStatement(knex, this.#pool.schema, { engineOf: tenantId }),
+          );
+        }
         return result;
       });
     } finally {
-      // After a failure too: a commit may have taken effect of which the answer
-      // was lost.
-      this.#changes.changed();
+      // Also where the commit fails: it may have taken effect, and the answer was lost. What
+      // was refused before has changed nothing, and must call nobody: who is called may be
+      // who asks again.
+      if (changes) {
+        this.#changes.changed();
+      }
     }
   }
 }

@@ -186,6 +186,16 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       await expect(rowsOf(acmeId)).resolves.toMatchObject({ entities: 1 });
     });
 
+    it('calls nobody where it is refused or changes nothing, or who is called could ask for ever', async () => {
+      await store.enable('acme', { by: BY });
+      const globex = await registry.store.get('globex');
+      await write(['a'], globex!.tenant_id);
+      changed.mockClear();
+      await store.enable('acme', { by: BY });
+      await expect(store.enable('globex', { by: BY })).rejects.toThrow();
+      expect(changed).not.toHaveBeenCalled();
+    });
+
     it.each([
       ['the default tenant', 'default', 'ConflictError', 'needs no engine'],
       ['a slug that no tenant has', 'none', 'NotFoundError', `'none'`],

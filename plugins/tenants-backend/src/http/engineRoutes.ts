@@ -114,6 +114,15 @@ export function addEngineRoutes(
     return engine;
   }
 
+  function refuseOperators(tenantSlug: string): void {
+    if (engines.isConfiguredByOperator(tenantSlug)) {
+      throw new ConflictError(
+        `The engine of the tenant '${tenantSlug}' is configured in app-config ` +
+          `(tenancy.tenants.${tenantSlug}): only the operator can change that`,
+      );
+    }
+  }
+
   function refuseWithoutEngines(): void {
     if (!engines.isAvailable) {
       throw new ConflictError(NO_ENGINES);
@@ -158,7 +167,9 @@ export function addEngineRoutes(
   router.delete(
     '/:slug/engine',
     operation('disable-tenant-engine', maySwitch, async (req, res) => {
-      await engineStore.disable(req.params.slug);
+      const { tenantSlug } = await requireEngine(req.params.slug);
+      refuseOperators(tenantSlug);
+      await engineStore.disable(tenantSlug);
       res.status(204).end();
     }),
   );
@@ -184,11 +195,7 @@ export function addEngineRoutes(
         const config = parseCatalogConfig(await readConfig(req, res));
         refuseWithoutEngines();
         const { tenantId, tenantSlug } = await requireEngine(slug);
-        if (engines.isConfiguredByOperator(tenantSlug)) {
-          throw new ConflictError(
-            `The engine of the tenant '${tenantSlug}' is configured in app-config, by the operator alone`,
-          );
-        }
+        refuseOperators(tenantSlug);
         await engines.validateConfig({ tenantId, tenantSlug }, { ...config });
         res.json(
           toConfig(

@@ -188,6 +188,16 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(usage.body.live_entities).toBe(1);
     });
 
+    it('DELETE …/engine refuses with 409 an engine that app-config has, which would come back', async () => {
+      await enable();
+      engines.isConfiguredByOperator.mockReturnValue(true);
+      expect(told(await backend.admin.delete('/acme/engine'))).toEqual([
+        409,
+        expect.stringContaining('(tenancy.tenants.acme)'),
+      ]);
+      expect((await backend.admin.get('/acme/engine')).status).toBe(200);
+    });
+
     it('GET …/engine says what it does, and why it does not', async () => {
       await enable();
       engines.statusOf.mockReturnValue({

@@ -137,7 +137,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     delete: {
       summary: 'Take the engine from a tenant, whose entities stay',
       success: { 204: answer('Code feeds the tenant') },
-      errors: [403, 404, 501],
+      errors: [403, 404, 409, 501],
     },
   },
   '/{slug}/catalog-config': {
