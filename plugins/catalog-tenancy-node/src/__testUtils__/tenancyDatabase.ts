@@ -3,11 +3,11 @@ import type {
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
-import { mockServices } from '@backstage/backend-test-utils';
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 import { TenancyPool } from '../pool/TenancyPool';
 import type { TenancyPoolLimits } from '../config/readTenancyConfig';
+import { mockLogger } from './serviceMocks';
 
 const SCHEMA = 'tenancy';
 const APP_ROLE = 'portal_app';
@@ -66,7 +66,7 @@ export async function createTenancyDatabase(
         ...options.limits,
       },
       whenReady: options.whenReady,
-      logger: mockServices.logger.mock(),
+      logger: mockLogger(),
     });
     pools.push(pool);
     return pool;

@@ -1,5 +1,5 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { mockAuditor } from '../__testUtils__/serviceMocks';
 import { AuditedAdminDatabase } from '../database/AuditedAdminDatabase';
 import type { AdminDatabase } from '../database/AdminDatabase';
 import {
@@ -51,12 +51,7 @@ describe('purgeDeletedEntities', () => {
       catalog = await createCatalogDatabase(databases, id);
       admin = new AuditedAdminDatabase({
         pool: catalog.pool,
-        auditor: mockServices.auditor.mock({
-          createEvent: async () => ({
-            success: async () => {},
-            fail: async () => {},
-          }),
-        }),
+        auditor: mockAuditor(),
       });
     });
 

@@ -1,5 +1,5 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { mockAuditor } from '../__testUtils__/serviceMocks';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { AuditedAdminDatabase } from './AuditedAdminDatabase';
@@ -12,7 +12,7 @@ const databases = createTestDatabases();
 describe.each(databases.eachSupportedId())(
   `The administrator's path on %s`,
   id => {
-    const auditor = mockServices.auditor.mock();
+    const auditor = mockAuditor();
     let database: TenancyDatabase;
     let pool: TenancyPool;
     let admin: AuditedAdminDatabase;

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'fs/promises';
 import { tmpdir } from 'os';
 import { join } from 'path';
-import { mockServices } from '@backstage/backend-test-utils';
 import { Postgres } from '@internal/postgres';
+import { mockLogger } from '../__testUtils__/serviceMocks';
 import { DatabaseUnavailableError } from '../pool/errors';
 import { TenancyPool } from '../pool/TenancyPool';
 
@@ -15,7 +15,7 @@ it('A pool heals after a restart of the server', async () => {
     connection: { ...connection, database: 'postgres' },
     schema: 'public',
     pool: { max: 3, idleTimeoutMs: 60_000, connectionTimeoutMs: 10_000 },
-    logger: mockServices.logger.mock(),
+    logger: mockLogger(),
   });
   const ask = () => pool.query(knex => knex.raw('select 1 as one'));
   try {

@@ -1,6 +1,6 @@
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
-import { mockServices } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
+import { mockLogger } from '../__testUtils__/serviceMocks';
 import { PostgresCatalogStore } from '../catalog/PostgresCatalogStore';
 import { PooledTenantDatabase } from '../database/PooledTenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
@@ -418,7 +418,7 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       const listener = new ChangeListener({
         ...TIMING,
         pool: otherPool,
-        logger: mockServices.logger.mock(),
+        logger: mockLogger(),
       });
       listeners.push(listener);
       const engines = new ListeningTenantEngines({ pool: otherPool, listener });
@@ -465,7 +465,7 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       const listener = new ChangeListener({
         ...TIMING,
         pool: otherPool,
-        logger: mockServices.logger.mock(),
+        logger: mockLogger(),
       });
       await listener.close();
       const engines = new ListeningTenantEngines({

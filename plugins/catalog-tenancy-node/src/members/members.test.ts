@@ -1,7 +1,7 @@
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
-import { mockServices } from '@backstage/backend-test-utils';
 import { once } from 'node:events';
 import { EventEmitter } from 'node:stream';
+import { mockLogger } from '../__testUtils__/serviceMocks';
 import { AuditedAdminDatabase } from '../database/AuditedAdminDatabase';
 import type { BuildStatement, TenancyPool } from '../pool/TenancyPool';
 import {
@@ -39,7 +39,7 @@ class MembersUnderTest {
     this.listener = new ChangeListener({
       ...TIMING,
       pool,
-      logger: mockServices.logger.mock(),
+      logger: mockLogger(),
     });
     this.members = new CachingTenantMembers({
       pool: {

@@ -1,6 +1,6 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import { eventually, testedVersions } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
+import { mockLogger } from '../__testUtils__/serviceMocks';
 import { TenancyPool } from '../pool/TenancyPool';
 import { FreezableProxy } from '../tenants/__testUtils__/FreezableProxy';
 import { type Backend, Backends } from './__testUtils__/openBackend';
@@ -168,7 +168,7 @@ describe.each(testedVersions())(
                 idleTimeoutMs: 1_000,
                 connectionTimeoutMs: 120_000,
               },
-              logger: mockServices.logger.mock(),
+              logger: mockLogger(),
             }),
         );
         [position] = await onPrimary.query<LogPosition>(selectPrimary);

@@ -1,5 +1,5 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import { eventually, testedVersions } from '@internal/postgres/testUtils';
+import { mockAuditor, mockLogger } from '../__testUtils__/serviceMocks';
 import { AuditedAdminDatabase } from '../database/AuditedAdminDatabase';
 import { TenancyPool } from '../pool/TenancyPool';
 import { type Backend, Backends } from './__testUtils__/openBackend';
@@ -153,16 +153,11 @@ describe.each(testedVersions())('A read replica on PostgreSQL %s', version => {
         connection: servers.primary,
         schema: SCHEMA,
         pool: { max: 1, idleTimeoutMs: 1_000, connectionTimeoutMs: 120_000 },
-        logger: mockServices.logger.mock(),
+        logger: mockLogger(),
       });
       const admin = new AuditedAdminDatabase({
         pool,
-        auditor: mockServices.auditor.mock({
-          createEvent: async () => ({
-            success: async () => {},
-            fail: async () => {},
-          }),
-        }),
+        auditor: mockAuditor(),
         replica: backend.replica,
       });
       try {

@@ -1,5 +1,5 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { mockLogger } from '../__testUtils__/serviceMocks';
 import {
   createTenancyDatabase,
   type TenancyDatabase,
@@ -64,7 +64,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
   }
 
   async function check(user: string) {
-    const logger = mockServices.logger.mock();
+    const logger = mockLogger();
     const pool = database.createPool({
       connection: { ...database.connection, user, password: PASSWORD },
       limits: { max: 1 },
@@ -90,7 +90,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
   }
 
   it('finds nothing wrong with portal_app', async () => {
-    const logger = mockServices.logger.mock();
+    const logger = mockLogger();
     await checkDatabase(database.pool, logger);
     expect(logger.warn).not.toHaveBeenCalled();
   });

@@ -1,6 +1,6 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import { eventually } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
+import { mockLogger } from '../../__testUtils__/serviceMocks';
 import { PooledTenantDatabase } from '../../database/PooledTenantDatabase';
 import { TenancyPool } from '../../pool/TenancyPool';
 import { ReadReplica } from '../ReadReplica';
@@ -20,7 +20,7 @@ export async function openBackend(
     Pick<ReadReplicaOptions, 'replica' | 'maxStalenessMs' | 'check' | 'pool'>
   > = {},
 ) {
-  const logger = mockServices.logger.mock();
+  const logger = mockLogger();
   const pool = TenancyPool.create({
     connection: servers.primary,
     schema: SCHEMA,

@@ -1,7 +1,7 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import { withDeadline } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import { EventEmitter, once } from 'node:events';
+import { mockLogger } from '../../__testUtils__/serviceMocks';
 import type { BuildStatement, TenancyPool } from '../../pool/TenancyPool';
 import {
   CachingTenantDirectory,
@@ -29,7 +29,7 @@ export class DirectoryUnderTest {
       timing?: Partial<DirectoryTiming>;
     } = {},
   ) {
-    const logger = mockServices.logger.mock({
+    const logger = mockLogger({
       debug: () => this.#events.emit('hears'),
       warn: () => this.#events.emit('deaf'),
     });

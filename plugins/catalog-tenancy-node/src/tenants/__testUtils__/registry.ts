@@ -1,8 +1,8 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import type {
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
+import { mockAuditor } from '../../__testUtils__/serviceMocks';
 import {
   createTenancyDatabase,
   type TenancyDatabase,
@@ -18,7 +18,7 @@ export const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** A migrated database with a registry, and ways to fill it. */
 export class Registry {
-  readonly auditor = mockServices.auditor.mock();
+  readonly auditor = mockAuditor();
   readonly forget = jest.fn();
   readonly admin: AuditedAdminDatabase;
   readonly store: PostgresTenantStore;
