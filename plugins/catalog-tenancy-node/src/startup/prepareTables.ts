@@ -131,7 +131,7 @@ async function setUp(options: {
 const ADDED_STEPS: Record<string, string> = {
   '5_15_tenant_members': 'the table tenant_members',
   '5_16_tenant_engines': 'the table tenant_engines',
-  '5_98_engine_adoption': 'what carries the entities of tenants\' engines',
+  '5_98_engine_adoption': "what carries the entities of tenants' engines",
 };
 
 /**
