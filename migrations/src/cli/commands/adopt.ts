@@ -94,12 +94,13 @@ export const unadopt: CommandDefinition = {
       return 'The end of the adoption was printed. Nothing was changed.';
     }
     if (tenant.slug) {
-      return (
-        `Changes of the engine of "${tenant.slug}" are not carried any more. ` +
-        (options.keepTables
+      return `Changes of the engine of "${
+        tenant.slug
+      }" are not carried any more. ${
+        options.keepTables
           ? 'What was carried stays as it is.'
-          : 'The tenant has none of its entities.')
-      );
+          : 'The tenant has none of its entities.'
+      }`;
     }
     return options.keepTables
       ? 'Changes of the stock catalog are not carried any more. What was carried stays as it is.'
