@@ -37,8 +37,12 @@ export interface AttachOptions {
  * statements name every object with its schema, and depend on no search path; the
  * transaction goes on as the login of the session.
  *
- * They raise an error where the tables are not empty (55000), the tenant has live entities or
- * another engine (23505), or this version of adoption is not prepared (55000).
+ * They raise an error where the tables are not empty (55000), the tenant has another engine,
+ * or live entities and no engine (23505), or this version of adoption is not prepared (55000).
+ *
+ * A tenant whose engine's schema was dropped gets it again, with empty tables. The entities
+ * stay: each is replaced as soon as the engine has it again, and {@link adopt} removes those
+ * that it does not have any more.
  *
  * @throws `TypeError` if the tenant's id is no UUID, or the default tenant's
  * @public
@@ -48,6 +52,9 @@ export function attachEngine(options: AttachOptions): string[] {
   const { tenantId } = engine;
   const ours = escapeIdentifier(options.schema);
   const state = `${ours}.${ADOPTION_STATE}`;
+  const attached = `${state} where tenant_id = ${escapeLiteral(
+    tenantId,
+  )} and key = 'engine'`;
   const tables = ENGINE_TABLES.map(table => engineTable(engine, table));
   const privileges = privilegesOn(engine);
   const trigger = `trigger on table ${tables.join(', ')}`;
@@ -70,8 +77,8 @@ export function attachEngine(options: AttachOptions): string[] {
       '55000',
     ),
     refuseIf(
-      `exists (select from ${state} where tenant_id = ${escapeLiteral(tenantId)}
-       and key = 'engine')`,
+      `exists (select from ${attached}
+       and value ->> 'schema' <> ${escapeLiteral(engine.schema)})`,
       'the tenant has an engine already',
       '23505',
     ),
@@ -79,7 +86,7 @@ export function attachEngine(options: AttachOptions): string[] {
       `exists (select from ${ours}.entities where tenant_id = ${escapeLiteral(
         tenantId,
       )}
-       and deleted_at is null)`,
+       and deleted_at is null) and not exists (select from ${attached})`,
       'the tenant has entities, which its engine does not have',
       '23505',
     ),

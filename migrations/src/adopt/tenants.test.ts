@@ -436,6 +436,38 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       ).toHaveLength(1);
     });
 
+    it('are attached again where their schema was dropped, and keep what was carried until the engine has it', async () => {
+      await client.query([build(), attach(), 'commit'].join(';\n'));
+      acme = connectEngine(catalog, ACME);
+      await acme.engine.ingest({ ref: 'component:default/kept' });
+      await acme.engine.ingest({ ref: 'component:default/replaced' });
+      await acme.close();
+      await client.query(`drop schema ${options.catalogSchema} cascade`);
+      await client.query([build(), attach(), 'commit'].join(';\n'));
+      acme = keep(connectEngine(catalog, ACME));
+      const entityId = await acme.engine.ingest({
+        ref: 'component:default/replaced',
+      });
+      expect(await faultsOf(ACME)).toEqual([]);
+      expect(
+        await column(
+          catalog,
+          `select entity_ref || ' ' || (entity_id = $2) from tenancy.entities
+            where tenant_id = $1 order by 1`,
+          [ACME, entityId],
+        ),
+      ).toEqual([
+        'component:default/kept false',
+        'component:default/replaced true',
+      ]);
+      await adopt({
+        connection: catalog.connection,
+        tenantId: ACME,
+        force: true,
+      });
+      expect(await refsOf(ACME)).toEqual(['component:default/replaced']);
+    });
+
     it('leave nothing where the transaction fails', async () => {
       await client.query(build());
       await client.query(attach());
