@@ -21,6 +21,11 @@ export interface Config {
        * the files of the folder in it that has the slug of the tenant as its name.
        */
       secretsDirectory?: string;
+
+      pool?: {
+        /** Connections that all engines of one process share; 20 by default. */
+        max?: number;
+      };
     };
 
     /** What the operator configures for single tenants, by their slug. */

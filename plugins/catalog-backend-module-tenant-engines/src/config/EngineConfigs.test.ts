@@ -19,10 +19,9 @@ const backend = {
   integrations: { github: [{ host: 'github.com', token: 'default-token' }] },
 };
 
-function create(data: JsonObject, env: NodeJS.ProcessEnv = {}) {
+function create(data: JsonObject) {
   return EngineConfigs.create({
     config: mockServices.rootConfig({ data }),
-    env,
   });
 }
 
@@ -100,21 +99,6 @@ describe('the configuration of an engine', () => {
         tenants: { acme: { catalog: { processingInterval: { hours: 1 } } } },
       }),
     ).toEqual({ hours: 1 });
-  });
-
-  it('has another revision when a secret changes, and the same otherwise', async () => {
-    const stored = { integrations: { github: [{ token: '${ACME_TOKEN}' }] } };
-    const data = {
-      ...backend,
-      tenancy: { tenants: { acme: { secrets: ['ACME_TOKEN'] } } },
-    };
-    const revision = async (ACME_TOKEN: string) =>
-      EngineConfigs.revisionOf(
-        await create(data, { ACME_TOKEN }).configOf(tenant, stored),
-      );
-
-    expect(await revision('one')).toBe(await revision('one'));
-    expect(await revision('one')).not.toBe(await revision('two'));
   });
 });
 

@@ -5,7 +5,6 @@ import type {
 import { type Config, ConfigReader } from '@backstage/config';
 import type { JsonObject } from '@backstage/types';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
-import { createHash } from 'crypto';
 import { resolve } from 'path';
 import { fileTargetsModule } from './fileTargets';
 import { AllowedHosts } from './hosts';
@@ -118,16 +117,6 @@ export class EngineConfigs {
     // Once more: the operator may have taken a host or a secret away since.
     const resolved = stored && (await this.#resolve(tenant, stored));
     return this.#compose((resolved?.data ?? {}) as EngineSources);
-  }
-
-  /**
-   * Changes when {@link EngineConfigs.configOf} gives another configuration. It is
-   * made from secrets too: keep it in memory.
-   */
-  static revisionOf(config: Config): string {
-    return createHash('sha256')
-      .update(JSON.stringify(config.getOptional() ?? null))
-      .digest('base64');
   }
 
   /** What the backend of the tenant's engine needs beside its configuration. */

@@ -220,7 +220,7 @@ export class EngineManager {
       tenant,
       config,
       database: pool.forSchema(engineSchemaOf(tenant.tenantId)),
-      features: [...features, configs.fileTargets(tenant)],
+      features: [...features, ...configs.features(tenant)],
       logger: quiet(logger),
       services,
       signal,

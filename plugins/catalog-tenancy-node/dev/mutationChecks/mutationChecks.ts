@@ -1,4 +1,5 @@
 import { callChecks } from './callChecks';
+import { engineConfigChecks } from './engineConfigChecks';
 import type { Edit, MutationCheck } from './MutationCheck';
 import { replicaChecks } from './replicaChecks';
 
@@ -688,5 +689,6 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${MODULE}/resolution/hostnames.test.ts`],
   },
   ...callChecks,
+  ...engineConfigChecks,
   ...replicaChecks,
 ];
