@@ -268,7 +268,10 @@ function quiet(logger: LoggerService): RootLoggerService {
     warn: (message, meta) => logger.warn(message, meta),
     info: (message, meta) => logger.debug(message, meta),
     debug: (message, meta) => logger.debug(message, meta),
-    // The plugin's own messages.
-    child: meta => logger.child(meta),
+    child: meta =>
+      meta.type === 'initialization'
+        ? quiet(logger.child(meta))
+        : // The plugin's own messages.
+          logger.child(meta),
   };
 }
