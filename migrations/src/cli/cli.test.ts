@@ -5,7 +5,12 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { EXIT_CODES } from '../errors';
-import { runCli, urlEnvironment, urlOf } from './__testUtils__/runCli';
+import {
+  runCli,
+  runWithoutDatabase,
+  urlEnvironment,
+  urlOf,
+} from './__testUtils__/runCli';
 import { commands } from './program';
 
 const databases = createTestDatabases();
@@ -24,7 +29,10 @@ describe('help', () => {
   });
 
   it.each(commands.map(({ name }) => name))('tells about %s', async name => {
-    const { exitCode, stdout, stderr } = await runCli([name, '--help']);
+    const { exitCode, stdout, stderr } = await runWithoutDatabase(
+      name,
+      '--help',
+    );
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toContain(
       `Usage: npx backstage-catalog-tenancy-migrations ${name} `,
@@ -85,7 +93,7 @@ describe('wrong usage', () => {
     ],
     [['status', '--config', 'no-such-file.yaml'], 'no-such-file.yaml'],
   ])('%j is refused with exit code 2', async (args, expected) => {
-    const { exitCode, stdout, stderr } = await runCli(args);
+    const { exitCode, stdout, stderr } = await runWithoutDatabase(...args);
     expect({ exitCode, stdout }).toEqual({
       exitCode: EXIT_CODES.usage,
       stdout: '',

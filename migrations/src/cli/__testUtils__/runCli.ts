@@ -43,8 +43,8 @@ export function startCli(
     cwd: options.cwd ?? ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...env, ...options.env },
-    // A test has a minute.
-    timeout: 55_000,
+    // A test has ten minutes.
+    timeout: 300_000,
     killSignal: 'SIGKILL',
   });
   const texts = { stdout: '', stderr: '' };
@@ -92,6 +92,13 @@ export async function runInProcess(
   ...args: string[]
 ): Promise<CliResult> {
   return runMain([...args, '--url', urlOf(connection)]);
+}
+
+/** The same for what needs no database. */
+export async function runWithoutDatabase(
+  ...args: string[]
+): Promise<CliResult> {
+  return runMain(args);
 }
 
 /**
