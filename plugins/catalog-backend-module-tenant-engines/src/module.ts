@@ -145,6 +145,8 @@ export const catalogModuleTenantEngines = (features: EngineFeature[]) =>
               pool,
               registry: {
                 list: () => changes.list(),
+                listDisabled: () => changes.listDisabled(),
+                finishDisable: tenantId => store.finishDisable(tenantId),
                 onChange: listener => changes.onChange(listener),
                 changed: () => changes.changed(),
                 enable: (slug, by) => store.enable(slug, by),

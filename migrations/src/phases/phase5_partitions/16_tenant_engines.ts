@@ -17,6 +17,7 @@ const CREATE_TABLE = `create table if not exists ${ENGINES_TABLE} (
   config_updated_by text,
   created_by text not null,
   created_at timestamptz not null default now(),
+  disabled_at timestamptz,
   constraint ${ENGINES_TABLE}_pkey primary key (tenant_id)
 )`;
 
@@ -25,6 +26,7 @@ const COMMENTS = [
   `comment on column ${ENGINES_TABLE}.catalog_config is 'The configuration of the engine, with references in place of secrets'`,
   `comment on column ${ENGINES_TABLE}.config_updated_by is 'The user or service that wrote the configuration'`,
   `comment on column ${ENGINES_TABLE}.created_by is 'The user or service that gave the tenant an engine'`,
+  `comment on column ${ENGINES_TABLE}.disabled_at is 'Since when the tables of the engine are to be removed; it feeds the tenant no more'`,
 ];
 
 /**

@@ -34,7 +34,8 @@ interface EngineManagerOptions {
   logger: LoggerService;
   pool: EnginePool;
   /** Which tenants have an engine. */
-  registry: TenantEngineChanges & Pick<TenantEngineStore, 'enable'>;
+  registry: TenantEngineChanges &
+    Pick<TenantEngineStore, 'enable' | 'finishDisable'>;
   services: CatalogServices;
   tables: EngineTables;
   timing?: Partial<ManagerTiming>;
@@ -54,6 +55,8 @@ export class EngineManager {
   readonly #options: EngineManagerOptions;
   readonly #timing: ManagerTiming;
   readonly #entries = new Map<string, Entry>();
+  /** Tenants whose tables are being removed, because their engines were taken from them. */
+  readonly #removals = new Map<string, Promise<void>>();
   #timer?: NodeJS.Timeout;
   #template?: Promise<void>;
   #refreshing?: Promise<void>;
@@ -103,6 +106,7 @@ export class EngineManager {
       [...this.#entries.values()].map(({ supervised }) => supervised.stop()),
     );
     this.#entries.clear();
+    await Promise.all(this.#removals.values());
   }
 
   #watch(): void {
@@ -146,11 +150,20 @@ export class EngineManager {
       return;
     }
     const ids = new Set(wanted.map(({ tenantId }) => tenantId));
+    const stopping = new Map<string, Promise<void>>();
     for (const [tenantId, { supervised }] of this.#entries) {
       if (!ids.has(tenantId)) {
         this.#entries.delete(tenantId);
         // Not awaited: one that takes long keeps no other from its start.
-        supervised.stop();
+        stopping.set(tenantId, supervised.stop());
+      }
+    }
+    for (const { tenantId } of await registry.listDisabled()) {
+      if (!this.#removals.has(tenantId)) {
+        this.#removals.set(
+          tenantId,
+          this.#removeTables(tenantId, stopping.get(tenantId)),
+        );
       }
     }
     for (const { tenantId, tenantSlug, catalogConfig } of wanted) {
@@ -163,6 +176,33 @@ export class EngineManager {
         entry.fingerprint = fingerprint;
         entry.supervised.restart();
       }
+    }
+  }
+
+  /**
+   * Removes the tables of an engine that was taken from its tenant, whose entities stay. Where
+   * it fails, the next look at the registry tries again; it never rejects.
+   */
+  async #removeTables(
+    tenantId: string,
+    stopped: Promise<void> | undefined,
+  ): Promise<void> {
+    const { logger, registry, tables } = this.#options;
+    try {
+      await stopped;
+      await tables.drop(tenantId);
+      await registry.finishDisable(tenantId);
+      logger.info(
+        `The tables of the engine of the tenant ${tenantId} are removed`,
+      );
+    } catch (error) {
+      logger.warn(
+        `The tables of the engine of the tenant ${tenantId} can't be removed at the moment: ${describeFailure(
+          error,
+        )}`,
+      );
+    } finally {
+      this.#removals.delete(tenantId);
     }
   }
 

@@ -1,6 +1,6 @@
 import type { TenancyPool } from '../pool/TenancyPool';
 import type { ChangeListener } from '../tenants/ChangeListener';
-import { listEngines } from './records';
+import { listDisabledEngines, listEngines } from './records';
 import type {
   TenantEngineChanges,
   TenantEngineRecord,
@@ -43,6 +43,11 @@ export class ListeningTenantEngines implements TenantEngineChanges {
   /** {@inheritDoc TenantEngineChanges.list} */
   list(): Promise<TenantEngineRecord[]> {
     return listEngines(this.#pool);
+  }
+
+  /** {@inheritDoc TenantEngineChanges.listDisabled} */
+  listDisabled(): Promise<{ tenantId: string }[]> {
+    return listDisabledEngines(this.#pool);
   }
 
   /** {@inheritDoc TenantEngineChanges.onChange} */

@@ -2,7 +2,7 @@ import { ConflictError, InputError, NotFoundError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import type { Knex } from 'knex';
 import { isStorable } from '../catalog/conditions';
-import { lockTenant } from '../catalog/mutation/CatalogWriter';
+import { isAdopted, lockTenant } from '../catalog/mutation/CatalogWriter';
 import type {
   AdminDatabase,
   AdminTransaction,
@@ -91,7 +91,10 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
       if (present) {
         return { engine: present, outcome: 'unchanged' as const, replaced: 0 };
       }
-      const live = await countLive(change);
+      await refuseLeaving(change);
+      // What triggers of an adoption carry is the engine's, and not code's.
+      const isCarried = await isAdopted(transaction, tenantId);
+      const live = isCarried ? 0 : await countLive(change);
       if (live > 0 && !options.replace) {
         throw new ConflictError(
           `The tenant '${tenantSlug}' has ${live} ${
@@ -100,7 +103,9 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
             'Delete them first, or give "replace": true to delete them for good',
         );
       }
-      await deleteEntities(change);
+      if (!isCarried) {
+        await deleteEntities(change);
+      }
       await transaction.query(
         transaction
           .knex('tenant_engines')
@@ -126,10 +131,28 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
           transaction
             .knex('tenant_engines')
             .where('tenant_id', tenantId)
-            .delete(),
+            .update({
+              disabled_at: transaction.knex.fn.now(),
+              catalog_config: null,
+              config_updated_at: null,
+              config_updated_by: null,
+            }),
         );
         return { kept: await countLive(change) };
       },
+    );
+  }
+
+  /** {@inheritDoc TenantEngineStore.finishDisable} */
+  async finishDisable(tenantId: string): Promise<void> {
+    // It locks the row of the table that it deletes, and only who enables waits for it.
+    await this.#admin.run('forget an engine', ({ knex, query }) =>
+      query(
+        knex('tenant_engines')
+          .where('tenant_id', tenantId)
+          .whereNotNull('disabled_at')
+          .delete(),
+      ),
     );
   }
 
@@ -234,6 +257,25 @@ async function requireEngine(change: Change): Promise<TenantEngineRecord> {
     );
   }
   return engine;
+}
+
+/** @throws `ConflictError` while the tables of an earlier engine are being removed */
+async function refuseLeaving({
+  transaction,
+  tenantId,
+  tenantSlug,
+}: Change): Promise<void> {
+  const leaving = await transaction.query(
+    transaction
+      .knex('tenant_engines')
+      .where('tenant_id', tenantId)
+      .select('tenant_id'),
+  );
+  if (leaving.length > 0) {
+    throw new ConflictError(
+      `The earlier engine of the tenant '${tenantSlug}' is still being removed: try again in some seconds`,
+    );
+  }
 }
 
 async function countLive({ transaction, tenantId }: Change): Promise<number> {

@@ -48,12 +48,13 @@ export interface TenantEngineStore {
    * What code had deleted, and the registry kept until `entity_ttl_days`, goes for good.
    *
    * @param options - `by` is the user or service that does it; with `replace`, the live
-   * entities of the tenant are deleted for good, in the same transaction
+   * entities of the tenant are deleted for good, in the same transaction. Where triggers of
+   * an adoption carry them already, they are the engine's, and stay
    * @returns how many live entities were deleted; a tenant that has an engine already
    * stays as it is
    * @throws `NotFoundError` as in `get`; `ConflictError` for the default tenant, which the
-   * catalog plugin of the backend feeds, and without `replace` for a tenant with live
-   * entities
+   * catalog plugin of the backend feeds, for a tenant whose earlier engine is not removed
+   * yet, and without `replace` for a tenant with live entities
    */
   enable(
     tenantSlug: string,
@@ -65,13 +66,20 @@ export interface TenantEngineStore {
   }>;
 
   /**
-   * Takes the engine from an active tenant, with its configuration. The entities stay and
-   * are code's from then on: `applyMutation` may change them.
+   * Takes the engine from an active tenant, with its configuration and its tables. The
+   * entities stay and are code's: `applyMutation` may change them once what runs the engines
+   * has removed its tables, which takes seconds.
    *
    * @returns how many live entities stay
    * @throws `NotFoundError` as in `get`, and for a tenant without an engine
    */
   disable(tenantSlug: string): Promise<{ kept: number }>;
+
+  /**
+   * Notes that the tables of an engine that was taken from its tenant are gone. What runs the
+   * engines calls it: until then the tenant gets no new engine.
+   */
+  finishDisable(tenantId: string): Promise<void>;
 
   /**
    * Replaces the configuration of an active tenant's engine. It stores what it is given:
@@ -95,6 +103,9 @@ export interface TenantEngineStore {
 export interface TenantEngineChanges {
   /** As {@link TenantEngineStore.list}: it needs no rights of the administrator. */
   list(): Promise<TenantEngineRecord[]>;
+
+  /** The tenants from which an engine was taken, and whose tables are to be removed. */
+  listDisabled(): Promise<{ tenantId: string }[]>;
 
   /**
    * Calls a listener whenever {@link TenantEngineChanges.list} may answer otherwise than

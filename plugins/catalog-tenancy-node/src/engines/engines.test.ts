@@ -78,6 +78,27 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     return counts;
   }
 
+  const listeners: ChangeListener[] = [];
+  afterEach(() => Promise.all(listeners.splice(0).map(each => each.close())));
+
+  /** In a process that is not the one that makes the changes. */
+  async function listen() {
+    const listener = new ChangeListener({
+      ...TIMING,
+      pool: otherPool,
+      logger: mockLogger(),
+    });
+    listeners.push(listener);
+    const engines = new ListeningTenantEngines({ pool: otherPool, listener });
+    const calls = jest.fn();
+    const stop = engines.onChange(calls);
+    await waitUntil(
+      'the process to hear, and to say so',
+      () => listener.hears && calls.mock.calls.length > 0,
+    );
+    return { engines, calls, stop };
+  }
+
   describe('enable', () => {
     it('gives a tenant an engine, and says who did it and when', async () => {
       const { engine, outcome, replaced } = await store.enable('acme', {
@@ -143,6 +164,29 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
         entity_search: 0,
       });
       await expect(rowsOf(globex!.tenant_id)).resolves.toEqual(theirs);
+    });
+
+    it('leaves the entities that triggers of an adoption carry: they are the engine’s', async () => {
+      const { client } = registry.database;
+      await registry.insertEntity(acmeId, 'carried');
+      await client.query(
+        `create schema engine;
+         create table engine.final_entities ();
+         create trigger carry after update on engine.final_entities for each row
+           execute function adoption_on_final_entities('${acmeId}')`,
+      );
+      try {
+        await expect(store.enable('acme', { by: BY })).resolves.toMatchObject({
+          outcome: 'created',
+          replaced: 0,
+        });
+        await expect(rowsOf(acmeId)).resolves.toMatchObject({ entities: 1 });
+        await store.disable('acme');
+        await expect(write([])).rejects.toThrow('the catalog that was adopted');
+      } finally {
+        await client.query('drop schema engine cascade');
+      }
+      await expect(write([])).resolves.toBeDefined();
     });
 
     it('deletes more of them than one statement does', async () => {
@@ -306,6 +350,32 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       await expect(rowsOf(acmeId)).resolves.toMatchObject({ entities: 2 });
     });
 
+    it('forgets the configuration, and refuses a new engine until the earlier one is removed', async () => {
+      await store.enable('acme', { by: BY });
+      await store.putConfig('acme', CONFIG, { by: BY });
+      await store.disable('acme');
+      await expect(store.list()).resolves.toEqual([]);
+      const { engines } = await listen();
+      await expect(engines.listDisabled()).resolves.toEqual([
+        { tenantId: acmeId },
+      ]);
+      await expect(
+        store.enable('acme', { by: BY, replace: true }),
+      ).rejects.toMatchObject({
+        name: 'ConflictError',
+        message: expect.stringContaining('still being removed'),
+      });
+      await store.finishDisable(acmeId);
+      await expect(engines.listDisabled()).resolves.toEqual([]);
+      await expect(store.enable('acme', { by: BY })).resolves.toMatchObject({
+        outcome: 'created',
+        engine: { catalogConfig: undefined, configUpdatedBy: undefined },
+      });
+      // Of an engine that feeds its tenant, there is nothing to forget.
+      await store.finishDisable(acmeId);
+      await expect(store.get('acme')).resolves.toBeDefined();
+    });
+
     it('refuses a tenant that code feeds', async () => {
       await expect(store.disable('acme')).rejects.toMatchObject({
         name: 'NotFoundError',
@@ -410,27 +480,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
   });
 
   describe('changes', () => {
-    const listeners: ChangeListener[] = [];
-    afterEach(() => Promise.all(listeners.splice(0).map(each => each.close())));
-
-    /** In a process that is not the one that makes the changes. */
-    async function listen() {
-      const listener = new ChangeListener({
-        ...TIMING,
-        pool: otherPool,
-        logger: mockLogger(),
-      });
-      listeners.push(listener);
-      const engines = new ListeningTenantEngines({ pool: otherPool, listener });
-      const calls = jest.fn();
-      const stop = engines.onChange(calls);
-      await waitUntil(
-        'the process to hear, and to say so',
-        () => listener.hears && calls.mock.calls.length > 0,
-      );
-      return { engines, calls, stop };
-    }
-
     it.each<[string, () => Promise<unknown>]>([
       ['created', () => registry.createTenant('initech')],
       ['deleted', () => registry.store.delete('acme')],

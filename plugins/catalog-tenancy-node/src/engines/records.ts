@@ -15,10 +15,11 @@ export interface EngineRow {
   created_at: Date;
 }
 
-/** Of all tenants, unless more is asked for. */
+/** Of all tenants, unless more is asked for. Those that are taken away are not among them. */
 export function selectEngines(knex: Knex) {
   return knex({ e: 'tenant_engines' })
     .join({ t: 'tenants' }, 't.tenant_id', 'e.tenant_id')
+    .whereNull('e.disabled_at')
     .select(
       't.tenant_slug',
       't.deleted_at',
@@ -42,6 +43,18 @@ export function toEngineRecord(row: EngineRow): TenantEngineRecord {
     createdBy: row.created_by,
     createdAt: row.created_at,
   };
+}
+
+/** The tenants from which an engine was taken, while its tables are there. */
+export function listDisabledEngines(
+  pool: Pick<TenancyPool, 'query'>,
+): Promise<{ tenantId: string }[]> {
+  return pool.query(knex =>
+    knex('tenant_engines')
+      .whereNotNull('disabled_at')
+      .orderBy('disabled_at')
+      .select({ tenantId: 'tenant_id' }),
+  );
 }
 
 /** All records, ordered by slug: in the same order on every server, whatever its collation. */

@@ -177,27 +177,34 @@ async function checkTenantAtEnd(
  * @throws `ConflictError`
  */
 async function refuseAdopted(transaction: TenantTransaction): Promise<void> {
-  const { knex, tenantId } = transaction;
-  const isDefault = tenantId === DEFAULT_TENANT_ID;
+  const { tenantId } = transaction;
+  if (await isAdopted(transaction, tenantId)) {
+    throw new ConflictError(
+      `The entities of the ${
+        tenantId === DEFAULT_TENANT_ID ? 'default tenant' : 'tenant'
+      } are those of the catalog that was adopted: ` +
+        'its engine writes them, and nobody else can',
+    );
+  }
+}
+
+/** Whether triggers carry what an engine writes to the rows of the tenant. */
+export async function isAdopted(
+  transaction: Pick<TenantTransaction, 'knex' | 'query'>,
+  tenantId: string,
+): Promise<boolean> {
   const [{ adopted }] = await transaction.query<{ adopted: boolean }>(
-    knex.raw(
+    transaction.knex.raw(
       `select exists (
          select from pg_class r join pg_trigger t on t.tgrelid = r.oid
           where r.relname = 'final_entities'
             and t.tgfoid = to_regprocedure('adoption_on_final_entities()')
             and case t.tgnargs when 0 then ?::boolean
                   else t.tgargs = convert_to(?, 'UTF8') || '\\x00'::bytea end) as adopted`,
-      [isDefault, tenantId],
+      [tenantId === DEFAULT_TENANT_ID, tenantId],
     ),
   );
-  if (adopted) {
-    throw new ConflictError(
-      `The entities of the ${
-        isDefault ? 'default tenant' : 'tenant'
-      } are those of the catalog that was adopted: ` +
-        'its engine writes them, and nobody else can',
-    );
-  }
+  return adopted;
 }
 
 /**
@@ -212,6 +219,7 @@ async function refuseEngine(transaction: TenantTransaction): Promise<void> {
     knex({ e: 'tenant_engines' })
       .join({ t: 'tenants' }, 't.tenant_id', 'e.tenant_id')
       .where('e.tenant_id', tenantId)
+      .whereNull('e.disabled_at')
       .select('t.tenant_slug'),
   );
   if (engine) {
