@@ -9,6 +9,8 @@ import {
   waitUntil,
 } from '@internal/postgres/testUtils';
 import {
+  type CatalogStore,
+  catalogStoreServiceRef,
   tenantEngineStoreServiceRef,
   type TenantEngineStore,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -22,6 +24,7 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
   let source: SourceServer;
   let backend: CatalogBackend;
   let engines: TenantEngineStore;
+  let code: CatalogStore;
 
   beforeAll(async () => {
     source = await SourceServer.start();
@@ -35,16 +38,20 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
           pluginId: 'engines-of-the-test',
           register(env) {
             env.registerInit({
-              deps: { store: tenantEngineStoreServiceRef },
-              async init({ store }) {
+              deps: {
+                catalog: catalogStoreServiceRef,
+                store: tenantEngineStoreServiceRef,
+              },
+              async init({ catalog, store }) {
                 engines = store;
+                code = catalog;
               },
             });
           },
         }),
       ],
     });
-    for (const slug of ['acme', 'globex', 'by-code']) {
+    for (const slug of ['acme', 'globex', 'by-code', 'leaving']) {
       await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
     }
     await engines.enable('acme', { by: 'test' });
@@ -81,6 +88,52 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
     }
     const locations = await backend.as('globex').get('/locations');
     expect(locations.body).toEqual([]);
+  });
+
+  it('leave their entities to code when they are taken, and can be given again', async () => {
+    const ref = 'component/default/orphan';
+    const target = source.put('/orphan.yaml', componentYaml('orphan'));
+    const register = async () => {
+      await eventually(async () => {
+        const { status } = await backend
+          .as('leaving')
+          .post('/locations', { type: 'url', target });
+        expect(status).toBe(201);
+      });
+      await eventually(async () =>
+        expect(await statusOf('leaving', ref)).toBe(200),
+      );
+    };
+    const { engine } = await engines.enable('leaving', { by: 'test' });
+    await register();
+
+    await engines.disable('leaving');
+    await eventually(async () => {
+      const { inserted } = await code.applyMutation(engine.tenantId, {
+        type: 'delta',
+        added: [
+          {
+            apiVersion: 'backstage.io/v1alpha1',
+            kind: 'Component',
+            metadata: { name: 'by-hand' },
+          },
+        ],
+        removed: [],
+      });
+      expect(inserted).toBe(1);
+    });
+    expect(await statusOf('leaving', ref)).toBe(200);
+    const { status } = await backend.as('leaving').get('/locations');
+    expect(status).toBe(403);
+
+    await eventually(async () => {
+      await expect(
+        engines.enable('leaving', { by: 'test', replace: true }),
+      ).resolves.toMatchObject({ outcome: 'created' });
+    });
+    expect(await statusOf('leaving', ref)).toBe(404);
+    await register();
+    expect(await statusOf('leaving', 'component/default/by-hand')).toBe(404);
   });
 
   it('are refused to a tenant that has none', async () => {

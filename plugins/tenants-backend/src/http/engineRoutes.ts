@@ -163,7 +163,7 @@ export function addEngineRoutes(
     ),
   );
 
-  // Without engines too: it is the way back where the package was removed.
+  // Without engines too: another backend on this database may have them, and remove the tables.
   router.delete(
     '/:slug/engine',
     operation('disable-tenant-engine', maySwitch, async (req, res) => {
