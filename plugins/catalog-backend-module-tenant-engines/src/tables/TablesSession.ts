@@ -94,6 +94,9 @@ export class TablesSession {
     return session;
   }
 
+  /** What PostgreSQL said: Knex puts the statement before it. */
+  private readonly messages = new WeakMap<object, string>();
+
   private constructor(private readonly client: Client) {}
 
   async query<Row extends object>(
@@ -241,29 +244,43 @@ export class TablesSession {
       client: 'pg',
       log: { warn, error: warn, deprecate: quiet, debug: quiet },
     });
-    const { client } = this;
+    const { client, messages } = this;
     const connection = {
       query(
         config: { text: string; values?: unknown[] },
         done: (error: unknown, result?: QueryResult | object) => void,
       ) {
+        const end: typeof done = (error, result) => {
+          if (error instanceof Error) {
+            messages.set(error, error.message);
+          }
+          done(error, result);
+        };
         const changed = hook?.(config.text);
         if (!changed) {
-          client.query(config, done);
+          client.query(config, end);
           return;
         }
         changed.then(
           text =>
             text === undefined
-              ? done(null, { rows: [], rowCount: 0, command: '' })
-              : client.query({ ...config, text }, done),
-          done,
+              ? end(null, { rows: [], rowCount: 0, command: '' })
+              : client.query({ ...config, text }, end),
+          end,
         );
       },
     };
     knex.client.acquireConnection = async () => connection;
     knex.client.releaseConnection = async () => undefined;
     return knex;
+  }
+
+  /** An error of {@link TablesSession.knex}, without the statement in its message. */
+  withoutStatement(error: unknown): unknown {
+    if (error instanceof Error) {
+      error.message = this.messages.get(error) ?? error.message;
+    }
+    return error;
   }
 
   async close(): Promise<void> {

@@ -4,12 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConcurrentIndexes } from './ConcurrentIndexes';
-import {
-  EngineTablesError,
-  escapeIdentifier,
-  escapeLiteral,
-  hasCode,
-} from './TablesSession';
+import { EngineTablesError, escapeIdentifier, hasCode } from './TablesSession';
 import type { TablesSession, WaitOptions } from './TablesSession';
 
 // Upstream's own migrations, in a schema that stands beside others with the same tables.
@@ -168,7 +163,7 @@ export async function applyMigrations(
       progress.done += 1;
     }
   } catch (error) {
-    throw explain(error, progress.current, options);
+    throw explain(session.withoutStatement(error), progress.current, options);
   } finally {
     progress.stop();
     // A migration that failed between two of its statements is recognised by the row that
@@ -176,7 +171,7 @@ export async function applyMigrations(
     if (isWhole || options.tables === 'default') {
       await freeLockRow(session).catch(() => undefined);
     }
-    await session.query('drop view if exists pg_temp.pg_class').catch(() => {});
+    await showOtherSchemas(session).catch(() => undefined);
   }
 }
 
@@ -184,23 +179,44 @@ async function load(directory: string, name: string): Promise<Migration> {
   return require(join(directory, name)) as Migration;
 }
 
+/** Catalogs in which migrations look for objects by name, and the column of their schema. */
+const CATALOGS = {
+  pg_class: 'relnamespace',
+  pg_constraint: 'connamespace',
+  pg_statistic_ext: 'stxnamespace',
+};
+
+/** Views of the same use, which have the schema's name. */
+const CATALOG_VIEWS = ['pg_indexes', 'pg_tables', 'pg_views'];
+
 /**
- * Makes the name pg_class in this session mean the relations of the current schema.
+ * Makes the names of PostgreSQL's catalogs, in this session, mean those of the current
+ * schema.
  *
- * Upstream's 20260510000000_search_indices_and_dedup.js looks indexes up in pg_class by
- * name alone, so it takes those of another schema for its own and creates none; see
+ * Two of upstream's migrations look indexes and statistics up by name alone, so they take
+ * those of another schema for their own and create none; see
  * docs/contributors/upstream-search-indices.md. PostgreSQL searches the temporary schema
- * first, even before pg_catalog. The view is gone with the session. A permanent one would
- * stand in the way of pg_upgrade, should pg_class lose a column.
+ * first, even before pg_catalog. The views are gone with the session. Permanent ones would
+ * stand in the way of pg_upgrade, should a catalog lose a column.
  */
 async function hideOtherSchemas(session: TablesSession): Promise<void> {
+  const views = [
+    ...Object.entries(CATALOGS).map(
+      ([catalog, column]) =>
+        `create temporary view ${catalog} as
+           select c.* from pg_catalog.${catalog} c
+            where c.${column} = (select n.oid from pg_catalog.pg_namespace n
+                                  where n.nspname = pg_catalog.current_schema())`,
+    ),
+    ...CATALOG_VIEWS.map(
+      view =>
+        `create temporary view ${view} as
+           select v.* from pg_catalog.${view} v
+            where v.schemaname = pg_catalog.current_schema()`,
+    ),
+  ];
   try {
-    await session.query(
-      `create temporary view pg_class as
-         select c.* from pg_catalog.pg_class c
-          where c.relnamespace = (select n.oid from pg_catalog.pg_namespace n
-                                   where n.nspname = pg_catalog.current_schema())`,
-    );
+    await session.query(views.join(';\n'));
   } catch (error) {
     if (hasCode(error, '42501')) {
       const [{ grant }] = await session.query<{ grant: string }>(
@@ -212,6 +228,12 @@ async function hideOtherSchemas(session: TablesSession): Promise<void> {
       );
     }
     throw error;
+  }
+}
+
+async function showOtherSchemas(session: TablesSession): Promise<void> {
+  for (const view of [...Object.keys(CATALOGS), ...CATALOG_VIEWS]) {
+    await session.query(`drop view if exists pg_temp.${view}`);
   }
 }
 
@@ -298,28 +320,27 @@ function reportProgress(
   return Object.assign(state, { stop });
 }
 
+// The migration finds what it wants to make, or not what it removes: duplicate_column,
+// duplicate_table, duplicate_object, undefined_column, undefined_table, undefined_object.
+const HALF_DONE = ['42701', '42P07', '42710', '42703', '42P01', '42704'];
+
 /** Names the migration, and what to do where a repetition can't help. */
 function explain(
   error: unknown,
   migration: string,
-  { title, tables, schema }: ApplyOptions,
+  { title, tables, schema, signal }: ApplyOptions,
 ): unknown {
-  // duplicate_column, duplicate_table, duplicate_object, undefined_column, undefined_table,
-  // undefined_object: the migration finds what it wants to make, or not what it removes.
-  const isHalfDone = hasCode(
-    error,
-    ...['42701', '42P07', '42710', '42703', '42P01', '42704'],
-  );
-  if (!isHalfDone || tables === 'private') {
+  if (signal?.aborted || error instanceof EngineTablesError) {
     return error;
   }
+  const reason = error instanceof Error ? error.message : String(error);
+  const advice =
+    tables !== 'private' && hasCode(error, ...HALF_DONE)
+      ? '. If an earlier run was killed in the middle of it, finish by hand in the schema ' +
+        `"${schema}" what it does, and insert its name into ${VERSION_TABLE}`
+      : '';
   return new EngineTablesError(
-    `Migrating ${title}: ${migration} of the catalog failed: ${
-      (error as Error).message
-    }. If an earlier run was killed in the middle of it, finish by hand in the schema ` +
-      `"${schema}" what it does, and insert its name into ${escapeLiteral(
-        VERSION_TABLE,
-      )}`,
+    `Migrating ${title}: ${migration} of the catalog failed: ${reason}${advice}`,
     { cause: error },
   );
 }
