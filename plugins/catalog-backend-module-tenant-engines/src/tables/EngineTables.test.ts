@@ -1,4 +1,5 @@
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import { mockServices } from '@backstage/backend-test-utils';
 import { InputError } from '@backstage/errors';
 import {
   createTestDatabases,
@@ -80,19 +81,84 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     );
   });
 
-  it('belong to the login, and PUBLIC may do nothing with them', async () => {
+  it('belong to the login, and nobody else may do anything but the adoption', async () => {
     const database = await create({ hasTemplate: true });
     const tenantId = randomUUID();
     await database.tables().provision(tenantId);
     const rights = await database.query(
       `select distinct n.nspowner::regrole::text as schema, c.relowner::regrole::text as table,
-              has_schema_privilege('pg_monitor', n.oid, 'usage') as others
+              array(select distinct a.grantee::regrole::text
+                      from pg_class o, aclexplode(o.relacl) a
+                     where o.relnamespace = n.oid order by 1) as grantees,
+              has_schema_privilege('portal_app', n.oid, 'usage') as app
          from pg_namespace n join pg_class c on c.relnamespace = n.oid
         where n.nspname = $1`,
       [engineSchemaOf(tenantId)],
     );
     const user = database.login.user;
-    expect(rights).toEqual([{ schema: user, table: user, others: false }]);
+    expect(rights).toEqual([
+      {
+        schema: user,
+        table: user,
+        grantees: ['portal_admin', user],
+        app: false,
+      },
+    ]);
+  });
+
+  it('are watched by the adoption from their first row on', async () => {
+    const database = await create({ hasTemplate: true });
+    const tenantId = await database.newTenant();
+    await database.tables().provision(tenantId);
+    await ingest(database, tenantId);
+    expect(await entitiesOf(database, tenantId)).toEqual([
+      'component:default/e',
+    ]);
+    await expect(database.tables().provision(tenantId)).resolves.toBe(
+      'present',
+    );
+  });
+
+  it('are made anew where somebody has dropped them, and their entities wait for the engine', async () => {
+    const database = await create({ hasTemplate: true });
+    const logger = mockServices.logger.mock();
+    const tables = database.tables({ logger });
+    const [lost, kept] = [
+      await database.newTenant(),
+      await database.newTenant(),
+    ];
+    for (const tenantId of [lost, kept]) {
+      await tables.provision(tenantId);
+      await ingest(database, tenantId);
+    }
+    await database.query(`drop schema ${engineSchemaOf(lost)} cascade`);
+    expect(await entitiesOf(database, lost)).toHaveLength(1);
+    await expect(tables.provision(lost)).resolves.toBe('created');
+    expect(logger.warn).toHaveBeenCalledWith(
+      expect.stringContaining(`of the tenant ${lost} were gone`),
+    );
+    expect(await inventory(database, engineSchemaOf(lost))).toEqual(
+      await inventory(database, 'tenant_template'),
+    );
+    expect(await entitiesOf(database, lost)).toEqual([]);
+    expect(await entitiesOf(database, kept)).toHaveLength(1);
+    await ingest(database, lost);
+    expect(await entitiesOf(database, lost)).toHaveLength(1);
+  });
+
+  it('are not made for a tenant whose entities come from code', async () => {
+    const database = await create({ hasTemplate: true });
+    const tenantId = await database.newTenant();
+    await database.query(
+      `insert into tenancy.entities (tenant_id, entity_ref, entity_kind, entity_namespace, entity_name, final_entity, hash)
+       values ($1, 'component:default/e', 'component', 'default', 'e', '{}', 'h')`,
+      [tenantId],
+    );
+    await expect(database.tables().provision(tenantId)).rejects.toThrow(
+      `An engine can't be attached to the tenant ${tenantId}: ` +
+        'the tenant has entities, which its engine does not have',
+    );
+    expect(await database.tables().list()).toEqual([]);
   });
 
   it('are dropped while others read them, and may be dropped again', async () => {
@@ -112,6 +178,12 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
       await withDeadline('the removal', dropping);
     });
     await tables.drop(gone);
+    expect(
+      await database.query(
+        'select distinct tenant_id from tenancy.adoption_state where tenant_id = any ($1)',
+        [[gone, kept]],
+      ),
+    ).toEqual([{ tenant_id: kept }]);
     expect(await tables.list()).toEqual([{ tenantId: kept, isCurrent: true }]);
     await expect(tables.provision(gone)).resolves.toBe('created');
   });
@@ -148,6 +220,28 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     );
   });
 
+  it('need the role that the adoption works as, and say so', async () => {
+    const database = await create({ hasTemplate: true });
+    const user = `alone_${randomUUID().replaceAll('-', '')}`;
+    await database.query(
+      `create role ${user} login password 'only-for-tests';
+       grant create on database "${database.login.database}" to ${user}`,
+    );
+    const connection = { ...database.login, user };
+    await database.use(async client => {
+      // Its own template: it does not own the other.
+      await client.query(`drop schema tenant_template cascade`);
+    });
+    await expect(
+      database.tables({ connection }).provision(randomUUID()),
+    ).rejects.toThrow(`GRANT portal_admin TO ${user}`);
+    await database.query(`grant portal_admin to ${user}`);
+    await expect(
+      database.tables({ connection }).provision(randomUUID()),
+    ).resolves.toBe('created');
+    await database.query(`drop owned by ${user} cascade; drop role ${user}`);
+  });
+
   it('need the right to create temporary tables for the template, and say so', async () => {
     const database = await create();
     const { user, database: name } = database.login;
@@ -179,6 +273,45 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     expect(await schemas(database)).toEqual(before);
   });
 });
+
+/** Writes an entity as the engine of a tenant does. */
+async function ingest(
+  database: EngineDatabase,
+  tenantId: string,
+): Promise<void> {
+  const schema = engineSchemaOf(tenantId);
+  const entity = {
+    apiVersion: 'backstage.io/v1alpha1',
+    kind: 'Component',
+    metadata: { name: 'e', namespace: 'default', uid: randomUUID() },
+  };
+  await database.use(
+    client =>
+      client.query(
+        `insert into ${schema}.refresh_state (entity_id, entity_ref, unprocessed_entity, unprocessed_hash, errors, next_update_at, last_discovery_at)
+         values ('${
+           entity.metadata.uid
+         }', 'component:default/e', '{}', '', '[]', now(), now());
+         insert into ${schema}.final_entities (entity_id, entity_ref, hash, final_entity)
+         values ('${
+           entity.metadata.uid
+         }', 'component:default/e', 'h', '${JSON.stringify(entity)}')`,
+      ),
+    database.login,
+  );
+}
+
+async function entitiesOf(
+  database: EngineDatabase,
+  tenantId: string,
+): Promise<string[]> {
+  const rows = await database.query<{ ref: string }>(
+    `select entity_ref as ref from tenancy.entities
+      where tenant_id = $1 and deleted_at is null`,
+    [tenantId],
+  );
+  return rows.map(({ ref }) => ref);
+}
 
 async function schemas(database: EngineDatabase): Promise<object[]> {
   return database.query(

@@ -16,6 +16,7 @@ import {
 } from './TablesSession';
 import {
   applyMigrations,
+  isLockedByUs,
   listMigrations,
   missing,
   readVersion,
@@ -161,23 +162,40 @@ export class EngineTables {
     });
   }
 
-  /** Creates the triggers of the adoption, in the caller's transaction. */
+  /**
+   * Creates the triggers and the state of the adoption, in the caller's transaction.
+   *
+   * Where an engine is attached already, somebody has dropped its tables. Its entities are
+   * removed, and come back as the new engine ingests them.
+   */
   private async attach(
     session: TablesSession,
     tenantId: string,
     catalogSchema: string,
   ): Promise<void> {
-    const { schema } = this.options;
-    await session.useSchema(schema);
+    const { schema, logger } = this.options;
+    const engine = { schema, tenantId, catalogSchema };
     try {
-      for (const statement of attachEngine({
-        schema,
-        tenantId,
-        catalogSchema,
-      })) {
+      if (await isAttached(session, engine)) {
+        logger.warn(
+          `The catalog tables of the tenant ${tenantId} were gone. They are made anew: ` +
+            'its entities are removed until its engine has ingested them again',
+        );
+        await forgetEngine(session, engine, { isWithRows: true });
+      }
+      for (const statement of attachEngine(engine)) {
         await session.query(statement);
       }
     } catch (error) {
+      // Raised by attachEngine, or on a database that is not migrated.
+      if (hasCode(error, '55000', '23505', '42P01', '3F000', '22023')) {
+        throw new EngineTablesError(
+          `An engine can't be attached to the tenant ${tenantId}: ${
+            (error as Error).message
+          }`,
+          { cause: error },
+        );
+      }
       throw hasCode(error, '42501') ? new NotAdminError(error) : error;
     }
   }
@@ -249,23 +267,27 @@ export class EngineTables {
   }
 
   /**
-   * Drops the schema of a tenant, for its purge. Nothing where there is none.
+   * Drops the schema of a tenant, and the state of its adoption, for its purge; the rows of
+   * the tenant stay. Nothing where there is none.
    *
    * Locks: ACCESS EXCLUSIVE on the tenant's own tables. It gives up after 100 ms to 2 s
    * and comes again, so that others who use them wait no longer.
    */
   async drop(tenantId: string): Promise<void> {
-    const schema = schemaOf(tenantId);
-    const { patienceMs } = this.options;
+    const name = schemaOf(tenantId);
+    const { schema, patienceMs } = this.options;
     await this.withSession(async session => {
-      await session.lock(schema, { scope: 'session', patienceMs });
+      await session.lock(name, { scope: 'session', patienceMs });
       await session.withLockRetries(
         `Dropping the catalog tables of the tenant ${tenantId}`,
         { patienceMs },
         () =>
-          session.query(
-            `drop schema if exists ${escapeIdentifier(schema)} cascade`,
-          ),
+          session.transaction(async () => {
+            await session.query(
+              `drop schema if exists ${escapeIdentifier(name)} cascade`,
+            );
+            await forgetEngine(session, { schema, tenantId });
+          }),
       );
     });
   }
@@ -294,9 +316,15 @@ export class EngineTables {
     const all = await this.migrations();
     await this.withSession(async session => {
       const isPending = async () => {
-        const done = (await readVersion(session, schema)) ?? [];
+        const done = await readVersion(session, schema);
+        if (!done) {
+          return true;
+        }
         // The stock plugin refuses a newer one itself.
-        return missing(done, all).length === 0 && !isSame(all, done);
+        return (
+          missing(done, all).length === 0 &&
+          (!isSame(all, done) || (await isLockedByUs(session, schema)))
+        );
       };
       if (!(await isPending())) {
         return;
@@ -331,7 +359,7 @@ export class EngineTables {
       return false;
     }
     refuseNewer(schema, all, done);
-    return isSame(all, done);
+    return isSame(all, done) && !(await isLockedByUs(session, schema));
   }
 
   private async withSession<T>(
@@ -367,6 +395,66 @@ async function explainAttach(
         { cause },
       )
     : cause;
+}
+
+/**
+ * Works with rows of the adoption's tables, if there are any, as the role that owns them.
+ * The caller has begun a transaction.
+ */
+async function withAdoption<T>(
+  session: TablesSession,
+  schema: string,
+  work: (table: (name: string) => string) => Promise<T>,
+): Promise<T | undefined> {
+  const [{ exists }] = await session.query<{ exists: boolean }>(
+    `select exists (
+       select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = $1 and c.relname = 'adoption_state') as exists`,
+    [schema],
+  );
+  if (!exists) {
+    return undefined;
+  }
+  await session.query(`set local role ${ADMIN_ROLE}`);
+  const result = await work(name => `${escapeIdentifier(schema)}.${name}`);
+  await session.query('reset role');
+  return result;
+}
+
+/** Whether the adoption knows of an engine of the tenant. */
+async function isAttached(
+  session: TablesSession,
+  { schema, tenantId }: { schema: string; tenantId: string },
+): Promise<boolean> {
+  const found = await withAdoption(session, schema, table =>
+    session.query(
+      `select from ${table(
+        'adoption_state',
+      )} where tenant_id = $1 and key = 'engine'`,
+      [tenantId],
+    ),
+  );
+  return (found ?? []).length > 0;
+}
+
+/** Removes what the adoption knows of a tenant's engine, whose tables are gone. */
+async function forgetEngine(
+  session: TablesSession,
+  { schema, tenantId }: { schema: string; tenantId: string },
+  { isWithRows = false } = {},
+): Promise<void> {
+  const carried = ['entity_parents', 'relations', 'refresh_state', 'entities'];
+  await withAdoption(session, schema, async table => {
+    for (const name of [
+      ...(isWithRows ? carried : []),
+      'adoption_faults',
+      'adoption_state',
+    ]) {
+      await session.query(`delete from ${table(name)} where tenant_id = $1`, [
+        tenantId,
+      ]);
+    }
+  });
 }
 
 async function requireCreate(session: TablesSession): Promise<void> {

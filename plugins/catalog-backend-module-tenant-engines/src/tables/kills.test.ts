@@ -1,3 +1,4 @@
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
   createTestDatabases,
   waitUntil,
@@ -8,7 +9,6 @@ import { Breaking } from './__testUtils__/breakingStream';
 import { EngineDatabase } from './__testUtils__/EngineDatabase';
 import { inventory } from './__testUtils__/inventory';
 import { migrationsFolder } from './__testUtils__/migrationsFolder';
-import { engineSchemaOf } from './standIn';
 
 jest.setTimeout(600_000);
 

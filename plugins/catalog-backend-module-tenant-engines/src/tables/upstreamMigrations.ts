@@ -54,6 +54,22 @@ export async function readVersion(
   return rows.map(({ name }) => name);
 }
 
+/**
+ * Whether upstream's migrator is locked out of a schema by a run of this class: one that is
+ * under way, or was killed when all but this was done.
+ */
+export async function isLockedByUs(
+  session: TablesSession,
+  schema: string,
+): Promise<boolean> {
+  const found = await session.query(
+    `select from ${escapeIdentifier(
+      schema,
+    )}.${LOCK_TABLE} where is_locked = ${LOCKED_BY_US}`,
+  );
+  return found.length > 0;
+}
+
 /** What a schema lacks of the migrations. */
 export function missing(all: string[], done: string[]): string[] {
   const known = new Set(done);
@@ -127,6 +143,9 @@ export async function applyMigrations(
   refuseNewer(schema, all, done);
   const pending = missing(all, done);
   if (pending.length === 0) {
+    if (await isLockedByUs(session, schema)) {
+      await freeLockRow(session);
+    }
     return;
   }
   statements.isRepeated = await takeLockRow(session, options);

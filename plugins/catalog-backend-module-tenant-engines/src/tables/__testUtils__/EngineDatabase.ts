@@ -5,8 +5,10 @@ import type {
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
+import { migrateTo } from 'backstage-catalog-tenancy-migrations';
 import knexFactory from 'knex';
 import type { Knex } from 'knex';
+import { randomUUID } from 'node:crypto';
 import { Client, DatabaseError } from 'pg';
 import type { ClientConfig, QueryResultRow } from 'pg';
 import { EngineTables } from '../EngineTables';
@@ -28,14 +30,19 @@ export class EngineDatabase {
     options: { hasTemplate?: boolean } = {},
   ): Promise<EngineDatabase> {
     const prepare = async (connection: ClientConfig) => {
-      const database = new EngineDatabase(connection);
-      await database.prepare();
-      await database.tables().prepareTemplate();
+      await migrateTo(5, { connection, schema: 'tenancy', createTables: true });
+      if (options.hasTemplate) {
+        const database = new EngineDatabase(connection);
+        await database.prepare();
+        await database.tables().prepareTemplate();
+      }
     };
-    const admin = await databases.create(
-      id,
-      options.hasTemplate ? { name: 'tenant engines', prepare } : undefined,
-    );
+    const admin = await databases.create(id, {
+      name: `tenant engines ${
+        options.hasTemplate ? 'with' : 'without'
+      } template`,
+      prepare,
+    });
     const database = new EngineDatabase(admin);
     await database.prepare();
     return database;
@@ -60,6 +67,7 @@ export class EngineDatabase {
              create role ${LOGIN} login password '${PASSWORD}';
            exception when duplicate_object or unique_violation then null;
            end $$;
+           grant portal_admin to ${LOGIN};
            grant create on database "${database}" to ${LOGIN}`,
         );
         break;
@@ -70,6 +78,16 @@ export class EngineDatabase {
         }
       }
     }
+  }
+
+  /** The id of a new tenant. */
+  async newTenant(): Promise<string> {
+    const tenantId = randomUUID();
+    await this.query(
+      `insert into tenancy.tenants (tenant_id, tenant_slug, tenant_name) values ($1, 't-' || $2, 'A tenant')`,
+      [tenantId, tenantId],
+    );
+    return tenantId;
   }
 
   tables(options: Partial<EngineTablesOptions> = {}): EngineTables {

@@ -10,13 +10,18 @@ const QUERIES: Record<string, string> = {
                  'storage', a.attstorage, 'compression', a.attcompression, 'identity', a.attidentity,
                  'generated', a.attgenerated, 'collation', a.attcollation)
                  from pg_attribute a join pg_class c on c.oid = a.attrelid
-                where c.relnamespace = (select oid from pg_namespace where nspname = $1) and a.attnum > 0 and not a.attisdropped`,
+                where c.relnamespace = (select oid from pg_namespace where nspname = $1) and a.attnum > 0 and not a.attisdropped and c.relkind <> 'S'`,
   relations: `select (to_jsonb(c) || jsonb_build_object('owner', relowner::regrole, 'toast', (
                   select reloptions from pg_class t where t.oid = c.reltoastrelid), 'acl', (
                   select jsonb_agg(a) from aclexplode(coalesce(relacl, acldefault(
-                    case relkind when 'S' then 's' else 'r' end::"char", relowner))) a where relkind in ('r', 'v', 'S'))))
-                - '{oid,relnamespace,reltype,reloftype,relowner,relfilenode,reltoastrelid,relpages,reltuples,relallvisible,relallfrozen,relfrozenxid,relminmxid,relacl,relnatts,relhasindex}'::text[]
-                from pg_class c where relnamespace = (select oid from pg_namespace where nspname = $1)`,
+                    case relkind when 'S' then 's' else 'r' end::"char", relowner))) a where relkind in ('r', 'v', 'S')
+                   and grantee is distinct from (select oid from pg_roles where rolname = 'portal_admin'))))
+                - '{oid,relnamespace,reltype,reloftype,relowner,relfilenode,reltoastrelid,relpages,reltuples,relallvisible,relallfrozen,relfrozenxid,relminmxid,relacl,relnatts,relhasindex,relhastriggers}'::text[]
+                from pg_class c where relnamespace = (select oid from pg_namespace where nspname = $1)
+                  and relname <> 'tenancy_adoption_quota'`,
+  triggers: `select pg_get_triggerdef(t.oid) from pg_trigger t join pg_class c on c.oid = t.tgrelid
+              where relnamespace = (select oid from pg_namespace where nspname = $1) and not tgisinternal
+                and tgname !~ '^tenancy_adoption'`,
   indexes: `select jsonb_build_object('index', x.relname, 'table', t.relname, 'definition', pg_get_indexdef(x.oid), 'valid', i.indisvalid,
               'unique', i.indisunique, 'primary', i.indisprimary, 'options', x.reloptions)
               from pg_index i join pg_class x on x.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
@@ -26,7 +31,8 @@ const QUERIES: Record<string, string> = {
                   from pg_constraint where connamespace = (select oid from pg_namespace where nspname = $1)`,
   statistics: `select jsonb_build_object('definition', pg_get_statisticsobjdef(oid), 'target', nullif(stxstattarget, -1))
                  from pg_statistic_ext where stxnamespace = (select oid from pg_namespace where nspname = $1)`,
-  sequences: `select to_jsonb(s) - '{schemaname}'::text[] from pg_sequences s where schemaname = $1`,
+  sequences: `select to_jsonb(s) - '{schemaname}'::text[] from pg_sequences s where schemaname = $1
+                and sequencename <> 'tenancy_adoption_quota'`,
   ownedSequences: `select jsonb_build_object('column', a.attrelid::regclass || '.' || attname,
                      'sequence', pg_get_serial_sequence(a.attrelid::regclass::text, attname))
                      from pg_attribute a join pg_class c on c.oid = a.attrelid
@@ -40,7 +46,10 @@ const QUERIES: Record<string, string> = {
                 union all select 'pg_statistic_ext'::regclass, oid from pg_statistic_ext where stxnamespace = (select oid from pg_namespace where nspname = $1))`,
 };
 
-/** Everything that a schema consists of, without the name of the schema and the oids. */
+/**
+ * Everything that a schema consists of, without the name of the schema, the oids, and what
+ * the adoption adds to a tenant's.
+ */
 export async function inventory(
   database: EngineDatabase,
   schema: string,
