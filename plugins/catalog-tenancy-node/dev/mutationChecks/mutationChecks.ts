@@ -111,6 +111,50 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${MIGRATIONS}/adopt/adopt.test.ts`],
   },
   {
+    name: 'custom plans, which lock the partition of one tenant, in what carries entities',
+    edits: [
+      {
+        file: `${MIGRATIONS}/adopt/functions/support.ts`,
+        find: 'set plan_cache_mode = force_custom_plan',
+        replace: 'set plan_cache_mode = force_generic_plan',
+      },
+    ],
+    tests: [`${MIGRATIONS}/adopt/tenants.test.ts`],
+  },
+  {
+    name: 'the refusal of other tenants where the tables have no tenants',
+    edits: [
+      {
+        file: `${MIGRATIONS}/adopt/functions/support.ts`,
+        find: '`${REFUSE_OTHER_TENANTS}${without}`',
+        replace: 'without',
+      },
+    ],
+    tests: [`${MIGRATIONS}/adopt/tenants.test.ts`],
+  },
+  {
+    name: 'the wait for writes that have begun with the functions of an earlier version',
+    edits: [
+      {
+        file: `${MIGRATIONS}/adopt/prepare.ts`,
+        find: '  await waitForOlderSnapshots(',
+        replace: '  void Object.is(',
+      },
+    ],
+    tests: [`${MIGRATIONS}/adopt/earlier.test.ts`],
+  },
+  {
+    name: 'the lock under which the entities of a tenant with an engine are counted',
+    edits: [
+      {
+        file: `${MIGRATIONS}/adopt/functions/quota.ts`,
+        find: 'if pg_try_advisory_xact_lock(${LOCK}) then',
+        replace: 'if true then',
+      },
+    ],
+    tests: [`${MIGRATIONS}/adopt/quota.test.ts`],
+  },
+  {
     name: 'the tenant of what equal reads share',
     edits: [
       {

@@ -1,15 +1,18 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
   adopt,
+  type AdoptedTenantStatus,
   type AdoptionStatus,
   operatorCommand,
   OtherOperatorError,
+  readAdoptedTenants,
   readAdoption,
   type Reporter,
   retryFaults,
 } from 'backstage-catalog-tenancy-migrations';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientConfig } from 'pg';
+import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import { withClient } from './catalogConnection';
 
 /** The database that the stock catalog and the tenants share. */
@@ -49,36 +52,125 @@ export interface CatalogAdoption {
   complete(signal?: AbortSignal): Promise<void>;
 
   /**
-   * Tries again to carry over what could not be, if there is anything. It does nothing
-   * while the adoption is not complete, or another process works on the tables.
+   * Tries again to carry over what could not be, if there is anything, for each tenant with
+   * an engine. It does nothing for the default tenant while its adoption is not complete,
+   * nor while another process works on the tables.
    *
    * @throws `MigrationError` of one kind or another, which says what to do
    */
   retryFaults(): Promise<void>;
 }
 
-/** Nothing is to be adopted: there is no engine to adopt from. */
-export const COMPLETE_ADOPTION: CatalogAdoption = {
+/** With multi-tenancy off a backend adopts nothing, and retries nothing. */
+export const NO_ADOPTION: CatalogAdoption = {
   isComplete: true,
   complete: async () => {},
   retryFaults: async () => {},
 };
 
-/** An adoption that was complete when this backend started. */
-export class FormerAdoption implements CatalogAdoption {
-  readonly isComplete = true;
+/**
+ * Retries what could not be carried over, tenant by tenant, and says how much of it could
+ * be this time.
+ */
+class Retries {
   readonly #database: CatalogDatabase;
   readonly #logger: LoggerService;
+  /** Of the tenants without tables of their engine: each is warned of once. */
+  readonly #warned = new Set<string>();
 
   constructor(options: { database: CatalogDatabase; logger: LoggerService }) {
     this.#database = options.database;
     this.#logger = options.logger;
   }
 
+  /**
+   * What fails for one tenant keeps no other from its retry.
+   *
+   * @throws the first `MigrationError`, after all
+   */
+  async run({ withDefaultTenant = true } = {}): Promise<void> {
+    const tenants = await readAdoptedTenants(this.#database);
+    const errors: unknown[] = [];
+    for (const tenant of tenants) {
+      const isDefault = tenant.tenantId === DEFAULT_TENANT_ID;
+      if (tenant.engineTables) {
+        this.#warned.delete(tenant.tenantId);
+      } else {
+        this.#warn(tenant);
+      }
+      if (
+        tenant.engineTables &&
+        (isDefault
+          ? withDefaultTenant && tenant.isComplete && tenant.faults > 0
+          : !tenant.isComplete || tenant.faults > 0)
+      ) {
+        await this.#retry(tenant).catch(error => errors.push(error));
+      }
+    }
+    if (errors.length > 0) {
+      throw errors[0];
+    }
+  }
+
+  async #retry(tenant: AdoptedTenantStatus): Promise<void> {
+    const { tenantId, catalogSchema } = tenant;
+    try {
+      const { faults } = await retryFaults({
+        ...this.#database,
+        tenantId,
+        catalogSchema,
+      });
+      const carried = tenant.faults - faults;
+      if (carried > 0) {
+        this.#logger.info(
+          `${carried} of ${tenant.faults} rows of the catalog's engine that could not be ` +
+            `carried over to the ${describe(tenant)} are there now`,
+        );
+      }
+    } catch (error) {
+      // The next time will do.
+      if (!(error instanceof OtherOperatorError)) {
+        throw error;
+      }
+    }
+  }
+
+  #warn(tenant: AdoptedTenantStatus): void {
+    const { tenantId, catalogSchema } = tenant;
+    if (!this.#warned.has(tenantId)) {
+      this.#warned.add(tenantId);
+      this.#logger.warn(
+        `The schema "${catalogSchema}" of the engine of the ${describe(
+          tenant,
+        )} has no tables any more, so that what could not be carried over is not ` +
+          `tried again. "${operatorCommand('status')}" lists such tenants.`,
+      );
+    }
+  }
+}
+
+function describe({ tenantId, slug }: AdoptedTenantStatus): string {
+  return tenantId === DEFAULT_TENANT_ID
+    ? 'default tenant'
+    : `tenant "${slug ?? tenantId}"`;
+}
+
+/**
+ * The default tenant has no adoption to complete: there was one when this backend started,
+ * or there is no engine to adopt from.
+ */
+export class CompleteAdoption implements CatalogAdoption {
+  readonly isComplete = true;
+  readonly #retries: Retries;
+
+  constructor(options: { database: CatalogDatabase; logger: LoggerService }) {
+    this.#retries = new Retries(options);
+  }
+
   async complete(): Promise<void> {}
 
   async retryFaults(): Promise<void> {
-    await retryKeptAside(this.#database, this.#logger);
+    await this.#retries.run();
   }
 }
 
@@ -86,11 +178,13 @@ export class FormerAdoption implements CatalogAdoption {
 export class PendingAdoption implements CatalogAdoption {
   readonly #database: CatalogDatabase;
   readonly #logger: LoggerService;
+  readonly #retries: Retries;
   #isComplete = false;
 
   constructor(options: { database: CatalogDatabase; logger: LoggerService }) {
     this.#database = options.database;
     this.#logger = options.logger;
+    this.#retries = new Retries(options);
   }
 
   get isComplete(): boolean {
@@ -116,9 +210,7 @@ export class PendingAdoption implements CatalogAdoption {
   }
 
   async retryFaults(): Promise<void> {
-    if (this.#isComplete) {
-      await retryKeptAside(this.#database, this.#logger);
-    }
+    await this.#retries.run({ withDefaultTenant: this.#isComplete });
   }
 
   async #attempt(): Promise<void> {
@@ -144,35 +236,6 @@ function reporterOf(logger: LoggerService): Reporter {
       logger.info(`Waiting for a lock (attempt ${attempts}): ${what}`),
     progress: () => ({ advance: () => {}, finish: () => {} }),
   };
-}
-
-/**
- * Tries again what could not be carried over, where anything could not, and says how
- * much of it could be this time.
- */
-async function retryKeptAside(
-  database: CatalogDatabase,
-  logger: LoggerService,
-): Promise<void> {
-  const before = await readAdoption(database);
-  if (!before.adopted || before.faults === 0) {
-    return;
-  }
-  try {
-    const { faults } = await retryFaults(database);
-    const carried = before.faults - faults;
-    if (carried > 0) {
-      logger.info(
-        `${carried} of ${before.faults} rows of the catalog's engine that could not be ` +
-          'carried over to the default tenant are there now',
-      );
-    }
-  } catch (error) {
-    // The next time will do.
-    if (!(error instanceof OtherOperatorError)) {
-      throw error;
-    }
-  }
 }
 
 /** Says how many rows of the engine can't be shown to the default tenant. */

@@ -9,8 +9,7 @@ import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
   type CatalogAdoption,
   type CatalogDatabase,
-  COMPLETE_ADOPTION,
-  FormerAdoption,
+  CompleteAdoption,
   hasIntent,
   noteIntent,
   PendingAdoption,
@@ -38,7 +37,7 @@ export async function decideAdoption(options: {
   const { engineEntities } = status;
   if (status.adopted) {
     warnOfFaults(status, logger);
-    return new FormerAdoption({ database, logger });
+    return new CompleteAdoption({ database, logger });
   }
   if (isIntended) {
     return new PendingAdoption({ database, logger });
@@ -56,7 +55,7 @@ export async function decideAdoption(options: {
           `not adopted (${operatorCommand('adopt')})`,
       );
     }
-    return COMPLETE_ADOPTION;
+    return new CompleteAdoption({ database, logger });
   }
   if (engineEntities > 0) {
     throw refuseToAdopt(engineEntities, [operatorCommand('adopt')]);

@@ -151,6 +151,10 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       drop table tenancy.tenant_members;
       delete from tenancy.tenancy_migrations where name = '5_15_tenant_members'`;
 
+    const BEFORE_ADOPTION = `
+      drop function tenancy.adoption_put(uuid, name, text);
+      delete from tenancy.tenancy_migrations where name = '5_98_engine_adoption'`;
+
     async function createEarlier(
       earlier = BEFORE_MEMBERS,
     ): Promise<ClientConfig> {
@@ -167,6 +171,11 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
         'the table tenant_members and the table tenant_engines',
       ],
       ['the engines', BEFORE_ENGINES, 'the table tenant_engines'],
+      [
+        'the functions for engines',
+        BEFORE_ADOPTION,
+        "what carries the entities of tenants' engines",
+      ],
     ])(
       'adds what it lacks of %s, by one of two processes that start at once, and says so',
       async (_, earlier, tables) => {
@@ -190,6 +199,21 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
         );
       },
     );
+
+    it('serves without the functions for engines where it may not add them, and names the command', async () => {
+      const connection = await createEarlier(`${BEFORE_ADOPTION};
+        create function public.fail() returns event_trigger language plpgsql as
+          $$ begin raise exception 'nobody creates functions'; end $$;
+        create event trigger fail on ddl_command_start
+          when tag in ('CREATE FUNCTION') execute function public.fail()`);
+      const { services, tenancy } = await start(connection);
+      expect(logged(services)).toMatch(
+        /^what carries the entities of tenants' engines could not be added .* run "npx backstage-catalog-tenancy-migrations phase5"$/m,
+      );
+      await expect(
+        tenancy.pool.query(knex => knex('tenants').select('tenant_slug')),
+      ).resolves.toEqual([{ tenant_slug: 'default' }]);
+    });
 
     it('does nothing else that phase 5 lacks, and names the command', async () => {
       const connection = await createEarlier(

@@ -26,7 +26,7 @@ import {
 import {
   type CatalogAdoption,
   type CatalogDatabase,
-  COMPLETE_ADOPTION,
+  NO_ADOPTION,
 } from './CatalogAdoption';
 import { decideAdoption } from './decideAdoption';
 import { checkDatabase, CONNECT_AS_APP } from './checkDatabase';
@@ -141,11 +141,11 @@ async function start(
   });
   lifecycle.addShutdownHook(() => pool.close());
   if (!connection) {
-    return { config, pool, adoption: COMPLETE_ADOPTION };
+    return { config, pool, adoption: NO_ADOPTION };
   }
   if (!config.enabled) {
     await logPhase({ connection, schema }, options);
-    return { config, pool, adoption: COMPLETE_ADOPTION };
+    return { config, pool, adoption: NO_ADOPTION };
   }
   const untested = describeUntestedPg();
   if (untested) {
