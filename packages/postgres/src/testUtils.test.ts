@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import {
@@ -109,4 +111,12 @@ describe('a wait', () => {
     await expect(waitUntil('it', fails)).rejects.toThrow('broken');
     await expect(withDeadline('it', fails())).rejects.toThrow('broken');
   });
+});
+
+it('begins a run with test files that are there', () => {
+  const { LONGEST } = jest.requireActual('../jest/longestFirst') as {
+    LONGEST: string[];
+  };
+  const root = join(__dirname, '../../..');
+  expect(LONGEST.filter(file => !existsSync(join(root, file)))).toEqual([]);
 });
