@@ -4,6 +4,7 @@ import {
   createServiceFactory,
   createServiceRef,
   type DatabaseService,
+  type RootLoggerService,
 } from '@backstage/backend-plugin-api';
 import { ServiceUnavailableError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
@@ -103,6 +104,7 @@ export const catalogModuleTenantEngines = (features: EngineFeature[]) =>
           logger: coreServices.logger,
           permissions: coreServices.permissions,
           rootLifecycle: coreServices.rootLifecycle,
+          rootLogger: coreServices.rootLogger,
           scheduler: coreServices.scheduler,
           store: tenantEngineStoreServiceRef,
           tenancy: tenancyServiceRef,
@@ -116,6 +118,7 @@ export const catalogModuleTenantEngines = (features: EngineFeature[]) =>
           lifecycle,
           logger,
           rootLifecycle,
+          rootLogger,
           store,
           tenancy,
           ...services
@@ -143,6 +146,7 @@ export const catalogModuleTenantEngines = (features: EngineFeature[]) =>
               features,
               logger,
               pool,
+              redact: secrets => redact(rootLogger, secrets),
               registry: {
                 list: () => changes.list(),
                 listDisabled: () => changes.listDisabled(),
@@ -172,4 +176,14 @@ async function schemaOf(database: DatabaseService): Promise<string> {
   const knex = await database.getClient();
   const { rows } = await knex.raw('select current_schema() as name');
   return rows[0].name;
+}
+
+/** The logger of Backstage leaves out what it knows to be secret. */
+function redact(
+  logger: RootLoggerService & {
+    addRedactions?: (secrets: readonly string[]) => void;
+  },
+  secrets: readonly string[],
+): void {
+  logger.addRedactions?.(secrets);
 }

@@ -34,6 +34,7 @@ export class EngineConfigs {
   readonly #operator: OperatorConfig;
   readonly #hosts: AllowedHosts;
   readonly #env: NodeJS.ProcessEnv;
+  readonly #secrets = new WeakMap<Config, readonly string[]>();
   readonly #loadSchemas: () => Promise<PackageSchema[]>;
   #schemas?: Promise<ModuleSchemas>;
 
@@ -116,7 +117,19 @@ export class EngineConfigs {
     }
     // Once more: the operator may have taken a host or a secret away since.
     const resolved = stored && (await this.#resolve(tenant, stored));
-    return this.#compose((resolved?.data ?? {}) as EngineSources);
+    const config = this.#compose((resolved?.data ?? {}) as EngineSources);
+    this.#secrets.set(config, resolved?.secrets ?? []);
+    return config;
+  }
+
+  /**
+   * The secrets that a configuration has got by references. Those in app-config are known to
+   * the logger of the backend, which leaves them out.
+   *
+   * @param config - from {@link EngineConfigs.configOf}
+   */
+  secretsOf(config: Config): readonly string[] {
+    return this.#secrets.get(config) ?? [];
   }
 
   /** What the backend of the tenant's engine needs beside its configuration. */
@@ -169,6 +182,8 @@ export class EngineConfigs {
       structuredClone({
         ...backend,
         tenancy: ours,
+        // The events of an engine are its tenant's: the backend's bus has those of all.
+        events: { useEventBus: 'never' },
         catalog: {
           ...settings,
           processingInterval: this.#operator.processingInterval,

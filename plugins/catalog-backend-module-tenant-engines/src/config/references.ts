@@ -29,6 +29,8 @@ export interface ResolvedConfig {
   data: JsonObject;
   /** Where the value at a path comes from, such as `integrations.github[0].token`. */
   originAt(path: string): Origin;
+  /** What the references stand for. */
+  secrets: readonly string[];
 }
 
 /**
@@ -44,10 +46,11 @@ export async function resolveReferences(
   scope: SecretScope,
 ): Promise<ResolvedConfig> {
   const origins = new Map<string, Origin>();
+  const secrets = new Set<string>();
 
   async function resolve(value: JsonValue, path: string): Promise<JsonValue> {
     if (typeof value === 'string') {
-      const { text, origin } = substitute(value, path, scope);
+      const { text, origin } = substitute(value, path, scope, secrets);
       origins.set(path, origin);
       return text;
     }
@@ -62,7 +65,13 @@ export async function resolveReferences(
     const special = Object.keys(value).find(key => key.startsWith('$'));
     if (special !== undefined) {
       origins.set(path, 'reference');
-      return readSecretFile(fileNameOf(value, special, path), path, scope);
+      const secret = await readSecretFile(
+        fileNameOf(value, special, path),
+        path,
+        scope,
+      );
+      secrets.add(secret);
+      return secret;
     }
     const entries = Object.entries(value).map(async ([key, item]) => [
       key,
@@ -72,13 +81,18 @@ export async function resolveReferences(
   }
 
   const data = (await resolve(config, '')) as JsonObject;
-  return { data, originAt: path => origins.get(path) ?? 'literal' };
+  return {
+    data,
+    originAt: path => origins.get(path) ?? 'literal',
+    secrets: [...secrets],
+  };
 }
 
 function substitute(
   value: string,
   path: string,
   scope: SecretScope,
+  secrets: Set<string>,
 ): { text: string; origin: Origin } {
   // As in Backstage: `$${` stands for `${`.
   const parts = value.split(/(\$?\$\{[^{}]*\})/);
@@ -88,6 +102,7 @@ function substitute(
       parts[i] = parts[i].slice(1);
     } else {
       parts[i] = variableOf(parts[i].slice(2, -1).trim(), path, scope);
+      secrets.add(parts[i]);
       references += 1;
     }
   }

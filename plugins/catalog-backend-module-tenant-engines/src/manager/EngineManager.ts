@@ -33,6 +33,8 @@ interface EngineManagerOptions {
   features: EngineFeature[];
   logger: LoggerService;
   pool: EnginePool;
+  /** Has the logs leave out secrets. */
+  redact: (secrets: readonly string[]) => void;
   /** Which tenants have an engine. */
   registry: TenantEngineChanges &
     Pick<TenantEngineStore, 'enable' | 'finishDisable'>;
@@ -57,6 +59,7 @@ export class EngineManager {
   readonly #entries = new Map<string, Entry>();
   /** Tenants whose tables are being removed, because their engines were taken from them. */
   readonly #removals = new Map<string, Promise<void>>();
+  readonly #warned = new Map<string, string>();
   #timer?: NodeJS.Timeout;
   #template?: Promise<void>;
   #refreshing?: Promise<void>;
@@ -208,7 +211,7 @@ export class EngineManager {
 
   /** Tenants whose engines are configured in app-config have one. */
   async #enableConfigured(): Promise<void> {
-    const { configs, logger, registry } = this.#options;
+    const { configs, registry } = this.#options;
     if (configs.operatorSlugs.length === 0) {
       return;
     }
@@ -219,14 +222,17 @@ export class EngineManager {
       if (!known.has(slug)) {
         await registry
           .enable(slug, { by: 'app-config' })
-          .catch(error =>
-            logger.warn(
-              `tenancy.tenants.${slug} configures an engine, which the tenant can't have: ${describeFailure(
-                error,
-              )}`,
-            ),
-          );
+          .catch(error => this.#warnOnce(slug, describeFailure(error)));
       }
+    }
+  }
+
+  #warnOnce(slug: string, reason: string): void {
+    if (this.#warned.get(slug) !== reason) {
+      this.#warned.set(slug, reason);
+      this.#options.logger.warn(
+        `tenancy.tenants.${slug} configures an engine, which the tenant can't have: ${reason}`,
+      );
     }
   }
 
@@ -245,28 +251,33 @@ export class EngineManager {
     logger: LoggerService,
     signal: AbortSignal,
   ): Promise<TenantEngine> {
-    const { configs, features, pool, registry, services, tables } =
+    const { configs, features, pool, redact, registry, services, tables } =
       this.#options;
     const record = (await registry.list()).find(
       ({ tenantId }) => tenantId === tenant.tenantId,
     );
     const config = await configs.configOf(tenant, record?.catalogConfig);
-    await this.#prepareTemplate();
-    signal.throwIfAborted();
-    if ((await tables.provision(tenant.tenantId)) === 'present') {
-      await tables.upgrade(tenant.tenantId);
+    redact(configs.secretsOf(config));
+    try {
+      await this.#prepareTemplate();
+      signal.throwIfAborted();
+      if ((await tables.provision(tenant.tenantId)) === 'present') {
+        await tables.upgrade(tenant.tenantId);
+      }
+      const engine = await TenantEngine.start({
+        tenant,
+        config,
+        database: pool.forSchema(engineSchemaOf(tenant.tenantId)),
+        features: [...features, ...configs.features(tenant)],
+        logger: quiet(logger),
+        services,
+        signal,
+      });
+      logger.info('The engine runs');
+      return engine;
+    } catch (error) {
+      throw withoutSecrets(error, configs.secretsOf(config));
     }
-    const engine = await TenantEngine.start({
-      tenant,
-      config,
-      database: pool.forSchema(engineSchemaOf(tenant.tenantId)),
-      features: [...features, ...configs.features(tenant)],
-      logger: quiet(logger),
-      services,
-      signal,
-    });
-    logger.info('The engine runs');
-    return engine;
   }
 
   /** Once for all engines; again where it has failed. */
@@ -296,6 +307,16 @@ export class EngineManager {
       .filter(supervised => !found.has(schemaOf(supervised)))
       .forEach(supervised => supervised.fail(new Error('Its tables are gone')));
   }
+}
+
+/** A module may say what it was configured with when it fails. */
+function withoutSecrets(error: unknown, secrets: readonly string[]): unknown {
+  const said = describeFailure(error);
+  const kept = secrets.reduce(
+    (text, each) => text.replaceAll(each, '***'),
+    said,
+  );
+  return kept === said ? error : new Error(kept);
 }
 
 /**

@@ -14,9 +14,34 @@ import {
   tenantEngineStoreServiceRef,
   type TenantEngineStore,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { createBackendPlugin } from '@backstage/backend-plugin-api';
+import {
+  coreServices,
+  createBackendModule,
+  createBackendPlugin,
+} from '@backstage/backend-plugin-api';
 import { tenantEngines } from '..';
 import { componentYaml, SourceServer } from '../__testUtils__/SourceServer';
+
+const SECRET = 'not-for-anybody-else';
+
+/** A module that tells its secret when it fails. */
+const tellTale = createBackendModule({
+  pluginId: 'catalog',
+  moduleId: 'tell-tale',
+  register(env) {
+    env.registerInit({
+      deps: { config: coreServices.rootConfig, logger: coreServices.logger },
+      async init({ config }) {
+        const [github] =
+          config.getOptionalConfigArray('integrations.github') ?? [];
+        const token = github?.getOptionalString('token');
+        if (token) {
+          throw new Error(`The token ${token} is refused`);
+        }
+      },
+    });
+  },
+});
 
 const databases = createTestDatabases({ versions: 'every' });
 
@@ -28,12 +53,16 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
 
   beforeAll(async () => {
     source = await SourceServer.start();
+    process.env.ROUTES_TEST_TOKEN = SECRET;
     backend = await startCatalogBackend({
       connection: await createTenancyDatabase(databases, id),
       enabled: true,
-      config: { backend: { reading: { allow: [{ host: source.host }] } } },
+      config: {
+        backend: { reading: { allow: [{ host: source.host }] } },
+        tenancy: { tenants: { leaky: { secrets: ['ROUTES_TEST_TOKEN'] } } },
+      },
       features: [
-        tenantEngines(),
+        tenantEngines({ features: [tellTale] }),
         createBackendPlugin({
           pluginId: 'engines-of-the-test',
           register(env) {
@@ -51,7 +80,7 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
         }),
       ],
     });
-    for (const slug of ['acme', 'globex', 'by-code', 'leaving']) {
+    for (const slug of ['acme', 'globex', 'by-code', 'leaky', 'leaving']) {
       await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
     }
     await engines.enable('acme', { by: 'test' });
@@ -59,6 +88,7 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
   });
 
   afterAll(async () => {
+    delete process.env.ROUTES_TEST_TOKEN;
     await backend?.stop();
     await source?.stop();
   });
@@ -134,6 +164,31 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
     expect(await statusOf('leaving', ref)).toBe(404);
     await register();
     expect(await statusOf('leaving', 'component/default/by-hand')).toBe(404);
+  });
+
+  it('say why one has failed, without the secrets of its tenant', async () => {
+    await engines.enable('leaky', { by: 'test' });
+    await engines.putConfig(
+      'leaky',
+      {
+        integrations: {
+          github: [{ host: 'github.com', token: '${ROUTES_TEST_TOKEN}' }],
+        },
+      },
+      { by: 'test' },
+    );
+    const { body } = await eventually(async () => {
+      const answer = await backend.as('leaky').get('/locations');
+      expect(answer.status).toBe(503);
+      expect(answer.headers['retry-after']).toMatch(/^[0-9]+$/);
+      expect(answer.body.error.message).toContain('has failed');
+      return answer;
+    });
+    expect(body.error.message).toBe(
+      "The catalog engine of the tenant 'leaky' has failed: The token *** is refused",
+    );
+    expect((await backend.as('leaky').get('/entities')).body).toEqual([]);
+    expect((await backend.as('acme').get('/locations')).status).toBe(200);
   });
 
   it('are refused to a tenant that has none', async () => {

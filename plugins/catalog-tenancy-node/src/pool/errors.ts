@@ -235,11 +235,9 @@ function messageOf(error: DatabaseError, sqlState: string): string {
  */
 export function retryAfter(): ErrorRequestHandler {
   return (error, _request, response, next) => {
-    const temporary =
-      error instanceof DatabaseUnavailableError ||
-      error instanceof DatabaseTimeoutError;
-    if (temporary && !response.headersSent) {
-      response.setHeader('Retry-After', String(error.retryAfterSeconds));
+    const seconds = error?.retryAfterSeconds;
+    if (typeof seconds === 'number' && !response.headersSent) {
+      response.setHeader('Retry-After', String(seconds));
     }
     next(error);
   };
