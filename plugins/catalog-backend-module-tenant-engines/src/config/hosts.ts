@@ -20,6 +20,10 @@ const LIKE_HOST =
   /^(([a-z0-9-]+\.)+([a-z]{2,})\.?|[a-z0-9.-]+:\d{1,5}|localhost)([:/?#].*)?$/i;
 const FILE_EXTENSION = /^(ya?ml|json|md|txt|xml|toml|csv|ts|js|html?)$/i;
 
+/** The longest text that some of these expressions, which go back and forth, look at. */
+const MAX_ADDRESS = 100;
+const MAX_URL = 2048;
+
 /** Stands for the property of a value that is the name of a property. */
 const NAME = '';
 
@@ -111,6 +115,11 @@ export class AllowedHosts {
       return;
     }
     const at = pathOf(path);
+    if (value.length > MAX_URL) {
+      throw new InputError(
+        `${at}: expected a host or a URL of at most ${MAX_URL} characters`,
+      );
+    }
     if (origin === 'mixed') {
       // It could not be reported without the secret, and would carry it to the host.
       throw new InputError(
@@ -207,7 +216,7 @@ function hostNamedBy(
   if (LIKE_URL.test(bare)) {
     return 'url';
   }
-  if (ADDRESS.test(bare)) {
+  if (bare.length <= MAX_ADDRESS && ADDRESS.test(bare)) {
     return 'host';
   }
   if (HOST_KEY.test(key)) {

@@ -10,7 +10,10 @@ import { pathOf, readDuration } from './operatorConfig';
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** PostgreSQL has no dates for what is due in a million years. */
 const MAX_INTERVAL_MS = 365 * DAY_MS;
-const CRON_RUNS = 100;
+/** All minutes of an hour, and a few more: a shorter interval shows among them. */
+const CRON_RUNS = 64;
+/** Each costs some 50 ms. */
+const MAX_CRONS = 100;
 
 /**
  * Checks that a tenant's engine works no more often than the operator lets it.
@@ -30,17 +33,23 @@ export function checkIntervals(
       minIntervalMs,
     );
   }
-  visit(providers, ['catalog', 'providers'], minIntervalMs);
+  visit(providers, ['catalog', 'providers'], { minIntervalMs, crons: 0 });
+}
+
+interface Limits {
+  minIntervalMs: number;
+  /** How many crontab expressions there were so far. */
+  crons: number;
 }
 
 /** Schedules of providers, and whatever else is named like one. */
 function visit(
   value: JsonValue | undefined,
   path: PropertyKey[],
-  minIntervalMs: number,
+  limits: Limits,
 ): void {
   if (Array.isArray(value)) {
-    value.forEach((item, i) => visit(item, [...path, i], minIntervalMs));
+    value.forEach((item, i) => visit(item, [...path, i], limits));
     return;
   }
   if (value === undefined || value === null || typeof value !== 'object') {
@@ -49,11 +58,11 @@ function visit(
   for (const [key, item] of Object.entries(value)) {
     const at = [...path, key];
     if (key === 'frequency' && item !== undefined) {
-      checkFrequency(item, pathOf(at), minIntervalMs);
+      checkFrequency(item, pathOf(at), limits);
     } else if (/^interval$|[a-z]Interval$/.test(key) && isDuration(item)) {
-      checkDuration(item, pathOf(at), minIntervalMs);
+      checkDuration(item, pathOf(at), limits.minIntervalMs);
     } else {
-      visit(item, at, minIntervalMs);
+      visit(item, at, limits);
     }
   }
 }
@@ -62,11 +71,8 @@ function isDuration(value: JsonValue | undefined): value is JsonValue {
   return typeof value === 'string' || (!!value && typeof value === 'object');
 }
 
-function checkFrequency(
-  value: JsonValue,
-  path: string,
-  minIntervalMs: number,
-): void {
+function checkFrequency(value: JsonValue, path: string, limits: Limits): void {
+  const { minIntervalMs } = limits;
   const frequency = (typeof value === 'object' ? value : {}) as JsonObject;
   if (frequency?.trigger === 'manual') {
     return;
@@ -74,6 +80,12 @@ function checkFrequency(
   if (frequency?.cron === undefined) {
     checkDuration(value, path, minIntervalMs);
     return;
+  }
+  limits.crons += 1;
+  if (limits.crons > MAX_CRONS) {
+    throw new InputError(
+      `${path}.cron: expected at most ${MAX_CRONS} crontab expressions`,
+    );
   }
   const shortest = shortestIntervalOf(frequency.cron);
   if (shortest === undefined) {
@@ -114,16 +126,23 @@ function tooShort(path: string, minIntervalMs: number): InputError {
   );
 }
 
+/** @returns undefined for what is no crontab expression, or never due */
 function shortestIntervalOf(expression: JsonValue): number | undefined {
   if (typeof expression !== 'string') {
     return undefined;
   }
+  const runs: number[] = [];
   try {
-    const runs = new CronTime(expression, 'UTC')
-      .sendAt(CRON_RUNS)
-      .map(run => run.toMillis());
-    return Math.min(...runs.slice(1).map((run, i) => run - runs[i]));
+    const cron = new CronTime(expression, 'UTC');
+    for (let last = new Date(); runs.length < CRON_RUNS; ) {
+      last = cron.getNextDateFrom(last, 'UTC').toJSDate();
+      runs.push(last.getTime());
+    }
   } catch {
-    return undefined;
+    // It looks eight years ahead: what is due once in that time is no burden.
+    if (runs.length === 0) {
+      return undefined;
+    }
   }
+  return Math.min(...runs.slice(1).map((run, i) => run - runs[i]));
 }

@@ -43,9 +43,15 @@ beforeAll(() => {
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-function create(overrides: { secretsDirectory?: false } = {}): EngineConfigs {
-  const secretsDirectory =
-    overrides.secretsDirectory === false ? {} : { secretsDirectory: directory };
+/** Compiles the schemas once for all tests. */
+let configsWithSecrets: EngineConfigs | undefined;
+
+function create(): EngineConfigs {
+  configsWithSecrets ??= build({ secretsDirectory: directory });
+  return configsWithSecrets;
+}
+
+function build(engines: JsonObject): EngineConfigs {
   return EngineConfigs.create({
     env,
     loadSchemas: loadSomeSchemas,
@@ -73,7 +79,7 @@ function create(overrides: { secretsDirectory?: false } = {}): EngineConfigs {
           ],
         },
         tenancy: {
-          engines: secretsDirectory,
+          engines,
           tenants: {
             acme: {
               secrets: [
@@ -193,6 +199,12 @@ describe('a tenant may configure', () => {
       'a crontab',
       provider({
         schedule: { frequency: { cron: '*/5 * * * *' }, timeout: 'PT3M' },
+      }),
+    ],
+    [
+      'a crontab for once a year',
+      provider({
+        schedule: { frequency: { cron: '0 0 1 1 *' }, timeout: 'PT3M' },
       }),
     ],
     [
@@ -473,7 +485,7 @@ describe('a reference', () => {
   });
 
   it('to a file is refused where the operator has no directory', async () => {
-    const configs = create({ secretsDirectory: false });
+    const configs = build({});
     const error = await refusal(token({ $file: 'token' }), configs);
 
     expect(error.message).toContain(
@@ -671,6 +683,16 @@ describe('a host', () => {
       'expected the URL that the operator has for this host',
     ],
     [
+      'of a very long URL',
+      github({ apiBaseUrl: `https://api.github.com${'/'.repeat(100_000)}` }),
+      'expected a host or a URL of at most 2048 characters',
+    ],
+    [
+      'of something very long',
+      provider({ host: `${':'.repeat(200_000)}x` }),
+      'expected a host or a URL of at most 2048 characters',
+    ],
+    [
       'in a reference',
       provider({ target: '${ACME_URL}' }),
       `catalog.providers.github.theirs.target: the host ${NONE}`,
@@ -752,6 +774,21 @@ describe('an interval', () => {
       'of a crontab that is none',
       schedule({ cron: 'often' }),
       `${AT}.cron: expected a crontab expression`,
+    ],
+    [
+      'of many crontabs',
+      provider({ a: Array(101).fill({ frequency: { cron: '0 * * * *' } }) }),
+      'catalog.providers.github.theirs.a[100].frequency.cron: expected at most 100',
+    ],
+    [
+      'of a crontab that is never due',
+      schedule({ cron: '0 0 31 2 *' }),
+      `${AT}.cron: expected a crontab expression`,
+    ],
+    [
+      'of a crontab with a short interval among long ones',
+      schedule({ cron: '0,30 0 1 * * *' }),
+      `${AT}.cron: ${SHORT}`,
     ],
     [
       'of a provider that names it otherwise',
