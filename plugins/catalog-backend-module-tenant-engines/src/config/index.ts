@@ -1,1 +1,0 @@
-export { EngineConfigs } from './EngineConfigs';
