@@ -48,7 +48,7 @@ export interface Config {
 
     /**
      * Whether only members, `tenancy.admins` and tokens of the tenant enter a tenant other
-     * than the default one (`required`, the default), or whoever is signed in (`open`).
+     * than the default one (`required`, the default), or every signed-in caller (`open`).
      */
     membership?: 'required' | 'open';
 

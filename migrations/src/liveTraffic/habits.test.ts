@@ -34,7 +34,7 @@ describe.each(testedVersions())('an application on PostgreSQL %s', version => {
     await server.stop();
   });
 
-  /** Runs a command; `onWaiting` is called when it first waits for somebody. */
+  /** Runs a command; `onWaiting` is called when it first waits for a lock. */
   async function migrate(
     change: (migration: TenancyMigration) => Promise<unknown>,
     onWaiting: () => Promise<unknown> = async () => undefined,

@@ -10,7 +10,7 @@ import { sizesFromEnvironment } from './__testUtils__/sizes';
 import type { TrafficSizes } from './__testUtils__/sizes';
 
 // That the live-traffic tests would notice: without any migration, what writers
-// record is what is there, and whatever else happens to a row is seen.
+// record equals the rows, and the comparison finds every other change to a row.
 
 // What is tested here is the tests, on one version.
 const versions = availableVersions().slice(-1);

@@ -18,7 +18,7 @@ const READS = [
     where tenant_id in ('${TEAM}', '${OTHER}')`,
 ];
 
-// The others show the rows of all tenants, whatever the policies say.
+// The others show the rows of all tenants, despite the policies.
 const READERS = {
   'a superuser': [],
   portal_admin: ['set local role portal_admin'],

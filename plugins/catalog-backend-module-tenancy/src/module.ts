@@ -26,7 +26,7 @@ import { createOperations } from './routes/operations';
 import { forwardOtherTenants, refuseOtherTenants } from './routes/otherTenants';
 
 /**
- * With the flag on, answers what is asked of any tenant's entities, lets only the
+ * With the flag on, answers reads of any tenant's entities, lets only the
  * default tenant through to the stock catalog, adopts that, and purges deleted
  * entities.
  */

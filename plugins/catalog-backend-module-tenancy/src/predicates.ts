@@ -8,7 +8,8 @@ import type {
  * A predicate for what has one of these values at a key.
  *
  * @param key - of an entity: what begins with `$` would be an operator
- * @param values - of none nothing matches; without them whatever has the key does
+ * @param values - an empty list matches nothing; without it, every entity that has the
+ * key matches
  */
 export function hasValue(
   key: string,

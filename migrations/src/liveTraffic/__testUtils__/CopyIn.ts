@@ -11,14 +11,14 @@ interface CopyConnection extends Connection {
 class StreamedQuery extends Query {
   connection?: CopyConnection;
 
-  // Called by the client of pg, which gives up a COPY of whoever is not prepared.
+  // Called by the client of pg, which fails a COPY whose query lacks this method.
   handleCopyInResponse(connection: CopyConnection): void {
     this.connection = connection;
     this.emit('ready');
   }
 }
 
-/** COPY … FROM STDIN, under way until it is told to end. */
+/** COPY … FROM STDIN, under way until the caller ends it. */
 export class CopyIn {
   /** Resolves once the server takes rows. */
   static async begin(client: Client, statement: string): Promise<CopyIn> {

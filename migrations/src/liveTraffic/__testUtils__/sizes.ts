@@ -3,7 +3,7 @@ export interface TrafficSizes {
   writers: number;
   /** Entities that are there before the writers begin. */
   seeded: number;
-  /** About how many entities of its own a writer keeps. */
+  /** About how many entities a writer keeps. */
   entitiesPerWriter: number;
   /** Entities that a big transaction inserts. */
   bigTransaction: number;

@@ -123,7 +123,7 @@ export async function refuseRowsOf(
 export async function describeMembers(
   executor: Executor,
 ): Promise<string | undefined> {
-  // A table of somebody else's under that name has no tenants.
+  // A table under that name that the migration has not created has no tenants.
   if (!(await columnExists(executor, MEMBERS_TABLE, 'tenant_id'))) {
     return undefined;
   }

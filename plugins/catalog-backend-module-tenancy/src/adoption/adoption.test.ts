@@ -189,7 +189,7 @@ describe.each(databases.eachSupportedId())('on an empty database on %s', id => {
     const { backend, logged, runTask } = await start(connection, {
       entities: [],
     });
-    // Whatever it is that is in the way for a while.
+    // Any temporary obstacle would do.
     await run(
       `alter table tenancy.entities add constraint no check (entity_name <> 'service-04') not valid`,
     );

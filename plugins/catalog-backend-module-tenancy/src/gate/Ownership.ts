@@ -7,7 +7,7 @@ import type {
 import { ServiceUnavailableError } from '@backstage/errors';
 import type { Request } from 'express';
 
-// A user whom a sign-in has put into another group is asked about again by then.
+// After that, the groups of a new sign-in count.
 const LONGEST_MS = 60_000;
 
 const MOST_TOKENS = 10_000;
@@ -23,7 +23,7 @@ interface Entry {
 
 /**
  * What the users behind tokens own and belong to, by what the sign-in resolver said: the
- * identity catalog counts, whatever the tenant of a request.
+ * identity catalog counts, for requests of every tenant.
  *
  * Backstage has to ask the auth plugin over HTTP. Answers are remembered for each user and
  * token, for a minute at most and no longer than the token is valid.

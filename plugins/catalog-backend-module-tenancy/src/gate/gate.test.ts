@@ -30,7 +30,7 @@ import {
   membersFactory,
 } from './__testUtils__/startGatedBackend';
 
-/** Stands in for the stock catalog: it answers whatever reaches it. */
+/** Stands in for the stock catalog: it answers every request that reaches it. */
 const catalogPlugin = createBackendPlugin({
   pluginId: 'catalog',
   register(env) {

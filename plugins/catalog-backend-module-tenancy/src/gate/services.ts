@@ -187,7 +187,7 @@ function explainOrigins(
 
 /**
  * The URLs at which other plugins, and frontends, find a plugin: their hosts name no
- * tenant, whatever they are called.
+ * tenant, even if their labels look like one.
  */
 async function findUrls(
   pluginId: string,

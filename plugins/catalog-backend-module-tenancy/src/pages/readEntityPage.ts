@@ -50,7 +50,7 @@ type List = Omit<EntityCursor, 'orderFieldValues'> &
  * Reads a page of what a caller may see of a tenant's entities, as the stock catalog
  * does.
  *
- * Where reading is denied, the page is empty whatever the cursor says.
+ * Where reading is denied, the page is empty, with any cursor.
  *
  * @throws InputError for a cursor with the place of another order
  */

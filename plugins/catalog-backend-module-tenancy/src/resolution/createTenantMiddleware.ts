@@ -34,7 +34,7 @@ export interface TenantMiddlewareOptions {
   baseUrls?: readonly string[];
   /** Says what names a tenant. */
   tenancy: TenancyConfig;
-  /** Is asked for the tenant of each slug. */
+  /** Finds the tenant of a slug. */
   directory: TenantDirectory;
   /** Logs at the level `debug` why a request is refused, which the client does not see. */
   logger: LoggerService;

@@ -11,7 +11,7 @@ import type { RequestHandler } from 'express';
  * Lets a request through to the stock catalog if it belongs to the default tenant,
  * whose entities the stock catalog has, and refuses it for every other tenant.
  *
- * It looks at no path: whatever comes this far is refused, however it is spelled.
+ * It ignores the path: every request that comes this far is refused, in any spelling.
  */
 export function refuseOtherTenants(): RequestHandler {
   return (req, _res, next) => {

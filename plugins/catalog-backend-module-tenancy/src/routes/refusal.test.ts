@@ -47,7 +47,7 @@ const STOCK_ROUTES: Array<[method: string, path: string, body?: object]> = [
   ],
 ];
 
-/** What nobody answers, or only by another method. */
+/** Requests that no route answers, or only by another method. */
 const ODD_REQUESTS: Array<[method: string, path: string]> = [
   ['GET', ''],
   ['GET', '/'],

@@ -22,7 +22,7 @@ export function parseListQuery(req: Request): Required<ListTenants> {
 }
 
 /**
- * Parses which part of any other list is asked for.
+ * Parses which part of any other list a request names.
  *
  * @throws InputError that names each unknown or malformed parameter
  */

@@ -457,7 +457,7 @@ const CURSOR = {
   totalItems: 7,
 };
 
-/** Cursors that no answer has had, and what somebody might have made of one. */
+/** Cursors that no answer has had, among them manipulated ones. */
 const CURSORS: unknown[] = [
   null,
   [],

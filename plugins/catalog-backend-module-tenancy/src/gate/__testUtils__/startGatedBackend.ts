@@ -74,7 +74,7 @@ export function classifiedPlugin(
   });
 }
 
-/** Members as a test has them; without any, everybody is one. */
+/** Members as a test has them; without them, every caller is a member. */
 export function membersFactory(members?: Pick<TenantMembers, 'roleOf'>) {
   return createServiceFactory({
     service: tenantMembersServiceRef,
@@ -93,7 +93,7 @@ export async function startGatedBackend(options: {
   tenancy?: JsonObject;
   app?: JsonObject;
   backend?: JsonObject;
-  /** Says who is a member; everybody by default. */
+  /** Says who is a member; by default every caller is. */
   members?: Pick<TenantMembers, 'roleOf'>;
   features: BackendFeature[];
 }) {

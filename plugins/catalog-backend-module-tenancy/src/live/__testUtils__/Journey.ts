@@ -137,7 +137,7 @@ export class Journey {
     ];
   }
 
-  /** What the default tenant's users are told. */
+  /** The answers that the default tenant's users get. */
   private async answers(): Promise<Record<string, number>> {
     const { body } = await this.catalog.api.get('/entities').expect(200);
     return Object.fromEntries(

@@ -15,7 +15,7 @@ import {
 export const PROVIDERS = ['whole', 'parts'] as const;
 export type ProviderName = (typeof PROVIDERS)[number];
 
-/** What a backend's engine is told from outside, beside its API. */
+/** Input of a backend's engine beside its API. */
 export class LiveEngine {
   private readonly connections = new Map<
     ProviderName,

@@ -54,7 +54,7 @@ export function spoil(random: Random, { entity, ref }: Draft): Draft {
   };
 }
 
-/** An entity that cannot be carried over whatever is in it. */
+/** An entity that adoption can never carry over. */
 export function foreign(random: Random, name: string): Draft {
   return { ...draft(random, name), convertible: false };
 }
