@@ -1,5 +1,6 @@
 import { callChecks } from './callChecks';
 import { engineConfigChecks } from './engineConfigChecks';
+import { engineTableChecks } from './engineTableChecks';
 import type { Edit, MutationCheck } from './MutationCheck';
 import { replicaChecks } from './replicaChecks';
 
@@ -734,5 +735,6 @@ export const mutationChecks: MutationCheck[] = [
   },
   ...callChecks,
   ...engineConfigChecks,
+  ...engineTableChecks,
   ...replicaChecks,
 ];
