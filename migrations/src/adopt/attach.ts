@@ -71,7 +71,7 @@ export function attachEngine(options: AttachOptions): string[] {
     `set local role ${ADMIN_ROLE}`,
     refuseIf(
       `to_regprocedure(${escapeLiteral(
-        `${ours}.adoption_put(uuid, name, text)`,
+        `${ours}.adoption_put(uuid, text, text)`,
       )}) is null`,
       'the tables are not prepared for engines of tenants: run phase 5 again',
       '55000',

@@ -507,7 +507,7 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       [
         'tables of an earlier version',
         `set local role portal_admin;
-         drop function tenancy.adoption_put(uuid, name, text);
+         drop function tenancy.adoption_put(uuid, text, text);
          reset role`,
         'run phase 5 again',
       ],

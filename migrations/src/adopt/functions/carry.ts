@@ -212,18 +212,18 @@ begin
     key: `case when tg_op <> 'TRUNCATE'
             then to_jsonb(case when tg_op = 'DELETE' then old else new end) ->> 'entity_id' end`,
     statements: `if tg_op = 'TRUNCATE' then
-        perform adoption_clear(v_tenant, tg_table_schema);
+        perform adoption_clear(v_tenant, v_engine);
         return null;
       end if;
       if tg_op = 'DELETE' or tg_op = 'UPDATE' and old.entity_id <> new.entity_id then
-        perform adoption_drop_entity(v_tenant, tg_table_schema, old.entity_id);
+        perform adoption_drop_entity(v_tenant, v_engine, old.entity_id);
       end if;
       if tg_op = 'DELETE' then
         return null;
       elsif new.final_entity is null then
-        perform adoption_drop_entity(v_tenant, tg_table_schema, new.entity_id);
+        perform adoption_drop_entity(v_tenant, v_engine, new.entity_id);
       else
-        perform adoption_put_entity(v_tenant, tg_table_schema, new.entity_id,
+        perform adoption_put_entity(v_tenant, v_engine, new.entity_id,
           new.entity_ref, new.final_entity, new.hash, new.last_updated_at);
       end if;`,
   })}
@@ -353,14 +353,13 @@ begin
     ${attempted({
       table: 'relations',
       key: 'v_id',
-      statements:
-        'perform adoption_put_relations(v_tenant, tg_table_schema, v_id);',
+      statements: 'perform adoption_put_relations(v_tenant, v_engine, v_id);',
     })}
   end loop;
   return null;
 exception when others then
   begin
-    perform adoption_note(v_tenant, tg_table_schema, 'relations', '*', sqlerrm, sqlstate);
+    perform adoption_note(v_tenant, v_engine, 'relations', '*', sqlerrm, sqlstate);
   exception when others then
     raise warning 'catalog-tenancy: a change of relations is not carried: %', sqlerrm;
   end;
@@ -439,7 +438,7 @@ begin
     statements: `if old.location_key is distinct from new.location_key
          or old.errors is distinct from new.errors then
         perform adoption_put_state(
-          v_tenant, tg_table_schema, new.entity_id, new.location_key, new.errors);
+          v_tenant, v_engine, new.entity_id, new.location_key, new.errors);
       end if;`,
   })}
   return null;

@@ -46,7 +46,7 @@ export function createOnReferences(target: Target): string {
   const putEach = (rows: string) => `for v_parent, v_ref in execute
           'select distinct source_entity_ref, target_entity_ref from ${rows}
             where source_entity_ref is not null' loop
-          perform adoption_put_parent(v_tenant, tg_table_schema, v_parent, v_ref);
+          perform adoption_put_parent(v_tenant, v_engine, v_parent, v_ref);
         end loop;`;
   return `create or replace function adoption_on_refresh_state_references()
 returns trigger language plpgsql security definer ${functionSettings(

@@ -116,7 +116,7 @@ end $$`;
 
 /** The function that lets the next insert count again, where the last count found no room. */
 export function createRelease(target: Target): string {
-  return `create or replace function adoption_release(p_engine name)
+  return `create or replace function adoption_release(p_engine text)
 returns void language plpgsql ${functionSettings(target)} as $$
 declare
   v_sequence regclass := ${SEQUENCE};

@@ -11,7 +11,7 @@ export interface Target {
 }
 
 /** What every function takes first, or before its own parameters. */
-export const ENGINE_PARAMETERS = 'p_tenant uuid, p_engine name';
+export const ENGINE_PARAMETERS = 'p_tenant uuid, p_engine text';
 
 /**
  * The settings with which a function runs in any session. It needs no session setting of a
@@ -156,7 +156,7 @@ export function attempted({ table, key, statements }: Carrying): string {
     exception when others then
       if attempt = 3 or not ${TRANSIENT} then
         begin
-          perform adoption_note(v_tenant, tg_table_schema, '${table}', ${key}, sqlerrm, sqlstate);
+          perform adoption_note(v_tenant, v_engine, '${table}', ${key}, sqlerrm, sqlstate);
         exception when others then
           raise warning 'catalog-tenancy: a change of ${table} is not carried: %', sqlerrm;
         end;
@@ -196,10 +196,14 @@ export const CHECK_SNAPSHOT = `if current_setting('transaction_isolation') <> 'r
 end if;`;
 
 /**
- * What a trigger function begins with: the tenant is the argument of the trigger, and a
- * trigger without one is the default tenant's. So earlier versions made all of theirs.
+ * What a trigger function declares: the tenant is the argument of the trigger, and a trigger
+ * without one is the default tenant's. So earlier versions made all of theirs.
+ *
+ * The schema is of the type `name`, whose collation is "C". As an argument it would give that
+ * collation to all parameters of a function, and no index on a text would match them.
  */
-export const TRIGGER_TENANT = `v_tenant uuid := coalesce(tg_argv[0], '${DEFAULT_TENANT_ID}');`;
+export const TRIGGER_TENANT = `v_tenant uuid := coalesce(tg_argv[0], '${DEFAULT_TENANT_ID}');
+  v_engine text collate "default" := tg_table_schema;`;
 
 /**
  * The function that records an adoption fault, with the reason, and deletes our rows of

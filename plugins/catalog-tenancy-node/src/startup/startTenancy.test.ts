@@ -152,7 +152,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       delete from tenancy.tenancy_migrations where name = '5_15_tenant_members'`;
 
     const BEFORE_ADOPTION = `
-      drop function tenancy.adoption_put(uuid, name, text);
+      drop function tenancy.adoption_put(uuid, text, text);
       delete from tenancy.tenancy_migrations where name = '5_98_engine_adoption'`;
 
     async function createEarlier(
