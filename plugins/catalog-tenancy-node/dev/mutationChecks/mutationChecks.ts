@@ -145,17 +145,6 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${MIGRATIONS}/adopt/earlier.test.ts`],
   },
   {
-    name: 'the lock under which the entities of a tenant with an engine are counted',
-    edits: [
-      {
-        file: `${MIGRATIONS}/adopt/functions/quota.ts`,
-        find: 'if pg_try_advisory_xact_lock(${LOCK}) then',
-        replace: 'if true then',
-      },
-    ],
-    tests: [`${MIGRATIONS}/adopt/quota.test.ts`],
-  },
-  {
     name: 'the tenant of what equal reads share',
     edits: [
       {
