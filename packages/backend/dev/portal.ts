@@ -2,12 +2,7 @@ import {
   createBackendModule,
   createBackendPlugin,
 } from '@backstage/backend-plugin-api';
-import {
-  type Entity,
-  type EntityRelation,
-  parseEntityRef,
-  stringifyEntityRef,
-} from '@backstage/catalog-model';
+import type { Entity } from '@backstage/catalog-model';
 import { targetPaths } from '@backstage/cli-common';
 import { parseEntityYaml } from '@backstage/plugin-catalog-node';
 import {
@@ -15,6 +10,7 @@ import {
   createProxyAuthenticator,
   createProxyAuthProviderFactory,
 } from '@backstage/plugin-auth-node';
+import { toFinalEntities } from 'backstage-plugin-catalog-backend-module-tenancy';
 import {
   catalogStoreServiceRef,
   tenancyServiceRef,
@@ -93,7 +89,7 @@ const sampleTenants = createBackendPlugin({
           await catalog.applyMutation(tenant_id, {
             type: 'full',
             source: file,
-            entities: withRelations(entities),
+            entities: await toFinalEntities(entities),
           });
         }
       },
@@ -145,47 +141,6 @@ async function readEntities(path: string): Promise<Entity[]> {
     }
     return result.entity;
   });
-}
-
-// A field of a spec, the kind that it names, and the relation in both directions.
-const FIELDS: Array<
-  [field: string, kind: string | undefined, type: string, back: string]
-> = [
-  ['owner', 'Group', 'ownedBy', 'ownerOf'],
-  ['memberOf', 'Group', 'memberOf', 'hasMember'],
-  ['parent', 'Group', 'childOf', 'parentOf'],
-  ['domain', 'Domain', 'partOf', 'hasPart'],
-  ['system', 'System', 'partOf', 'hasPart'],
-  ['providesApis', 'API', 'providesApi', 'apiProvidedBy'],
-  ['consumesApis', 'API', 'consumesApi', 'apiConsumedBy'],
-  ['dependsOn', undefined, 'dependsOn', 'dependencyOf'],
-];
-
-/** Entities as they are read again, with the relations that an engine would derive. */
-function withRelations(entities: Entity[]): Entity[] {
-  const relations = new Map<string, EntityRelation[]>();
-  const relate = (sourceRef: string, type: string, targetRef: string) =>
-    relations.set(sourceRef, [
-      ...(relations.get(sourceRef) ?? []),
-      { type, targetRef },
-    ]);
-  for (const entity of entities) {
-    const ref = stringifyEntityRef(entity);
-    for (const [field, defaultKind, type, back] of FIELDS) {
-      for (const name of [entity.spec?.[field] ?? []].flat().map(String)) {
-        const target = stringifyEntityRef(
-          parseEntityRef(name, { defaultKind }),
-        );
-        relate(ref, type, target);
-        relate(target, back, ref);
-      }
-    }
-  }
-  return entities.map(entity => ({
-    ...entity,
-    metadata: { namespace: 'default', ...entity.metadata },
-    relations: relations.get(stringifyEntityRef(entity)) ?? [],
-  }));
 }
 
 const portal = createPortal();

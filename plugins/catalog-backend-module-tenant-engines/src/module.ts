@@ -15,6 +15,7 @@ import {
   tenantEngineChangesServiceRef,
   tenantEnginesServiceRef,
   tenantEngineStoreServiceRef,
+  tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import { EngineConfigs } from './config/EngineConfigs';
@@ -23,6 +24,7 @@ import { EngineManager } from './manager/EngineManager';
 import { EnginePool } from './pool/EnginePool';
 import { forwardToEngine } from './routes/forward';
 import { EngineTables } from './tables/EngineTables';
+import { schedulePurge } from './tables/schedulePurge';
 
 /** The engines, as other parts of the backend know them before and after they start. */
 class Engines implements TenantEngines {
@@ -108,6 +110,7 @@ export const catalogModuleTenantEngines = (features: EngineFeature[]) =>
           scheduler: coreServices.scheduler,
           store: tenantEngineStoreServiceRef,
           tenancy: tenancyServiceRef,
+          tenants: tenantStoreServiceRef,
           userInfo: coreServices.userInfo,
         },
         async init({
@@ -121,6 +124,7 @@ export const catalogModuleTenantEngines = (features: EngineFeature[]) =>
           rootLogger,
           store,
           tenancy,
+          tenants,
           ...services
         }) {
           const {
@@ -134,6 +138,13 @@ export const catalogModuleTenantEngines = (features: EngineFeature[]) =>
           await tables.protectDefaultCatalog({
             schema: await schemaOf(database),
             migrations: database.migrations,
+          });
+          await schedulePurge({
+            config,
+            logger,
+            scheduler: services.scheduler,
+            tables,
+            tenants,
           });
           const pool = EnginePool.create({
             connection,

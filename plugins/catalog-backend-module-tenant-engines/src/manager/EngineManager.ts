@@ -254,9 +254,13 @@ export class EngineManager {
     const { configs, features, pool, redact, registry, services, tables } =
       this.#options;
     const record = (await registry.list()).find(
-      ({ tenantId }) => tenantId === tenant.tenantId,
+      ({ isActive, tenantId }) => isActive && tenantId === tenant.tenantId,
     );
-    const config = await configs.configOf(tenant, record?.catalogConfig);
+    if (!record) {
+      // Its tables may be gone already, and must not come back.
+      throw new Error('The tenant has no engine any more');
+    }
+    const config = await configs.configOf(tenant, record.catalogConfig);
     redact(configs.secretsOf(config));
     try {
       await this.#prepareTemplate();

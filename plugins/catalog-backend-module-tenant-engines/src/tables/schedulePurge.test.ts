@@ -1,0 +1,71 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import type { Tenant } from 'backstage-plugin-catalog-tenancy-node';
+import { schedulePurge } from './schedulePurge';
+
+const DAY_MS = 86_400_000;
+
+describe('the purge of the tables of engines', () => {
+  const tenant = (
+    tenant_id: string,
+    daysSinceDeletion: number | null,
+    entity_ttl_days: number | null,
+  ) =>
+    ({
+      tenant_id,
+      tenant_slug: tenant_id,
+      entity_ttl_days,
+      deleted_at:
+        daysSinceDeletion === null
+          ? null
+          : new Date(Date.now() - daysSinceDeletion * DAY_MS).toISOString(),
+    } as Tenant);
+
+  const purge = async (tenants: Tenant[], withTables: string[]) => {
+    const scheduler = mockServices.scheduler.mock();
+    const drop = jest.fn(async () => undefined);
+    await schedulePurge({
+      config: mockServices.rootConfig(),
+      logger: mockServices.logger.mock(),
+      scheduler,
+      tables: {
+        drop,
+        list: async () =>
+          withTables.map(tenantId => ({ tenantId, isCurrent: true })),
+      },
+      tenants: {
+        list: async ({ limit = 0, offset = 0 } = {}) => ({
+          items: tenants.slice(offset, offset + limit),
+          totalItems: tenants.length,
+        }),
+      },
+    });
+    const [[task]] = scheduler.scheduleTask.mock.calls;
+    await task.fn(new AbortController().signal);
+    return drop.mock.calls.flat();
+  };
+
+  it('removes those of tenants that were deleted longer ago than their entity_ttl_days', async () => {
+    const tenants = [
+      tenant('active', null, 1),
+      tenant('deleted-lately', 1, 2),
+      tenant('deleted-long-ago', 3, 2),
+      tenant('kept-for-ever', 3000, null),
+      tenant('without-tables', 3, 2),
+    ];
+    const ids = tenants
+      .map(({ tenant_id }) => tenant_id)
+      .filter(id => id !== 'without-tables');
+    expect(await purge(tenants, ids)).toEqual(['deleted-long-ago']);
+  });
+
+  it('leaves tables alone whose tenant the registry does not have', async () => {
+    expect(await purge([], ['unknown'])).toEqual([]);
+  });
+
+  it('looks at all tenants, however many there are', async () => {
+    const tenants = Array.from({ length: 501 }, (_, index) =>
+      tenant(`t${index}`, 3, 2),
+    );
+    expect(await purge(tenants, ['t0', 't500'])).toEqual(['t0', 't500']);
+  });
+});

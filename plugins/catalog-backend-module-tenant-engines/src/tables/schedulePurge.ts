@@ -1,0 +1,91 @@
+import {
+  type LoggerService,
+  readSchedulerServiceTaskScheduleDefinitionFromConfig,
+  type RootConfigService,
+  type SchedulerService,
+} from '@backstage/backend-plugin-api';
+import type {
+  Tenant,
+  TenantStore,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { EngineTables } from './EngineTables';
+
+const SCHEDULE = 'tenancy.purge.schedule';
+const DAY_MS = 86_400_000;
+const PAGE = 500;
+
+/**
+ * Has the tables of engines removed for good whose tenants were deleted more than their
+ * `entity_ttl_days` ago: with the purge of deleted entities, once a day, by one of the
+ * backends. A tenant that is restored later gets an engine with empty tables.
+ */
+export async function schedulePurge(options: {
+  config: RootConfigService;
+  logger: LoggerService;
+  scheduler: SchedulerService;
+  tables: Pick<EngineTables, 'drop' | 'list'>;
+  tenants: Pick<TenantStore, 'list'>;
+}): Promise<void> {
+  const { config, scheduler } = options;
+  const schedule = config.getOptionalConfig(SCHEDULE);
+  await scheduler.scheduleTask({
+    ...(schedule
+      ? readSchedulerServiceTaskScheduleDefinitionFromConfig(schedule)
+      : {
+          frequency: { days: 1 },
+          timeout: { hours: 1 },
+          initialDelay: { minutes: 10 },
+        }),
+    id: 'tenancy-purge-engine-tables',
+    scope: 'global',
+    fn: signal => purgeTables(options, signal),
+  });
+}
+
+async function purgeTables(
+  { logger, tables, tenants }: Parameters<typeof schedulePurge>[0],
+  signal: AbortSignal,
+): Promise<void> {
+  const found = await tables.list();
+  if (found.length === 0) {
+    return;
+  }
+  const overdue = await overdueTenants(tenants);
+  for (const { tenantId } of found) {
+    const slug = overdue.get(tenantId);
+    if (slug !== undefined && !signal.aborted) {
+      await tables.drop(tenantId);
+      logger.info(
+        `Removed the tables of the engine of the tenant '${slug}', which was deleted longer ago than its entity_ttl_days`,
+      );
+    }
+  }
+}
+
+/** The slugs of the tenants whose time is over, by their ids. */
+async function overdueTenants(
+  tenants: Pick<TenantStore, 'list'>,
+): Promise<Map<string, string>> {
+  const overdue = new Map<string, string>();
+  for (let offset = 0, total = 1; offset < total; offset += PAGE) {
+    const { items, totalItems } = await tenants.list({
+      deleted: true,
+      limit: PAGE,
+      offset,
+    });
+    total = totalItems;
+    items.filter(isOverdue).forEach(({ tenant_id, tenant_slug }) => {
+      overdue.set(tenant_id, tenant_slug);
+    });
+  }
+  return overdue;
+}
+
+/** A tenant whose deleted entities are kept for ever keeps its engine's tables too. */
+function isOverdue({ deleted_at, entity_ttl_days }: Tenant): boolean {
+  return (
+    deleted_at !== null &&
+    entity_ttl_days !== null &&
+    new Date(deleted_at).getTime() + entity_ttl_days * DAY_MS < Date.now()
+  );
+}
