@@ -101,6 +101,7 @@ describe('an engine under supervision', () => {
     isBroken = false;
     supervised.restart();
     await reaches(supervised, 'running');
+    expect(supervised.engine).toBe(engine);
   });
 
   it('is stopped before it starts again', async () => {

@@ -119,7 +119,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     );
   });
 
-  it('are made anew where somebody has dropped them, and their entities wait for the engine', async () => {
+  it('are made anew where they were dropped, and the tenant keeps its entities until the engine has them', async () => {
     const database = await create({ hasTemplate: true });
     const logger = mockServices.logger.mock();
     const tables = database.tables({ logger });
@@ -140,10 +140,22 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     expect(await inventory(database, engineSchemaOf(lost))).toEqual(
       await inventory(database, 'tenant_template'),
     );
-    expect(await entitiesOf(database, lost)).toEqual([]);
+    const before = await entitiesOf(database, lost);
+    expect(before).toHaveLength(1);
     expect(await entitiesOf(database, kept)).toHaveLength(1);
     await ingest(database, lost);
     expect(await entitiesOf(database, lost)).toHaveLength(1);
+  });
+
+  it('are made again for a tenant that was restored after its purge', async () => {
+    const database = await create({ hasTemplate: true });
+    const tables = database.tables();
+    const tenantId = await database.newTenant();
+    await tables.provision(tenantId);
+    await ingest(database, tenantId);
+    await tables.drop(tenantId, { staysAttached: true });
+    await expect(tables.provision(tenantId)).resolves.toBe('created');
+    expect(await entitiesOf(database, tenantId)).toHaveLength(1);
   });
 
   it('are not made for a tenant whose entities come from code', async () => {

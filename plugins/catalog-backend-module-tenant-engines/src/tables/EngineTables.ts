@@ -4,6 +4,7 @@ import { InputError } from '@backstage/errors';
 import {
   attachEngine,
   engineSchemaOf,
+  operatorCommand,
 } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
 import { cloneSchema } from './cloneSchema';
@@ -165,8 +166,8 @@ export class EngineTables {
   /**
    * Creates the triggers and the state of the adoption, in the caller's transaction.
    *
-   * Where an engine is attached already, somebody has dropped its tables. Its entities are
-   * removed, and come back as the new engine ingests them.
+   * Where an engine is attached already, its tables were dropped. The tenant keeps its
+   * entities, and each is replaced as the new engine ingests it.
    */
   private async attach(
     session: TablesSession,
@@ -178,10 +179,13 @@ export class EngineTables {
     try {
       if (await isAttached(session, engine)) {
         logger.warn(
-          `The catalog tables of the tenant ${tenantId} were gone. They are made anew: ` +
-            'its entities are removed until its engine has ingested them again',
+          `The catalog tables of the tenant ${tenantId} were gone, with the locations that ` +
+            'were registered. They are made anew, and the tenant keeps its entities: ' +
+            `"${operatorCommand(
+              'adopt',
+              '--tenant <slug>',
+            )}" removes those that its engine does not ingest again`,
         );
-        await forgetEngine(session, engine, { isWithRows: true });
       }
       for (const statement of attachEngine(engine)) {
         await session.query(statement);
@@ -267,13 +271,19 @@ export class EngineTables {
   }
 
   /**
-   * Drops the schema of a tenant, and the state of its adoption, for its purge; the rows of
-   * the tenant stay. Nothing where there is none.
+   * Drops the schema of a tenant, and the state of its adoption; the rows of the tenant stay.
+   * Nothing where there is none.
+   *
+   * @param options - with `staysAttached` the state of the adoption stays: `provision` makes
+   *   the tables again, such as for a tenant that is restored after its purge
    *
    * Locks: ACCESS EXCLUSIVE on the tenant's own tables. It gives up after 100 ms to 2 s
    * and comes again, so that others who use them wait no longer.
    */
-  async drop(tenantId: string): Promise<void> {
+  async drop(
+    tenantId: string,
+    options: { staysAttached?: boolean } = {},
+  ): Promise<void> {
     const name = schemaOf(tenantId);
     const { schema, patienceMs } = this.options;
     await this.withSession(async session => {
@@ -286,7 +296,9 @@ export class EngineTables {
             await session.query(
               `drop schema if exists ${escapeIdentifier(name)} cascade`,
             );
-            await forgetEngine(session, { schema, tenantId });
+            if (!options.staysAttached) {
+              await forgetEngine(session, { schema, tenantId });
+            }
           }),
       );
     });
@@ -441,15 +453,9 @@ async function isAttached(
 async function forgetEngine(
   session: TablesSession,
   { schema, tenantId }: { schema: string; tenantId: string },
-  { isWithRows = false } = {},
 ): Promise<void> {
-  const carried = ['entity_parents', 'relations', 'refresh_state', 'entities'];
   await withAdoption(session, schema, async table => {
-    for (const name of [
-      ...(isWithRows ? carried : []),
-      'adoption_faults',
-      'adoption_state',
-    ]) {
+    for (const name of ['adoption_faults', 'adoption_state']) {
       await session.query(`delete from ${table(name)} where tenant_id = $1`, [
         tenantId,
       ]);

@@ -22,13 +22,15 @@ describe('the purge of the tables of engines', () => {
 
   const purge = async (tenants: Tenant[], withTables: string[]) => {
     const scheduler = mockServices.scheduler.mock();
-    const drop = jest.fn(async () => undefined);
+    const dropped: string[] = [];
     await schedulePurge({
       config: mockServices.rootConfig(),
       logger: mockServices.logger.mock(),
       scheduler,
       tables: {
-        drop,
+        drop: async tenantId => {
+          dropped.push(tenantId);
+        },
         list: async () =>
           withTables.map(tenantId => ({ tenantId, isCurrent: true })),
       },
@@ -41,7 +43,7 @@ describe('the purge of the tables of engines', () => {
     });
     const [[task]] = scheduler.scheduleTask.mock.calls;
     await task.fn(new AbortController().signal);
-    return drop.mock.calls.flat();
+    return dropped;
   };
 
   it('removes those of tenants that were deleted longer ago than their entity_ttl_days', async () => {

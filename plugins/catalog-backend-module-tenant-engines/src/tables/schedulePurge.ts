@@ -54,7 +54,7 @@ async function purgeTables(
   for (const { tenantId } of found) {
     const slug = overdue.get(tenantId);
     if (slug !== undefined && !signal.aborted) {
-      await tables.drop(tenantId);
+      await tables.drop(tenantId, { staysAttached: true });
       logger.info(
         `Removed the tables of the engine of the tenant '${slug}', which was deleted longer ago than its entity_ttl_days`,
       );
