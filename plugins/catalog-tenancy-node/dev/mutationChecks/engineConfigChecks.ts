@@ -6,6 +6,19 @@ const VALIDATION = [`${CONFIG}/validation.test.ts`];
 /** What the configuration of a tenant's engine must not reach. */
 export const engineConfigChecks: MutationCheck[] = [
   {
+    name: "the integrations of the backend out of a tenant's engine",
+    edits: [
+      {
+        file: `${CONFIG}/EngineConfigs.ts`,
+        find: '      integrations: _,\n',
+        replace: '',
+      },
+    ],
+    tests: [
+      'plugins/catalog-backend-module-tenant-engines/src/routes/github.test.ts',
+    ],
+  },
+  {
     name: "the check of hosts in a tenant's configuration",
     edits: [
       {
