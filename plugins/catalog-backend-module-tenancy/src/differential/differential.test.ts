@@ -8,7 +8,7 @@ import {
 } from '@internal/catalog-testing/startCatalogBackend';
 import { entityProvider, settled } from '@internal/catalog-testing/stockEngine';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
-import { comparableHeaders } from './__testUtils__/requests';
+import { comparableHeaders } from '@internal/catalog-testing/requests';
 
 const databases = createTestDatabases();
 

@@ -7,7 +7,7 @@ import {
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { engineCalls, outcomeOf, readCalls } from './__testUtils__/clientCalls';
-import { Comparison } from './__testUtils__/comparison';
+import { Comparison } from '@internal/catalog-testing/comparison';
 import {
   type EngineCatalog,
   ingestCatalog,
@@ -22,14 +22,14 @@ import {
 import {
   answersDue,
   MEANT_DIFFERENCES,
-} from './__testUtils__/meantDifferences';
+} from '@internal/catalog-testing/meantDifferences';
 import {
   type Answer,
   get,
   type Request,
   type Send,
   sender,
-} from './__testUtils__/requests';
+} from '@internal/catalog-testing/requests';
 
 const databases = createTestDatabases();
 

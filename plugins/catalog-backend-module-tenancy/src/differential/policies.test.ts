@@ -5,7 +5,7 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
-import { Comparison } from './__testUtils__/comparison';
+import { Comparison } from '@internal/catalog-testing/comparison';
 import {
   type EngineCatalog,
   ingestCatalog,
@@ -15,9 +15,9 @@ import { generateRequest, Vocabulary } from './__testUtils__/generatedRequests';
 import {
   answersDue,
   MEANT_DIFFERENCES,
-} from './__testUtils__/meantDifferences';
+} from '@internal/catalog-testing/meantDifferences';
 import { changeablePolicy, DECISIONS } from './__testUtils__/policies';
-import { get, type Send, sender } from './__testUtils__/requests';
+import { get, type Send, sender } from '@internal/catalog-testing/requests';
 
 const databases = createTestDatabases();
 

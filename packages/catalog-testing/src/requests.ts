@@ -1,5 +1,5 @@
 import { mockCredentials } from '@backstage/backend-test-utils';
-import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
+import type { CatalogBackend } from './startCatalogBackend';
 
 /** A request to `/api/catalog`. */
 export interface Request {
