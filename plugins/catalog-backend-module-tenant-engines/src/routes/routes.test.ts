@@ -63,6 +63,23 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
       },
       features: [
         tenantEngines({ features: [tellTale] }),
+        // Of the default tenant's catalog alone.
+        createBackendModule({
+          pluginId: 'catalog',
+          moduleId: 'routes-of-the-test',
+          register(env) {
+            env.registerInit({
+              deps: { router: coreServices.httpRouter },
+              async init({ router }) {
+                router.use((req, res, next) =>
+                  req.path === '/of-the-default-tenant'
+                    ? res.json({ of: 'the default tenant' })
+                    : next(),
+                );
+              },
+            });
+          },
+        }),
         createBackendPlugin({
           pluginId: 'engines-of-the-test',
           register(env) {
@@ -189,6 +206,19 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
     );
     expect((await backend.as('leaky').get('/entities')).body).toEqual([]);
     expect((await backend.as('acme').get('/locations')).status).toBe(200);
+  });
+
+  it('leave no request to the catalog of the default tenant', async () => {
+    const path = '/of-the-default-tenant';
+    const ours = await backend.as('default').get(path);
+    expect(ours.body).toEqual({ of: 'the default tenant' });
+    await eventually(async () => {
+      const { status, body } = await backend.as('acme').get(path);
+      expect([status, body.error?.message]).toEqual([
+        404,
+        `The catalog of the tenant 'acme' has no GET ${path}`,
+      ]);
+    });
   });
 
   it('are refused to a tenant that has none', async () => {

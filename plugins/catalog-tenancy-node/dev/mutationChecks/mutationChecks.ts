@@ -1,4 +1,5 @@
 import { callChecks } from './callChecks';
+import { engineChecks } from './engineChecks';
 import { engineConfigChecks } from './engineConfigChecks';
 import { engineTableChecks } from './engineTableChecks';
 import type { Edit, MutationCheck } from './MutationCheck';
@@ -723,6 +724,7 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${MODULE}/resolution/hostnames.test.ts`],
   },
   ...callChecks,
+  ...engineChecks,
   ...engineConfigChecks,
   ...engineTableChecks,
   ...replicaChecks,
