@@ -20,7 +20,7 @@ import {
 import type { RequestHandler } from 'express';
 import { EngineConfigs } from './config/EngineConfigs';
 import type { EngineFeature } from './engine/TenantEngine';
-import { EngineManager } from './manager/EngineManager';
+import { EngineManager, type ManagerTiming } from './manager/EngineManager';
 import { EnginePool } from './pool/EnginePool';
 import { forwardToEngine } from './routes/forward';
 import { EngineTables } from './tables/EngineTables';
@@ -86,7 +86,10 @@ export const tenantEnginesServiceFactory = createServiceFactory({
 });
 
 /** Runs the engines, for as long as the backend does. */
-export const catalogModuleTenantEngines = (features: EngineFeature[]) =>
+export const catalogModuleTenantEngines = (
+  features: EngineFeature[],
+  timing?: Partial<ManagerTiming>,
+) =>
   createBackendModule({
     pluginId: 'catalog',
     moduleId: 'tenant-engines',
@@ -168,6 +171,7 @@ export const catalogModuleTenantEngines = (features: EngineFeature[]) =>
               },
               services: { ...services, logger },
               tables,
+              timing,
             });
             engines.open(
               manager,

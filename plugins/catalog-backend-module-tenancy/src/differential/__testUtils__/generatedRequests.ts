@@ -3,7 +3,12 @@ import type { JsonObject, JsonValue } from '@backstage/types';
 import type { Random } from '@internal/postgres/testUtils';
 import type { EngineCatalog } from './EngineCatalog';
 import { someSize } from './generatedEntities';
-import { get, post, type Request, withQuery } from '@internal/catalog-testing/requests';
+import {
+  get,
+  post,
+  type Request,
+  withQuery,
+} from '@internal/catalog-testing/requests';
 
 /** Any request of the read API. */
 export function generateRequest(random: Random, words: Vocabulary): Request {
