@@ -51,7 +51,7 @@ const QUERIES: Record<string, string> = {
  * the adoption adds to a tenant's.
  */
 export async function inventory(
-  database: EngineDatabase,
+  database: Pick<EngineDatabase, 'use'>,
   schema: string,
 ): Promise<Record<string, unknown[]>> {
   return database.use(async client => {

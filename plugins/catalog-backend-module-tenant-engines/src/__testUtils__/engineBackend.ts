@@ -1,0 +1,28 @@
+// A backend whose tenants have engines, as a process that a test may kill. Its configuration is
+// that of BACKEND_CONFIG, as JSON.
+
+import { createBackend } from '@backstage/backend-defaults';
+import {
+  coreServices,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import { ConfigReader } from '@backstage/config';
+import { tenantEngines } from '..';
+
+const config = new ConfigReader(JSON.parse(process.env.BACKEND_CONFIG ?? '{}'));
+
+// A test that ends early leaves no backend behind.
+process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+
+const backend = createBackend();
+backend.add(
+  createServiceFactory({
+    service: coreServices.rootConfig,
+    deps: {},
+    factory: () => config,
+  }),
+);
+backend.add(import('@backstage/plugin-catalog-backend'));
+backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
+backend.add(tenantEngines());
+backend.start();
