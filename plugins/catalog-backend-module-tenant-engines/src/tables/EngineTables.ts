@@ -187,9 +187,8 @@ export class EngineTables {
             )}" removes those that its engine does not ingest again`,
         );
       }
-      for (const statement of attachEngine(engine)) {
-        await session.query(statement);
-      }
+      // In one message, as the copy of the schema is.
+      await session.query(attachEngine(engine).join(';\n'));
     } catch (error) {
       // Raised by attachEngine, or on a database that is not migrated.
       if (hasCode(error, '55000', '23505', '42P01', '3F000', '22023')) {
