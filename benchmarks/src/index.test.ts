@@ -15,6 +15,7 @@ const EXPECTATIONS: Record<string, (result: BenchmarkResult) => void> = {
   migration: expectMigration,
   adoption: expectAdoption,
   load: expectLoad,
+  engines: expectEngines,
 };
 
 // The gate runs all of them, which takes minutes.
@@ -205,4 +206,25 @@ function expectLoad({ comparisons, figures = [], failures }: BenchmarkResult) {
     'The noisy one, warm-up included',
   ]);
   expect(failures).toEqual([]);
+}
+
+// That every entity was served has been waited for, or it would have failed.
+function expectEngines({ comparisons, figures = [], notes }: BenchmarkResult) {
+  expect(
+    comparisons.map(c => `${c.what}: ${c.ours.name} / ${c.alternative.name}`),
+  ).toEqual([
+    'change 12 entities: 1 tenant / one stock engine',
+    'change 12 entities: 2 tenants / one stock engine',
+  ]);
+  for (const { ratio } of comparisons) {
+    expect(ratio.median).toBeGreaterThan(0);
+  }
+  expect(figures.map(({ title }) => title)).toEqual(
+    expect.arrayContaining([
+      'Milliseconds that it takes, one after the other',
+      'The first time, when all entities are new; connections at most',
+      'Memory of the backend in MiB, after a garbage collection',
+    ]),
+  );
+  expect(notes).toHaveLength(2);
 }

@@ -2,6 +2,7 @@
 
 import { adoptionBenchmark } from './adoption';
 import { catalogBenchmark } from './catalog';
+import { enginesBenchmark } from './engines';
 import type { Benchmark, BenchmarkResult } from './harness/Benchmark';
 import { startPostgres } from './harness/database';
 import { DelayingProxy } from './harness/delayingProxy';
@@ -20,6 +21,7 @@ const benchmarks: Benchmark[] = [
   migrationBenchmark,
   adoptionBenchmark,
   loadBenchmark,
+  enginesBenchmark,
 ];
 
 async function main(): Promise<void> {

@@ -14,11 +14,16 @@ interface Round {
  */
 export class CpuRecorder {
   readonly #postgres: number;
+  readonly #of: string;
   readonly #rows: Array<{ what: string; name: string; rounds: Round[] }> = [];
 
-  /** @param options.postgres - the id of the server's first process */
-  constructor(options: { postgres: number }) {
+  /**
+   * @param options.postgres - the id of the server's first process
+   * @param options.of - what is counted; requests by default
+   */
+  constructor(options: { postgres: number; of?: string }) {
     this.#postgres = options.postgres;
+    this.#of = options.of ?? 'a request';
   }
 
   /** The same contestant; after the first measurement, which is the warm-up, it is recorded. */
@@ -52,8 +57,9 @@ export class CpuRecorder {
       ? []
       : [
           {
-            title:
-              'Microseconds of processor time for a request: median (smallest–largest)',
+            title: `Microseconds of processor time for ${
+              this.#of
+            }: median (smallest–largest)`,
             head: ['what', 'side', 'backend', 'PostgreSQL', 'sum'],
             rows: rows.map(({ what, name, rounds }) => [
               what,
