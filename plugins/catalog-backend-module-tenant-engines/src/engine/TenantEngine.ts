@@ -13,7 +13,11 @@ import { Router } from 'express';
 import type { SchemaDatabase } from '../pool/EnginePool';
 import { type CatalogServices, createServices } from './services';
 
-/** A feature, or the import of a package whose default export is one. */
+/**
+ * A feature, or the import of a package whose default export is one.
+ *
+ * @public
+ */
 export type EngineFeature =
   | BackendFeature
   | Promise<{ default: BackendFeature }>;
