@@ -199,7 +199,7 @@ describe.each(databases.eachSupportedId())(
       // Holds a write of the engine up before it has touched any table of ours.
       const [drop] = await column<string>(
         catalog,
-        `select pg_get_functiondef('adoption_drop_entity(text)'::regprocedure)`,
+        `select pg_get_functiondef('adoption_drop_entity(uuid, text, text)'::regprocedure)`,
       );
       await client.query(
         drop.replace(

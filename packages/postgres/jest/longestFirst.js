@@ -8,6 +8,8 @@ const { default: Sequencer } = require('@jest/test-sequencer');
  */
 const LONGEST = [
   'plugins/catalog-backend-module-tenancy/src/live/live.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/live.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/isolation.test.ts',
   'plugins/catalog-backend-module-tenancy/src/differential/generated.test.ts',
   'migrations/src/liveTraffic/chaos.test.ts',
   'plugins/catalog-backend-module-tenancy/src/live/kills.test.ts',

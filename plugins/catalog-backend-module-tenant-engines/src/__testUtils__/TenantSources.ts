@@ -164,9 +164,10 @@ export class TenantSources {
     };
   }
 
-  /** The titles of all entities, those of the orphans too, in the order of their references. */
-  titles(orphans: Entity[] = []): string[] {
-    return [...[...this.#contents.values()].flat(), ...orphans]
+  /** The titles of all entities, in the order of their references. */
+  titles(): string[] {
+    return [...this.#contents.values()]
+      .flat()
       .map(entity => `${stringifyEntityRef(entity)} ${entity.metadata.title}`)
       .sort();
   }
