@@ -297,7 +297,7 @@ describe.each(databases.eachSupportedId())(
      * Waits until each catalog shows what its sources have, and its tenant's answers are those
      * of the stock catalog; then looks for whatever should not be there.
      */
-    const expectEqual = async () => {
+    const untilEqual = async () => {
       for (const { sources, sides, engine, stock } of tenants) {
         const due = withoutLocations(sources.titles());
         for (const side of sides) {
@@ -440,7 +440,7 @@ describe.each(databases.eachSupportedId())(
             .map(entity => sources.deferred(entity)),
         }),
       );
-      await expectEqual();
+      await untilEqual();
       for (const { engine } of tenants) {
         const { body } = await engine.caller.get(
           '/entities/by-name/component/default/website',
@@ -495,7 +495,7 @@ describe.each(databases.eachSupportedId())(
             .map(entity => sources.deferred(entity)),
         }),
       );
-      await expectEqual();
+      await expect(untilEqual()).resolves.toBeUndefined();
     });
 
     it('keep an entity that moves to another location, once it was an orphan', async () => {
@@ -510,12 +510,12 @@ describe.each(databases.eachSupportedId())(
       );
       await refresh(ofUrl('b'));
       await orphansAreDeleted();
-      await expectEqual();
+      await untilEqual();
       for (const { sources } of tenants) {
         sources.put('a', [...sources.contents('a'), ...orphans.get(sources)!]);
       }
       await refresh(ofUrl('a'));
-      await expectEqual();
+      await expect(untilEqual()).resolves.toBeUndefined();
     });
 
     it('take what a provider hands over as a whole in place of what it had', async () => {
@@ -533,7 +533,7 @@ describe.each(databases.eachSupportedId())(
             .map(entity => sources.deferred(entity)),
         }),
       );
-      await expectEqual();
+      await expect(untilEqual()).resolves.toBeUndefined();
     });
 
     it('delete an entity by its id, which comes back with its source', async () => {
@@ -546,7 +546,7 @@ describe.each(databases.eachSupportedId())(
           .expect(204);
       });
       await refresh(ofUrl('a'));
-      await expectEqual();
+      await expect(untilEqual()).resolves.toBeUndefined();
     });
 
     it('delete a location with all that comes from it', async () => {
@@ -565,14 +565,14 @@ describe.each(databases.eachSupportedId())(
       for (const { sources } of tenants) {
         kept.get(sources)!.forEach(([name]) => sources.note(name, []));
       }
-      await expectEqual();
+      await untilEqual();
       await register('a');
       for (const { sources } of tenants) {
         kept
           .get(sources)!
           .forEach(([name, entities]) => sources.note(name, entities));
       }
-      await expectEqual();
+      await expect(untilEqual()).resolves.toBeUndefined();
     });
   },
 );
