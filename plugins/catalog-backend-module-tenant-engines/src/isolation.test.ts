@@ -48,7 +48,7 @@ import {
   tenantEnginesServiceFactory,
 } from './module';
 
-const databases = createTestDatabases({ versions: 'every' });
+const databases = createTestDatabases({ versions: 'newest' });
 
 const never = () => new Promise<never>(() => undefined);
 

@@ -43,7 +43,7 @@ const tellTale = createBackendModule({
   },
 });
 
-const databases = createTestDatabases({ versions: 'every' });
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('the engines on %s', id => {
   let source: SourceServer;
