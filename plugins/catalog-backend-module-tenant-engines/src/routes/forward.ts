@@ -1,6 +1,7 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
   CustomErrorBase,
+  InputError,
   NotAllowedError,
   NotFoundError,
   ServiceUnavailableError,
@@ -67,6 +68,13 @@ export function forwardToEngine(options: {
           new EngineUnavailableError(
             `The catalog engine of the tenant '${tenantSlug}' has lost its tables`,
             10,
+          ),
+        );
+      } else if (sqlState?.startsWith('22')) {
+        // A data exception: such as an id that is no UUID, or a NUL character in a text.
+        next(
+          new InputError(
+            `${route} has a value that PostgreSQL does not take as what it stands for (${sqlState}), such as an id that is no UUID or a text with a NUL character`,
           ),
         );
       } else if (sqlState !== undefined) {
