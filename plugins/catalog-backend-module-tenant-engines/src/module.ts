@@ -22,13 +22,17 @@ import { EngineConfigs } from './config/EngineConfigs';
 import type { EngineFeature } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './manager/EngineManager';
 import { EnginePool } from './pool/EnginePool';
+import { ALL_LEASES, type TenantLeases } from './leases/TenantLeases';
 import { forwardToEngine } from './routes/forward';
 import { EngineTables } from './tables/EngineTables';
 import { schedulePurge } from './tables/schedulePurge';
+import { WorkByTenant } from './work/WorkByTenant';
 
 /** The engines, as other parts of the backend know them before and after they start. */
 class Engines implements TenantEngines {
   readonly isAvailable = true;
+  readonly leases: TenantLeases = ALL_LEASES;
+  readonly works = new WorkByTenant({ leases: this.leases });
   readonly #configs: EngineConfigs;
   #manager?: EngineManager;
   #forward?: RequestHandler;
@@ -158,6 +162,7 @@ export const catalogModuleTenantEngines = (
             const manager = EngineManager.start({
               configs: engines.configs,
               features,
+              leases: engines.leases,
               logger,
               pool,
               redact: secrets => redact(rootLogger, secrets),
@@ -172,6 +177,7 @@ export const catalogModuleTenantEngines = (
               services: { ...services, logger },
               tables,
               timing,
+              works: engines.works,
             });
             engines.open(
               manager,

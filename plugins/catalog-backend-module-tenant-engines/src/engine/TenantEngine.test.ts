@@ -19,6 +19,7 @@ import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
 import { Client, type ClientConfig } from 'pg';
 import { EnginePool } from '../pool/EnginePool';
+import { BackgroundWork } from '../work/BackgroundWork';
 import { type EngineFeature, TenantEngine } from './TenantEngine';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -73,6 +74,11 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
       signal = new AbortController().signal,
       tenant = { tenantId: randomUUID(), tenantSlug: 'acme' },
     } = options;
+    const work = new BackgroundWork({
+      tenantSlug: tenant.tenantSlug,
+      holdsLease: () => true,
+    });
+    work.open();
     const engine = await TenantEngine.start({
       tenant,
       config: mockServices.rootConfig({
@@ -100,6 +106,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
         userInfo: mockServices.userInfo(),
       },
       signal,
+      work,
     });
     engines.push(engine);
     return engine;

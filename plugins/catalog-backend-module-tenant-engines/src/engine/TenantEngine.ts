@@ -11,6 +11,7 @@ import catalogPlugin from '@backstage/plugin-catalog-backend';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { Router } from 'express';
 import type { SchemaDatabase } from '../pool/EnginePool';
+import type { BackgroundWork } from '../work/BackgroundWork';
 import { type CatalogServices, createServices } from './services';
 
 /**
@@ -30,6 +31,7 @@ interface TenantEngineOptions {
   features: EngineFeature[];
   logger: RootLoggerService;
   services: CatalogServices;
+  work: BackgroundWork;
 }
 
 const GLOBAL_EVENTS = ['unhandledRejection', 'uncaughtException'] as const;
@@ -61,7 +63,10 @@ export class TenantEngine {
       event => new Set(process.listeners(event)),
     );
     try {
-      await Promise.race([engine.#backend.start(), rejectionOf(signal)]);
+      await Promise.race([
+        options.work.start(() => engine.#backend.start()),
+        rejectionOf(signal),
+      ]);
       return engine;
     } catch (error) {
       // Not awaited: it first waits for the end of the start, which may not come.
@@ -80,7 +85,8 @@ export class TenantEngine {
   }
 
   private constructor(options: TenantEngineOptions) {
-    const { config, database, features, logger, services, tenant } = options;
+    const { config, database, features, logger, services, tenant, work } =
+      options;
     this.#database = database;
     this.#backend = createSpecializedBackend({
       defaultServiceFactories: createServices({
@@ -91,6 +97,7 @@ export class TenantEngine {
         mount: handler => this.router.use(handler),
         outer: services,
         signal: this.#stopping.signal,
+        work,
       }),
     });
     this.#backend.add(catalogPlugin);

@@ -23,6 +23,8 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import type { Knex } from 'knex';
+import type { BackgroundWork } from '../work/BackgroundWork';
+import { tenantScheduler } from './tenantScheduler';
 
 /** The services of the plugin `catalog`, with which engines work for their tenants. */
 export interface CatalogServices {
@@ -47,6 +49,7 @@ interface NestedServices {
   /** Ends the scheduled tasks of the engine. */
   signal: AbortSignal;
   outer: CatalogServices;
+  work: BackgroundWork;
 }
 
 /**
@@ -55,7 +58,7 @@ interface NestedServices {
  * its router, and share nothing with those of another.
  */
 export function createServices(options: NestedServices): ServiceFactory[] {
-  const { config, knex, logger, mount, outer, signal, tenant } = options;
+  const { config, knex, logger, mount, outer, signal, tenant, work } = options;
   const { discovery, httpAuth, permissions, userInfo } = outer;
   const own = [
     provide(coreServices.rootConfig, config),
@@ -77,7 +80,13 @@ export function createServices(options: NestedServices): ServiceFactory[] {
     provide(coreServices.cache, tenantCache(outer.cache, tenant.tenantId)),
     provide(
       coreServices.scheduler,
-      tenantScheduler(outer.scheduler, tenant, signal),
+      tenantScheduler({
+        scheduler: outer.scheduler,
+        tenant,
+        work,
+        logger,
+        signal,
+      }),
     ),
     provide(coreServices.discovery, discovery),
     provide(coreServices.httpAuth, httpAuth),
@@ -143,36 +152,4 @@ function tenantCache(cache: CacheService, tenantId: string): CacheService {
     delete: key => cache.delete(keyOf(key)),
     withOptions: options => tenantCache(cache.withOptions(options), tenantId),
   };
-}
-
-/**
- * Tasks of an engine are tasks of the backend's scheduler, with the tenant in their ids: they
- * run in one process at a time, and as often as they should across restarts.
- */
-function tenantScheduler(
-  scheduler: SchedulerService,
-  { tenantId }: ActiveTenant,
-  signal: AbortSignal,
-): SchedulerService {
-  const prefix = `tenant:${tenantId}:`;
-  const own: SchedulerService = {
-    scheduleTask: task =>
-      scheduler.scheduleTask({
-        ...task,
-        id: `${prefix}${task.id}`,
-        signal: task.signal ? AbortSignal.any([task.signal, signal]) : signal,
-      }),
-    createScheduledTaskRunner: schedule => ({
-      run: task => own.scheduleTask({ ...schedule, ...task }),
-    }),
-    triggerTask: id => scheduler.triggerTask(`${prefix}${id}`),
-    cancelTask: id => scheduler.cancelTask(`${prefix}${id}`),
-    getScheduledTasks: async () => {
-      const tasks = await scheduler.getScheduledTasks();
-      return tasks
-        .filter(({ id }) => id.startsWith(prefix))
-        .map(task => ({ ...task, id: task.id.slice(prefix.length) }));
-    },
-  };
-  return own;
 }

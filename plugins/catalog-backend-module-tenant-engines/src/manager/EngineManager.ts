@@ -14,7 +14,10 @@ import { describeFailure } from '../engine/failures';
 import type { CatalogServices } from '../engine/services';
 import { type EngineFeature, TenantEngine } from '../engine/TenantEngine';
 import type { EnginePool } from '../pool/EnginePool';
+import type { TenantLeases } from '../leases/TenantLeases';
 import type { EngineTables } from '../tables/EngineTables';
+import type { WorkByTenant } from '../work/WorkByTenant';
+import { StartQueue } from './StartQueue';
 import {
   SupervisedEngine,
   SUPERVISION_TIMING,
@@ -25,12 +28,18 @@ import {
 export interface ManagerTiming extends SupervisionTiming {
   /** How often the registry and the tables are looked at in any case; 10,000 by default. */
   checkMs: number;
+  /**
+   * After how long without a request this process stops an engine whose background work
+   * another process does; 600,000 by default.
+   */
+  idleMs: number;
 }
 
 interface EngineManagerOptions {
   configs: EngineConfigs;
   /** Modules and services of each engine. */
   features: EngineFeature[];
+  leases: TenantLeases;
   logger: LoggerService;
   pool: EnginePool;
   /** Has the logs leave out secrets. */
@@ -41,22 +50,33 @@ interface EngineManagerOptions {
   services: CatalogServices;
   tables: EngineTables;
   timing?: Partial<ManagerTiming>;
+  works: WorkByTenant;
 }
 
-/** An engine with the configuration that it was started with. */
+/** A tenant that is to have an engine. */
 interface Entry {
-  supervised: SupervisedEngine;
+  tenant: ActiveTenant;
+  /** The configuration from the registry, with which the engine was started. */
   fingerprint: string;
+  /** Nothing while this process neither does the background work nor had a request. */
+  supervised?: SupervisedEngine;
+  /** By the clock of `performance`. */
+  lastRequestAt: number;
 }
+
+/** How many engines start at the same time. */
+const STARTS = 4;
 
 /**
- * The engines of this process: one for each active tenant that is to have one. It starts,
- * restarts and stops them as the registry changes.
+ * The engines of this process, of active tenants that are to have one: those whose leases it
+ * holds, and those that had a request lately. It starts, restarts and stops them as the registry
+ * and the leases change.
  */
 export class EngineManager {
   readonly #options: EngineManagerOptions;
   readonly #timing: ManagerTiming;
   readonly #entries = new Map<string, Entry>();
+  readonly #queue = new StartQueue(STARTS);
   /** Tenants whose tables are being removed, because their engines were taken from them. */
   readonly #removals = new Map<string, Promise<void>>();
   readonly #warned = new Map<string, string>();
@@ -78,17 +98,25 @@ export class EngineManager {
     this.#timing = {
       ...SUPERVISION_TIMING,
       checkMs: 10_000,
+      idleMs: 600_000,
       ...options.timing,
     };
   }
 
-  /** The engine of a tenant that is to have one. */
+  /** For a request: the engine of a tenant that is to have one, which may be starting. */
   find(tenantId: string): SupervisedEngine | undefined {
-    return this.#entries.get(tenantId)?.supervised;
+    const entry = this.#entries.get(tenantId);
+    if (entry) {
+      entry.lastRequestAt = performance.now();
+      entry.supervised ??= this.#supervise(entry.tenant);
+    }
+    return entry?.supervised;
   }
 
   statusOf(tenantId: string): TenantEngineStatus {
-    return this.find(tenantId)?.status ?? { state: 'stopped' };
+    return (
+      this.#entries.get(tenantId)?.supervised?.status ?? { state: 'stopped' }
+    );
   }
 
   /** Reads the registry: changes of before are in effect afterwards. */
@@ -105,18 +133,18 @@ export class EngineManager {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     await this.#refreshing?.catch(() => undefined);
-    await Promise.all(
-      [...this.#entries.values()].map(({ supervised }) => supervised.stop()),
-    );
+    const entries = [...this.#entries.values()];
     this.#entries.clear();
+    await Promise.all(entries.map(({ supervised }) => supervised?.stop()));
     await Promise.all(this.#removals.values());
   }
 
   #watch(): void {
-    const { logger, registry } = this.#options;
+    const { leases, logger, registry } = this.#options;
     const check = async () => {
       try {
         await this.refresh();
+        this.#stopIdle();
         await this.#findLostTables();
       } catch (error) {
         logger.warn(
@@ -135,6 +163,7 @@ export class EngineManager {
       }
     };
     registry.onChange(check);
+    leases.onChange(() => this.#startHeld());
     check().then(checkAgain);
   }
 
@@ -157,8 +186,10 @@ export class EngineManager {
     for (const [tenantId, { supervised }] of this.#entries) {
       if (!ids.has(tenantId)) {
         this.#entries.delete(tenantId);
-        // Not awaited: one that takes long keeps no other from its start.
-        stopping.set(tenantId, supervised.stop());
+        if (supervised) {
+          // Not awaited: one that takes long keeps no other from its start.
+          stopping.set(tenantId, supervised.stop());
+        }
       }
     }
     for (const { tenantId } of await registry.listDisabled()) {
@@ -173,11 +204,35 @@ export class EngineManager {
       const fingerprint = JSON.stringify(catalogConfig ?? null);
       const entry = this.#entries.get(tenantId);
       if (!entry) {
-        const supervised = this.#supervise({ tenantId, tenantSlug });
-        this.#entries.set(tenantId, { supervised, fingerprint });
+        this.#entries.set(tenantId, {
+          tenant: { tenantId, tenantSlug },
+          fingerprint,
+          lastRequestAt: -Infinity,
+        });
       } else if (entry.fingerprint !== fingerprint) {
         entry.fingerprint = fingerprint;
-        entry.supervised.restart();
+        entry.supervised?.restart();
+      }
+    }
+    this.#startHeld();
+  }
+
+  /** Those whose background work this process does. */
+  #startHeld(): void {
+    for (const [tenantId, entry] of this.#entries) {
+      if (!entry.supervised && this.#options.leases.isHeld(tenantId)) {
+        entry.supervised = this.#supervise(entry.tenant);
+      }
+    }
+  }
+
+  #stopIdle(): void {
+    const { leases, logger } = this.#options;
+    const before = performance.now() - this.#timing.idleMs;
+    for (const [tenantId, entry] of this.#entries) {
+      if (!leases.isHeld(tenantId) && entry.lastRequestAt < before) {
+        entry.supervised?.stop().catch(error => logger.warn(String(error)));
+        entry.supervised = undefined;
       }
     }
   }
@@ -241,6 +296,7 @@ export class EngineManager {
     return SupervisedEngine.run({
       tenant,
       logger,
+      queue: this.#queue,
       timing: this.#timing,
       start: signal => this.#startEngine(tenant, logger, signal),
     });
@@ -253,6 +309,7 @@ export class EngineManager {
   ): Promise<TenantEngine> {
     const { configs, features, pool, redact, registry, services, tables } =
       this.#options;
+    const work = this.#options.works.of(tenant);
     const record = (await registry.list()).find(
       ({ isActive, tenantId }) => isActive && tenantId === tenant.tenantId,
     );
@@ -276,6 +333,7 @@ export class EngineManager {
         logger: quiet(logger),
         services,
         signal,
+        work,
       });
       logger.info('The engine runs');
       return engine;
@@ -296,7 +354,7 @@ export class EngineManager {
   /** An engine without tables does not end by itself: each of its statements fails. */
   async #findLostTables(): Promise<void> {
     const running = [...this.#entries.values()]
-      .map(({ supervised }) => supervised)
+      .flatMap(({ supervised }) => supervised ?? [])
       .filter(({ status }) => status.state === 'running');
     const schemaOf = ({ tenant }: SupervisedEngine) =>
       engineSchemaOf(tenant.tenantId);

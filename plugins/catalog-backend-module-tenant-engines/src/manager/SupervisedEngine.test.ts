@@ -2,6 +2,7 @@ import { mockServices } from '@backstage/backend-test-utils';
 import { waitUntil, withDeadline } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
 import type { TenantEngine } from '../engine/TenantEngine';
+import { StartQueue } from './StartQueue';
 import { SupervisedEngine, SUPERVISION_TIMING } from './SupervisedEngine';
 
 type Engine = Pick<TenantEngine, 'router' | 'stop'>;
@@ -21,6 +22,7 @@ describe('an engine under supervision', () => {
     const supervised = SupervisedEngine.run({
       tenant: { tenantId: randomUUID(), tenantSlug: 'acme' },
       logger,
+      queue: new StartQueue(1),
       timing: {
         ...SUPERVISION_TIMING,
         shortestPauseMs: 1,

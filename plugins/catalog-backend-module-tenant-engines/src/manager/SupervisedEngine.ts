@@ -7,6 +7,7 @@ import type {
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeFailure } from '../engine/failures';
 import type { TenantEngine } from '../engine/TenantEngine';
+import type { StartQueue } from './StartQueue';
 
 /** Pauses and deadlines, in milliseconds. */
 export interface SupervisionTiming {
@@ -30,6 +31,8 @@ export const SUPERVISION_TIMING: SupervisionTiming = {
 interface SupervisedEngineOptions {
   tenant: ActiveTenant;
   logger: LoggerService;
+  /** In which the engine waits for its turn to start. */
+  queue: StartQueue;
   /** Starts the engine, or gives up when the signal says so. */
   start: (signal: AbortSignal) => Promise<TenantEngine>;
   timing: SupervisionTiming;
@@ -45,6 +48,7 @@ const RESTART = Symbol('restart');
 export class SupervisedEngine {
   readonly tenant: ActiveTenant;
   readonly #logger: LoggerService;
+  readonly #queue: StartQueue;
   readonly #start: SupervisedEngineOptions['start'];
   readonly #timing: SupervisionTiming;
   readonly #stopping = new AbortController();
@@ -62,6 +66,7 @@ export class SupervisedEngine {
   private constructor(options: SupervisedEngineOptions) {
     this.tenant = options.tenant;
     this.#logger = options.logger;
+    this.#queue = options.queue;
     this.#start = options.start;
     this.#timing = options.timing;
     this.#ended = this.#run();
@@ -86,11 +91,15 @@ export class SupervisedEngine {
     this.#interruption.abort(reason);
   }
 
-  /** Resolves once the engine is no longer starting, or after the time given. */
+  /**
+   * Resolves once the engine is no longer starting, or after the time given. An engine that
+   * waits for its turn to start is next.
+   */
   async settled(withinMs: number): Promise<void> {
     if (this.#status.state !== 'starting') {
       return;
     }
+    this.#queue.hurry(this.tenant.tenantId);
     await new Promise<void>(resolve => {
       const timer = setTimeout(resolve, withinMs);
       this.#waiting.push(() => {
@@ -113,7 +122,11 @@ export class SupervisedEngine {
       const startedAt = Date.now();
       try {
         this.#status = { state: 'starting' };
-        this.#engine = await this.#startWithin(interrupted);
+        this.#engine = await this.#queue.run(
+          this.tenant.tenantId,
+          interrupted,
+          () => this.#startWithin(interrupted),
+        );
         this.#set({ state: 'running' });
         await abortion(interrupted);
         interrupted.throwIfAborted();

@@ -2,6 +2,7 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import { ServiceUnavailableError } from '@backstage/errors';
 import createKnex, { type Knex } from 'knex';
 import { type ClientConfig, Pool, type PoolClient } from 'pg';
+import { BackgroundWork } from '../work/BackgroundWork';
 
 /** A Knex instance whose unqualified names are those of one schema. */
 export interface SchemaDatabase {
@@ -89,7 +90,13 @@ export class EnginePool {
           if (isClosed) {
             throw new ServiceUnavailableError('The engine has been stopped');
           }
-          return this.#connect(path);
+          const leave = BackgroundWork.current()?.enter();
+          try {
+            return await this.#connect(path, leave);
+          } catch (error) {
+            leave?.();
+            throw error;
+          }
         },
         end: async () => undefined,
         get totalCount() {
@@ -115,7 +122,7 @@ export class EnginePool {
     await this.#pool.end();
   }
 
-  async #connect(path: string): Promise<PoolClient> {
+  async #connect(path: string, leave?: () => void): Promise<PoolClient> {
     const client = await this.#pool.connect();
     if (this.#paths.get(client) !== path) {
       // In doubt about the schema, the connection belongs to none.
@@ -129,9 +136,11 @@ export class EnginePool {
       this.#paths.set(client, path);
     }
     const release = client.release.bind(client);
-    client.release = destroy =>
+    client.release = destroy => {
+      leave?.();
       // Knex also returns a connection whose rollback has timed out.
       release(destroy || client.getTransactionStatus() !== 'I');
+    };
     return client;
   }
 }

@@ -1,0 +1,97 @@
+import type {
+  LoggerService,
+  SchedulerService,
+  SchedulerServiceTaskScheduleDefinition,
+  SchedulerServiceTaskInvocationDefinition,
+} from '@backstage/backend-plugin-api';
+import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { BackgroundWork } from '../work/BackgroundWork';
+
+type Task = SchedulerServiceTaskScheduleDefinition &
+  SchedulerServiceTaskInvocationDefinition;
+
+const RETRY_MS = 5_000;
+
+/**
+ * The scheduler of a tenant's nested plugin. Its tasks are tasks of the backend's scheduler,
+ * with the tenant in their ids: they run as often as they should across restarts and processes.
+ * Of the processes of a deployment, the one that does the background work of the tenant
+ * runs them.
+ */
+export function tenantScheduler(options: {
+  scheduler: SchedulerService;
+  tenant: ActiveTenant;
+  work: BackgroundWork;
+  logger: LoggerService;
+  /** Ends all tasks. */
+  signal: AbortSignal;
+}): SchedulerService {
+  const { scheduler, tenant, work, logger, signal } = options;
+  const prefix = `tenant:${tenant.tenantId}:`;
+
+  /** Ends as soon as no more work may begin. */
+  const schedule = (task: Task, closing: AbortSignal) =>
+    scheduler.scheduleTask({
+      ...task,
+      id: `${prefix}${task.id}`,
+      fn: abortSignal => work.run(async () => task.fn(abortSignal)),
+      signal: AbortSignal.any(
+        [task.signal, signal, closing].filter(each => each !== undefined),
+      ),
+    });
+
+  /** Schedules the task each time that the work opens; the first time may fail. */
+  const scheduleWhileOpen = async (task: Task) => {
+    let closing: AbortController | undefined;
+    const update = async (attempt: typeof schedule) => {
+      if (!work.mayBegin || signal.aborted) {
+        closing?.abort();
+        closing = undefined;
+      } else if (!closing) {
+        closing = new AbortController();
+        await attempt(task, closing.signal);
+      }
+    };
+    const stop = work.onChange(() => update(scheduleAgain));
+    [signal, task.signal].forEach(each =>
+      each?.addEventListener('abort', stop, { once: true }),
+    );
+    await update(schedule);
+  };
+
+  /** Nobody hears of a failure, so that it is tried until it succeeds. */
+  const scheduleAgain = async (task: Task, closing: AbortSignal) => {
+    while (!closing.aborted && !signal.aborted) {
+      try {
+        await schedule(task, closing);
+        return;
+      } catch (error) {
+        logger.warn(
+          `The task ${task.id} can't be scheduled at the moment: ${error}`,
+        );
+        await delay(RETRY_MS, undefined, { signal: closing }).catch(
+          () => undefined,
+        );
+      }
+    }
+  };
+
+  const own: SchedulerService = {
+    scheduleTask: scheduleWhileOpen,
+    createScheduledTaskRunner: definition => ({
+      run: task => own.scheduleTask({ ...definition, ...task }),
+    }),
+    triggerTask: id => scheduler.triggerTask(`${prefix}${id}`),
+    cancelTask: id => scheduler.cancelTask(`${prefix}${id}`),
+    getScheduledTasks: async () => {
+      const tasks = await scheduler.getScheduledTasks();
+      const ofTenant = tasks
+        .filter(({ id }) => id.startsWith(prefix))
+        .map(task => ({ ...task, id: task.id.slice(prefix.length) }));
+      // A task is scheduled again each time that this process gets the lease.
+      return [...new Map(ofTenant.map(task => [task.id, task])).values()];
+    },
+  };
+  return own;
+}

@@ -1,0 +1,79 @@
+interface Waiting {
+  key: string;
+  go: () => void;
+}
+
+/**
+ * Lets a few engines start at a time: hundreds at once would hold up the thread, and each
+ * other's statements.
+ */
+export class StartQueue {
+  readonly #max: number;
+  #running = 0;
+  #waiting: Waiting[] = [];
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  /**
+   * Runs the work in its turn, or not at all once the signal aborts.
+   *
+   * @param key - by which {@link StartQueue.hurry} finds it
+   * @throws the reason of the signal, and what the work throws
+   */
+  async run<T>(
+    key: string,
+    signal: AbortSignal,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    if (this.#running < this.#max) {
+      this.#running += 1;
+    } else {
+      await this.#turn(key, signal);
+    }
+    try {
+      signal.throwIfAborted();
+      return await work();
+    } finally {
+      this.#leave();
+    }
+  }
+
+  /** What waits by this key is next. */
+  hurry(key: string): void {
+    const [first, others] = [
+      this.#waiting.filter(each => each.key === key),
+      this.#waiting.filter(each => each.key !== key),
+    ];
+    this.#waiting = [...first, ...others];
+  }
+
+  /** Resolves with a place that has been counted already. */
+  #turn(key: string, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = {
+        key,
+        go: () => {
+          signal.removeEventListener('abort', onAbort);
+          resolve();
+        },
+      };
+      const onAbort = () => {
+        this.#waiting = this.#waiting.filter(each => each !== waiting);
+        reject(signal.reason);
+      };
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.#waiting.push(waiting);
+    });
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next) {
+      next.go();
+    } else {
+      this.#running -= 1;
+    }
+  }
+}

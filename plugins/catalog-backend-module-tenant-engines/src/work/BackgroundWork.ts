@@ -1,0 +1,159 @@
+import { ServiceUnavailableError } from '@backstage/errors';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const storage = new AsyncLocalStorage<BackgroundWork>();
+
+/** How long work that is under way may go on after no more may begin, in milliseconds. */
+export const FINISH_TIMING = {
+  /** Without a statement for so long, nothing is under way. */
+  quietMs: 1_000,
+  longestMs: 10_000,
+};
+
+/**
+ * What the nested plugins of one tenant do without a request: polls, scheduled tasks, and what
+ * modules start by themselves. One process of a deployment does it at a time.
+ *
+ * Its calls are known by their asynchronous context. The pool asks {@link BackgroundWork.enter}
+ * before it gives one of them a connection, so that a process without the lease can't write.
+ */
+export class BackgroundWork {
+  readonly #tenantSlug: string;
+  readonly #holdsLease: () => boolean;
+  readonly #timing: typeof FINISH_TIMING;
+  readonly #listeners = new Set<() => void>();
+  /** `finishing`: what has begun may end, and nothing else begins. */
+  #state: 'open' | 'finishing' | 'closed' = 'closed';
+  #isStarting = false;
+  #connections = 0;
+  #lastUsedAt = 0;
+  #waiting: (() => void)[] = [];
+
+  /** The background work that the code that calls this belongs to. */
+  static current(): BackgroundWork | undefined {
+    return storage.getStore();
+  }
+
+  /** @param options - `holdsLease` answers for this moment */
+  constructor(options: {
+    tenantSlug: string;
+    holdsLease: () => boolean;
+    timing?: typeof FINISH_TIMING;
+  }) {
+    this.#tenantSlug = options.tenantSlug;
+    this.#holdsLease = options.holdsLease;
+    this.#timing = options.timing ?? FINISH_TIMING;
+  }
+
+  /** Whether polls may ask and scheduled tasks may run in this process. */
+  get mayBegin(): boolean {
+    return this.#state === 'open' && this.#holdsLease();
+  }
+
+  /** Lets this process do the work, as soon and as long as it holds the lease. */
+  open(): void {
+    this.#set('open');
+  }
+
+  /** Ends the work at once: nothing of it gets a connection from then on. */
+  close(): void {
+    this.#set('closed');
+  }
+
+  /**
+   * Lets what is under way come to its end, for a limited time, and closes the work. Nothing
+   * of it has a connection when this resolves; it never rejects.
+   */
+  async finish(): Promise<void> {
+    if (this.#state === 'open') {
+      this.#set('finishing');
+    }
+    const deadline = performance.now() + this.#timing.longestMs;
+    const isUnderWay = () =>
+      this.#state === 'finishing' &&
+      this.#holdsLease() &&
+      performance.now() < deadline &&
+      (this.#connections > 0 ||
+        performance.now() - this.#lastUsedAt < this.#timing.quietMs);
+    while (isUnderWay()) {
+      await delay(this.#timing.quietMs / 10);
+    }
+    if (this.#state === 'finishing') {
+      this.#set('closed');
+    }
+    await this.#drained();
+  }
+
+  /**
+   * Calls a listener after {@link BackgroundWork.open}, {@link BackgroundWork.close} and
+   * {@link BackgroundWork.finish}.
+   *
+   * @param listener - must not throw
+   * @returns what ends the calls
+   */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** All that the function starts is background work, also after it has returned. */
+  run<T>(fn: () => T): T {
+    return storage.run(this, fn);
+  }
+
+  /**
+   * As {@link BackgroundWork.run}, for the start of a nested plugin. Until it ends, the work
+   * gets connections in each process that starts the plugin, as in each replica of a backend.
+   */
+  async start<T>(fn: () => Promise<T>): Promise<T> {
+    this.#isStarting = true;
+    try {
+      return await this.run(fn);
+    } finally {
+      this.#isStarting = false;
+    }
+  }
+
+  /**
+   * Is called before a connection is given to the work.
+   *
+   * @returns what to call when the connection is returned
+   * @throws `ServiceUnavailableError` where this process does not do the work
+   */
+  enter(): () => void {
+    const mayGoOn = this.#state !== 'closed' && this.#holdsLease();
+    if (!mayGoOn && !this.#isStarting) {
+      throw new ServiceUnavailableError(
+        `This process does not do the background work of the tenant '${
+          this.#tenantSlug
+        }' at the moment`,
+      );
+    }
+    this.#connections += 1;
+    let hasLeft = false;
+    return () => {
+      if (!hasLeft) {
+        hasLeft = true;
+        this.#connections -= 1;
+        this.#lastUsedAt = performance.now();
+        if (this.#connections === 0) {
+          this.#waiting.splice(0).forEach(go => go());
+        }
+      }
+    };
+  }
+
+  #set(state: 'open' | 'finishing' | 'closed'): void {
+    if (this.#state !== state) {
+      this.#state = state;
+      this.#listeners.forEach(listener => listener());
+    }
+  }
+
+  async #drained(): Promise<void> {
+    if (this.#connections > 0) {
+      await new Promise<void>(resolve => this.#waiting.push(resolve));
+    }
+  }
+}

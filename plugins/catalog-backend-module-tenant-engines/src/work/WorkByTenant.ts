@@ -1,0 +1,68 @@
+import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
+import type { TenantLeases } from '../leases/TenantLeases';
+import { BackgroundWork, type FINISH_TIMING } from './BackgroundWork';
+
+/**
+ * The background work of each tenant, which all its nested plugins share: open in the process
+ * that holds the lease of the tenant, unless an operator has paused it.
+ */
+export class WorkByTenant {
+  readonly #leases: TenantLeases;
+  readonly #timing?: typeof FINISH_TIMING;
+  readonly #works = new Map<string, BackgroundWork>();
+  readonly #paused = new Set<string>();
+
+  constructor(options: {
+    leases: TenantLeases;
+    timing?: typeof FINISH_TIMING;
+  }) {
+    this.#leases = options.leases;
+    this.#timing = options.timing;
+    this.#leases.onChange(() => {
+      for (const [tenantId, work] of this.#works) {
+        this.#apply(tenantId, work);
+      }
+    });
+    this.#leases.beforeRelease(async tenantId =>
+      this.#works.get(tenantId)?.finish(),
+    );
+  }
+
+  /** The same object for each call with the same tenant. */
+  of({ tenantId, tenantSlug }: ActiveTenant): BackgroundWork {
+    let work = this.#works.get(tenantId);
+    if (!work) {
+      work = new BackgroundWork({
+        tenantSlug,
+        holdsLease: () => this.#leases.isHeld(tenantId),
+        timing: this.#timing,
+      });
+      this.#works.set(tenantId, work);
+      this.#apply(tenantId, work);
+    }
+    return work;
+  }
+
+  /** Lets what is under way end, and begins nothing until {@link WorkByTenant.resume}. */
+  async pause(tenantId: string): Promise<void> {
+    this.#paused.add(tenantId);
+    await this.#works.get(tenantId)?.finish();
+  }
+
+  /** Ends a pause. */
+  resume(tenantId: string): void {
+    this.#paused.delete(tenantId);
+    const work = this.#works.get(tenantId);
+    if (work) {
+      this.#apply(tenantId, work);
+    }
+  }
+
+  #apply(tenantId: string, work: BackgroundWork): void {
+    if (!this.#leases.isHeld(tenantId)) {
+      work.close();
+    } else if (!this.#paused.has(tenantId)) {
+      work.open();
+    }
+  }
+}
