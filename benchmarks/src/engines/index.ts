@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { request } from 'undici';
 // What the module does for a new tenant, by itself: the package does not export it.
 /* eslint-disable-next-line @backstage/no-relative-monorepo-imports */
 import { EngineTables } from '../../../plugins/catalog-backend-module-tenant-engines/src/tables/EngineTables';
@@ -10,7 +9,6 @@ import type {
   BenchmarkResult,
   FigureTable,
 } from '../harness/Benchmark';
-import { adoptCatalog, createStockTables } from '../harness/catalogs';
 import {
   compare,
   type Contestant,
@@ -18,21 +16,12 @@ import {
   measureInTurn,
   spreadOf,
 } from '../harness/comparison';
-import { childrenOf, CpuRecorder, cpuTimeOf } from '../harness/cpuTime';
-import {
-  type Database,
-  runStatements,
-  withClient,
-  withKnex,
-} from '../harness/database';
-import { createEntity } from '../harness/entities';
-import {
-  SCHEMA,
-  ServerProcess,
-  SERVICE_TOKEN,
-  startTogether,
-} from '../harness/servers';
-import type { EnginesBackendSettings, Provision } from './backend';
+import { CpuRecorder, cpuSharesOf } from '../harness/cpuTime';
+import { runStatements } from '../harness/database';
+import { SCHEMA, startTogether } from '../harness/servers';
+import type { Provision } from './backend';
+import { enable, EnginesServer, secondsOf } from './EnginesServer';
+import { measureMany } from './many';
 
 interface Size {
   /** How many tenants are provisioned, and enabled, one after the other. */
@@ -52,140 +41,6 @@ const FULL: Size = {
   idleSeconds: 10,
 };
 const SHORT: Size = { each: 2, entities: 12, atWork: [1, 2], idleSeconds: 1 };
-
-const LIMIT_MS = 240_000;
-const POLL_MS = 50;
-
-/** A backend with its database. */
-class EnginesServer {
-  static async start(
-    { connection, postgres }: BenchmarkContext,
-    name: string,
-    { withEngines }: { withEngines: boolean },
-  ): Promise<EnginesServer> {
-    const database = { postgres, name };
-    await runStatements({ postgres, name: 'postgres' }, [
-      `create database ${name}`,
-    ]);
-    if (withEngines) {
-      await withKnex(postgres, name, createStockTables);
-      await adoptCatalog(database);
-    }
-    const settings: EnginesBackendSettings = {
-      connection: { ...connection, database: name },
-      withEngines,
-    };
-    return new EnginesServer(
-      database,
-      await ServerProcess.start(require.resolve('./backend'), settings),
-    );
-  }
-
-  private constructor(
-    readonly database: Database,
-    readonly process: ServerProcess,
-  ) {}
-
-  get pid(): number {
-    return this.process.pid;
-  }
-
-  /** Keeps the server from all work, until it is resumed. */
-  suspend(): void {
-    process.kill(this.pid, 'SIGSTOP');
-  }
-
-  /** Nothing, if it has ended. */
-  resume(): void {
-    try {
-      process.kill(this.pid, 'SIGCONT');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') {
-        throw error;
-      }
-    }
-  }
-
-  stop(): Promise<void> {
-    return this.process.stop();
-  }
-
-  async send(
-    method: 'GET' | 'POST' | 'PUT',
-    path: string,
-    options: { tenant?: string; body?: object } = {},
-  ): Promise<{ status: number; text: string }> {
-    const { tenant, body } = options;
-    const response = await request(`${this.process.url}/api/${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${SERVICE_TOKEN}`,
-        ...(body && { 'content-type': 'application/json' }),
-        ...(tenant && { 'x-tenant-slug': tenant }),
-      },
-      body: body && JSON.stringify(body),
-      // A server that was suspended has closed its connections when it goes on.
-      reset: true,
-    });
-    return { status: response.statusCode, text: await response.body.text() };
-  }
-
-  /** @throws if the answer is no success */
-  async ask(...args: Parameters<EnginesServer['send']>): Promise<string> {
-    const { status, text } = await this.send(...args);
-    if (status >= 300) {
-      throw new Error(`${args[0]} ${args[1]}: status ${status}: ${text}`);
-    }
-    return text;
-  }
-
-  async memory(): Promise<NodeJS.MemoryUsage> {
-    return JSON.parse(await this.ask('GET', 'benchmark/memory'));
-  }
-
-  /** How many connections it has to its database. */
-  connections(): Promise<number> {
-    const { postgres, name } = this.database;
-    return withClient({ postgres, name: 'postgres' }, async client => {
-      const { rows } = await client.query<{ count: number }>(
-        `select count(*)::int as count from pg_stat_activity where datname = $1`,
-        [name],
-      );
-      return rows[0].count;
-    });
-  }
-
-  /** Waits until so many entities are served as the provider gave them last. */
-  async untilServed(
-    entities: number,
-    revision: number,
-    tenant?: string,
-  ): Promise<void> {
-    const path = `catalog/entities/by-query?limit=1&fields=kind&filter=metadata.labels.revision=${revision}`;
-    await until(
-      `${entities} entities of ${tenant ?? 'the stock'}`,
-      async () => {
-        const page: { totalItems: number } = JSON.parse(
-          await this.ask('GET', path, { tenant }),
-        );
-        return page.totalItems === entities;
-      },
-    );
-  }
-}
-
-async function until(
-  what: string,
-  condition: () => Promise<boolean>,
-): Promise<void> {
-  const end = performance.now() + LIMIT_MS;
-  while (!(await condition())) {
-    if (performance.now() > end) {
-      throw new Error(`Waited for more than ${LIMIT_MS / 1000} s: ${what}`);
-    }
-    await delay(POLL_MS);
-  }
-}
 
 // What a suspended server has missed: timers that are over, connections to be closed.
 const RESUMPTION_MS = 1000;
@@ -294,6 +149,18 @@ export const enginesBenchmark: Benchmark = {
 };
 
 async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
+  const work = await measureWork(context);
+  const many = await measureMany(context);
+  return {
+    ...work,
+    figures: [...(work.figures ?? []), ...many.figures],
+    notes: [...work.notes, ...many.notes],
+  };
+}
+
+async function measureWork(
+  context: BenchmarkContext,
+): Promise<BenchmarkResult> {
   const { postgres, progress, settings } = context;
   const size = settings.short ? SHORT : FULL;
   const count = size.atWork.reduce((sum, tenants) => sum + tenants, 0);
@@ -373,12 +240,6 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   }
 }
 
-async function secondsOf(action: () => Promise<unknown>): Promise<number> {
-  const start = performance.now();
-  await action();
-  return (performance.now() - start) / 1000;
-}
-
 /** The tables of tenants without an engine, and without what starts one. */
 async function provisionEach(
   { database: { postgres, name } }: EnginesServer,
@@ -420,45 +281,19 @@ async function enableEach(
   return seconds;
 }
 
-/** @returns the seconds until the first entity is served */
-async function enable(server: EnginesServer, tenant: string): Promise<number> {
-  await server.ask('POST', 'tenants', {
-    body: { tenant_slug: tenant, tenant_name: tenant, engine: false },
-  });
-  return secondsOf(async () => {
-    await server.ask('PUT', `tenants/${tenant}/engine`);
-    const { entity } = createEntity(0);
-    const { name, namespace } = entity.metadata;
-    const path = `catalog/entities/by-name/${entity.kind}/${namespace}/${name}`;
-    await until(
-      `the first entity of ${tenant}`,
-      async () => (await server.send('GET', path, { tenant })).status === 200,
-    );
-  });
-}
-
 /** The share of a processor that engines take which have nothing to do. */
 async function cpuOfIdle(
   { pid }: EnginesServer,
   postgres: number,
   seconds: number,
 ): Promise<string> {
-  const read = () => [
-    cpuTimeOf([pid]),
-    childrenOf(postgres).reduce((sum, id) => sum + (cpuTimeOf([id]) ?? 0), 0),
-  ];
-  const [node, server] = read();
-  const took = await secondsOf(() => delay(seconds * 1000));
-  const [nodeAfter, serverAfter] = read();
-  if (node === undefined || nodeAfter === undefined) {
-    return 'this system does not tell';
-  }
-  const share = (from: number, to: number) =>
-    `${((to - from) / took / 1e4).toFixed(1)} %`;
-  return (
-    `${share(node, nodeAfter)} of a processor in Node.js, ` +
-    `${share(server ?? 0, serverAfter ?? 0)} in PostgreSQL`
+  const shares = await cpuSharesOf([pid], postgres, () =>
+    delay(seconds * 1000),
   );
+  return shares
+    ? `${shares.node.toFixed(1)} % of a processor in Node.js, ` +
+        `${shares.postgres.toFixed(1)} % in PostgreSQL`
+    : 'this system does not tell';
 }
 
 function timesTable(rows: Array<[string, number[]]>): FigureTable {

@@ -78,14 +78,42 @@ export class CpuRecorder {
       ? undefined
       : {
           backend,
-          postgres: new Map(
-            childrenOf(this.#postgres).map(child => [
-              child,
-              cpuTimeOf([child]) ?? 0,
-            ]),
-          ),
+          postgres: timesOfChildren(this.#postgres),
         };
   }
+}
+
+/**
+ * The shares of a processor that processes take while something happens, in per cent.
+ *
+ * @param pids - the processes of Node.js
+ * @param postgres - the id of PostgreSQL's first process
+ * @returns nothing where the system does not tell
+ */
+export async function cpuSharesOf(
+  pids: number[],
+  postgres: number,
+  during: () => Promise<unknown>,
+): Promise<{ node: number; postgres: number } | undefined> {
+  const start = performance.now();
+  const node = cpuTimeOf(pids);
+  const sessions = timesOfChildren(postgres);
+  await during();
+  const nodeAfter = cpuTimeOf(pids);
+  const sessionsAfter = timesOfChildren(postgres);
+  const microseconds = (performance.now() - start) * 1e3;
+  return node === undefined || nodeAfter === undefined
+    ? undefined
+    : {
+        node: ((nodeAfter - node) / microseconds) * 100,
+        postgres: (growthOf(sessions, sessionsAfter) / microseconds) * 100,
+      };
+}
+
+function timesOfChildren(pid: number): Map<number, number> {
+  return new Map(
+    childrenOf(pid).map(child => [child, cpuTimeOf([child]) ?? 0]),
+  );
 }
 
 /** Of the processes that are still there: those that have ended tell nothing. */
