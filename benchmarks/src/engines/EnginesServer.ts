@@ -34,19 +34,13 @@ export class EnginesServer {
       connection: { ...connection, database: name },
       withEngines,
     };
-    return EnginesServer.#serve(database, settings);
-  }
-
-  static async #serve(database: Database, settings: EnginesBackendSettings) {
-    const file = require.resolve('./backend');
-    const server = await ServerProcess.start(file, settings);
-    return new EnginesServer(database, server, settings);
+    return new EnginesServer(database, settings, await startProcess(settings));
   }
 
   private constructor(
     readonly database: Database,
-    readonly process: ServerProcess,
     private readonly settings: EnginesBackendSettings,
+    private process: ServerProcess,
   ) {}
 
   get pid(): number {
@@ -73,9 +67,12 @@ export class EnginesServer {
     return this.process.stop();
   }
 
-  /** Another process on the database of this one, which has stopped. */
-  again(): Promise<EnginesServer> {
-    return EnginesServer.#serve(this.database, this.settings);
+  /** @returns the seconds from the start of the new process until it answers */
+  async restart(): Promise<number> {
+    await this.process.stop();
+    return secondsOf(async () => {
+      this.process = await startProcess(this.settings);
+    });
   }
 
   async send(
@@ -142,6 +139,10 @@ export class EnginesServer {
       everyMs,
     );
   }
+}
+
+function startProcess(settings: EnginesBackendSettings) {
+  return ServerProcess.start(require.resolve('./backend'), settings);
 }
 
 export async function until(

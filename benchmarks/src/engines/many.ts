@@ -73,6 +73,28 @@ interface Lag {
   seconds: number[];
 }
 
+/** Changes of the one entity of a tenant. */
+class Changes {
+  static #revision = 1_000;
+
+  constructor(
+    private readonly server: EnginesServer,
+    private readonly tenant?: string,
+  ) {}
+
+  /** @returns the seconds until it is served */
+  change(length = 1): Promise<number> {
+    Changes.#revision += 1;
+    const revision = Changes.#revision;
+    const body: Provision = { first: 0, length, revision };
+    return secondsOf(async () => {
+      const { server, tenant } = this;
+      await server.ask('POST', 'catalog/benchmark', { tenant, body });
+      await server.untilServed(length, revision, tenant, LOOK_MS);
+    });
+  }
+}
+
 /** Hundreds of engines in one backend, idle and beside a few at work. */
 export async function measureMany(
   context: BenchmarkContext,
@@ -103,7 +125,7 @@ export async function measureMany(
     await Promise.all(stock.map(server => server.stop()));
   }
 
-  let ours = await EnginesServer.start(context, 'engines_many', {
+  const ours = await EnginesServer.start(context, 'engines_many', {
     withEngines: true,
   });
   try {
@@ -119,12 +141,9 @@ export async function measureMany(
         tenants.push(...next);
       }
       progress(`starting the backend with ${count} engines`);
-      await ours.stop();
-      let all = 0;
-      const answers = await secondsOf(async () => {
-        ours = await ours.again();
-      });
-      all = answers + (await secondsOf(() => untilRunning(ours, tenants)));
+      const answers = await ours.restart();
+      const all =
+        answers + (await secondsOf(() => untilRunning(ours, tenants)));
       starts.push([count, answers.toFixed(1), all.toFixed(1)]);
 
       const name = `${count} tenant${count > 1 ? 's' : ''}`;
@@ -174,28 +193,6 @@ export async function measureMany(
     ],
     notes,
   };
-}
-
-/** Changes of the one entity of a tenant. */
-class Changes {
-  static #revision = 1_000;
-
-  constructor(
-    private readonly server: EnginesServer,
-    private readonly tenant?: string,
-  ) {}
-
-  /** @returns the seconds until it is served */
-  change(length = 1): Promise<number> {
-    Changes.#revision += 1;
-    const revision = Changes.#revision;
-    const body: Provision = { first: 0, length, revision };
-    return secondsOf(async () => {
-      const { server, tenant } = this;
-      await server.ask('POST', 'catalog/benchmark', { tenant, body });
-      await server.untilServed(length, revision, tenant, LOOK_MS);
-    });
-  }
 }
 
 /** Tenants that change all of their entities, again and again. */
