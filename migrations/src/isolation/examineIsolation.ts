@@ -3,7 +3,9 @@ import { operatorCommand } from '../operatorCommand';
 import { ready } from '../phases/phase5_partitions/97_ready';
 import {
   ENGINES_TABLE,
+  LEASES_TABLE,
   MEMBERS_TABLE,
+  PROCESSES_TABLE,
   READY_TABLE,
   SEARCH_TABLES,
   TENANT_TABLES,
@@ -84,7 +86,15 @@ export async function examineIsolation(options: {
   const policies = await readPolicies(read, schema, tables);
   const wanted = [
     ...TENANT_TABLES,
-    ...(isPartitioned ? [...SEARCH_TABLES, MEMBERS_TABLE, ENGINES_TABLE] : []),
+    ...(isPartitioned
+      ? [
+          ...SEARCH_TABLES,
+          MEMBERS_TABLE,
+          ENGINES_TABLE,
+          PROCESSES_TABLE,
+          LEASES_TABLE,
+        ]
+      : []),
   ];
   const absent = wanted.filter(
     name => !tables.some(table => table.name === name),
@@ -123,9 +133,10 @@ export async function examineIsolation(options: {
       ...(await findingsOfReaders(
         read,
         actors,
-        // The registry of tenants, their members and engines hold no secrets.
+        // The registry of tenants, their members, engines and leases hold no secrets.
         tables.filter(
-          ({ kind }) => !['registry', 'members', 'engines'].includes(kind),
+          ({ kind }) =>
+            !['registry', 'members', 'engines', 'leases'].includes(kind),
         ),
       )),
       ...(await findingsOfTriggers(read, actors, tables)),

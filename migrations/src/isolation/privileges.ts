@@ -107,6 +107,12 @@ const EXCESSES: Excess[] = [
       `may write to ${tables}, which says what the engine of a tenant reads and which ` +
       `${ADMIN_ROLE} alone writes to`,
   },
+  {
+    kinds: ['leases'],
+    what: tables =>
+      `has rights on ${tables}, which say which process works for which tenant and which ` +
+      `${ADMIN_ROLE} alone uses`,
+  },
 ];
 
 /** Findings about rights by which an actor bypasses the policies. */

@@ -12,7 +12,9 @@ import {
 import { ADMIN_ROLE } from '../roles';
 import {
   ENGINES_TABLE,
+  LEASES_TABLE,
   MEMBERS_TABLE,
+  PROCESSES_TABLE,
   SEARCH_TABLES,
   TENANT_TABLES,
 } from '../schema/tables';
@@ -25,7 +27,7 @@ import type { IsolationFinding, QueryRows } from './Finding';
 /**
  * What a table is: one in use, its other side before or after a swap, one that triggers
  * write, a partition of one of them, a log of entities, the registry, or what it says of its
- * tenants: their members and engines.
+ * tenants: their members, engines, and the leases of these.
  */
 type TableKind =
   | 'own'
@@ -35,7 +37,8 @@ type TableKind =
   | 'log'
   | 'registry'
   | 'members'
-  | 'engines';
+  | 'engines'
+  | 'leases';
 
 /** A table with rows of tenants, or about them. */
 export interface Table {
@@ -82,6 +85,10 @@ const NAMED = new Map<string, NamedTable>([
   ['tenants', { kind: 'registry', policyFor: 'entities' }],
   [MEMBERS_TABLE, { kind: 'members', policyFor: 'entities' }],
   [ENGINES_TABLE, { kind: 'engines', policyFor: 'entities' }],
+  ...[PROCESSES_TABLE, LEASES_TABLE].map((name): [string, NamedTable] => [
+    name,
+    { kind: 'leases', policyFor: 'entities' },
+  ]),
 ]);
 
 /** Names of copies that are not partitions yet. */

@@ -69,6 +69,12 @@ export const MEMBERS_TABLE = 'tenant_members';
 /** The table of the tenants that a catalog engine feeds. */
 export const ENGINES_TABLE = 'tenant_engines';
 
+/** The table of the processes that divide the tenants among themselves. */
+export const PROCESSES_TABLE = 'engine_processes';
+
+/** The table of which process does the background work of which tenant. */
+export const LEASES_TABLE = 'engine_leases';
+
 /**
  * The table that exists while an application can serve tenants: the partitioned tables are
  * in use, and all entities have their terms.

@@ -17,7 +17,9 @@ import { relationExists } from '../schema/lookups';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
 import {
   ENGINES_TABLE,
+  LEASES_TABLE,
   MEMBERS_TABLE,
+  PROCESSES_TABLE,
   SEARCH_TABLES,
   TENANT_TABLES,
 } from '../schema/tables';
@@ -146,6 +148,8 @@ async function readTables(executor: Executor): Promise<TableStatus[]> {
       'tenants',
       MEMBERS_TABLE,
       ENGINES_TABLE,
+      PROCESSES_TABLE,
+      LEASES_TABLE,
       ...TENANT_TABLES,
       ...SEARCH_TABLES,
       ...TENANT_TABLES.flatMap(table => [

@@ -4,7 +4,9 @@ import {
   ENTITY_KEY,
   ENTITY_REF_DEFINITION,
   ENGINES_TABLE,
+  LEASES_TABLE,
   MEMBERS_TABLE,
+  PROCESSES_TABLE,
   TENANT_TABLES,
 } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -24,6 +26,12 @@ const REGISTRY_CONSTRAINTS: Record<string, string[]> = {
     'PRIMARY KEY (tenant_id)',
     TENANT_KEY,
     "CHECK ((jsonb_typeof(catalog_config) = 'object'::text))",
+  ],
+  [PROCESSES_TABLE]: ['PRIMARY KEY (process_id)'],
+  [LEASES_TABLE]: [
+    'PRIMARY KEY (tenant_id)',
+    TENANT_KEY,
+    'FOREIGN KEY (process_id) REFERENCES engine_processes(process_id) ON DELETE CASCADE',
   ],
 };
 

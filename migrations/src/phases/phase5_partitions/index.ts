@@ -14,6 +14,7 @@ import {
   tenantMembers,
 } from './15_tenant_members';
 import { describeEngines, tenantEngines } from './16_tenant_engines';
+import { engineLeases } from './17_engine_leases';
 import { changeLog } from './20_change_log';
 import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
@@ -46,6 +47,7 @@ export const phase5: Phase = {
     partitionedTables,
     tenantMembers,
     tenantEngines,
+    engineLeases,
     changeLog,
     copyRows,
     firstCatchUp,

@@ -8,6 +8,7 @@ import { relationExists } from '../../schema/lookups';
 import {
   DEFAULT_TENANT_ID,
   ENGINES_TABLE,
+  LEASES_TABLE,
   MEMBERS_TABLE,
 } from '../../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../../sql';
@@ -306,6 +307,7 @@ export const members: PreflightCheck = {
       ...((await relationExists(executor, ENGINES_TABLE))
         ? []
         : [ENGINES_TABLE]),
+      ...((await relationExists(executor, LEASES_TABLE)) ? [] : [LEASES_TABLE]),
     ];
     const empty = await executor.read<{ slug: string }>(
       `select tenant_slug as slug from tenants t

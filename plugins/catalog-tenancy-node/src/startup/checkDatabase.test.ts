@@ -117,6 +117,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       'tenants',
       'tenant_members',
       'tenant_engines',
+      'engine_leases',
     ])('owns %s', async table => {
       const user = await createUser();
       await change(

@@ -131,6 +131,7 @@ async function setUp(options: {
 const ADDED_STEPS: Record<string, string> = {
   '5_15_tenant_members': 'the table tenant_members',
   '5_16_tenant_engines': 'the table tenant_engines',
+  '5_17_engine_leases': 'the tables engine_processes and engine_leases',
   '5_98_engine_adoption': "what carries the entities of tenants' engines",
 };
 
@@ -184,9 +185,13 @@ async function addWhatIsMissing(
 /** What is missing of {@link ADDED_STEPS}, by the catalogs that every user may read. */
 async function findMissing(client: Client, schema: string): Promise<string[]> {
   const missing: string[] = [];
-  for (const table of ['tenant_members', 'tenant_engines']) {
+  for (const [table, step] of [
+    ['tenant_members', '5_15_tenant_members'],
+    ['tenant_engines', '5_16_tenant_engines'],
+    ['engine_leases', '5_17_engine_leases'],
+  ]) {
     if (!(await hasTable(client, schema, table))) {
-      missing.push(`the table ${table}`);
+      missing.push(ADDED_STEPS[step]);
     }
   }
   // An earlier version carried the entities of the default tenant's engine alone.

@@ -144,7 +144,10 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
   });
 
   describe('with the tables of an earlier version', () => {
-    const BEFORE_ENGINES = `
+    const BEFORE_LEASES = `
+      drop table tenancy.engine_leases, tenancy.engine_processes;
+      delete from tenancy.tenancy_migrations where name = '5_17_engine_leases'`;
+    const BEFORE_ENGINES = `${BEFORE_LEASES};
       drop table tenancy.tenant_engines;
       delete from tenancy.tenancy_migrations where name = '5_16_tenant_engines'`;
     const BEFORE_MEMBERS = `${BEFORE_ENGINES};
@@ -168,9 +171,18 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       [
         'the members and engines',
         BEFORE_MEMBERS,
-        'the table tenant_members and the table tenant_engines',
+        'the table tenant_members and the table tenant_engines and the tables engine_processes and engine_leases',
       ],
-      ['the engines', BEFORE_ENGINES, 'the table tenant_engines'],
+      [
+        'the engines',
+        BEFORE_ENGINES,
+        'the table tenant_engines and the tables engine_processes and engine_leases',
+      ],
+      [
+        'the leases',
+        BEFORE_LEASES,
+        'the tables engine_processes and engine_leases',
+      ],
       [
         'the functions for engines',
         BEFORE_ADOPTION,
@@ -220,7 +232,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
         `${BEFORE_MEMBERS}; delete from tenancy.tenancy_migrations where name = '5_97_ready'`,
       );
       await expect(start(connection)).rejects.toThrow(
-        /There is no tenant_members, tenant_engines in schema "tenancy": run "npx backstage-catalog-tenancy-migrations phase5"/,
+        /There is no tenant_members, tenant_engines, engine_processes, engine_leases in schema "tenancy": run "npx backstage-catalog-tenancy-migrations phase5"/,
       );
     });
   });
