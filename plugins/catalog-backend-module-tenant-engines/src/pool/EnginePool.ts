@@ -3,6 +3,8 @@ import { ServiceUnavailableError } from '@backstage/errors';
 import createKnex, { type Knex } from 'knex';
 import { type ClientConfig, Pool, type PoolClient } from 'pg';
 import { BackgroundWork } from '../work/BackgroundWork';
+import { LazyConnection, type TakenSession } from './LazyConnection';
+import type { StatementGate } from './StatementGate';
 
 /** A Knex instance whose unqualified names are those of one schema. */
 export interface SchemaDatabase {
@@ -27,6 +29,7 @@ interface EnginePoolOptions {
  * so that a pooler between this pool and PostgreSQL has to keep sessions.
  */
 export class EnginePool {
+  readonly #connection: ClientConfig;
   readonly #logger: LoggerService;
   readonly #pool: Pool;
   /** The `search_path` of each connection; none before the first use. */
@@ -38,6 +41,7 @@ export class EnginePool {
   }
 
   private constructor({ connection, max, logger }: EnginePoolOptions) {
+    this.#connection = connection;
     this.#logger = logger;
     this.#pool = new Pool({
       fallback_application_name: 'backstage catalog engines',
@@ -70,10 +74,21 @@ export class EnginePool {
     return rows;
   }
 
-  /** @param schema - the only schema, besides `pg_catalog`, that unqualified names are looked up in */
-  forSchema(schema: string): SchemaDatabase {
+  /**
+   * @param schema - the only schema, besides `pg_catalog`, that unqualified names are looked up in
+   * @param options - `gate` decides which statements get a connection
+   */
+  forSchema(
+    schema: string,
+    { gate }: { gate?: StatementGate } = {},
+  ): SchemaDatabase {
     const path = `"${schema.replaceAll('"', '""')}"`;
     let isClosed = false;
+    const throwIfClosed = () => {
+      if (isClosed) {
+        throw new ServiceUnavailableError('The engine has been stopped');
+      }
+    };
     const logger = this.#logger;
     const pool = this.#pool;
     const knex = createKnex({
@@ -85,18 +100,24 @@ export class EnginePool {
         deprecate: message => logger.debug(message),
         debug: message => logger.debug(message),
       },
+      // Knex asks each pool for it otherwise, to know whether json types exist.
+      version: '14',
       connectionPool: {
         connect: async () => {
-          if (isClosed) {
-            throw new ServiceUnavailableError('The engine has been stopped');
-          }
-          const leave = BackgroundWork.current()?.enter();
-          try {
-            return await this.#connect(path, leave);
-          } catch (error) {
-            leave?.();
-            throw error;
-          }
+          throwIfClosed();
+          return new LazyConnection({
+            gate,
+            take: async () => {
+              throwIfClosed();
+              const leave = BackgroundWork.current()?.enter();
+              try {
+                return await this.#take(path, leave);
+              } catch (error) {
+                leave?.();
+                throw error;
+              }
+            },
+          });
         },
         end: async () => undefined,
         get totalCount() {
@@ -110,6 +131,8 @@ export class EnginePool {
         },
       },
     });
+    // For a connection of its own, over which Knex cancels a statement.
+    knex.client.connectionSettings = this.#connection;
     return {
       knex,
       close() {
@@ -122,7 +145,7 @@ export class EnginePool {
     await this.#pool.end();
   }
 
-  async #connect(path: string, leave?: () => void): Promise<PoolClient> {
+  async #take(path: string, leave?: () => void): Promise<TakenSession> {
     const client = await this.#pool.connect();
     if (this.#paths.get(client) !== path) {
       // In doubt about the schema, the connection belongs to none.
@@ -135,12 +158,20 @@ export class EnginePool {
       }
       this.#paths.set(client, path);
     }
-    const release = client.release.bind(client);
-    client.release = destroy => {
-      leave?.();
-      // Knex also returns a connection whose rollback has timed out.
-      release(destroy || client.getTransactionStatus() !== 'I');
+    return {
+      processID: (client as PoolClient & { processID: number }).processID,
+      begin: async sql => {
+        await client.query(sql);
+      },
+      query: (config, callback) => client.query(config, callback),
+      submit: query => {
+        client.query(query);
+      },
+      release(destroy) {
+        leave?.();
+        // Knex also returns a connection whose rollback has timed out.
+        client.release(destroy || client.getTransactionStatus() !== 'I');
+      },
     };
-    return client;
   }
 }

@@ -1,0 +1,372 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import {
+  createTestDatabases,
+  waitUntil,
+  withDeadline,
+} from '@internal/postgres/testUtils';
+import type { Knex } from 'knex';
+import { once } from 'node:events';
+import { Client, type ClientConfig, Query, type QueryResult } from 'pg';
+import { EnginePool, type SchemaDatabase } from './EnginePool';
+import type { StatementGate } from './StatementGate';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+/** A promise that the test resolves. */
+function later<T>() {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>(settle => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+/** Takes each `select … from polled` for a poll. */
+class Gate implements StatementGate {
+  answer: Promise<'ask' | 'empty'> = Promise.resolve('ask');
+  readonly events: string[] = [];
+
+  pollOf(sql: string): string | undefined {
+    return sql.includes('polled') ? 'poll' : undefined;
+  }
+
+  async admit(poll: string): Promise<'ask' | 'empty'> {
+    this.events.push(`admit ${poll}`);
+    return this.answer;
+  }
+
+  answered(poll: string, rows: number): void {
+    this.events.push(`answered ${poll} ${rows}`);
+  }
+
+  worked(): void {
+    this.events.push('worked');
+  }
+}
+
+describe.each(databases.eachSupportedId())('a connection on %s', id => {
+  let connection: ClientConfig;
+  let client: Client;
+  let pool: EnginePool;
+  let gate: Gate;
+  let database: SchemaDatabase;
+  let knex: Knex;
+
+  beforeAll(async () => {
+    connection = await databases.create(id);
+    client = new Client(connection);
+    await client.connect();
+    await client.query(
+      `create schema acme;
+       create table acme.polled (due int);
+       create table acme.notes (note text primary key)`,
+    );
+  });
+
+  beforeEach(async () => {
+    await client.query('truncate acme.polled, acme.notes');
+    pool = EnginePool.create({
+      connection,
+      max: 2,
+      logger: mockServices.logger.mock(),
+    });
+    gate = new Gate();
+    database = pool.forSchema('acme', { gate });
+    knex = database.knex;
+  });
+
+  afterEach(async () => {
+    await pool.close();
+  });
+
+  afterAll(async () => {
+    await client?.end();
+  });
+
+  const notes = async () => {
+    const { rows } = await client.query<{ note: string }>(
+      'select note from acme.notes order by 1',
+    );
+    return rows.map(({ note }) => note);
+  };
+
+  /** As upstream polls. */
+  const poll = () =>
+    knex.transaction(async tx => {
+      const rows = await tx('polled').select('due').forUpdate().skipLocked();
+      if (rows.length > 0) {
+        await tx('polled').update({ due: 0 });
+      }
+      return rows;
+    });
+
+  /** Sessions of the pool, by PostgreSQL's own account. */
+  const sessions = async () => {
+    const { rows } = await client.query<{ count: string }>(
+      `select count(*) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid()
+          and backend_type = 'client backend'`,
+    );
+    return Number(rows[0].count);
+  };
+
+  describe('without a statement', () => {
+    it('takes no session for a transaction that is committed', async () => {
+      await expect(knex.transaction(async () => 'done')).resolves.toBe('done');
+      expect(await sessions()).toBe(0);
+      expect(gate.events).toEqual([]);
+    });
+
+    it('takes no session for a transaction that is rolled back', async () => {
+      await expect(
+        knex.transaction(async tx => {
+          await tx.transaction(async () => undefined);
+          throw new Error('of the test');
+        }),
+      ).rejects.toThrow('of the test');
+      expect(await sessions()).toBe(0);
+    });
+
+    it('takes no session when it is released', async () => {
+      const taken = await knex.client.acquireConnection();
+      await knex.client.releaseConnection(taken);
+      expect(await sessions()).toBe(0);
+      await expect(taken.query('select 1')).rejects.toThrow('given back');
+    });
+  });
+
+  describe('of a poll', () => {
+    it('has no session until the gate admits it', async () => {
+      const admitted = later<'ask'>();
+      gate.answer = admitted.promise;
+      await client.query('insert into acme.polled values (1), (2)');
+      const polling = poll();
+      await waitUntil('the poll', () => gate.events.length > 0);
+      expect(await sessions()).toBe(0);
+      admitted.resolve('ask');
+      await expect(polling).resolves.toEqual([{ due: 1 }, { due: 2 }]);
+      expect(gate.events).toEqual([
+        'admit poll',
+        'answered poll 2',
+        // The update.
+        'worked',
+      ]);
+    });
+
+    it('reports that nothing was due, and nothing else', async () => {
+      await expect(poll()).resolves.toEqual([]);
+      expect(gate.events).toEqual(['admit poll', 'answered poll 0']);
+    });
+
+    it('is answered without rows and without a session where the gate says so', async () => {
+      await client.query('insert into acme.polled values (1)');
+      gate.answer = Promise.resolve('empty');
+      await expect(poll()).resolves.toEqual([]);
+      await expect(knex('polled').select()).resolves.toEqual([]);
+      expect(await sessions()).toBe(0);
+      expect(gate.events).toEqual(['admit poll', 'admit poll']);
+    });
+
+    it('may go on to another statement after it was answered without rows', async () => {
+      gate.answer = Promise.resolve('empty');
+      await knex.transaction(async tx => {
+        await tx('polled').select();
+        await tx('notes').insert({ note: 'of the transaction' });
+        expect(await notes()).toEqual([]);
+      });
+      expect(await notes()).toEqual(['of the transaction']);
+    });
+
+    it('is given up with its connection', async () => {
+      const admitted = later<'ask'>();
+      gate.answer = admitted.promise;
+      await expect(
+        knex('polled').select().timeout(1, { cancel: true }),
+      ).rejects.toThrow('Defined query timeout of 1ms exceeded');
+      admitted.resolve('ask');
+      await expect(knex('notes').select()).resolves.toEqual([]);
+      expect(gate.events).toEqual(['admit poll', 'worked']);
+    });
+  });
+
+  it('tells the gate of each statement that is no poll, before it is sent', async () => {
+    await knex.transaction(async tx => {
+      await tx('notes').insert({ note: 'one' });
+      expect(gate.events).toEqual(['worked']);
+      await tx('notes').insert({ note: 'two' });
+    });
+    expect(gate.events).toEqual(['worked', 'worked']);
+    await expect(knex('missing').select()).rejects.toThrow('does not exist');
+    expect(gate.events).toHaveLength(3);
+  });
+
+  it('asks PostgreSQL for nothing but the statements of the plugin', async () => {
+    const texts: string[] = [];
+    knex.on('query', ({ sql }) => texts.push(sql));
+    await knex('notes').select();
+    expect(texts).toEqual(['select * from "notes"']);
+  });
+
+  describe('of a transaction', () => {
+    it('begins it with its first statement', async () => {
+      await knex.transaction(async tx => {
+        await tx('notes').insert({ note: 'one' });
+        expect(await notes()).toEqual([]);
+      });
+      expect(await notes()).toEqual(['one']);
+    });
+
+    it('rolls it back', async () => {
+      await expect(
+        knex.transaction(async tx => {
+          await tx('notes').insert({ note: 'one' });
+          throw new Error('of the test');
+        }),
+      ).rejects.toThrow('of the test');
+      expect(await notes()).toEqual([]);
+    });
+
+    it('has savepoints that were set before its first statement', async () => {
+      await knex.transaction(async tx => {
+        await tx.transaction(async () => undefined);
+        await expect(
+          tx.transaction(async inner => {
+            await inner('notes').insert({ note: 'lost' });
+            throw new Error('of the test');
+          }),
+        ).rejects.toThrow('of the test');
+        await tx('notes').insert({ note: 'kept' });
+      });
+      expect(await notes()).toEqual(['kept']);
+    });
+
+    it.each([
+      [{ isolationLevel: 'serializable' as const }, 'serializable', 'off'],
+      [
+        { isolationLevel: 'repeatable read' as const },
+        'repeatable read',
+        'off',
+      ],
+      [{ readOnly: true }, 'read committed', 'on'],
+      [
+        { isolationLevel: 'serializable' as const, readOnly: true },
+        'serializable',
+        'on',
+      ],
+    ])('has its modes: %j', async (config, isolation, readOnly) => {
+      await knex.transaction(async tx => {
+        const { rows } = await tx.raw(
+          `select current_setting('transaction_isolation') as isolation,
+                  current_setting('transaction_read_only') as "readOnly"`,
+        );
+        expect(rows).toEqual([{ isolation, readOnly }]);
+      }, config);
+    });
+
+    it('fails where PostgreSQL does not know its mode', async () => {
+      await expect(
+        knex.transaction(async tx => tx('notes').select(), {
+          isolationLevel: 'snapshot',
+        }),
+      ).rejects.toThrow('syntax error');
+    });
+
+    it('runs its statements in the order in which they came', async () => {
+      await knex.transaction(async tx => {
+        const [, count] = await Promise.all([
+          tx('notes').insert({ note: 'one' }),
+          tx('notes').count(),
+          tx('notes').insert({ note: 'two' }),
+        ]);
+        expect(count).toEqual([{ count: '1' }]);
+      });
+      expect(await notes()).toEqual(['one', 'two']);
+    });
+
+    it('fails with its first statement, and can be used again', async () => {
+      await expect(
+        knex.transaction(async tx => {
+          await expect(tx('missing').select()).rejects.toThrow(
+            'relation "missing" does not exist',
+          );
+          await tx('notes').insert({ note: 'one' });
+        }),
+      ).rejects.toThrow('current transaction is aborted');
+      await expect(knex('notes').select()).resolves.toEqual([]);
+    });
+
+    it('loses all of it where its first statement got no session', async () => {
+      const refusing = EnginePool.create({
+        connection: { ...connection, port: 1 },
+        max: 1,
+        logger: mockServices.logger.mock(),
+      });
+      try {
+        const tried: string[] = [];
+        await refusing.forSchema('acme').knex.transaction(async tx => {
+          for (const note of ['one', 'two']) {
+            await tx('notes')
+              .insert({ note })
+              .catch(error => tried.push(error.code));
+          }
+        });
+        expect(tried).toEqual(['ECONNREFUSED', 'ECONNREFUSED']);
+      } finally {
+        await refusing.close();
+      }
+    });
+  });
+
+  it('cancels a statement that takes too long', async () => {
+    await expect(
+      knex.raw('select pg_sleep(600)').timeout(100, { cancel: true }),
+    ).rejects.toThrow('Defined query timeout of 100ms exceeded');
+    await waitUntil('the end of the statement', async () => {
+      const { rows } = await client.query(
+        `select from pg_stat_activity where query like '%pg_sleep(600)%' and state = 'active' and pid <> pg_backend_pid()`,
+      );
+      return rows.length === 0;
+    });
+    await expect(knex('notes').select()).resolves.toEqual([]);
+  });
+
+  it('is not used again after a statement has taken too long', async () => {
+    await expect(knex.raw('select pg_sleep(2)').timeout(50)).rejects.toThrow(
+      'Defined query timeout of 50ms exceeded',
+    );
+    await expect(knex('notes').select()).resolves.toEqual([]);
+  });
+
+  it('takes what the driver takes: texts, values, callbacks, and queries with events', async () => {
+    const taken = await knex.client.acquireConnection();
+    try {
+      await expect(taken.query('select 1 as one')).resolves.toMatchObject({
+        rows: [{ one: 1 }],
+      });
+      await expect(
+        taken.query('select $1::int as two', [2]),
+      ).resolves.toMatchObject({ rows: [{ two: 2 }] });
+      const answered = later<QueryResult>();
+      taken.query(
+        'select $1::int as three',
+        [3],
+        (_error: Error, result: QueryResult) => answered.resolve(result),
+      );
+      await expect(answered.promise).resolves.toMatchObject({
+        rows: [{ three: 3 }],
+      });
+      const query = taken.query(new Query('select 4 as four'));
+      const [row] = await withDeadline('the row', once(query, 'row'));
+      expect(row).toEqual({ four: 4 });
+    } finally {
+      await knex.client.releaseConnection(taken);
+    }
+    // As Knex does at the end of a stream.
+    await expect(knex.client.releaseConnection(taken)).resolves.toBeUndefined();
+    const [error] = await withDeadline(
+      'the failure',
+      once(taken.query(new Query('select 5')), 'error').catch(e => [e]),
+    );
+    expect(error.message).toContain('given back');
+  });
+});

@@ -1,0 +1,258 @@
+import type { QueryConfig, QueryResult, Submittable } from 'pg';
+import type { StatementGate } from './StatementGate';
+
+/** A session of PostgreSQL that belongs to a {@link LazyConnection} for a time. */
+export interface TakenSession {
+  /** PostgreSQL's number of the session, by which Knex cancels its statements. */
+  readonly processID: number;
+  /** Begins a transaction by the statements that Knex has sent for it. */
+  begin(sql: string): Promise<void>;
+  query(config: QueryConfig, callback: QueryCallback): void;
+  submit(query: Submittable): void;
+  release(destroy: boolean): void;
+}
+
+type QueryCallback = (error: Error | null, result?: QueryResult) => void;
+
+interface LazyConnectionOptions {
+  gate?: StatementGate;
+  /** @param signal - ends the waiting, with its reason */
+  take(signal: AbortSignal): Promise<TakenSession>;
+}
+
+const ISOLATION =
+  'isolation level (serializable|repeatable read|read committed|read uncommitted)';
+const BEGIN = new RegExp(
+  `^begin( transaction( ${ISOLATION})?( read only)?)?;?$`,
+  'i',
+);
+const SAVEPOINT =
+  /^(savepoint|release savepoint|rollback to savepoint) \w+;?$/i;
+const END = /^(commit|rollback);?$/i;
+
+/**
+ * What Knex takes for a connection of `pg`. It takes a session from the pool at its first
+ * statement, and none for a transaction without statements.
+ *
+ * So the first statement decides whether there is a session at all: polls of an idle tenant
+ * wait without one.
+ */
+export class LazyConnection {
+  // Knex writes its notes on the connection.
+  __knexUid?: string;
+  __knexTxId?: string;
+  /** Set by Knex where the connection must not be used again. */
+  __knex__disposed?: unknown;
+
+  readonly #gate?: StatementGate;
+  readonly #take: LazyConnectionOptions['take'];
+  readonly #released = new AbortController();
+  /** Ends when what was asked for before has been sent. */
+  #tail: Promise<void> = Promise.resolve();
+  #session?: TakenSession;
+  /** The beginning of a transaction, which goes to PostgreSQL with its first statement. */
+  #beginning: string[] = [];
+  /** Why the transaction did not get to PostgreSQL: it fails as a whole. */
+  #failure?: { error: unknown };
+
+  constructor({ gate, take }: LazyConnectionOptions) {
+    this.#gate = gate;
+    this.#take = take;
+  }
+
+  /** For Knex, when it cancels a statement. */
+  get processID(): number | null {
+    return this.#session?.processID ?? null;
+  }
+
+  /** As that of `pg`. */
+  query<T extends Submittable>(query: T): T;
+  query(config: string | QueryConfig, callback: QueryCallback): void;
+  query(
+    config: string | QueryConfig,
+    values: unknown[] | undefined,
+    callback: QueryCallback,
+  ): void;
+  query(config: string | QueryConfig, values?: unknown[]): Promise<QueryResult>;
+  query(
+    config: string | QueryConfig | Submittable,
+    valuesOrCallback?: unknown[] | QueryCallback,
+    lastCallback?: QueryCallback,
+  ): unknown {
+    if (isSubmittable(config)) {
+      this.#submit(config);
+      return config;
+    }
+    const [values, callback] =
+      typeof valuesOrCallback === 'function'
+        ? [undefined, valuesOrCallback]
+        : [valuesOrCallback, lastCallback];
+    const query = {
+      ...(typeof config === 'string' ? { text: config } : config),
+      ...(values && { values }),
+    };
+    const answer = this.#answer(query);
+    if (!callback) {
+      return answer;
+    }
+    answer.then(
+      result => callback(null, result),
+      error => callback(error),
+    );
+    return undefined;
+  }
+
+  /** As that of a connection of `pg.Pool`; more than once for a stream. */
+  release(destroy = false): void {
+    if (!this.#released.signal.aborted) {
+      this.#released.abort(
+        new Error('The connection has been given back to the pool'),
+      );
+      this.#session?.release(destroy);
+      this.#session = undefined;
+    }
+  }
+
+  async #answer(query: QueryConfig): Promise<QueryResult> {
+    let poll: string | undefined;
+    const sent = await this.#inTurn(async () => {
+      const command = this.#withoutSession(query.text);
+      if (command !== undefined) {
+        return { result: emptyResult(command) };
+      }
+      if (!isControl(query.text)) {
+        poll = this.#session ? undefined : this.#gate?.pollOf(query.text);
+        if (poll === undefined) {
+          this.#gate?.worked();
+        } else if ((await this.#admit(poll)) === 'empty') {
+          poll = undefined;
+          return { result: emptyResult('SELECT') };
+        }
+      }
+      const session = await this.#open();
+      return {
+        result: new Promise<QueryResult>((resolve, reject) =>
+          session.query(query, (error, result) =>
+            error ? reject(error) : resolve(result!),
+          ),
+        ),
+      };
+    });
+    const result = await sent.result;
+    if (poll !== undefined) {
+      this.#gate?.answered(poll, result.rows.length);
+    }
+    return result;
+  }
+
+  #submit(query: Submittable): void {
+    this.#inTurn(async () => {
+      this.#gate?.worked();
+      (await this.#open()).submit(query);
+    }).catch(error => fail(query, error));
+  }
+
+  /** What was asked for earlier is sent earlier; it waits for no answers. */
+  #inTurn<T>(send: () => Promise<T>): Promise<T> {
+    const sent = this.#tail.then(async () => {
+      this.#released.signal.throwIfAborted();
+      return send();
+    });
+    this.#tail = sent.then(
+      () => undefined,
+      () => undefined,
+    );
+    return sent;
+  }
+
+  /** The command to answer, for a statement that needs no session. */
+  #withoutSession(sql: string): string | undefined {
+    if (this.#session) {
+      return undefined;
+    }
+    if (END.test(sql)) {
+      this.#beginning = [];
+      const command = this.#failure ? 'ROLLBACK' : commandOf(sql);
+      this.#failure = undefined;
+      return command;
+    }
+    this.#throwIfFailed();
+    if (isControl(sql)) {
+      this.#beginning.push(sql.endsWith(';') ? sql : `${sql};`);
+      return commandOf(sql);
+    }
+    return undefined;
+  }
+
+  #throwIfFailed(): void {
+    if (this.#failure) {
+      throw this.#failure.error;
+    }
+  }
+
+  async #admit(poll: string): Promise<'ask' | 'empty'> {
+    const answer = await this.#gate!.admit(poll);
+    this.#released.signal.throwIfAborted();
+    return answer;
+  }
+
+  async #open(): Promise<TakenSession> {
+    if (this.#session) {
+      return this.#session;
+    }
+    this.#throwIfFailed();
+    const beginning = this.#beginning.splice(0);
+    let session: TakenSession | undefined;
+    try {
+      session = await this.#take(this.#released.signal);
+      this.#released.signal.throwIfAborted();
+      if (beginning.length > 0) {
+        await session.begin(beginning.join(' '));
+        this.#released.signal.throwIfAborted();
+      }
+      this.#session = session;
+      return session;
+    } catch (error) {
+      session?.release(false);
+      if (beginning.length > 0) {
+        // What follows must not be sent without what failed, and not outside of the
+        // transaction.
+        this.#failure = { error };
+      }
+      throw error;
+    }
+  }
+}
+
+/** Whether a statement only begins or ends a transaction, or a part of one. */
+function isControl(sql: string): boolean {
+  return BEGIN.test(sql) || SAVEPOINT.test(sql) || END.test(sql);
+}
+
+function commandOf(sql: string): string {
+  return sql.split(/[ ;]/, 1)[0].toUpperCase();
+}
+
+function emptyResult(command: string): QueryResult {
+  return {
+    command,
+    rowCount: command === 'SELECT' ? 0 : null,
+    oid: 0,
+    rows: [],
+    fields: [],
+  };
+}
+
+function isSubmittable(
+  config: string | QueryConfig | Submittable,
+): config is Submittable {
+  return typeof config === 'object' && 'submit' in config;
+}
+
+/** Streams and queries of `pg` take errors so; its types do not say it. */
+function fail(
+  query: Submittable & { handleError?: (error: unknown) => void },
+  error: unknown,
+): void {
+  query.handleError?.(error);
+}
