@@ -2,6 +2,7 @@ import { forgetStatement } from '../engine/journal';
 import { operatorCommand } from '../operatorCommand';
 import { ready } from '../phases/phase5_partitions/97_ready';
 import {
+  ENGINE_STATUS_TABLE,
   ENGINES_TABLE,
   LEASES_TABLE,
   MEMBERS_TABLE,
@@ -93,6 +94,7 @@ export async function examineIsolation(options: {
           ENGINES_TABLE,
           PROCESSES_TABLE,
           LEASES_TABLE,
+          ENGINE_STATUS_TABLE,
         ]
       : []),
   ];

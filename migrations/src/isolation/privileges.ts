@@ -113,6 +113,12 @@ const EXCESSES: Excess[] = [
       `has rights on ${tables}, which say which process works for which tenant and which ` +
       `${ADMIN_ROLE} alone uses`,
   },
+  {
+    kinds: ['status'],
+    what: tables =>
+      `has rights on ${tables}, which says why engines of tenants failed and which ` +
+      `${ADMIN_ROLE} alone uses`,
+  },
 ];
 
 /** Findings about rights by which an actor bypasses the policies. */

@@ -11,6 +11,7 @@ import {
 } from '../schema/policies';
 import { ADMIN_ROLE } from '../roles';
 import {
+  ENGINE_STATUS_TABLE,
   ENGINES_TABLE,
   LEASES_TABLE,
   MEMBERS_TABLE,
@@ -27,7 +28,7 @@ import type { IsolationFinding, QueryRows } from './Finding';
 /**
  * What a table is: one in use, its other side before or after a swap, one that triggers
  * write, a partition of one of them, a log of entities, the registry, or what it says of its
- * tenants: their members, engines, and the leases of these.
+ * tenants: their members, engines, the leases of these, and what they do.
  */
 type TableKind =
   | 'own'
@@ -38,7 +39,8 @@ type TableKind =
   | 'registry'
   | 'members'
   | 'engines'
-  | 'leases';
+  | 'leases'
+  | 'status';
 
 /** A table with rows of tenants, or about them. */
 export interface Table {
@@ -89,6 +91,7 @@ const NAMED = new Map<string, NamedTable>([
     name,
     { kind: 'leases', policyFor: 'entities' },
   ]),
+  [ENGINE_STATUS_TABLE, { kind: 'status', policyFor: 'entities' }],
 ]);
 
 /** Names of copies that are not partitions yet. */

@@ -75,6 +75,9 @@ export const PROCESSES_TABLE = 'engine_processes';
 /** The table of which process does the background work of which tenant. */
 export const LEASES_TABLE = 'engine_leases';
 
+/** The table of what these engines do. */
+export const ENGINE_STATUS_TABLE = 'engine_status';
+
 /**
  * The table that exists while an application can serve tenants: the partitioned tables are
  * in use, and all entities have their terms.

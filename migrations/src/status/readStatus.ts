@@ -16,6 +16,7 @@ import type { WayBack } from '../rollback/rollback';
 import { relationExists } from '../schema/lookups';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
 import {
+  ENGINE_STATUS_TABLE,
   ENGINES_TABLE,
   LEASES_TABLE,
   MEMBERS_TABLE,
@@ -150,6 +151,7 @@ async function readTables(executor: Executor): Promise<TableStatus[]> {
       ENGINES_TABLE,
       PROCESSES_TABLE,
       LEASES_TABLE,
+      ENGINE_STATUS_TABLE,
       ...TENANT_TABLES,
       ...SEARCH_TABLES,
       ...TENANT_TABLES.flatMap(table => [

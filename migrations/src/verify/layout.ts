@@ -3,6 +3,7 @@ import type { StepContext } from '../engine/Step';
 import {
   ENTITY_KEY,
   ENTITY_REF_DEFINITION,
+  ENGINE_STATUS_TABLE,
   ENGINES_TABLE,
   LEASES_TABLE,
   MEMBERS_TABLE,
@@ -33,6 +34,7 @@ const REGISTRY_CONSTRAINTS: Record<string, string[]> = {
     TENANT_KEY,
     'FOREIGN KEY (process_id) REFERENCES engine_processes(process_id) ON DELETE CASCADE',
   ],
+  [ENGINE_STATUS_TABLE]: ['PRIMARY KEY (tenant_id)', TENANT_KEY],
 };
 
 const ENTITY_COLUMNS: [name: string, type: string, required: boolean][] = [

@@ -15,6 +15,7 @@ import {
 } from './15_tenant_members';
 import { describeEngines, tenantEngines } from './16_tenant_engines';
 import { engineLeases } from './17_engine_leases';
+import { engineStatus } from './18_engine_status';
 import { changeLog } from './20_change_log';
 import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
@@ -48,6 +49,7 @@ export const phase5: Phase = {
     tenantMembers,
     tenantEngines,
     engineLeases,
+    engineStatus,
     changeLog,
     copyRows,
     firstCatchUp,

@@ -7,6 +7,7 @@ import { operatorCommand } from '../../operatorCommand';
 import { relationExists } from '../../schema/lookups';
 import {
   DEFAULT_TENANT_ID,
+  ENGINE_STATUS_TABLE,
   ENGINES_TABLE,
   LEASES_TABLE,
   MEMBERS_TABLE,
@@ -308,6 +309,9 @@ export const members: PreflightCheck = {
         ? []
         : [ENGINES_TABLE]),
       ...((await relationExists(executor, LEASES_TABLE)) ? [] : [LEASES_TABLE]),
+      ...((await relationExists(executor, ENGINE_STATUS_TABLE))
+        ? []
+        : [ENGINE_STATUS_TABLE]),
     ];
     const empty = await executor.read<{ slug: string }>(
       `select tenant_slug as slug from tenants t

@@ -118,6 +118,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       'tenant_members',
       'tenant_engines',
       'engine_leases',
+      'engine_status',
     ])('owns %s', async table => {
       const user = await createUser();
       await change(

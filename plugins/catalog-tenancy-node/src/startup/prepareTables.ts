@@ -132,6 +132,7 @@ const ADDED_STEPS: Record<string, string> = {
   '5_15_tenant_members': 'the table tenant_members',
   '5_16_tenant_engines': 'the table tenant_engines',
   '5_17_engine_leases': 'the tables engine_processes and engine_leases',
+  '5_18_engine_status': 'the table engine_status',
   '5_98_engine_adoption': "what carries the entities of tenants' engines",
 };
 
@@ -189,6 +190,7 @@ async function findMissing(client: Client, schema: string): Promise<string[]> {
     ['tenant_members', '5_15_tenant_members'],
     ['tenant_engines', '5_16_tenant_engines'],
     ['engine_leases', '5_17_engine_leases'],
+    ['engine_status', '5_18_engine_status'],
   ]) {
     if (!(await hasTable(client, schema, table))) {
       missing.push(ADDED_STEPS[step]);

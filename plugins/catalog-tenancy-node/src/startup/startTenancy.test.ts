@@ -144,7 +144,10 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
   });
 
   describe('with the tables of an earlier version', () => {
-    const BEFORE_LEASES = `
+    const BEFORE_STATUS = `
+      drop table tenancy.engine_status;
+      delete from tenancy.tenancy_migrations where name = '5_18_engine_status'`;
+    const BEFORE_LEASES = `${BEFORE_STATUS};
       drop table tenancy.engine_leases, tenancy.engine_processes;
       delete from tenancy.tenancy_migrations where name = '5_17_engine_leases'`;
     const BEFORE_ENGINES = `${BEFORE_LEASES};
@@ -171,18 +174,19 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       [
         'the members and engines',
         BEFORE_MEMBERS,
-        'the table tenant_members and the table tenant_engines and the tables engine_processes and engine_leases',
+        'the table tenant_members and the table tenant_engines and the tables engine_processes and engine_leases and the table engine_status',
       ],
       [
         'the engines',
         BEFORE_ENGINES,
-        'the table tenant_engines and the tables engine_processes and engine_leases',
+        'the table tenant_engines and the tables engine_processes and engine_leases and the table engine_status',
       ],
       [
         'the leases',
         BEFORE_LEASES,
-        'the tables engine_processes and engine_leases',
+        'the tables engine_processes and engine_leases and the table engine_status',
       ],
+      ['the status of engines', BEFORE_STATUS, 'the table engine_status'],
       [
         'the functions for engines',
         BEFORE_ADOPTION,
@@ -232,7 +236,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
         `${BEFORE_MEMBERS}; delete from tenancy.tenancy_migrations where name = '5_97_ready'`,
       );
       await expect(start(connection)).rejects.toThrow(
-        /There is no tenant_members, tenant_engines, engine_processes, engine_leases in schema "tenancy": run "npx backstage-catalog-tenancy-migrations phase5"/,
+        /There is no tenant_members, tenant_engines, engine_processes, engine_leases, engine_status in schema "tenancy": run "npx backstage-catalog-tenancy-migrations phase5"/,
       );
     });
   });
