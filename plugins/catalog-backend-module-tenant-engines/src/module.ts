@@ -6,6 +6,7 @@ import {
   type DatabaseService,
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
+import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { ServiceUnavailableError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import {
@@ -19,11 +20,18 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import { EngineConfigs } from './config/EngineConfigs';
+import { describeFailure } from './engine/failures';
 import type { EngineFeature } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './manager/EngineManager';
 import { EnginePool } from './pool/EnginePool';
 import { ALL_LEASES, type TenantLeases } from './leases/TenantLeases';
 import { forwardToEngine } from './routes/forward';
+import {
+  EngineStatusRecorder,
+  type RecorderTiming,
+} from './status/EngineStatusRecorder';
+import { EngineStatusStore } from './status/EngineStatusStore';
+import { countFailures, reportEngines } from './status/metrics';
 import { EngineTables } from './tables/EngineTables';
 import { schedulePurge } from './tables/schedulePurge';
 import { WorkByTenant } from './work/WorkByTenant';
@@ -35,6 +43,7 @@ class Engines implements TenantEngines {
   readonly works = new WorkByTenant({ leases: this.leases });
   readonly #configs: EngineConfigs;
   #manager?: EngineManager;
+  #status?: EngineStatusStore;
   #forward?: RequestHandler;
 
   constructor(configs: EngineConfigs) {
@@ -45,7 +54,12 @@ class Engines implements TenantEngines {
     return this.#configs;
   }
 
-  open(manager: EngineManager, forward: RequestHandler): void {
+  open(
+    manager: EngineManager,
+    forward: RequestHandler,
+    status: EngineStatusStore,
+  ): void {
+    this.#status = status;
     this.#manager = manager;
     this.#forward = forward;
   }
@@ -68,6 +82,19 @@ class Engines implements TenantEngines {
 
   statusOf(tenantId: string) {
     return this.#manager?.statusOf(tenantId) ?? { state: 'stopped' as const };
+  }
+
+  async report(tenantId: string) {
+    try {
+      return await this.#status!.report(tenantId);
+    } catch (error) {
+      // An error of the driver may quote a statement.
+      throw new ServiceUnavailableError(
+        `The status of the engine can't be read at the moment: ${
+          this.#status ? describeFailure(error) : 'the engines have not started'
+        }`,
+      );
+    }
   }
 }
 
@@ -92,7 +119,7 @@ export const tenantEnginesServiceFactory = createServiceFactory({
 /** Runs the engines, for as long as the backend does. */
 export const catalogModuleTenantEngines = (
   features: EngineFeature[],
-  timing?: Partial<ManagerTiming>,
+  timing?: Partial<ManagerTiming & RecorderTiming>,
 ) =>
   createBackendModule({
     pluginId: 'catalog',
@@ -111,6 +138,7 @@ export const catalogModuleTenantEngines = (
           httpAuth: coreServices.httpAuth,
           lifecycle: coreServices.lifecycle,
           logger: coreServices.logger,
+          metrics: metricsServiceRef,
           permissions: coreServices.permissions,
           rootLifecycle: coreServices.rootLifecycle,
           rootLogger: coreServices.rootLogger,
@@ -127,6 +155,7 @@ export const catalogModuleTenantEngines = (
           engines,
           lifecycle,
           logger,
+          metrics,
           rootLifecycle,
           rootLogger,
           store,
@@ -158,6 +187,18 @@ export const catalogModuleTenantEngines = (
             max: config.getOptionalNumber('tenancy.engines.pool.max') ?? 20,
             logger,
           });
+          const statusStore = EngineStatusStore.create({ connection, schema });
+          const status = new EngineStatusRecorder({
+            leases: engines.leases,
+            logger,
+            onFailure: countFailures(metrics),
+            store: statusStore,
+            timing,
+          });
+          reportEngines(metrics, {
+            observe: () => status.observe(),
+            pool: () => pool.stats(),
+          });
           lifecycle.addStartupHook(() => {
             const manager = EngineManager.start({
               configs: engines.configs,
@@ -175,6 +216,7 @@ export const catalogModuleTenantEngines = (
                 enable: (slug, by) => store.enable(slug, by),
               },
               services: { ...services, logger },
+              status,
               tables,
               timing,
               works: engines.works,
@@ -182,10 +224,18 @@ export const catalogModuleTenantEngines = (
             engines.open(
               manager,
               forwardToEngine({ find: id => manager.find(id), logger }),
+              statusStore,
             );
+            status.start(() => manager.held());
             // While the database and the other services still answer.
-            rootLifecycle.addBeforeShutdownHook(() => manager.stop());
-            rootLifecycle.addShutdownHook(() => pool.close());
+            rootLifecycle.addBeforeShutdownHook(async () => {
+              await status.stop();
+              await manager.stop();
+            });
+            rootLifecycle.addShutdownHook(async () => {
+              await statusStore.close();
+              await pool.close();
+            });
           });
         },
       });

@@ -58,6 +58,7 @@ export {
 } from './engines/TenantEngineStore';
 export {
   type TenantEngines,
+  type TenantEngineReport,
   type TenantEngineStatus,
 } from './engines/TenantEngines';
 export { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';

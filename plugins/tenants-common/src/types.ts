@@ -178,6 +178,66 @@ export interface TenantEngine {
    * null if nothing is configured.
    */
   configured_by: 'operator' | 'registry' | null;
+  /**
+   * Since when it ingests nothing and runs no scheduled task, where it is paused; ISO 8601,
+   * UTC. Its routes go on.
+   */
+  paused_at?: string;
+  /** The user or service that paused it. */
+  paused_by?: string;
+}
+
+/**
+ * How a tenant is fed, as the API shows it. Every process of a deployment answers the same.
+ *
+ * @public
+ */
+export interface TenantStatus {
+  /** The tenant. */
+  tenant_slug: string;
+  /**
+   * - `catalog_plugin`: the catalog plugin of the backend feeds it; the default tenant's
+   * - `code`: code feeds it, by mutations
+   * - `paused`: its engine is paused
+   * - `unassigned`: no live process does the background work of its engine
+   * - `starting`, `running`, `failed`, `stopped`: what the engine does in the process that
+   *   does its background work, as in {@link TenantEngine.state}
+   * - `unknown`: the backend that answers has no engines
+   */
+  state:
+    | 'catalog_plugin'
+    | 'code'
+    | 'paused'
+    | 'unassigned'
+    | 'stopped'
+    | 'starting'
+    | 'running'
+    | 'failed'
+    | 'unknown';
+  /** Why the engine failed, while it has. */
+  reason: string | null;
+  /** Since when the engine is paused; ISO 8601, UTC, as all times here */
+  paused_at: string | null;
+  /** The user or service that paused it. */
+  paused_by: string | null;
+  /** Entities that are served. */
+  entities: number;
+  /** Rows of the engine that could not be carried to the entities of the tenant. */
+  faults: number | null;
+  /** For how long the oldest item of the engine is due; 0 where nothing is. */
+  lag_seconds: number | null;
+  /** Since when that item is due; null where nothing is. */
+  oldest_due_at: string | null;
+  /** Why the engine failed last, also where it has started since. */
+  last_error: string | null;
+  /** When that was. */
+  last_error_at: string | null;
+  /** When the engine last had nothing left that was due. */
+  last_full_run_at: string | null;
+  /** The process that does the background work: its host and process id. */
+  process: string | null;
+  /** When another process may take over, unless this one renews its lease. */
+  lease_expires_at: string | null;
 }
 
 /**

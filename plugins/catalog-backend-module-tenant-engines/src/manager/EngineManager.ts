@@ -15,6 +15,10 @@ import type { CatalogServices } from '../engine/services';
 import { type EngineFeature, TenantEngine } from '../engine/TenantEngine';
 import type { EnginePool } from '../pool/EnginePool';
 import type { TenantLeases } from '../leases/TenantLeases';
+import type {
+  EngineStatusRecorder,
+  HeldEngine,
+} from '../status/EngineStatusRecorder';
 import type { EngineTables } from '../tables/EngineTables';
 import type { WorkByTenant } from '../work/WorkByTenant';
 import { StartQueue } from './StartQueue';
@@ -48,6 +52,8 @@ interface EngineManagerOptions {
   registry: TenantEngineChanges &
     Pick<TenantEngineStore, 'enable' | 'finishDisable'>;
   services: CatalogServices;
+  /** Notes what the engines do, for every process to read. */
+  status: Pick<EngineStatusRecorder, 'changed' | 'caughtUp' | 'forget'>;
   tables: EngineTables;
   timing?: Partial<ManagerTiming>;
   works: WorkByTenant;
@@ -58,6 +64,8 @@ interface Entry {
   tenant: ActiveTenant;
   /** The configuration from the registry, with which the engine was started. */
   fingerprint: string;
+  /** Whether an operator has paused it. */
+  isPaused?: boolean;
   /** Nothing while this process neither does the background work nor had a request. */
   supervised?: SupervisedEngine;
   /** By the clock of `performance`. */
@@ -117,6 +125,22 @@ export class EngineManager {
     return (
       this.#entries.get(tenantId)?.supervised?.status ?? { state: 'stopped' }
     );
+  }
+
+  /** The engines whose background work this process does. */
+  held(): HeldEngine[] {
+    return [...this.#entries]
+      .filter(([tenantId]) => this.#options.leases.isHeld(tenantId))
+      .map(([tenantId, { isPaused, supervised }]) => ({
+        tenantId,
+        state: supervised?.status.state ?? 'stopped',
+        isPaused: isPaused === true,
+      }));
+  }
+
+  /** Notes that nothing of an engine is due and nothing under way at this moment. */
+  caughtUp(tenantId: string): void {
+    this.#options.status.caughtUp(tenantId);
   }
 
   /** Reads the registry: changes of before are in effect afterwards. */
@@ -186,6 +210,7 @@ export class EngineManager {
     for (const [tenantId, { supervised }] of this.#entries) {
       if (!ids.has(tenantId)) {
         this.#entries.delete(tenantId);
+        this.#options.status.forget(tenantId);
         if (supervised) {
           // Not awaited: one that takes long keeps no other from its start.
           stopping.set(tenantId, supervised.stop());
@@ -200,21 +225,45 @@ export class EngineManager {
         );
       }
     }
-    for (const { tenantId, tenantSlug, catalogConfig } of wanted) {
+    for (const { tenantId, tenantSlug, catalogConfig, pausedAt } of wanted) {
       const fingerprint = JSON.stringify(catalogConfig ?? null);
-      const entry = this.#entries.get(tenantId);
+      let entry = this.#entries.get(tenantId);
       if (!entry) {
-        this.#entries.set(tenantId, {
+        entry = {
           tenant: { tenantId, tenantSlug },
           fingerprint,
           lastRequestAt: -Infinity,
-        });
+        };
+        this.#entries.set(tenantId, entry);
       } else if (entry.fingerprint !== fingerprint) {
         entry.fingerprint = fingerprint;
         entry.supervised?.restart();
       }
+      // Before its engine starts, which would begin to ingest.
+      this.#setPaused(entry, pausedAt !== undefined);
     }
     this.#startHeld();
+  }
+
+  #setPaused(entry: Entry, isPaused: boolean): void {
+    if (entry.isPaused === isPaused) {
+      return;
+    }
+    const { logger, works } = this.#options;
+    const { tenantId, tenantSlug } = entry.tenant;
+    const isChange = isPaused || entry.isPaused !== undefined;
+    entry.isPaused = isPaused;
+    if (isPaused) {
+      // Not awaited: what is under way has seconds for its end. It never rejects.
+      works.pause(tenantId);
+    } else {
+      works.resume(tenantId);
+    }
+    if (isChange) {
+      logger.info(`The engine is ${isPaused ? 'paused' : 'resumed'}`, {
+        tenant: tenantSlug,
+      });
+    }
   }
 
   /** Those whose background work this process does. */
@@ -299,6 +348,12 @@ export class EngineManager {
       queue: this.#queue,
       timing: this.#timing,
       start: signal => this.#startEngine(tenant, logger, signal),
+      onStatus: status => {
+        // An engine that is stopping may have been forgotten.
+        if (this.#entries.has(tenant.tenantId)) {
+          this.#options.status.changed(tenant.tenantId, status);
+        }
+      },
     });
   }
 

@@ -36,6 +36,8 @@ interface SupervisedEngineOptions {
   /** Starts the engine, or gives up when the signal says so. */
   start: (signal: AbortSignal) => Promise<TenantEngine>;
   timing: SupervisionTiming;
+  /** Is called with each status, and must not throw. */
+  onStatus?: (status: TenantEngineStatus) => void;
 }
 
 /** Why an engine is to be started again at once. */
@@ -50,6 +52,7 @@ export class SupervisedEngine {
   readonly #logger: LoggerService;
   readonly #queue: StartQueue;
   readonly #start: SupervisedEngineOptions['start'];
+  readonly #onStatus: SupervisedEngineOptions['onStatus'];
   readonly #timing: SupervisionTiming;
   readonly #stopping = new AbortController();
   readonly #ended: Promise<void>;
@@ -68,6 +71,7 @@ export class SupervisedEngine {
     this.#logger = options.logger;
     this.#queue = options.queue;
     this.#start = options.start;
+    this.#onStatus = options.onStatus;
     this.#timing = options.timing;
     this.#ended = this.#run();
   }
@@ -122,6 +126,7 @@ export class SupervisedEngine {
       const startedAt = Date.now();
       try {
         this.#status = { state: 'starting' };
+        this.#onStatus?.(this.#status);
         this.#engine = await this.#queue.run(
           this.tenant.tenantId,
           interrupted,
@@ -200,6 +205,7 @@ export class SupervisedEngine {
 
   #set(status: TenantEngineStatus): void {
     this.#status = status;
+    this.#onStatus?.(status);
     this.#waiting.splice(0).forEach(go => go());
   }
 }

@@ -184,6 +184,52 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
     );
   }
 
+  /** {@inheritDoc TenantEngineStore.pause} */
+  async pause(
+    tenantSlug: string,
+    options: { by: string },
+  ): Promise<TenantEngineRecord> {
+    return this.#setPause('pause the engine of a tenant', tenantSlug, {
+      isPaused: true,
+      values: knex => ({ paused_at: knex.fn.now(), paused_by: options.by }),
+    });
+  }
+
+  /** {@inheritDoc TenantEngineStore.resume} */
+  async resume(tenantSlug: string): Promise<TenantEngineRecord> {
+    return this.#setPause('resume the engine of a tenant', tenantSlug, {
+      isPaused: false,
+      values: () => ({ paused_at: null, paused_by: null }),
+    });
+  }
+
+  async #setPause(
+    reason: string,
+    tenantSlug: string,
+    options: { isPaused: boolean; values: (knex: Knex) => object },
+  ): Promise<TenantEngineRecord> {
+    const { engine } = await this.#change(reason, tenantSlug, async change => {
+      const { transaction, tenantId } = change;
+      const { knex } = transaction;
+      const before = await requireEngine(change);
+      if ((before.pausedAt !== undefined) === options.isPaused) {
+        return { engine: before, outcome: 'unchanged' as const };
+      }
+      // It locks the row of the table until the commit. Who enables, disables or configures the
+      // same engine waits for that, behind the locks that each change takes first.
+      await transaction.query(
+        knex('tenant_engines')
+          .where('tenant_id', tenantId)
+          .update(options.values(knex)),
+      );
+      return {
+        engine: await requireEngine(change),
+        outcome: 'changed' as const,
+      };
+    });
+    return engine;
+  }
+
   async #findActive(tenantSlug: string): Promise<string> {
     const rows = isTenantSlug(tenantSlug)
       ? await this.#pool.query<TenantRow>(knex =>

@@ -23,6 +23,10 @@ export interface TenantEngineRecord {
   createdBy: string;
   /** Since when an engine feeds the tenant. */
   createdAt: Date;
+  /** Since when the engine ingests nothing and runs no scheduled task, if it is paused. */
+  pausedAt?: Date;
+  /** The user or service that paused it. */
+  pausedBy?: string;
 }
 
 /**
@@ -93,6 +97,27 @@ export interface TenantEngineStore {
     config: JsonObject,
     options: { by: string },
   ): Promise<TenantEngineRecord>;
+
+  /**
+   * Pauses the engine of an active tenant, in every process and across restarts: it ingests
+   * nothing and runs no scheduled task until {@link TenantEngineStore.resume}. What is under
+   * way may end. Its routes and all reads go on.
+   *
+   * @param options - `by` is the user or service that does it
+   * @returns the record; a pause that is there already stays as it is
+   * @throws `NotFoundError` as in `disable`
+   */
+  pause(
+    tenantSlug: string,
+    options: { by: string },
+  ): Promise<TenantEngineRecord>;
+
+  /**
+   * Ends the pause of an engine, if there is one.
+   *
+   * @throws `NotFoundError` as in `disable`
+   */
+  resume(tenantSlug: string): Promise<TenantEngineRecord>;
 }
 
 /**
@@ -110,8 +135,8 @@ export interface TenantEngineChanges {
   /**
    * Calls a listener whenever {@link TenantEngineChanges.list} may answer otherwise than
    * before: after a tenant was created, changed, deleted or restored, and after an engine was
-   * enabled, disabled or configured, in any process. The call says nothing about what has
-   * changed, and may come without a change.
+   * enabled, disabled, configured, paused or resumed, in any process. The call says nothing
+   * about what has changed, and may come without a change.
    *
    * While this process can't hear of changes, as behind a pooler of transactions, it calls
    * every few seconds; and each minute at any rate, for changes by hand.

@@ -22,6 +22,40 @@ export interface TenantEngineStatus {
 }
 
 /**
+ * What the processes of a deployment know of the engine of a tenant, whichever of them answers.
+ *
+ * @public
+ */
+export interface TenantEngineReport {
+  /**
+   * - `unassigned`: no live process has the lease of the tenant
+   * - otherwise as in {@link TenantEngineStatus}, in the process that has it
+   */
+  state: TenantEngineStatus['state'] | 'unassigned';
+  /** Why it failed, without secrets and without SQL. */
+  reason?: string;
+  /** Why it failed last, also where it has started since. */
+  lastError?: string;
+  /** When that was. */
+  lastErrorAt?: Date;
+  /** When it last had nothing left that was due. */
+  caughtUpAt?: Date;
+  /** Since when its oldest entity waits to be processed or stitched; nothing if none does. */
+  oldestDueAt?: Date;
+  /** For how long that one waits; nothing where the engine has no tables. */
+  lagSeconds?: number;
+  /** The process that does the background work of the tenant. */
+  process?: {
+    /** For people: host and process id. */
+    name: string;
+    /** When others may take the lease, unless the process renews it. */
+    leaseExpiresAt: Date;
+  };
+  /** Rows of the engine that could not be carried to the entities of the tenant. */
+  faults: number;
+}
+
+/**
  * The catalog engines of this backend's tenants: one unmodified catalog plugin for each.
  *
  * @public
@@ -48,6 +82,14 @@ export interface TenantEngines {
 
   /** What the engine of a tenant does in this process. */
   statusOf(tenantId: string): TenantEngineStatus;
+
+  /**
+   * What the engine of a tenant does in whichever process does its background work, by the
+   * database at this moment. It wakes no idle engine.
+   *
+   * @throws `ServiceUnavailableError` where the database does not answer
+   */
+  report(tenantId: string): Promise<TenantEngineReport>;
 }
 
 /** What a backend has without the package that provides engines. */
@@ -59,6 +101,9 @@ export const NO_TENANT_ENGINES: TenantEngines = {
   },
   isConfiguredByOperator: () => false,
   statusOf: () => ({ state: 'stopped' }),
+  report: async () => {
+    throw missing();
+  },
 };
 
 function missing(): Error {

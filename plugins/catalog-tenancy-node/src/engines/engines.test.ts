@@ -431,6 +431,51 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     });
   });
 
+  describe('pause', () => {
+    it('says since when and by whom, and stays until the engine is resumed', async () => {
+      await store.enable('acme', { by: BY });
+      const paused = await store.pause('acme', { by: BY });
+      expect(paused).toMatchObject({
+        pausedAt: expect.any(Date),
+        pausedBy: BY,
+      });
+      await store.putConfig('acme', CONFIG, { by: BY });
+      await expect(store.pause('acme', { by: 'x' })).resolves.toMatchObject({
+        pausedAt: paused.pausedAt,
+        pausedBy: BY,
+      });
+      await expect(store.get('acme')).resolves.toMatchObject({ pausedBy: BY });
+      for (let time = 1; time <= 2; time += 1) {
+        await expect(store.resume('acme')).resolves.toMatchObject({
+          pausedAt: undefined,
+          pausedBy: undefined,
+        });
+      }
+    });
+
+    it('calls nobody where it changes nothing', async () => {
+      await store.enable('acme', { by: BY });
+      await store.pause('acme', { by: BY });
+      changed.mockClear();
+      await store.pause('acme', { by: BY });
+      expect(changed).not.toHaveBeenCalled();
+      await store.resume('acme');
+      await store.resume('acme');
+      expect(changed).toHaveBeenCalledTimes(1);
+    });
+
+    it('refuses a tenant that code feeds', async () => {
+      for (const change of [
+        () => store.pause('acme', { by: BY }),
+        () => store.resume('acme'),
+      ]) {
+        await expect(change()).rejects.toMatchObject({
+          name: 'NotFoundError',
+        });
+      }
+    });
+  });
+
   describe('a tenant that is created', () => {
     it('is fed by code', async () => {
       await expect(store.list()).resolves.toEqual([]);
@@ -493,6 +538,14 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       ['given an engine', () => store.enable('globex', { by: BY })],
       ['deprived of its engine', () => store.disable('acme')],
       ['configured', () => store.putConfig('acme', CONFIG, { by: BY })],
+      ['paused', () => store.pause('acme', { by: BY })],
+      [
+        'resumed',
+        async () => {
+          await store.pause('acme', { by: BY });
+          await store.resume('acme');
+        },
+      ],
     ])('are heard in every process when a tenant is %s', async (_, change) => {
       await store.enable('acme', { by: BY });
       const { engines, calls } = await listen();

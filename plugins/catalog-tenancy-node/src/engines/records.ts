@@ -13,6 +13,8 @@ export interface EngineRow {
   config_updated_by: string | null;
   created_by: string;
   created_at: Date;
+  paused_at: Date | null;
+  paused_by: string | null;
 }
 
 /** Of all tenants, unless more is asked for. Those that are taken away are not among them. */
@@ -29,6 +31,8 @@ export function selectEngines(knex: Knex) {
       'e.config_updated_by',
       'e.created_by',
       'e.created_at',
+      'e.paused_at',
+      'e.paused_by',
     );
 }
 
@@ -42,6 +46,8 @@ export function toEngineRecord(row: EngineRow): TenantEngineRecord {
     configUpdatedBy: row.config_updated_by ?? undefined,
     createdBy: row.created_by,
     createdAt: row.created_at,
+    pausedAt: row.paused_at ?? undefined,
+    pausedBy: row.paused_by ?? undefined,
   };
 }
 

@@ -40,6 +40,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
               validateConfig: async () => {},
               isConfiguredByOperator: () => false,
               statusOf: () => ({ state: 'running' }),
+              report: async () => ({ state: 'running', faults: 0 }),
             }),
           }),
         ],
@@ -104,6 +105,16 @@ describe.each(databases.eachSupportedId().slice(-1))(
       await expect(client.getCatalogConfig('acme', asAdmin)).resolves.toEqual(
         config,
       );
+      await expect(client.pauseEngine('acme', asAdmin)).resolves.toMatchObject({
+        paused_by: ADMIN,
+      });
+      await expect(
+        client.getTenantStatus('acme', asAdmin),
+      ).resolves.toMatchObject({ state: 'paused', entities: 0 });
+      await client.resumeEngine('acme', asAdmin);
+      await expect(
+        client.getTenantStatus('acme', asAdmin),
+      ).resolves.toMatchObject({ state: 'running' });
       await client.disableEngine('acme', asAdmin);
       await expect(
         client.getCatalogConfig('acme', asAdmin),

@@ -1,18 +1,22 @@
 import { ConflictError, NotFoundError } from '@backstage/errors';
 import { createBodyReader } from '@internal/http';
 import {
+  DEFAULT_TENANT_SLUG,
   parseCatalogConfig,
   parseEnableEngine,
   tenantConfigReadPermission,
   tenantConfigUpdatePermission,
   type TenantEngineRecord,
   type TenantEngines,
+  type TenantEngineReport,
   type TenantEngineStore,
+  type TenantStore,
   tenantUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type {
   TenantCatalogConfig,
   TenantEngine,
+  TenantStatus,
 } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
 import { type Administrators, nameOf } from '../authorization/Administrators';
@@ -33,6 +37,7 @@ export interface EngineRoutesOptions {
   engines: TenantEngines;
   engineStore: TenantEngineStore;
   operation: MakeOperation;
+  store: Pick<TenantStore, 'get' | 'usage'>;
   tenantAdmins: TenantAdmins;
 }
 
@@ -41,8 +46,14 @@ export function addEngineRoutes(
   router: Router,
   options: EngineRoutesOptions,
 ): void {
-  const { administrators, engines, engineStore, operation, tenantAdmins } =
-    options;
+  const {
+    administrators,
+    engines,
+    engineStore,
+    operation,
+    store,
+    tenantAdmins,
+  } = options;
 
   /** For administrators of all tenants. */
   const maySwitch: Access<{ by: string }> = {
@@ -88,6 +99,8 @@ export function addEngineRoutes(
       reason: status.reason,
       next_attempt_at: status.nextAttemptAt?.toISOString(),
       configured_by: configuredBy(engine),
+      paused_at: engine.pausedAt?.toISOString(),
+      paused_by: engine.pausedBy,
     };
   }
 
@@ -175,6 +188,61 @@ export function addEngineRoutes(
   );
 
   router.get(
+    '/:slug/status',
+    operation(
+      'get-tenant-status',
+      may(tenantConfigReadPermission),
+      async (req, res) => {
+        const { slug } = req.params;
+        // It refuses a tenant that is not there, or deleted.
+        const engine = await engineStore.get(slug);
+        const [{ live_entities }, report] = await Promise.all([
+          store.usage(slug),
+          engine && engines.isAvailable
+            ? engines.report(engine.tenantId)
+            : undefined,
+        ]);
+        res.json({
+          tenant_slug: slug,
+          ...stateOf(slug, engine, report),
+          paused_at: engine?.pausedAt?.toISOString() ?? null,
+          paused_by: engine?.pausedBy ?? null,
+          entities: live_entities,
+          faults: report?.faults ?? null,
+          lag_seconds: report?.lagSeconds ?? null,
+          oldest_due_at: report?.oldestDueAt?.toISOString() ?? null,
+          last_error: report?.lastError ?? null,
+          last_error_at: report?.lastErrorAt?.toISOString() ?? null,
+          last_full_run_at: report?.caughtUpAt?.toISOString() ?? null,
+          process: report?.process?.name ?? null,
+          lease_expires_at:
+            report?.process?.leaseExpiresAt.toISOString() ?? null,
+        } satisfies TenantStatus);
+      },
+    ),
+  );
+
+  // For administrators of all tenants alone, as the switch: it is their means against an engine
+  // that harms others, whose tenant could otherwise resume it. Without engines too, since
+  // another backend on this database may have them.
+  router.put(
+    '/:slug/engine/pause',
+    operation('pause-tenant-engine', maySwitch, async (req, res, { by }) => {
+      const { tenantSlug } = await requireEngine(req.params.slug);
+      res.json(toEngine(await engineStore.pause(tenantSlug, { by })));
+    }),
+  );
+
+  router.delete(
+    '/:slug/engine/pause',
+    operation('resume-tenant-engine', maySwitch, async (req, res) => {
+      const { tenantSlug } = await requireEngine(req.params.slug);
+      await engineStore.resume(tenantSlug);
+      res.status(204).end();
+    }),
+  );
+
+  router.get(
     '/:slug/catalog-config',
     operation(
       'get-tenant-catalog-config',
@@ -206,4 +274,22 @@ export function addEngineRoutes(
       'errors may quote the body',
     ),
   );
+}
+
+/** In a backend without engines, another one on this database may have them. */
+function stateOf(
+  slug: string,
+  engine: TenantEngineRecord | undefined,
+  report: TenantEngineReport | undefined,
+): Pick<TenantStatus, 'state' | 'reason'> {
+  if (!engine) {
+    return {
+      state: slug === DEFAULT_TENANT_SLUG ? 'catalog_plugin' : 'code',
+      reason: null,
+    };
+  }
+  const reason = report ? report.reason ?? null : NO_ENGINES;
+  return engine.pausedAt
+    ? { state: 'paused', reason }
+    : { state: report?.state ?? 'unknown', reason };
 }

@@ -46,6 +46,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       validateConfig: jest.fn(),
       isConfiguredByOperator: jest.fn(),
       statusOf: jest.fn(),
+      report: jest.fn(),
     } satisfies TenantEngines;
 
     const start = (available: boolean) =>
@@ -85,6 +86,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       engines.validateConfig.mockResolvedValue(undefined);
       engines.isConfiguredByOperator.mockReturnValue(false);
       engines.statusOf.mockReturnValue({ state: 'running' });
+      engines.report.mockResolvedValue({ state: 'running', faults: 0 });
       auditor.createEvent.mockImplementation(
         async ({ request: _, ...event }) => ({
           success: async more => audited({ ...event, ...more }),
@@ -220,6 +222,159 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(engines.isConfiguredByOperator).toHaveBeenCalledWith('acme');
     });
 
+    describe('…/engine/pause', () => {
+      it('PUT pauses, and says since when and by whom, again the same', async () => {
+        await enable();
+        const { status, body } = await backend.admin.put('/acme/engine/pause');
+        expect([status, body]).toEqual([
+          200,
+          {
+            tenant_slug: 'acme',
+            state: 'running',
+            configured_by: null,
+            paused_at: expect.stringMatching(ISO_TIME),
+            paused_by: ADMIN,
+          },
+        ]);
+        const again = await backend
+          .as(
+            mockCredentials.service.header({
+              onBehalfOf: mockCredentials.service(CI),
+              targetPluginId: 'tenants',
+            }),
+          )
+          .put('/acme/engine/pause');
+        expect([again.status, again.body]).toEqual([200, body]);
+        expect((await backend.admin.get('/acme/engine')).body).toEqual(body);
+      });
+
+      it('DELETE resumes, and may be repeated', async () => {
+        await enable();
+        await backend.admin.put('/acme/engine/pause');
+        const statuses = [];
+        for (let time = 1; time <= 2; time += 1) {
+          statuses.push(
+            (await backend.admin.delete('/acme/engine/pause')).status,
+          );
+        }
+        expect(statuses).toEqual([204, 204]);
+        const { body } = await backend.admin.get('/acme/engine');
+        expect(body.paused_at).toBeUndefined();
+      });
+
+      it('refuses a tenant that code feeds with 404', async () => {
+        const { admin } = backend;
+        const statuses = [
+          (await admin.put('/acme/engine/pause')).status,
+          (await admin.delete('/acme/engine/pause')).status,
+        ];
+        expect(statuses).toEqual([404, 404]);
+      });
+
+      it('works in a backend without engines: another one may have them', async () => {
+        await enable();
+        const { admin } = without;
+        expect((await admin.put('/acme/engine/pause')).status).toBe(200);
+        expect((await admin.delete('/acme/engine/pause')).status).toBe(204);
+      });
+    });
+
+    describe('GET …/status', () => {
+      const NOTHING = {
+        reason: null,
+        paused_at: null,
+        paused_by: null,
+        entities: 0,
+        faults: null,
+        lag_seconds: null,
+        oldest_due_at: null,
+        last_error: null,
+        last_error_at: null,
+        last_full_run_at: null,
+        process: null,
+        lease_expires_at: null,
+      };
+
+      it('says of an engine what the process knows that does its background work', async () => {
+        await enable();
+        await insertEntity();
+        const at = (minute: number) =>
+          new Date(Date.UTC(2026, 10, 22, 18, minute));
+        engines.report.mockResolvedValue({
+          state: 'failed',
+          reason: 'It has no token',
+          lastError: 'It has no token',
+          lastErrorAt: at(1),
+          caughtUpAt: at(2),
+          oldestDueAt: at(3),
+          lagSeconds: 60,
+          process: { name: 'host 1', leaseExpiresAt: at(4) },
+          faults: 2,
+        });
+        const { status, body } = await user(JANE).get('/acme/status');
+        expect([status, body]).toEqual([
+          200,
+          {
+            tenant_slug: 'acme',
+            state: 'failed',
+            reason: 'It has no token',
+            paused_at: null,
+            paused_by: null,
+            entities: 1,
+            faults: 2,
+            lag_seconds: 60,
+            oldest_due_at: '2026-11-22T18:03:00.000Z',
+            last_error: 'It has no token',
+            last_error_at: '2026-11-22T18:01:00.000Z',
+            last_full_run_at: '2026-11-22T18:02:00.000Z',
+            process: 'host 1',
+            lease_expires_at: '2026-11-22T18:04:00.000Z',
+          },
+        ]);
+      });
+
+      it('says who has paused the engine, whatever that does', async () => {
+        await enable();
+        await backend.admin.put('/acme/engine/pause');
+        const { body } = await backend.admin.get('/acme/status');
+        expect(body).toMatchObject({
+          state: 'paused',
+          paused_at: expect.stringMatching(ISO_TIME),
+          paused_by: ADMIN,
+        });
+      });
+
+      it.each([
+        ['acme', 'code', 1],
+        ['default', 'catalog_plugin', 0],
+      ])(
+        'says of %s, which has no engine: %s',
+        async (slug, state, entities) => {
+          await insertEntity();
+          const { status, body } = await backend.admin.get(`/${slug}/status`);
+          expect([status, body]).toEqual([
+            200,
+            { tenant_slug: slug, ...NOTHING, state, entities },
+          ]);
+          expect(engines.report).not.toHaveBeenCalled();
+        },
+      );
+
+      it('says in a backend without engines that it does not know', async () => {
+        await enable();
+        const { status, body } = await without.admin.get('/acme/status');
+        expect([status, body]).toEqual([
+          200,
+          {
+            tenant_slug: 'acme',
+            ...NOTHING,
+            state: 'unknown',
+            reason: expect.stringContaining('has no catalog engines'),
+          },
+        ]);
+      });
+    });
+
     describe('…/catalog-config', () => {
       it('is empty before it is written', async () => {
         await enable();
@@ -332,8 +487,11 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const operations = (slug: string) => ({
         enable: (caller: Caller) => caller.put(`/${slug}/engine`),
         engine: (caller: Caller) => caller.get(`/${slug}/engine`),
+        status: (caller: Caller) => caller.get(`/${slug}/status`),
         put: (caller: Caller) => caller.put(`/${slug}/catalog-config`, CONFIG),
         config: (caller: Caller) => caller.get(`/${slug}/catalog-config`),
+        pause: (caller: Caller) => caller.put(`/${slug}/engine/pause`),
+        resume: (caller: Caller) => caller.delete(`/${slug}/engine/pause`),
         disable: (caller: Caller) => caller.delete(`/${slug}/engine`),
       });
 
@@ -345,24 +503,23 @@ describe.each(databases.eachSupportedId().slice(-1))(
         return found;
       }
 
-      it('switches: whom tenancy.admins lists; configures: that tenant’s admins too', async () => {
+      it('switches and pauses: whom tenancy.admins lists; configures, and reads: that tenant’s admins too', async () => {
         await enable();
         await enable('globex');
-        await expect(statuses(user(JANE))).resolves.toEqual([
-          403, 200, 200, 200, 403,
-        ]);
+        const OF_ADMIN_OF_TENANT = [403, 200, 200, 200, 200, 403, 403, 403];
+        await expect(statuses(user(JANE))).resolves.toEqual(OF_ADMIN_OF_TENANT);
         // An admin of another tenant, and a member of this one.
         await expect(statuses(backend.alice)).resolves.toEqual([
-          403, 403, 403, 403, 403,
+          403, 403, 403, 403, 403, 403, 403, 403,
         ]);
-        await expect(statuses(backend.alice, 'globex')).resolves.toEqual([
-          403, 200, 200, 200, 403,
-        ]);
+        await expect(statuses(backend.alice, 'globex')).resolves.toEqual(
+          OF_ADMIN_OF_TENANT,
+        );
         await expect(statuses(backend.anonymous)).resolves.toEqual([
-          401, 401, 401, 401, 401,
+          401, 401, 401, 401, 401, 401, 401, 401,
         ]);
         await expect(statuses(backend.admin)).resolves.toEqual([
-          200, 200, 200, 200, 204,
+          200, 200, 200, 200, 200, 200, 204, 204,
         ]);
       });
 
@@ -392,7 +549,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         ]);
         for (const slug of ['none', 'gone']) {
           await expect(statuses(backend.admin, slug)).resolves.toEqual([
-            404, 404, 404, 404, 404,
+            404, 404, 404, 404, 404, 404, 404, 404,
           ]);
         }
       });
@@ -408,7 +565,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           })),
         );
         await expect(statuses(user(JANE))).resolves.toEqual([
-          403, 200, 403, 200, 403,
+          403, 200, 200, 403, 200, 403, 403, 403,
         ]);
       });
     });

@@ -112,6 +112,14 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [400, 403, 404, 409, 501],
     },
   },
+  '/{slug}/status': {
+    get: {
+      summary:
+        'What feeds a tenant, how far that is behind, and what failed last',
+      success: { 200: answer('The status', schemaRef('TenantStatus')) },
+      errors: [403, 404],
+    },
+  },
   '/{slug}/engine': {
     get: {
       summary: 'Get the catalog engine that feeds a tenant',
@@ -138,6 +146,20 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Take the engine from a tenant, whose entities stay',
       success: { 204: answer('Code feeds the tenant') },
       errors: [403, 404, 409, 501],
+    },
+  },
+  '/{slug}/engine/pause': {
+    put: {
+      summary: 'Pause an engine: it ingests nothing and runs no scheduled task',
+      success: {
+        200: answer('The paused engine', schemaRef('TenantEngine')),
+      },
+      errors: [403, 404, 501],
+    },
+    delete: {
+      summary: 'Resume an engine',
+      success: { 204: answer('It is not paused') },
+      errors: [403, 404, 501],
     },
   },
   '/{slug}/catalog-config': {

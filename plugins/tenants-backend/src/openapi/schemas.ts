@@ -22,6 +22,8 @@ const engine = {
   reason: { type: 'string' },
   next_attempt_at: time,
   configured_by: configuredBy,
+  paused_at: time,
+  paused_by: { type: 'string' },
 };
 const engineRequired = ['tenant_slug', 'state', 'configured_by'];
 const sections = {
@@ -82,6 +84,35 @@ export const SCHEMAS = {
   },
   PutMember: { ...object({ role }), additionalProperties: false },
   TenantEngine: object(engine, engineRequired),
+  TenantStatus: object({
+    tenant_slug: slug,
+    state: {
+      type: 'string',
+      enum: [
+        'catalog_plugin',
+        'code',
+        'paused',
+        'unassigned',
+        'stopped',
+        'starting',
+        'running',
+        'failed',
+        'unknown',
+      ],
+    },
+    reason: orNull({ type: 'string' }),
+    paused_at: orNull(time),
+    paused_by: orNull({ type: 'string' }),
+    entities: count,
+    faults: orNull(count),
+    lag_seconds: orNull(count),
+    oldest_due_at: orNull(time),
+    last_error: orNull({ type: 'string' }),
+    last_error_at: orNull(time),
+    last_full_run_at: orNull(time),
+    process: orNull({ type: 'string' }),
+    lease_expires_at: orNull(time),
+  }),
   EnabledTenantEngine: object({ ...engine, replaced_entities: count }, [
     ...engineRequired,
     'replaced_entities',

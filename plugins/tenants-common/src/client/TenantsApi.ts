@@ -12,6 +12,7 @@ import type {
   TenantCatalogConfig,
   TenantEngine,
   TenantMember,
+  TenantStatus,
   TenantUsage,
   UpdateTenant,
 } from '../types';
@@ -106,6 +107,12 @@ export interface TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<void>;
 
+  /** Gets what feeds a tenant, how far that is behind, and what failed last. */
+  getTenantStatus(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantStatus>;
+
   /** Gets the engine of a tenant, or `undefined` if code feeds the tenant. */
   getEngine(
     slug: string,
@@ -121,6 +128,18 @@ export interface TenantsApi {
 
   /** Takes the engine from a tenant, whose entities stay and are code's from then on. */
   disableEngine(slug: string, options?: TenantsRequestOptions): Promise<void>;
+
+  /**
+   * Pauses the engine of a tenant: it ingests nothing and runs no scheduled task, in any
+   * process, until it is resumed. An earlier pause stays as it is.
+   */
+  pauseEngine(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantEngine>;
+
+  /** Ends the pause of a tenant's engine, if there is one. */
+  resumeEngine(slug: string, options?: TenantsRequestOptions): Promise<void>;
 
   /** Gets the configuration of a tenant's engine. */
   getCatalogConfig(

@@ -13,6 +13,7 @@ import type {
   TenantCatalogConfig,
   TenantEngine,
   TenantMember,
+  TenantStatus,
   TenantUsage,
   UpdateTenant,
 } from '../types';
@@ -154,6 +155,14 @@ export class TenantsClient implements TenantsApi {
     await this.#http.fetch(path, { ...options, method: 'DELETE' });
   }
 
+  /** {@inheritdoc TenantsApi.getTenantStatus} */
+  async getTenantStatus(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantStatus> {
+    return this.#http.json(`${tenantPath(slug)}/status`, options);
+  }
+
   /** {@inheritdoc TenantsApi.getEngine} */
   async getEngine(
     slug: string,
@@ -181,6 +190,26 @@ export class TenantsClient implements TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<void> {
     const path = `${tenantPath(slug)}/engine`;
+    await this.#http.fetch(path, { ...options, method: 'DELETE' });
+  }
+
+  /** {@inheritdoc TenantsApi.pauseEngine} */
+  async pauseEngine(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantEngine> {
+    return this.#http.json(`${tenantPath(slug)}/engine/pause`, {
+      ...options,
+      method: 'PUT',
+    });
+  }
+
+  /** {@inheritdoc TenantsApi.resumeEngine} */
+  async resumeEngine(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<void> {
+    const path = `${tenantPath(slug)}/engine/pause`;
     await this.#http.fetch(path, { ...options, method: 'DELETE' });
   }
 

@@ -1,0 +1,236 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import type { TenantEngineStatus } from 'backstage-plugin-catalog-tenancy-node';
+import { describeFailure } from '../engine/failures';
+import type { TenantLeases } from '../leases/TenantLeases';
+import type {
+  DeploymentFacts,
+  EngineNote,
+  EngineStatusStore,
+} from './EngineStatusStore';
+
+/** Intervals, in milliseconds. */
+export interface RecorderTiming {
+  /** How long changes are gathered for one statement; 500 by default. */
+  gatherMs: number;
+  /** How often a tenant's last full run is written at most; 60,000 by default. */
+  caughtUpMs: number;
+  /** How often the database is looked at for metrics; 30,000 by default. */
+  sampleMs: number;
+}
+
+/** How many tenants one look at what is due has, at most. */
+const TENANTS_PER_SAMPLE = 100;
+const RETRY_MS = 5_000;
+
+/** An engine whose background work this process does. */
+export interface HeldEngine {
+  tenantId: string;
+  state: TenantEngineStatus['state'];
+  isPaused: boolean;
+}
+
+/** What metrics tell: no more than a few numbers, however many tenants there are. */
+export interface Observations {
+  engines: HeldEngine[];
+  /** For how long the oldest item of each tenant was due when it was last looked at, in ms. */
+  lagsMs: Map<string, number>;
+  /** Nothing before the first look. */
+  deployment?: DeploymentFacts;
+}
+
+/**
+ * Writes what the engines do that this process has the leases of, and looks from time to time
+ * at how far they are behind. Nothing waits for it, and it fails nothing: what could not be
+ * written is written later.
+ */
+export class EngineStatusRecorder {
+  readonly #store: Pick<
+    EngineStatusStore,
+    'write' | 'readDue' | 'readDeployment'
+  >;
+  readonly #leases: TenantLeases;
+  readonly #logger: LoggerService;
+  readonly #onFailure: () => void;
+  readonly #timing: RecorderTiming;
+  readonly #notes = new Map<string, EngineNote>();
+  readonly #unwritten = new Set<string>();
+  readonly #caughtUpWrittenAt = new Map<string, number>();
+  #lags = new Map<string, number>();
+  #deployment?: DeploymentFacts;
+  #held: () => HeldEngine[] = () => [];
+  #sampled = new Set<string>();
+  #writing?: NodeJS.Timeout;
+  #sampling?: NodeJS.Timeout;
+  #stopListening?: () => void;
+  #underWay: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(options: {
+    store: Pick<EngineStatusStore, 'write' | 'readDue' | 'readDeployment'>;
+    leases: TenantLeases;
+    logger: LoggerService;
+    /** Is called when an engine of this process has failed. */
+    onFailure?: () => void;
+    timing?: Partial<RecorderTiming>;
+  }) {
+    this.#store = options.store;
+    this.#leases = options.leases;
+    this.#logger = options.logger;
+    this.#onFailure = options.onFailure ?? (() => undefined);
+    this.#timing = {
+      gatherMs: 500,
+      caughtUpMs: 60_000,
+      sampleMs: 30_000,
+      ...options.timing,
+    };
+  }
+
+  /** @param held - the engines whose background work this process does at the moment */
+  start(held: () => HeldEngine[]): void {
+    this.#held = held;
+    // A row says which process wrote it.
+    this.#stopListening = this.#leases.onChange(() =>
+      this.#writeSoon([...this.#notes.keys()]),
+    );
+    this.#sampleLater(0);
+  }
+
+  /** Notes what an engine does from now on. */
+  changed(tenantId: string, { state, reason }: TenantEngineStatus): void {
+    if (state === 'failed') {
+      this.#onFailure();
+    }
+    const before = this.#notes.get(tenantId);
+    this.#notes.set(tenantId, {
+      ...before,
+      tenantId,
+      state,
+      reason,
+      ...(state === 'failed' && { lastError: reason, lastErrorAt: new Date() }),
+    });
+    this.#writeSoon([tenantId]);
+  }
+
+  /** Notes that nothing of an engine is due and nothing under way. */
+  caughtUp(tenantId: string): void {
+    const note = this.#notes.get(tenantId);
+    if (!note) {
+      return;
+    }
+    note.caughtUpAt = new Date();
+    this.#lags.set(tenantId, 0);
+    const writtenAt = this.#caughtUpWrittenAt.get(tenantId) ?? -Infinity;
+    if (performance.now() - writtenAt >= this.#timing.caughtUpMs) {
+      this.#caughtUpWrittenAt.set(tenantId, performance.now());
+      this.#writeSoon([tenantId]);
+    }
+  }
+
+  /** Forgets a tenant that has no engine any more. */
+  forget(tenantId: string): void {
+    this.#notes.delete(tenantId);
+    this.#unwritten.delete(tenantId);
+    this.#caughtUpWrittenAt.delete(tenantId);
+  }
+
+  /** What is known, without a look at the database. */
+  observe(): Observations {
+    return {
+      engines: this.#held(),
+      lagsMs: this.#lags,
+      deployment: this.#deployment,
+    };
+  }
+
+  /** Looks at the database now, and notes which engines have caught up. */
+  async sample(): Promise<void> {
+    // What a paused engine is behind is meant to be.
+    const active = this.#held().filter(({ isPaused }) => !isPaused);
+    const ids = new Set(active.map(({ tenantId }) => tenantId));
+    this.#lags = new Map([...this.#lags].filter(([id]) => ids.has(id)));
+    this.#deployment = await this.#store.readDeployment();
+    const due = await this.#store.readDue(this.#nextOf(active));
+    const now = Date.now();
+    const running = new Set(
+      active
+        .filter(({ state }) => state === 'running')
+        .map(({ tenantId }) => tenantId),
+    );
+    for (const [tenantId, oldest] of due) {
+      this.#lags.set(tenantId, oldest ? Math.max(0, now - +oldest) : 0);
+      if (oldest === null && running.has(tenantId)) {
+        this.caughtUp(tenantId);
+      }
+    }
+  }
+
+  /** Ends all; what is not written stays so. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stopListening?.();
+    clearTimeout(this.#writing);
+    clearTimeout(this.#sampling);
+    await this.#underWay;
+  }
+
+  /** The tenants of the next look: each in its turn. */
+  #nextOf(active: HeldEngine[]): string[] {
+    const ids = active.map(({ tenantId }) => tenantId);
+    let next = ids.filter(id => !this.#sampled.has(id));
+    if (next.length === 0) {
+      this.#sampled.clear();
+      next = ids;
+    }
+    next = next.slice(0, TENANTS_PER_SAMPLE);
+    next.forEach(id => this.#sampled.add(id));
+    return next;
+  }
+
+  #sampleLater(ms: number): void {
+    if (this.#isStopped) {
+      return;
+    }
+    this.#sampling = setTimeout(() => {
+      this.#underWay = this.#underWay
+        .then(() => this.sample())
+        .catch(error => this.#warn('read', error))
+        .then(() => this.#sampleLater(this.#timing.sampleMs));
+    }, ms).unref();
+  }
+
+  #writeSoon(tenantIds: string[], ms = this.#timing.gatherMs): void {
+    tenantIds.forEach(id => this.#unwritten.add(id));
+    if (!this.#writing && !this.#isStopped && this.#unwritten.size > 0) {
+      this.#writing = setTimeout(() => {
+        this.#underWay = this.#underWay.then(() => this.#write());
+      }, ms).unref();
+    }
+  }
+
+  async #write(): Promise<void> {
+    this.#writing = undefined;
+    const ids = [...this.#unwritten];
+    this.#unwritten.clear();
+    const notes = ids
+      // The process that has the lease writes the others.
+      .filter(id => this.#leases.isHeld(id))
+      .flatMap(id => this.#notes.get(id) ?? []);
+    if (notes.length === 0) {
+      return;
+    }
+    try {
+      await this.#store.write(notes);
+    } catch (error) {
+      this.#warn('written', error);
+      this.#writeSoon(ids, RETRY_MS);
+    }
+  }
+
+  #warn(what: 'read' | 'written', error: unknown): void {
+    this.#logger.warn(
+      `The status of engines can't be ${what} at the moment: ${describeFailure(
+        error,
+      )}`,
+    );
+  }
+}

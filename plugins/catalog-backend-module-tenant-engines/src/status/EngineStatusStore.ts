@@ -1,0 +1,295 @@
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import type {
+  TenantEngineReport,
+  TenantEngineStatus,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { type ClientConfig, Pool, type PoolClient } from 'pg';
+import { escapeIdentifier, escapeLiteral } from '../tables/TablesSession';
+
+/** What the process that does the background work of a tenant knows of its engine. */
+export interface EngineNote {
+  tenantId: string;
+  state: TenantEngineStatus['state'];
+  reason?: string;
+  /** Of the last failure that this process has seen. */
+  lastError?: string;
+  lastErrorAt?: Date;
+  caughtUpAt?: Date;
+}
+
+/** What holds for the deployment, and not for one tenant or process. */
+export interface DeploymentFacts {
+  /** Processes that take leases. */
+  processes: number;
+  /** Tenants with an engine that is not paused, of which no live process has the lease. */
+  unassigned: number;
+  /** Rows of all tenants that could not be carried. */
+  faults: number;
+  /** Client sessions of the server, and how many it has room for. */
+  sessions: number;
+  maxSessions: number;
+}
+
+const ADMIN_ROLE = 'portal_admin';
+
+/** A report is for a person or a probe: it may fail, but not wait. */
+const TIMEOUT_MS = 10_000;
+
+interface StoreOptions {
+  /** Of the catalog plugin's own database user, which may act as `portal_admin`. */
+  connection: ClientConfig;
+  /** The schema of the tenants' tables. */
+  schema: string;
+}
+
+interface NoteRow {
+  state: TenantEngineStatus['state'] | null;
+  reason: string | null;
+  lastError: string | null;
+  lastErrorAt: Date | null;
+  caughtUpAt: Date | null;
+  /** Whether the process that has the lease wrote it; null without a live lease. */
+  isOfHolder: boolean | null;
+  /** Whether a process wrote it that takes no leases. */
+  isWithoutLeases: boolean;
+  process: string | null;
+  leaseExpiresAt: Date | null;
+  faults: number;
+}
+
+/**
+ * The status of engines in the database: `engine_status`, written by the process that holds the
+ * lease and read by each, and what the tables of an engine say of what is due.
+ *
+ * Its sessions are apart from those of the engines: it waits for none of theirs, takes none
+ * from a request, and its statements wake no idle engine.
+ */
+export class EngineStatusStore {
+  readonly #pool: Pool;
+  readonly #name: (table: string) => string;
+
+  /** It connects at the first call. */
+  static create(options: StoreOptions): EngineStatusStore {
+    return new EngineStatusStore(options);
+  }
+
+  private constructor({ connection, schema }: StoreOptions) {
+    this.#name = table => `${escapeIdentifier(schema)}.${table}`;
+    this.#pool = new Pool({
+      ...connection,
+      // Not enumerable where it was hidden.
+      password: connection.password,
+      application_name: 'catalog tenant engines: status',
+      max: 2,
+      // A session that has looked at many schemas has grown.
+      idleTimeoutMillis: 5_000,
+      connectionTimeoutMillis: TIMEOUT_MS,
+      query_timeout: TIMEOUT_MS,
+      statement_timeout: TIMEOUT_MS,
+    });
+    // What was under way fails for its caller; without listeners it would end the process.
+    this.#pool.on('connect', client => client.on('error', () => undefined));
+    this.#pool.on('error', () => undefined);
+  }
+
+  /** What all processes know of the engine of a tenant. */
+  async report(tenantId: string): Promise<TenantEngineReport> {
+    const oldestDueAt = (await this.readDue([tenantId])).get(tenantId);
+    const [row] = await this.#asAdmin<NoteRow & { now: Date }>(
+      `select now() as now, s.state, s.reason, s.last_error as "lastError",
+              s.last_error_at as "lastErrorAt", s.caught_up_at as "caughtUpAt",
+              case when p.process_id is not null
+                   then s.process_id is not distinct from p.process_id end as "isOfHolder",
+              s.tenant_id is not null and s.process_id is null as "isWithoutLeases",
+              p.name as process, p.expires_at as "leaseExpiresAt",
+              (select count(*)::int from ${this.#name('adoption_faults')} f
+                where f.tenant_id = t.tenant_id) as faults
+         from (values ($1::uuid)) t (tenant_id)
+         left join ${this.#name('engine_status')} s using (tenant_id)
+         left join ${this.#name('engine_leases')} l using (tenant_id)
+         left join ${this.#name('engine_processes')} p
+           on p.process_id = l.process_id and p.expires_at > now()`,
+      [tenantId],
+    );
+    return toReport(row, oldestDueAt);
+  }
+
+  /**
+   * Since when the oldest item of each engine is due: an entity that is to be processed or
+   * stitched.
+   *
+   * @returns nothing for an engine without tables, and `null` where nothing is due
+   */
+  async readDue(tenantIds: string[]): Promise<Map<string, Date | null>> {
+    const bySchema = new Map(tenantIds.map(id => [engineSchemaOf(id), id]));
+    const { rows: found } = await this.#pool.query<{ schema: string }>(
+      `select n.nspname as schema
+         from pg_catalog.pg_namespace n join pg_catalog.pg_class c on c.relnamespace = n.oid
+        where n.nspname = any ($1) and c.relname = 'stitch_queue'`,
+      [[...bySchema.keys()]],
+    );
+    if (found.length === 0) {
+      return new Map();
+    }
+    // Two look-ups in an index for each.
+    const statements = found.map(({ schema }) => {
+      const first = (table: string, column: string) =>
+        `(select min(${column}) from ${escapeIdentifier(
+          schema,
+        )}.${table} where ${column} <= now())`;
+      return `select ${escapeLiteral(schema)} as schema, least(${first(
+        'refresh_state',
+        'next_update_at',
+      )}, ${first('stitch_queue', 'next_stitch_at')}) as due`;
+    });
+    const { rows } = await this.#pool.query<{
+      schema: string;
+      due: Date | null;
+    }>(statements.join('\nunion all\n'));
+    return new Map(
+      rows.map(({ schema, due }) => [bySchema.get(schema) ?? schema, due]),
+    );
+  }
+
+  async readDeployment(): Promise<DeploymentFacts> {
+    const [facts] = await this.#asAdmin<DeploymentFacts>(
+      `select (select count(*)::int from ${this.#name('engine_processes')}
+                where expires_at > now()) as processes,
+              (select count(*)::int
+                 from ${this.#name('tenant_engines')} e
+                 join ${this.#name('tenants')} t using (tenant_id)
+                where e.disabled_at is null and e.paused_at is null
+                  and t.deleted_at is null
+                  and not exists (
+                    select from ${this.#name('engine_leases')} l
+                      join ${this.#name(
+                        'engine_processes',
+                      )} p using (process_id)
+                     where l.tenant_id = e.tenant_id and p.expires_at > now()))
+                as unassigned,
+              (select count(*)::int from ${this.#name('adoption_faults')})
+                as faults,
+              (select count(*)::int from pg_catalog.pg_stat_activity
+                -- Other roles' columns are hidden, these are not.
+                where usesysid is not null and datid is not null) as sessions,
+              pg_catalog.current_setting('max_connections')::int as "maxSessions"`,
+    );
+    return facts;
+  }
+
+  /**
+   * Writes what this process knows. Rows that say the same already stay untouched. The caller
+   * holds the leases of the tenants; without leases the rows have no process.
+   */
+  async write(notes: EngineNote[]): Promise<void> {
+    const rows = notes.map(note => ({
+      tenant_id: note.tenantId,
+      state: note.state,
+      reason: storable(note.reason),
+      last_error: storable(note.lastError),
+      last_error_at: note.lastErrorAt,
+      caught_up_at: note.caughtUpAt,
+    }));
+    // Locks of rows, for this one statement: of engine_status, which no other process writes
+    // at the same time, and of tenants (KEY SHARE, for the foreign key), for which only the
+    // removal of a tenant for good waits. In the order of the keys, so that two writers can't
+    // wait for each other.
+    await this.#asAdmin(
+      `insert into ${this.#name('engine_status')} as s
+         (tenant_id, state, reason, last_error, last_error_at, caught_up_at, process_id)
+       select r.tenant_id, r.state, r.reason, r.last_error, r.last_error_at,
+              r.caught_up_at, l.process_id
+         from jsonb_to_recordset($1::jsonb) as r (
+                tenant_id uuid, state text, reason text, last_error text,
+                last_error_at timestamptz, caught_up_at timestamptz)
+         join ${this.#name('tenants')} t on t.tenant_id = r.tenant_id
+         left join ${this.#name('engine_leases')} l on l.tenant_id = r.tenant_id
+        order by r.tenant_id
+       on conflict (tenant_id) do update
+          set state = excluded.state, reason = excluded.reason,
+              last_error = coalesce(excluded.last_error, s.last_error),
+              last_error_at = coalesce(excluded.last_error_at, s.last_error_at),
+              caught_up_at = greatest(excluded.caught_up_at, s.caught_up_at),
+              process_id = excluded.process_id, updated_at = now()
+        where (s.state, s.reason, s.process_id)
+                is distinct from (excluded.state, excluded.reason, excluded.process_id)
+           or excluded.last_error_at > coalesce(s.last_error_at, '-infinity')
+           or excluded.caught_up_at > coalesce(s.caught_up_at, '-infinity')`,
+      [JSON.stringify(rows)],
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #asAdmin<TRow extends object>(
+    sql: string,
+    values: unknown[] = [],
+  ): Promise<TRow[]> {
+    const client = await this.#pool.connect();
+    let failure: unknown;
+    try {
+      await client.query('begin');
+      await client.query(`set local role ${ADMIN_ROLE}`);
+      const { rows } = await client.query<TRow>(sql, values);
+      await client.query('commit');
+      return rows;
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      release(client, failure);
+    }
+  }
+}
+
+/** After a failure a statement may be under way, and the role another one. */
+function release(client: PoolClient, failure: unknown): void {
+  client.release(failure !== undefined);
+}
+
+function toReport(
+  row: NoteRow & { now: Date },
+  oldestDueAt: Date | null | undefined,
+): TenantEngineReport {
+  const isCurrent = row.isOfHolder ?? row.isWithoutLeases;
+  const { now, state, reason } = row;
+  return {
+    state: stateOf(row),
+    reason: (isCurrent && state === 'failed' && reason) || undefined,
+    lastError: row.lastError ?? undefined,
+    lastErrorAt: row.lastErrorAt ?? undefined,
+    caughtUpAt: row.caughtUpAt ?? undefined,
+    oldestDueAt: oldestDueAt ?? undefined,
+    lagSeconds: lagOf(oldestDueAt, now),
+    process:
+      row.process !== null && row.leaseExpiresAt !== null
+        ? { name: row.process, leaseExpiresAt: row.leaseExpiresAt }
+        : undefined,
+    faults: row.faults,
+  };
+}
+
+/** In seconds; nothing for an engine without tables. */
+function lagOf(oldestDueAt: Date | null | undefined, now: Date) {
+  if (oldestDueAt === undefined) {
+    return undefined;
+  }
+  const ms = oldestDueAt ? now.getTime() - oldestDueAt.getTime() : 0;
+  return Math.max(0, Math.round(ms / 1000));
+}
+
+function stateOf(row: NoteRow): TenantEngineReport['state'] {
+  const { isOfHolder, isWithoutLeases, state } = row;
+  if (isOfHolder === null && !isWithoutLeases) {
+    return 'unassigned';
+  }
+  // The process that has the lease may have written nothing yet.
+  return (isOfHolder !== false && state) || 'starting';
+}
+
+/** As PostgreSQL can store it. */
+function storable(text: string | undefined): string | undefined {
+  return text?.replaceAll('\0', '').replace(/\p{Surrogate}/gu, '\ufffd');
+}

@@ -1,0 +1,128 @@
+import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
+import type { HeldEngine, Observations } from './EngineStatusRecorder';
+
+/** The sessions of the engines' pool of this process. */
+export interface PoolStats {
+  /** Sessions that do something for an engine. */
+  used: number;
+  idle: number;
+  /** How many wait for a session. */
+  waiting: number;
+  max: number;
+}
+
+/** From which lag on a tenant counts as one that lags, in milliseconds. */
+const LAGGING_MS = 10 * 60_000;
+
+const STATES = ['starting', 'running', 'failed', 'stopped', 'paused'] as const;
+
+interface Sources {
+  observe: () => Observations;
+  pool: () => PoolStats;
+}
+
+/**
+ * Tells how the engines do. No metric has a tenant among its attributes, so that the number of
+ * time series does not grow with the number of tenants; and none is asked of the database when
+ * it is collected.
+ *
+ * Units are in the names: exporters differ in whether they append them.
+ */
+export function reportEngines(metrics: MetricsService, sources: Sources): void {
+  const gauge = (
+    name: string,
+    description: string,
+    values: (
+      of: Observations,
+    ) => Iterable<[value: number | undefined, state?: string]>,
+  ) =>
+    metrics
+      .createObservableGauge(`tenancy.engines.${name}`, { description })
+      .addCallback(result => {
+        for (const [value, state] of values(sources.observe())) {
+          if (value !== undefined) {
+            result.observe(value, state === undefined ? {} : { state });
+          }
+        }
+      });
+
+  // Of this process alone: add them up.
+  gauge(
+    'count',
+    'Engines whose background work this process does, by state',
+    ({ engines }) =>
+      STATES.map(state => [
+        engines.filter(engine => stateOf(engine) === state).length,
+        state,
+      ]),
+  );
+  gauge(
+    'lagging',
+    'Tenants of this process of which an item is due for more than 10 minutes',
+    ({ lagsMs }) => [
+      [[...lagsMs.values()].filter(lag => lag > LAGGING_MS).length],
+    ],
+  );
+  gauge(
+    'pool.sessions',
+    "Sessions of the engines' pool of this process, by state",
+    () => [
+      [sources.pool().used, 'used'],
+      [sources.pool().idle, 'idle'],
+    ],
+  );
+  gauge(
+    'pool.waiting',
+    "What waits for a session of the engines' pool of this process",
+    () => [[sources.pool().waiting]],
+  );
+  gauge(
+    'pool.max',
+    "How many sessions the engines' pool of this process may have",
+    () => [[sources.pool().max]],
+  );
+  gauge(
+    'lag.seconds',
+    'For how many seconds the oldest item of any tenant of this process is due',
+    ({ lagsMs }) => [[Math.max(0, ...lagsMs.values()) / 1_000]],
+  );
+
+  // Of the deployment, the same in each process but for the moment: take the highest.
+  gauge(
+    'processes',
+    'Live processes of the deployment that do background work of tenants',
+    ({ deployment }) => [[deployment?.processes]],
+  );
+  gauge(
+    'unassigned',
+    'Tenants of the deployment whose background work no live process does',
+    ({ deployment }) => [[deployment?.unassigned]],
+  );
+  gauge(
+    'faults',
+    'Rows that could not be carried to the entities of tenants',
+    ({ deployment }) => [[deployment?.faults]],
+  );
+  gauge(
+    'server.sessions',
+    'Client sessions of the PostgreSQL server of the catalog',
+    ({ deployment }) => [[deployment?.sessions]],
+  );
+  gauge(
+    'server.sessions.max',
+    'How many sessions that server has room for (max_connections)',
+    ({ deployment }) => [[deployment?.maxSessions]],
+  );
+}
+
+/** Counts failures of engines: failed starts, and engines that had to stop. */
+export function countFailures(metrics: MetricsService): () => void {
+  const counter = metrics.createCounter('tenancy.engines.failures.count', {
+    description: 'Starts of engines that failed, and engines that broke down',
+  });
+  return () => counter.add(1);
+}
+
+function stateOf({ isPaused, state }: HeldEngine): (typeof STATES)[number] {
+  return isPaused ? 'paused' : state;
+}

@@ -1,0 +1,603 @@
+import { schedulerServiceFactory } from '@backstage/backend-defaults/scheduler';
+import {
+  coreServices,
+  createBackendModule,
+  createBackendPlugin,
+  createServiceFactory,
+  type RootConfigService,
+} from '@backstage/backend-plugin-api';
+import {
+  type MetricAttributes,
+  type MetricsService,
+  metricsServiceRef,
+  type MetricsServiceObservableCallback,
+} from '@backstage/backend-plugin-api/alpha';
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { catalogProcessingExtensionPoint } from '@backstage/plugin-catalog-node';
+import type { JsonObject } from '@backstage/types';
+import { withDatabase } from '@internal/catalog-testing/emptyDatabase';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import {
+  createTestDatabases,
+  eventually,
+  waitUntil,
+} from '@internal/postgres/testUtils';
+import {
+  type TenantEngineStore,
+  tenantEngineStoreServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+// The plugin itself, by which tenants are paused and looked at.
+// eslint-disable-next-line @backstage/no-mixed-plugin-imports
+import tenantsPlugin from 'backstage-plugin-tenants-backend';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { ClientConfig } from 'pg';
+import request from 'supertest';
+import { parse } from 'yaml';
+import { SourceServer } from '../__testUtils__/SourceServer';
+import { TenantSources } from '../__testUtils__/TenantSources';
+import { ALL_LEASES } from '../leases/TenantLeases';
+import {
+  catalogModuleTenantEngines,
+  enginesServiceFactory,
+  tenantEnginesServiceFactory,
+} from '../module';
+import { EngineStatusRecorder, type HeldEngine } from './EngineStatusRecorder';
+import { EngineStatusStore } from './EngineStatusStore';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const SECRET = 's3cret-of-the-test';
+const OTHER_PROCESS = '00000000-0000-4000-8000-00000000000a';
+const ALERTS = resolve(__dirname, '../../../../docs/operators/alerts.yaml');
+
+/** How often the task of a tenant's engine has run, by the name in its configuration. */
+const runs = new Map<string, number>();
+
+const nameOf = (config: RootConfigService) =>
+  config.getOptionalString('catalog.providers.test.name') ?? 'nameless';
+
+/** A provider that fails where it is told to, and counts how often its task runs. */
+const countingModule = createBackendModule({
+  pluginId: 'catalog',
+  moduleId: 'counting',
+  register(env) {
+    env.registerInit({
+      deps: {
+        config: coreServices.rootConfig,
+        processing: catalogProcessingExtensionPoint,
+        scheduler: coreServices.scheduler,
+      },
+      async init({ config, processing, scheduler }) {
+        const token = config.getOptionalString('catalog.providers.test.token');
+        processing.addEntityProvider({
+          getProviderName: () => 'counting',
+          async connect() {
+            if (token !== undefined) {
+              throw new Error(`The token ${token} is not accepted`);
+            }
+          },
+        });
+        await scheduler.scheduleTask({
+          id: 'counting',
+          frequency: { milliseconds: 500 },
+          timeout: { minutes: 5 },
+          async fn() {
+            const name = nameOf(config);
+            runs.set(name, (runs.get(name) ?? 0) + 1);
+          },
+        });
+      },
+    });
+  },
+});
+
+/** The metrics of a backend: their names, and what a collection finds. */
+class Metrics {
+  readonly names = new Set<string>();
+  readonly #gauges = new Map<string, MetricsServiceObservableCallback[]>();
+  readonly counters = new Map<string, number>();
+
+  readonly service = {
+    createCounter: (name: string) => {
+      this.names.add(`${name}.total`);
+      return {
+        add: (value: number) =>
+          this.counters.set(name, (this.counters.get(name) ?? 0) + value),
+      };
+    },
+    createHistogram: (name: string) => {
+      this.names.add(name);
+      return { record: () => undefined };
+    },
+    createGauge: () => ({ record: () => undefined }),
+    createUpDownCounter: () => ({ add: () => undefined }),
+    createObservableCounter: () => ({ addCallback: () => undefined }),
+    createObservableUpDownCounter: () => ({ addCallback: () => undefined }),
+    createObservableGauge: (name: string) => {
+      this.names.add(name);
+      const callbacks: MetricsServiceObservableCallback[] = [];
+      this.#gauges.set(name, callbacks);
+      return {
+        addCallback: (callback: MetricsServiceObservableCallback) =>
+          callbacks.push(callback),
+      };
+    },
+  } as unknown as MetricsService;
+
+  /** Each time series of tenancy with its value. */
+  collect(): Map<string, number> {
+    const found = new Map<string, number>();
+    const own = [...this.#gauges].filter(([name]) =>
+      name.startsWith('tenancy.'),
+    );
+    for (const [name, callbacks] of own) {
+      const observe = (value: number, attributes?: MetricAttributes) => {
+        found.set(`${name} ${JSON.stringify(attributes ?? {})}`, value);
+      };
+      callbacks.forEach(callback => callback({ observe }));
+    }
+    return found;
+  }
+}
+
+describe.each(databases.eachSupportedId())('the status on %s', id => {
+  let server: SourceServer;
+  let connection: ClientConfig;
+  let backend: CatalogBackend;
+  let metrics: Metrics;
+  let store: TenantEngineStore;
+  const sources = new Map<string, TenantSources>();
+  const ids = new Map<string, string>();
+
+  const startBackend = async () => {
+    metrics = new Metrics();
+    backend = await startCatalogBackend({
+      connection,
+      enabled: true,
+      config: {
+        backend: { reading: { allow: [{ host: server.host }] } },
+        catalog: {
+          processingInterval: { seconds: 1 },
+          stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
+        },
+        tenancy: {
+          admins: ['user:default/mock'],
+          engines: {
+            processingInterval: { seconds: 1 },
+            minProcessingInterval: { seconds: 1 },
+          },
+          tenants: { acme: { secrets: ['ACME_TOKEN_OF_THE_TEST'] } },
+        },
+        events: { useEventBus: 'never' },
+      } as JsonObject,
+      features: [
+        tenantsPlugin,
+        schedulerServiceFactory,
+        enginesServiceFactory,
+        tenantEnginesServiceFactory,
+        createServiceFactory({
+          service: metricsServiceRef,
+          deps: {},
+          factory: () => metrics.service,
+        }),
+        catalogModuleTenantEngines([countingModule], {
+          shortestPauseMs: 100,
+          longestPauseMs: 1_000,
+          checkMs: 500,
+          gatherMs: 50,
+          sampleMs: 200,
+          caughtUpMs: 200,
+        }),
+        createBackendPlugin({
+          pluginId: 'engines-of-the-test',
+          register(env) {
+            env.registerInit({
+              deps: { engineStore: tenantEngineStoreServiceRef },
+              async init({ engineStore }) {
+                store = engineStore;
+              },
+            });
+          },
+        }),
+      ],
+    });
+  };
+
+  const call = (method: 'get' | 'put' | 'delete', path: string) =>
+    request(backend.server)
+      [method](`/api/tenants/${path}`)
+      .set('Authorization', mockCredentials.user.header());
+
+  const statusOf = async (slug: string) => {
+    const { body } = await call('get', `${slug}/status`).expect(200);
+    return body;
+  };
+
+  /** Waits until the status of a tenant is like this. */
+  const statusLike = (slug: string, expected: object) =>
+    eventually(async () =>
+      expect(await statusOf(slug)).toMatchObject(expected),
+    );
+
+  const configOf = (slug: string, provider: JsonObject = {}): JsonObject => ({
+    catalog: {
+      locations: [{ type: 'url', target: sources.get(slug)!.url('a') }],
+      providers: { test: { name: slug, ...provider } },
+    },
+  });
+
+  const change = (slug: string) => {
+    const source = sources.get(slug)!;
+    source.put('a', [source.entity('Component', 'website')]);
+  };
+
+  const titlesOf = async (slug: string) => {
+    const { body } = await backend
+      .as(slug)
+      .get('/entities?filter=kind=component')
+      .expect(200);
+    return body.map(
+      (entity: { metadata: { title: string } }) =>
+        `component:default/website ${entity.metadata.title}`,
+    );
+  };
+
+  const ingested = (slug: string) =>
+    eventually(async () =>
+      expect(await titlesOf(slug)).toEqual(sources.get(slug)!.titles()),
+    );
+
+  beforeAll(async () => {
+    runs.clear();
+    server = await SourceServer.start();
+    connection = await createTenancyDatabase(databases, id);
+    await startBackend();
+    for (const slug of ['acme', 'globex', 'initech']) {
+      const { tenant_id } = await backend.tenants.create({
+        tenant_slug: slug,
+        tenant_name: slug,
+      });
+      ids.set(slug, tenant_id);
+      sources.set(slug, new TenantSources(slug, server, ''));
+      change(slug);
+      if (slug !== 'initech') {
+        await store.enable(slug, { by: 'test' });
+        await store.putConfig(slug, configOf(slug), { by: 'test' });
+      }
+    }
+    await Promise.all(['acme', 'globex'].map(ingested));
+  });
+
+  afterAll(async () => {
+    delete process.env.ACME_TOKEN_OF_THE_TEST;
+    await backend?.stop();
+    await server?.stop();
+  });
+
+  it('of an engine that runs has its entities, and when nothing was left to do', async () => {
+    await statusLike('acme', {
+      tenant_slug: 'acme',
+      state: 'running',
+      reason: null,
+      paused_at: null,
+      faults: 0,
+      lag_seconds: expect.any(Number),
+      last_error: null,
+      last_full_run_at: expect.any(String),
+    });
+    expect((await statusOf('acme')).entities).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['initech', 'code'],
+    ['default', 'catalog_plugin'],
+  ])('of %s, which has no engine, is %s', async (slug, state) => {
+    expect(await statusOf(slug)).toMatchObject({
+      state,
+      entities: 0,
+      lag_seconds: null,
+      last_full_run_at: null,
+    });
+  });
+
+  it('of an engine that has failed has the reason, without secrets, which stays as the last error', async () => {
+    process.env.ACME_TOKEN_OF_THE_TEST = SECRET;
+    await store.putConfig(
+      'acme',
+      configOf('acme', { token: '${ACME_TOKEN_OF_THE_TEST}' }),
+      { by: 'test' },
+    );
+    await statusLike('acme', {
+      last_error: expect.stringContaining('The token *** is not accepted'),
+      last_error_at: expect.any(String),
+    });
+    const { rows } = await withDatabase(connection, client =>
+      client.query('select * from tenancy.engine_status'),
+    );
+    expect(JSON.stringify(rows)).not.toContain(SECRET);
+    expect(
+      metrics.counters.get('tenancy.engines.failures.count'),
+    ).toBeGreaterThan(0);
+
+    await store.putConfig('acme', configOf('acme'), { by: 'test' });
+    await statusLike('acme', {
+      state: 'running',
+      reason: null,
+      last_error: expect.stringContaining('is not accepted'),
+    });
+  });
+
+  it('of an engine that another process has is what that one has written, as long as it lives', async () => {
+    const { tenant_id } = await backend.tenants.create({
+      tenant_slug: 'umbrella',
+      tenant_name: 'Umbrella',
+    });
+    const lease = (expires: string) =>
+      withDatabase(connection, client =>
+        client.query(
+          `set search_path = tenancy;
+           -- Nothing but these rows is of that process.
+           delete from engine_leases where tenant_id = '${tenant_id}';
+           insert into engine_processes (process_id, name, expires_at)
+           values ('${OTHER_PROCESS}', 'other 1', ${expires})
+           on conflict (process_id) do update set expires_at = excluded.expires_at;
+           insert into engine_leases (tenant_id, process_id)
+           values ('${tenant_id}', '${OTHER_PROCESS}')`,
+        ),
+      );
+    const other = EngineStatusStore.create({ connection, schema: 'tenancy' });
+    const report = () => other.report(tenant_id);
+    try {
+      await expect(report()).resolves.toMatchObject({ state: 'unassigned' });
+      await lease(`now() + interval '1 hour'`);
+      await expect(report()).resolves.toMatchObject({
+        state: 'starting',
+        process: { name: 'other 1', leaseExpiresAt: expect.any(Date) },
+      });
+      const note = { tenantId: tenant_id, reason: 'a\0b', lastError: 'a\0b' };
+      await other.write([{ ...note, state: 'failed' }]);
+      await expect(report()).resolves.toMatchObject({
+        state: 'failed',
+        reason: 'ab',
+        lastError: 'ab',
+        lagSeconds: undefined,
+      });
+      await lease(`now() - interval '1 second'`);
+      const expired = await report();
+      expect(expired).toMatchObject({ state: 'unassigned', lastError: 'ab' });
+      expect([expired.reason, expired.process]).toEqual([undefined, undefined]);
+    } finally {
+      await other.close();
+      await withDatabase(connection, client =>
+        client.query(
+          `delete from tenancy.engine_processes where process_id = '${OTHER_PROCESS}'`,
+        ),
+      );
+    }
+  });
+
+  it('is written again only where it has changed', async () => {
+    const other = EngineStatusStore.create({ connection, schema: 'tenancy' });
+    const updatedAt = async () => {
+      const { rows } = await withDatabase(connection, client =>
+        client.query(
+          'select updated_at from tenancy.engine_status where tenant_id = $1',
+          [ids.get('initech')],
+        ),
+      );
+      return +rows[0].updated_at;
+    };
+    const note = { tenantId: ids.get('initech')!, lastErrorAt: new Date(0) };
+    try {
+      await other.write([{ ...note, state: 'running' }]);
+      const first = await updatedAt();
+      await other.write([{ ...note, state: 'running' }]);
+      expect(await updatedAt()).toBe(first);
+      await other.write([{ ...note, state: 'failed' }]);
+      expect(await updatedAt()).toBeGreaterThan(first);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it('is counted in metrics, whose number no tenant changes', async () => {
+    await waitUntil('the first look', () =>
+      metrics.collect().has('tenancy.engines.processes {}'),
+    );
+    const before = metrics.collect();
+    expect(before.size).toBe(16);
+    expect([...before.keys()].join()).not.toMatch(/acme|globex|[0-9a-f]{8}-/);
+    for (const number of [1, 2, 3]) {
+      const slug = `more-${number}`;
+      await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
+      await store.enable(slug, { by: 'test' });
+    }
+    const running = 'tenancy.engines.count {"state":"running"}';
+    await waitUntil(
+      'their engines to run',
+      () => metrics.collect().get(running)! >= before.get(running)! + 3,
+    );
+    expect([...metrics.collect().keys()]).toEqual([...before.keys()]);
+  });
+
+  it('of a paused engine: it ingests nothing and runs no task, after a restart too, and its routes go on', async () => {
+    await call('put', 'globex/engine/pause').expect(200);
+    const stopped = async () => {
+      // It has processed nothing for so long.
+      await eventually(async () =>
+        expect((await statusOf('globex')).lag_seconds).toBeGreaterThan(3),
+      );
+      const titles = await titlesOf('globex');
+      const ran = runs.get('globex');
+      change('globex');
+      for (let time = 1; time <= 2; time += 1) {
+        const others = runs.get('acme')!;
+        change('acme');
+        await ingested('acme');
+        await waitUntil('the task', () => runs.get('acme')! > others + 1);
+      }
+      expect(await titlesOf('globex')).toEqual(titles);
+      expect(runs.get('globex')).toBe(ran);
+      await backend.as('globex').get('/locations').expect(200);
+      expect(await statusOf('globex')).toMatchObject({
+        state: 'paused',
+        paused_by: 'user:default/mock',
+      });
+    };
+    await stopped();
+    // What a paused engine is behind is meant to be, and no lag in the metrics.
+    expect(metrics.collect().get('tenancy.engines.lagging {}')).toBe(0);
+    expect(
+      metrics.collect().get('tenancy.engines.count {"state":"paused"}'),
+    ).toBe(1);
+    await backend.stop();
+    await startBackend();
+    await stopped();
+    const ran = runs.get('globex')!;
+    await call('delete', 'globex/engine/pause').expect(204);
+    await ingested('globex');
+    await waitUntil('the task', () => runs.get('globex')! > ran);
+    await eventually(async () =>
+      expect((await statusOf('globex')).lag_seconds).toBeLessThan(2),
+    );
+  });
+
+  it('has alert rules, which name metrics that this backend has', async () => {
+    const { groups } = parse(await readFile(ALERTS, 'utf8'));
+    const rules: { alert: string; expr: string; annotations: object }[] =
+      groups.flatMap((group: { rules: object[] }) => group.rules);
+    expect(rules.length).toBeGreaterThan(0);
+    const known = [...metrics.names].map(name => name.replaceAll('.', '_'));
+    const named = rules.flatMap(({ expr }) => expr.match(/tenancy_\w+/g) ?? []);
+    expect(known).toEqual(expect.arrayContaining(named));
+    const engines = await readFile(
+      resolve(__dirname, '../../../../docs/operators/engines.md'),
+      'utf8',
+    );
+    const anchors = engines
+      .split('\n')
+      .filter(line => line.startsWith('#'))
+      .map(line =>
+        line
+          .replace(/^#+ /, '')
+          .toLowerCase()
+          .replace(/[^\w -]/g, '')
+          .replaceAll(' ', '-'),
+      );
+    for (const rule of rules) {
+      expect(rule).toMatchObject({
+        labels: { severity: expect.stringMatching(/^(critical|warning)$/) },
+        annotations: {
+          summary: expect.any(String),
+          runbook_url: expect.stringMatching(
+            new RegExp(`docs/operators/engines\\.md#(${anchors.join('|')})$`),
+          ),
+        },
+      });
+    }
+  });
+});
+
+describe('the recorder of the status', () => {
+  const NOW = new Date();
+  const engines = (count: number): HeldEngine[] =>
+    Array.from({ length: count }, (_, number) => ({
+      tenantId: `tenant-${number}`,
+      state: 'running',
+      isPaused: false,
+    }));
+  const deployment = {
+    processes: 1,
+    unassigned: 0,
+    faults: 0,
+    sessions: 1,
+    maxSessions: 100,
+  };
+  const makeStore = () => ({
+    write: jest.fn(async () => undefined),
+    readDue: jest.fn(
+      async (ids: string[]) =>
+        new Map(ids.map((id): [string, Date | null] => [id, null])),
+    ),
+    readDeployment: jest.fn(async () => deployment),
+  });
+  const recorders: EngineStatusRecorder[] = [];
+  afterEach(() => Promise.all(recorders.splice(0).map(each => each.stop())));
+
+  function record(
+    store: ReturnType<typeof makeStore>,
+    options: { leases?: typeof ALL_LEASES; held?: HeldEngine[] } = {},
+  ) {
+    const recorder = new EngineStatusRecorder({
+      store,
+      leases: options.leases ?? ALL_LEASES,
+      logger: mockServices.logger.mock(),
+      timing: { gatherMs: 1, sampleMs: 3_600_000 },
+    });
+    recorders.push(recorder);
+    recorder.start(() => options.held ?? []);
+    return recorder;
+  }
+
+  it('looks at no more than 100 tenants at once, and at each in its turn', async () => {
+    const store = makeStore();
+    const recorder = record(store, { held: engines(250) });
+    for (let time = 1; time <= 4; time += 1) {
+      await recorder.sample();
+    }
+    // The first look of the recorder itself may be among them.
+    const looks = store.readDue.mock.calls.map(([ids]) => ids);
+    expect(Math.max(...looks.map(ids => ids.length))).toBe(100);
+    expect(new Set(looks.slice(0, 3).flat()).size).toBe(250);
+  });
+
+  it('writes what changes together in one statement, and nothing of tenants that another process has', async () => {
+    const store = makeStore();
+    const recorder = record(store, {
+      leases: { ...ALL_LEASES, isHeld: tenantId => tenantId !== 'other' },
+    });
+    for (const tenantId of ['a', 'b', 'other']) {
+      recorder.changed(tenantId, { state: 'running' });
+    }
+    await waitUntil('the statement', () => store.write.mock.calls.length > 0);
+    expect(store.write).toHaveBeenCalledTimes(1);
+    expect(store.write).toHaveBeenCalledWith([
+      expect.objectContaining({ tenantId: 'a' }),
+      expect.objectContaining({ tenantId: 'b' }),
+    ]);
+  });
+
+  it('writes that a tenant has caught up once a minute at most', async () => {
+    const store = makeStore();
+    const recorder = record(store);
+    recorder.changed('a', { state: 'running' });
+    for (let time = 1; time <= 3; time += 1) {
+      recorder.caughtUp('a');
+      await waitUntil('the statement', () => store.write.mock.calls.length > 0);
+    }
+    await recorder.stop();
+    expect(store.write).toHaveBeenCalledTimes(1);
+    expect(store.write).toHaveBeenCalledWith([
+      expect.objectContaining({ caughtUpAt: expect.any(Date) }),
+    ]);
+  });
+
+  it('shows no lag of an engine that is paused', async () => {
+    const store = makeStore();
+    store.readDue.mockImplementation(
+      async ids => new Map(ids.map(id => [id, new Date(+NOW - 3_600_000)])),
+    );
+    const held = engines(2);
+    const recorder = record(store, { held });
+    await recorder.sample();
+    expect(recorder.observe().lagsMs.size).toBe(2);
+    held[0].isPaused = true;
+    await recorder.sample();
+    expect([...recorder.observe().lagsMs.keys()]).toEqual(['tenant-1']);
+  });
+});
