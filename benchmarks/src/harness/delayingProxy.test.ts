@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Client } from 'pg';
 import { startProxy } from './delayingProxy';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 function connectionOf(knex: Knex) {
   const { host, port, user, password, database } =

@@ -8,7 +8,7 @@ import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
 import { unadopt } from './unadopt';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('dry runs on %s', id => {
   let catalog: StockCatalog;

@@ -18,7 +18,7 @@ import { ACME, createTenant, giveEngine } from './__testUtils__/tenantEngine';
 import { adopt, readAdoption, retryFaults } from './library';
 import { unadopt } from './unadopt';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const WITH_NUL = '{"metadata":{"description":"\\u0000"}}';
 const OWNED = [['ownedBy', 'group:default/g']] as [string, string][];

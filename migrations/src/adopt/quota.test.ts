@@ -9,7 +9,7 @@ import { ACME, createTenant, giveEngine } from './__testUtils__/tenantEngine';
 import type { TenantEngine } from './__testUtils__/tenantEngine';
 import { adopt, readAdoption, retryFaults } from './library';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const FULL = 'the tenant has as many entities as it may have: 3 (max_entities)';
 

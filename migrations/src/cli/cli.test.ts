@@ -13,7 +13,7 @@ import {
 } from './__testUtils__/runCli';
 import { commands } from './program';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe('help', () => {
   it('lists every command when it is asked for, and fails when it is not', async () => {

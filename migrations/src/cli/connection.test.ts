@@ -9,7 +9,7 @@ import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runCli, urlOf } from './__testUtils__/runCli';
 import { connectionFromConfig } from './connection';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 let folder: string;
 beforeAll(async () => {

@@ -12,7 +12,7 @@ import {
   urlEnvironment,
 } from './__testUtils__/runCli';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
 const STEPS = phase1.steps.map(({ name }) => name);
 

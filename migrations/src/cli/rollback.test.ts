@@ -12,7 +12,7 @@ import {
   urlEnvironment,
 } from './__testUtils__/runCli';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 const BACK = operatorCommand('rollback');
 
 const TENANTS = `

@@ -7,7 +7,7 @@ import { escapeIdentifier } from '../sql';
 import { urlOf } from './__testUtils__/runCli';
 import { main } from './program';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
 
 describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {

@@ -11,7 +11,7 @@ import { RefusedError } from '../errors';
 import { privileges } from '../phases/phase4_row_level_security/10_privileges';
 import { DiskWatch } from './DiskWatch';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 const MB = 1024 ** 2;
 
 describe.each(databases.eachSupportedId())(

@@ -17,7 +17,7 @@ import {
   TEAM,
 } from './__testUtils__/tenants';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('partition commands on %s', id => {
   const { database, give, takeBack, query } = describeTenants(databases, id);

@@ -12,7 +12,7 @@ import { givePartition, takeBackPartition } from './move';
 import { readPreparation } from './unfinishedMoves';
 import { addTenants, contents, ENTITIES, TEAM } from './__testUtils__/tenants';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 jest.setTimeout(600_000);
 
 // After so many statements the sessions of a command are terminated, then after twice as

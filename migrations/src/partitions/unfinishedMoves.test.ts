@@ -17,7 +17,7 @@ import {
   TEAM,
 } from './__testUtils__/tenants';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const SOFT = `update tenants set deleted_at = now() where tenant_id = '${TEAM}'`;
 const HARD = `delete from tenants where tenant_id = '${TEAM}'`;

@@ -8,7 +8,7 @@ import { EXIT_CODES } from '../errors';
 import { runPreflight } from '../preflight/runPreflight';
 import { rollback } from '../rollback/rollback';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 type Taken = [statement: string, name: string];
 

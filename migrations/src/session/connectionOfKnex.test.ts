@@ -5,7 +5,7 @@ import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { migrateTo } from '../migrateTo';
 import { connectionOfKnex } from './connectionOfKnex';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('a Knex instance for %s', id => {
   it('gives its connection, with the password that it hides', async () => {

@@ -13,7 +13,7 @@ import type { LockQueue } from '../Reporter';
 import { settled } from '../phases/phase5_partitions/80_settle';
 import { swap } from '../phases/phase5_partitions/70_swap';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 const TENANT = '00000000-0000-0000-0000-000000000001';
 // No wait of ours ends by itself in a test that ends it.
 const LONG_MS = 600_000;

@@ -9,7 +9,7 @@ import { EXIT_CODES } from '../errors';
 import { migrateTo } from '../migrateTo';
 import { operatorCommand } from '../operatorCommand';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
 const ADOPT = operatorCommand('adopt');

@@ -116,12 +116,14 @@ export class TestDatabases {
 /**
  * Which versions of PostgreSQL a test file runs on.
  *
- * - `newest`: 18 alone
+ * - `newest`: 18 alone. For what PostgreSQL has no part in, such as the parsing of requests,
+ *   authorization and texts, and for SQL that another file runs on both
  *
  * - `every`: 14 too. For what differs between the two in our code or in PostgreSQL's
  *   rules, and for walks through everything
  *
- * `TEST_EVERY_POSTGRES_VERSION`, which `.ci/run` sets, makes each file run on both.
+ * Without one of them, 18 alone, and 14 too where `TEST_EVERY_POSTGRES_VERSION` is set, as
+ * in `.ci/run`.
  *
  * @public
  */
@@ -132,10 +134,11 @@ export interface VersionsOptions {
 const NEWEST = 18;
 
 function isTested(version: PostgresVersion, options: VersionsOptions): boolean {
+  const { versions } = options;
   return (
     version === NEWEST ||
-    options.versions === 'every' ||
-    Boolean(process.env.TEST_EVERY_POSTGRES_VERSION)
+    versions === 'every' ||
+    (versions === undefined && Boolean(process.env.TEST_EVERY_POSTGRES_VERSION))
   );
 }
 

@@ -21,7 +21,19 @@ export {
 // Ends before Jest ends a test after ten minutes, so that a failure says what was waited
 // for. Mutation checks shorten it: their tests are meant to fail, often by waiting in vain.
 const DEADLINE_MS = Number(process.env.TEST_DEADLINE_MS ?? 300_000);
-const POLL_MS = 10;
+
+// Between two looks: four times as long as a look takes, within limits. A look that connects
+// to PostgreSQL costs both sides some ten milliseconds of CPU, which what is waited for needs.
+const SHORTEST_PAUSE_MS = 10;
+const LONGEST_PAUSE_MS = 50;
+const PAUSE_PER_LOOK = 4;
+
+function pauseAfter(lookMs: number): number {
+  return Math.min(
+    Math.max(SHORTEST_PAUSE_MS, PAUSE_PER_LOOK * lookMs),
+    LONGEST_PAUSE_MS,
+  );
+}
 
 /**
  * How long a test waits for something.
@@ -77,12 +89,14 @@ export async function waitUntil<T>(
 ): Promise<Exclude<T, false | undefined | null | 0 | ''>> {
   let isOver = false;
   const looking = async () => {
-    let seen = await look();
-    while (!seen && !isOver) {
-      await delay(POLL_MS);
-      seen = await look();
+    for (;;) {
+      const began = performance.now();
+      const seen = await look();
+      if (seen || isOver) {
+        return seen as Exclude<T, false | undefined | null | 0 | ''>;
+      }
+      await delay(pauseAfter(performance.now() - began));
     }
-    return seen as Exclude<T, false | undefined | null | 0 | ''>;
   };
   try {
     return await withDeadline(what, looking(), options);

@@ -25,7 +25,7 @@ import {
   tenantStoreServiceRef,
 } from './services';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 interface Services {
   admin: AdminDatabase;

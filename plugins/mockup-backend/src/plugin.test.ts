@@ -14,7 +14,7 @@ import {
   startMockupBackend,
 } from './__testUtils__/startMockupBackend';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 /** Another plugin of the same backend, which keeps the default tenant's store. */
 function pluginThatHolds(hold: (store: MockupStore) => void) {

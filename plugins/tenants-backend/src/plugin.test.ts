@@ -5,7 +5,7 @@ import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import { startTenantsBackend } from './__testUtils__/startTenantsBackend';
 import { TenancyDatabase } from './__testUtils__/TenancyDatabase';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const ACME = { tenant_slug: 'acme', tenant_name: 'Acme' };
 

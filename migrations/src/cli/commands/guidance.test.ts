@@ -6,7 +6,7 @@ import type { PhaseNumber } from '../../engine/Step';
 import { estimateRows, expectation } from './guidance';
 import type { RowCounts } from './guidance';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe('what is said of a phase that begins', () => {
   // The databases of the runbook, whose phases took 7, 16, 83 and 108 s: the last

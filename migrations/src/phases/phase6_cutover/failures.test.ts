@@ -14,7 +14,7 @@ import type {
   Reply,
 } from './__testUtils__/TestApplication';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const TOKEN = 'the-token-of-the-operator';
 

@@ -6,7 +6,7 @@ import { listen, runCutover } from './__testUtils__/cutover';
 import { TestApplication } from './__testUtils__/TestApplication';
 import type { Received } from './__testUtils__/TestApplication';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 // More than are compared one by one.
 const ENTITIES = 6000;

@@ -23,7 +23,7 @@ const ALICE = 'user:default/alice';
 
 const guest = signedInGuest(ALICE);
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const ownedBy = (
   name: string,

@@ -19,7 +19,7 @@ import {
 import { changeablePolicy, DECISIONS } from './__testUtils__/policies';
 import { get, type Send, sender } from '@internal/catalog-testing/requests';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const entities = Math.ceil(sizes.entities / 5);
 const requests = Math.ceil(sizes.requests / 30);

@@ -15,7 +15,7 @@ import { sizesFromEnvironment } from './__testUtils__/sizes';
 
 jest.setTimeout(3_600_000);
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 const sizes = sizesFromEnvironment();
 
 // Killed at up to so many milliseconds after it has begun to work.

@@ -14,7 +14,7 @@ import { sizesFromEnvironment } from './__testUtils__/sizes';
 
 jest.setTimeout(3_600_000);
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 const sizes = sizesFromEnvironment();
 
 const PHASES = [1, 2, 3, 4, 5] as const;

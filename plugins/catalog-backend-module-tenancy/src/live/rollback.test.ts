@@ -15,7 +15,7 @@ import { Operator, runInProcess } from './__testUtils__/migrations';
 
 // Commands are processes, and go through many statements, on a machine that is busy.
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const LONG_WAITS = {
   connectionTimeoutMs: 300_000,

@@ -17,7 +17,7 @@ import {
 // An adopted catalog goes on being one of the stock plugin, which migrates its tables
 // when it starts, with a login that owns them and knows nothing of tenants.
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 async function stockDatabase(): Promise<LiveDatabase> {
   const database = await LiveDatabase.create(databases, 'POSTGRES_18');

@@ -23,7 +23,7 @@ import {
 } from './__testUtils__/startTenantBackend';
 import { sign } from './__testUtils__/tokens';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const HOST = 'portal.example';
 const logger = mockServices.logger.mock();

@@ -8,7 +8,7 @@ import { startAuthenticatedBackend } from './__testUtils__/startAuthenticatedBac
 import type { TenantBackend } from './__testUtils__/startTenantBackend';
 import { sign } from './__testUtils__/tokens';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe('a tenant token as credentials, with tenancy.requireMatchingToken', () => {
   const host = 'acme.portal.example';

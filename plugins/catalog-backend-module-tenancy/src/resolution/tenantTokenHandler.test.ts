@@ -25,7 +25,7 @@ import {
 } from './__testUtils__/tokens';
 import { userToken } from './__testUtils__/userTokens';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const HOST = 'portal.example';
 const ACME = { tenantSlug: 'acme' };

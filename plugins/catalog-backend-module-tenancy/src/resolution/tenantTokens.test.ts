@@ -30,7 +30,7 @@ import {
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { SECRET, sign } from './__testUtils__/tokens';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const READ = 'catalog.entity.read';
 const CREATE_LOCATION = 'catalog.location.create';

@@ -8,7 +8,7 @@ import {
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { PART_SIZE } from './readInParts';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const COUNT = 2 * PART_SIZE + 100;
 const REF = 'component:default/c0';

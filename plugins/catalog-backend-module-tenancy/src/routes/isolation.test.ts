@@ -12,7 +12,7 @@ import {
 } from '@internal/catalog-testing/startCatalogBackend';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const REF = 'component:default/shared';
 const ONLY_ACME = 'component:default/only-acme';

@@ -9,7 +9,7 @@ import {
 } from '@internal/catalog-testing/startCatalogBackend';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 /** What only the stock catalog answers, and how it is reached. */
 const STOCK_ROUTES: Array<[method: string, path: string, body?: object]> = [

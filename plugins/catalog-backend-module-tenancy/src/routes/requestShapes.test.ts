@@ -15,7 +15,7 @@ import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase
 import { type Answer, sendRaw } from '../resolution/__testUtils__/send';
 import { SECRET, sign } from '../resolution/__testUtils__/tokens';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const TENANTS = ['default', 'acme', 'globex'];
 const DOMAIN = 'portal.example.com';

@@ -13,7 +13,7 @@ import { DatabaseUnavailableError, retryAfter } from '../pool/errors';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('Over HTTP with %s', id => {
   let database: TenancyDatabase;

@@ -9,7 +9,7 @@ import { PooledTenantDatabase } from './PooledTenantDatabase';
 
 const CONNECTIONS = 2;
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 const executable = findPgBouncer();
 
 if (!executable) {

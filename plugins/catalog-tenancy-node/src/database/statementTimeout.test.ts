@@ -6,7 +6,7 @@ import {
 import { DatabaseTimeoutError } from '../pool/errors';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('A statement on %s', id => {
   let database: TenancyDatabase;

@@ -23,7 +23,7 @@ const SLEEPING = `select pid from pg_stat_activity
                    where wait_event = 'PgSleep' and usename = 'portal_app'`;
 
 // Nothing here depends on the tables of tenants.
-describe.each(testedVersions())(
+describe.each(testedVersions({ versions: 'newest' }))(
   'A read replica on PostgreSQL %s that is lost',
   version => {
     let servers: ReplicatedServers;

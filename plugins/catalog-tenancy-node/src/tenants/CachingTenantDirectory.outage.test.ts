@@ -4,7 +4,7 @@ import { DirectoryUnderTest } from './__testUtils__/DirectoryUnderTest';
 import { FreezableProxy } from './__testUtils__/FreezableProxy';
 import { Registry } from './__testUtils__/registry';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())(
   'a directory that does not hear, on %s',

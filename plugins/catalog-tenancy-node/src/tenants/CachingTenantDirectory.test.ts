@@ -5,7 +5,7 @@ import { DirectoryUnderTest } from './__testUtils__/DirectoryUnderTest';
 import { Registry } from './__testUtils__/registry';
 import { DEFAULT_TENANT_ID } from './Tenant';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('the directory on %s', id => {
   let registry: Registry;

@@ -7,7 +7,7 @@ import { PooledTenantDatabase } from '../database/PooledTenantDatabase';
 import { type TenantTable } from '../database/TenantDatabase';
 import { assertTenantIsolation } from './assertTenantIsolation';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())(
   'the proof of isolation on %s',

@@ -20,7 +20,7 @@ import {
   startMockupBackend,
 } from '../__testUtils__/startMockupBackend';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('permissions on %s', id => {
   let knex: Knex;

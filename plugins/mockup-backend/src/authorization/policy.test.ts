@@ -27,7 +27,7 @@ import request from 'supertest';
 import { ALICE, BOB } from '../__testUtils__/startMockupBackend';
 import mockupPlugin from '..';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const ownersOnly = createBackendModule({
   pluginId: 'permission',

@@ -3,7 +3,7 @@ import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import createKnex, { type Knex } from 'knex';
 import { withMappedErrors } from './errors';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 const logger = mockServices.logger.mock();
 
 const UNAVAILABLE = {

@@ -2,7 +2,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import createKnex from 'knex';
 import { startMockupBackend } from '../__testUtils__/startMockupBackend';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('migrations on %s', id => {
   it('are run once by backends that start at once', async () => {

@@ -7,7 +7,7 @@ import {
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('If-Match on %s', id => {
   let knex: Knex;

@@ -8,7 +8,7 @@ import {
   startMockupBackend,
 } from '../__testUtils__/startMockupBackend';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('GET /mockups on %s', id => {
   let knex: Knex;

@@ -8,7 +8,7 @@ import {
   startMockupBackend,
 } from '../__testUtils__/startMockupBackend';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 // More of them: MOCKUP_PAYLOADS=5000.
 const RUNS = Number(process.env.MOCKUP_PAYLOADS ?? 100);

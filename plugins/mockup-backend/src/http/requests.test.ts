@@ -8,7 +8,7 @@ import {
   startMockupBackend,
 } from '../__testUtils__/startMockupBackend';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const JSON_TYPE = 'application/json';
 

@@ -9,7 +9,7 @@ import {
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())(
   'POST /mockups/:id/versions on %s',

@@ -8,7 +8,7 @@ import {
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('version routes on %s', id => {
   let knex: Knex;

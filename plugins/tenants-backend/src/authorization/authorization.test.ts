@@ -13,7 +13,7 @@ import {
 } from '../__testUtils__/startTenantsBackend';
 import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 interface Operation {
   permission: string;

@@ -5,7 +5,7 @@ import {
 } from '../__testUtils__/startTenantsBackend';
 import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
