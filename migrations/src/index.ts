@@ -47,6 +47,7 @@ export type {
   TableStatus,
   WorkStatus,
 } from './status/StatusReport';
+export type { EnginesStatus, NoticedEngine } from './status/engines';
 export type { UnfinishedMove } from './partitions/unfinishedMoves';
 export {
   ApplicationConnectedError,

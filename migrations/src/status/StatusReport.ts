@@ -3,6 +3,7 @@ import type { PhaseNumber } from '../engine/Step';
 import type { TenantRows, WayBack } from '../rollback/rollback';
 import type { UnfinishedMove } from '../partitions/unfinishedMoves';
 import type { Operator } from '../session/operatorLock';
+import type { EnginesStatus } from './engines';
 
 /**
  * A step and, once it is done, when that was.
@@ -122,6 +123,8 @@ export interface StatusReport {
   adoption: AdoptionStatus | null;
   /** The tenants with an adopted engine, the default one first. */
   adoptedTenants: AdoptedTenantStatus[];
+  /** The engines of tenants; `null` where their tables can't be read. */
+  engines: EnginesStatus | null;
   /** Moves of tenants to partitions, or back, that have not come to their end. */
   moves: UnfinishedMove[];
   /** What is left to be removed. */

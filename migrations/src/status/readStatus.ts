@@ -31,6 +31,7 @@ import type {
   TableStatus,
   WorkStatus,
 } from './StatusReport';
+import { readEngines } from './engines';
 import { decideNext, readCatalogTables, readSwap } from './next';
 
 /**
@@ -74,6 +75,7 @@ export async function readStatus(
     changeLog: await readChangeLog(executor),
     adoption: adoption.engineTables || adoption.begun ? adoption : null,
     adoptedTenants: await readAdoptedTenantStatus(migration.context),
+    engines: await readEngines(migration.context),
     moves: await readUnfinishedMoves(migration.context),
     leftovers: await readLeftovers(executor),
   };

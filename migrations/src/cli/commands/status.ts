@@ -2,6 +2,7 @@ import Table from 'cli-table3';
 import { renderAdoptedTenants, renderAdoption } from '../../adopt/status';
 import { describeRows } from '../../rollback/rollback';
 import { describeOperator } from '../../session/operatorLock';
+import { renderEngines } from '../../status/engines';
 import { readStatus } from '../../status/readStatus';
 import type {
   Leftover,
@@ -42,6 +43,7 @@ export function renderStatus(
     renderSwap(report.swap),
     ...(report.adoption ? [renderAdoption(report.adoption)] : []),
     renderAdoptedTenants(report.adoptedTenants),
+    renderEngines(report.engines),
     renderMoves(report),
     renderRest(report),
     renderTables(report),

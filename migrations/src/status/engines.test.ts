@@ -1,0 +1,159 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { engineSchemaOf } from '../adopt/engine';
+import { runInProcess } from '../cli/__testUtils__/runCli';
+import { renderEngines } from './engines';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const PROCESS = '00000000-0000-4000-8000-00000000000a';
+const LOST = '00000000-0000-4000-8000-00000000000b';
+
+describe.each(databases.eachSupportedId())(
+  'the status of engines on %s',
+  id => {
+    const migrated = catalogTemplate(databases, id, { phase: 5 });
+    let database: CatalogDatabase;
+    beforeEach(async () => {
+      database = await migrated();
+    });
+    afterEach(() => database.close());
+
+    const query = async (sql: string) =>
+      (await database.client.query(sql)).rows;
+    const status = async () => {
+      const [text, json] = [
+        await runInProcess(database.connection, 'status'),
+        await runInProcess(database.connection, 'status', '--json'),
+      ];
+      return { text: text.stdout, engines: JSON.parse(json.stdout).engines };
+    };
+
+    /** Tenants with an engine; its state in the process that has the lease. */
+    const addEngines = (slugs: string[], state = 'running') =>
+      query(
+        `insert into engine_processes (process_id, name, expires_at)
+         values ('${PROCESS}', 'portal-1 17', now() + interval '1 hour'),
+                ('${LOST}', 'portal-2 18', now() - interval '1 second')
+         on conflict do nothing;
+         insert into tenants (tenant_slug, tenant_name)
+         select s, s from unnest('{${slugs}}'::text[]) s;
+         insert into tenant_engines (tenant_id, created_by)
+         select tenant_id, 'x' from tenants where tenant_slug = any ('{${slugs}}');
+         insert into engine_leases (tenant_id, process_id)
+         select tenant_id, '${PROCESS}' from tenants where tenant_slug = any ('{${slugs}}');
+         insert into engine_status (tenant_id, state, process_id, reason)
+         select tenant_id, '${state}', '${PROCESS}', 'It has no token'
+           from tenants where tenant_slug = any ('{${slugs}}')`,
+      );
+
+    it('says nothing where no tenant has one', async () => {
+      const { text, engines } = await status();
+      expect(text).not.toContain('ngines of');
+      expect(engines).toEqual({
+        engines: 0,
+        states: {},
+        processes: [],
+        noticed: [],
+      });
+    });
+
+    it('counts them by state, and names those to look at', async () => {
+      await addEngines([
+        'acme',
+        'globex',
+        'lost',
+        'slow',
+        'held',
+        'new',
+        'gone',
+      ]);
+      await addEngines(['broken'], 'failed');
+      const [{ id: slow }] = await query(
+        `select tenant_id as id from tenants where tenant_slug = 'slow'`,
+      );
+      const schema = engineSchemaOf(slow);
+      await query(
+        `update engine_leases set process_id = '${LOST}'
+          where tenant_id = (select tenant_id from tenants where tenant_slug = 'lost');
+         delete from engine_status
+          where tenant_id = (select tenant_id from tenants where tenant_slug = 'new');
+         update tenants set deleted_at = now() where tenant_slug = 'gone';
+         update tenant_engines set paused_at = '2026-11-22T18:00Z', paused_by = 'user:default/ops'
+          where tenant_id = (select tenant_id from tenants where tenant_slug = 'held');
+         create schema ${schema};
+         create table ${schema}.refresh_state (next_update_at timestamptz);
+         create table ${schema}.final_entities ();
+         create table ${schema}.stitch_queue (next_stitch_at timestamptz);
+         insert into ${schema}.refresh_state values (now() + interval '1 hour');
+         insert into ${schema}.stitch_queue values (now() - interval '2 hours')`,
+      );
+      const { text, engines } = await status();
+      expect(text).toContain(
+        [
+          'Engines of 7 tenants: 1 failed, 1 paused, 3 running, 1 starting, 1 unassigned.',
+          'Processes that do their background work: portal-1 17 (7 tenants).',
+          '  broken: failed: It has no token',
+          '  lost: no process does its background work',
+          '  slow: running, 2h 00m behind',
+          '  held: paused by user:default/ops since 2026-11-22 18:00:00 UTC',
+          '',
+        ].join('\n'),
+      );
+      expect(engines).toMatchObject({
+        engines: 7,
+        states: {
+          failed: 1,
+          paused: 1,
+          running: 3,
+          starting: 1,
+          unassigned: 1,
+        },
+        processes: [{ name: 'portal-1 17', tenants: 7 }],
+      });
+      expect(engines.noticed).toHaveLength(4);
+      expect(engines.noticed[2]).toEqual({
+        tenantId: slow,
+        slug: 'slow',
+        state: 'running',
+        reason: null,
+        lagSeconds: expect.any(Number),
+        pausedAt: null,
+        pausedBy: null,
+      });
+    });
+
+    it('is null in a database of an earlier version', async () => {
+      await query('drop table engine_status');
+      const { text, engines } = await status();
+      expect(engines).toBeNull();
+      expect(text).toContain('phase 5 is complete');
+    });
+
+    it('stays readable with hundreds of tenants', async () => {
+      const slugs = Array.from(
+        { length: 300 },
+        (_, number) => `tenant-${number}`,
+      );
+      await addEngines(slugs, 'failed');
+      const { text, engines } = await status();
+      expect(engines.noticed).toHaveLength(300);
+      const lines = text.split('\n');
+      const first = lines.findIndex(line => line.startsWith('Engines of'));
+      expect(lines[first]).toBe('Engines of 300 tenants: 300 failed.');
+      expect(lines[first + 12]).toBe('  and 290 more');
+    });
+
+    it('says where no process is alive', () => {
+      expect(
+        renderEngines({
+          engines: 1,
+          states: { unassigned: 1 },
+          processes: [],
+          noticed: [],
+        }),
+      ).toContain('No process does their background work.');
+    });
+  },
+);
