@@ -20,12 +20,12 @@ export const engineChecks: MutationCheck[] = [
     name: "the tenant in the ids of an engine's tasks",
     edits: [
       {
-        file: `${ENGINES}/engine/services.ts`,
+        file: `${ENGINES}/engine/tenantScheduler.ts`,
         find: '    triggerTask: id => scheduler.triggerTask(`${prefix}${id}`),',
         replace: '    triggerTask: id => scheduler.triggerTask(id),',
       },
       {
-        file: `${ENGINES}/engine/services.ts`,
+        file: `${ENGINES}/engine/tenantScheduler.ts`,
         find: 'id: `${prefix}${task.id}`,',
         replace: 'id: task.id,',
       },
@@ -54,5 +54,31 @@ export const engineChecks: MutationCheck[] = [
       },
     ],
     tests: [`${ENGINES}/routes/routes.test.ts`],
+  },
+  {
+    name: 'that a paused engine ingests nothing and runs no task',
+    edits: [
+      {
+        file: 'plugins/catalog-backend-module-tenant-engines/src/manager/EngineManager.ts',
+        find: 'works.pause(tenantId);',
+        replace: 'works.resume(tenantId);',
+      },
+    ],
+    tests: [
+      'plugins/catalog-backend-module-tenant-engines/src/status/status.test.ts',
+    ],
+  },
+  {
+    name: 'that the process with the lease alone writes the status of an engine',
+    edits: [
+      {
+        file: 'plugins/catalog-backend-module-tenant-engines/src/status/EngineStatusRecorder.ts',
+        find: '.filter(id => this.#leases.isHeld(id))',
+        replace: '.filter(() => true)',
+      },
+    ],
+    tests: [
+      'plugins/catalog-backend-module-tenant-engines/src/status/status.test.ts',
+    ],
   },
 ];

@@ -647,6 +647,18 @@ export const mutationChecks: MutationCheck[] = [
     tests: ['plugins/tenants-backend/src/http/engines.test.ts'],
   },
   {
+    name: 'that administrators of all tenants alone pause an engine',
+    edits: [
+      {
+        file: 'plugins/tenants-backend/src/http/engineRoutes.ts',
+        find: "operation('pause-tenant-engine', maySwitch, async (req, res, { by }) => {",
+        replace:
+          "operation('pause-tenant-engine', may(tenantConfigUpdatePermission), async (req, res, { by }) => {",
+      },
+    ],
+    tests: ['plugins/tenants-backend/src/http/engines.test.ts'],
+  },
+  {
     name: 'the tenant in the look for the configuration of an engine',
     edits: [
       {
