@@ -1,68 +1,71 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { ServiceUnavailableError } from '@backstage/errors';
 import createKnex, { type Knex } from 'knex';
-import { type ClientConfig, Pool, type PoolClient } from 'pg';
+import { setMaxListeners } from 'node:events';
+import type { ClientConfig } from 'pg';
 import { BackgroundWork } from '../work/BackgroundWork';
 import { LazyConnection, type TakenSession } from './LazyConnection';
+import { type PoolStats, type SessionLimits, SessionPool } from './SessionPool';
 import type { StatementGate } from './StatementGate';
 
 /** A Knex instance whose unqualified names are those of one schema. */
 export interface SchemaDatabase {
   readonly knex: Knex;
-  /** From then on nothing gets a connection, whatever still runs. */
+  /** From then on nothing gets a connection, whatever still runs or waits for one. */
   close(): void;
 }
 
 interface EnginePoolOptions {
+  /**
+   * The name of all its sessions in `pg_stat_activity`, of 63 bytes at most; `backstage
+   * catalog engines` by default.
+   */
+  applicationName?: string;
   /** How the catalog plugin connects to its own database. */
   connection: ClientConfig;
+  limits?: Partial<SessionLimits>;
   /** Connections for all engines together. */
   max: number;
   logger: LoggerService;
 }
 
 /**
- * The connections of all engines of this process.
+ * The connections of all engines of this process to one database.
  *
  * Each engine works in its own schema: a connection that last worked in another gets its
  * `search_path` before the engine gets the connection. The setting is one of the session,
- * so that a pooler between this pool and PostgreSQL has to keep sessions.
+ * so that a pooler between this pool and PostgreSQL has to keep sessions. One that does not
+ * is refused.
  */
 export class EnginePool {
   readonly #connection: ClientConfig;
   readonly #logger: LoggerService;
-  readonly #pool: Pool;
-  /** The `search_path` of each connection; none before the first use. */
-  readonly #paths = new WeakMap<PoolClient, string>();
+  readonly #sessions: SessionPool;
 
-  /** It connects at the first query. */
+  /** It connects at the first statement. */
   static create(options: EnginePoolOptions): EnginePool {
     return new EnginePool(options);
   }
 
-  private constructor({ connection, max, logger }: EnginePoolOptions) {
-    this.#connection = connection;
-    this.#logger = logger;
-    this.#pool = new Pool({
-      fallback_application_name: 'backstage catalog engines',
-      keepAlive: true,
-      // Or a server that vanished would be waited for as long as TCP does.
-      keepAliveInitialDelayMillis: 10_000,
-      ...connection,
-      // Not enumerable where it was hidden.
-      password: connection.password,
-      max,
-      idleTimeoutMillis: 30_000,
-      connectionTimeoutMillis: 60_000,
-    });
-    this.#pool.on('connect', client => {
-      // The statement at work fails with the connection; without a listener the loss
-      // would end the process.
-      client.on('error', () => undefined);
-    });
-    this.#pool.on('error', error =>
-      logger.info(`An idle connection was lost: ${error.message}`),
+  private constructor(options: EnginePoolOptions) {
+    const { applicationName = 'backstage catalog engines' } = options;
+    this.#logger = options.logger;
+    // Not enumerable where it was hidden.
+    this.#connection = Object.defineProperty(
+      { ...options.connection, application_name: applicationName },
+      'password',
+      { value: options.connection.password, enumerable: false },
     );
+    this.#sessions = new SessionPool({
+      ...options,
+      applicationName,
+      connection: this.#connection,
+    });
+  }
+
+  /** For metrics. */
+  stats(): PoolStats {
+    return this.#sessions.stats;
   }
 
   /** For statements that name their schemas. */
@@ -70,8 +73,13 @@ export class EnginePool {
     sql: string,
     values: unknown[],
   ): Promise<TRow[]> {
-    const { rows } = await this.#pool.query<TRow>(sql, values);
-    return rows;
+    const session = await this.#sessions.acquire(undefined);
+    try {
+      const { rows } = await session.query({ text: sql, values });
+      return rows;
+    } finally {
+      await this.#sessions.release(session);
+    }
   }
 
   /**
@@ -82,15 +90,11 @@ export class EnginePool {
     schema: string,
     { gate }: { gate?: StatementGate } = {},
   ): SchemaDatabase {
-    const path = `"${schema.replaceAll('"', '""')}"`;
-    let isClosed = false;
-    const throwIfClosed = () => {
-      if (isClosed) {
-        throw new ServiceUnavailableError('The engine has been stopped');
-      }
-    };
+    const closing = new AbortController();
+    // Each statement that waits is one.
+    setMaxListeners(0, closing.signal);
     const logger = this.#logger;
-    const pool = this.#pool;
+    const sessions = this.#sessions;
     const knex = createKnex({
       client: 'pg',
       // What fails, fails for its caller too.
@@ -104,30 +108,21 @@ export class EnginePool {
       version: '14',
       connectionPool: {
         connect: async () => {
-          throwIfClosed();
+          closing.signal.throwIfAborted();
           return new LazyConnection({
             gate,
-            take: async () => {
-              throwIfClosed();
-              const leave = BackgroundWork.current()?.enter();
-              try {
-                return await this.#take(path, leave);
-              } catch (error) {
-                leave?.();
-                throw error;
-              }
-            },
+            take: released => this.#take(schema, [closing.signal, released]),
           });
         },
         end: async () => undefined,
         get totalCount() {
-          return pool.totalCount;
+          return sessions.stats.sessions;
         },
         get idleCount() {
-          return pool.idleCount;
+          return sessions.stats.idle;
         },
         get waitingCount() {
-          return pool.waitingCount;
+          return sessions.stats.waiting;
         },
       },
     });
@@ -136,7 +131,9 @@ export class EnginePool {
     return {
       knex,
       close() {
-        isClosed = true;
+        closing.abort(
+          new ServiceUnavailableError('The engine has been stopped'),
+        );
       },
     };
   }
@@ -153,36 +150,47 @@ export class EnginePool {
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    await this.#sessions.close();
   }
 
-  async #take(path: string, leave?: () => void): Promise<TakenSession> {
-    const client = await this.#pool.connect();
-    if (this.#paths.get(client) !== path) {
-      // In doubt about the schema, the connection belongs to none.
-      this.#paths.delete(client);
+  /** @param signals - end the waiting, with their reasons */
+  async #take(schema: string, signals: AbortSignal[]): Promise<TakenSession> {
+    // That of the statement: other contexts return the session that it waits for.
+    const work = BackgroundWork.current();
+    const waiting = new AbortController();
+    const check = () => {
       try {
-        await client.query(`set search_path to ${path}`);
+        signals.forEach(signal => signal.throwIfAborted());
+        work?.enter()();
       } catch (error) {
-        client.release(true);
-        throw error;
+        waiting.abort(error);
       }
-      this.#paths.set(client, path);
-    }
-    return {
-      processID: (client as PoolClient & { processID: number }).processID,
-      begin: async sql => {
-        await client.query(sql);
-      },
-      query: (config, callback) => client.query(config, callback),
-      submit: query => {
-        client.query(query);
-      },
-      release(destroy) {
-        leave?.();
-        // Knex also returns a connection whose rollback has timed out.
-        client.release(destroy || client.getTransactionStatus() !== 'I');
-      },
     };
+    // What waits is under way too.
+    const leave = work?.enter();
+    const stopListening = work?.onChange(check);
+    signals.forEach(signal => signal.addEventListener('abort', check));
+    try {
+      const session = await this.#sessions.acquire(schema, waiting.signal);
+      // The lease may have gone meanwhile.
+      check();
+      if (waiting.signal.aborted) {
+        await this.#sessions.release(session);
+        throw waiting.signal.reason;
+      }
+      return {
+        session,
+        release: async destroy => {
+          await this.#sessions.release(session, { destroy });
+          leave?.();
+        },
+      };
+    } catch (error) {
+      leave?.();
+      throw error;
+    } finally {
+      signals.forEach(signal => signal.removeEventListener('abort', check));
+      stopListening?.();
+    }
   }
 }

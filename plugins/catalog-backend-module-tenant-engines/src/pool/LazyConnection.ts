@@ -1,18 +1,13 @@
 import type { QueryConfig, QueryResult, Submittable } from 'pg';
+import type { QueryCallback, Session } from './Session';
 import type { StatementGate } from './StatementGate';
 
-/** A session of PostgreSQL that belongs to a {@link LazyConnection} for a time. */
+/** A session that belongs to a {@link LazyConnection} for a time. */
 export interface TakenSession {
-  /** PostgreSQL's number of the session, by which Knex cancels its statements. */
-  readonly processID: number;
-  /** Begins a transaction by the statements that Knex has sent for it. */
-  begin(sql: string): Promise<void>;
-  query(config: QueryConfig, callback: QueryCallback): void;
-  submit(query: Submittable): void;
-  release(destroy: boolean): void;
+  session: Session;
+  /** Never rejects. */
+  release(destroy: boolean): Promise<void>;
 }
-
-type QueryCallback = (error: Error | null, result?: QueryResult) => void;
 
 interface LazyConnectionOptions {
   gate?: StatementGate;
@@ -49,7 +44,7 @@ export class LazyConnection {
   readonly #released = new AbortController();
   /** Ends when what was asked for before has been sent. */
   #tail: Promise<void> = Promise.resolve();
-  #session?: TakenSession;
+  #taken?: TakenSession;
   /** The beginning of a transaction, which goes to PostgreSQL with its first statement. */
   #beginning: string[] = [];
   /** Why the transaction did not get to PostgreSQL: it fails as a whole. */
@@ -62,7 +57,7 @@ export class LazyConnection {
 
   /** For Knex, when it cancels a statement. */
   get processID(): number | null {
-    return this.#session?.processID ?? null;
+    return this.#taken?.session.pid ?? null;
   }
 
   /** As that of `pg`. */
@@ -108,8 +103,8 @@ export class LazyConnection {
       this.#released.abort(
         new Error('The connection has been given back to the pool'),
       );
-      this.#session?.release(destroy);
-      this.#session = undefined;
+      this.#taken?.release(destroy);
+      this.#taken = undefined;
     }
   }
 
@@ -121,7 +116,7 @@ export class LazyConnection {
         return { result: emptyResult(command) };
       }
       if (!isControl(query.text)) {
-        poll = this.#session ? undefined : this.#gate?.pollOf(query.text);
+        poll = this.#taken ? undefined : this.#gate?.pollOf(query.text);
         if (poll === undefined) {
           this.#gate?.worked();
         } else if ((await this.#admit(poll)) === 'empty') {
@@ -167,7 +162,7 @@ export class LazyConnection {
 
   /** The command to answer, for a statement that needs no session. */
   #withoutSession(sql: string): string | undefined {
-    if (this.#session) {
+    if (this.#taken) {
       return undefined;
     }
     if (END.test(sql)) {
@@ -196,24 +191,25 @@ export class LazyConnection {
     return answer;
   }
 
-  async #open(): Promise<TakenSession> {
-    if (this.#session) {
-      return this.#session;
+  async #open(): Promise<Session> {
+    if (this.#taken) {
+      return this.#taken.session;
     }
     this.#throwIfFailed();
     const beginning = this.#beginning.splice(0);
-    let session: TakenSession | undefined;
+    let taken: TakenSession | undefined;
     try {
-      session = await this.#take(this.#released.signal);
+      taken = await this.#take(this.#released.signal);
       this.#released.signal.throwIfAborted();
       if (beginning.length > 0) {
-        await session.begin(beginning.join(' '));
+        await taken.session.begin(beginning.join(' '));
         this.#released.signal.throwIfAborted();
       }
-      this.#session = session;
-      return session;
+      this.#taken = taken;
+      return taken.session;
     } catch (error) {
-      session?.release(false);
+      await taken?.release(false);
+      keepMessage(error);
       if (beginning.length > 0) {
         // What follows must not be sent without what failed, and not outside of the
         // transaction.
@@ -247,6 +243,18 @@ function isSubmittable(
   config: string | QueryConfig | Submittable,
 ): config is Submittable {
   return typeof config === 'object' && 'submit' in config;
+}
+
+/** Knex puts the statement in front of the message of an error, although it was not sent. */
+function keepMessage(error: unknown): void {
+  if (error instanceof Error) {
+    const { message } = error;
+    Object.defineProperty(error, 'message', {
+      configurable: true,
+      get: () => message,
+      set: () => undefined,
+    });
+  }
 }
 
 /** Streams and queries of `pg` take errors so; its types do not say it. */

@@ -3,15 +3,83 @@ import type { MutationCheck } from './MutationCheck';
 const ENGINES = 'plugins/catalog-backend-module-tenant-engines/src';
 const ENGINE = [`${ENGINES}/engine/TenantEngine.test.ts`];
 
+const POOL = [`${ENGINES}/pool/EnginePool.test.ts`];
+
 /** What keeps the engines of tenants apart. */
 export const engineChecks: MutationCheck[] = [
+  {
+    name: 'the end of a session in which a plugin has left a transaction',
+    edits: [
+      {
+        file: `${ENGINES}/pool/Session.ts`,
+        find: "this.#client.getTransactionStatus() === 'I' &&",
+        replace: '',
+      },
+    ],
+    tests: POOL,
+  },
+  {
+    name: 'the end of a session in which a plugin has left settings or locks',
+    edits: [
+      {
+        file: `${ENGINES}/pool/Session.ts`,
+        find: 'if (LEAVES_STATE.test(sql)) {',
+        replace: 'if (sql === LEAVES_STATE.source) {',
+      },
+    ],
+    tests: POOL,
+  },
+  {
+    name: 'the end of a session whose search path a function has changed',
+    edits: [
+      {
+        file: `${ENGINES}/pool/Session.ts`,
+        find: '(reported === undefined || !this.#path || reported === this.#path)',
+        replace: '(reported === undefined || reported !== this.pid.toString())',
+      },
+    ],
+    tests: POOL,
+  },
+  {
+    name: 'the turn of a quiet tenant beside one with many requests',
+    edits: [
+      {
+        file: `${ENGINES}/pool/SessionPool.ts`,
+        find: 'this.#countOf(each[0]) < this.#countOf(least[0]) ? each : least',
+        replace: 'this.#countOf(each[0]) < -1 ? each : least',
+      },
+    ],
+    tests: POOL,
+  },
+  {
+    name: 'the look at the lease after a statement has waited for a session',
+    edits: [
+      {
+        file: `${ENGINES}/pool/EnginePool.ts`,
+        find: '// The lease may have gone meanwhile.\n      check();',
+        replace: '',
+      },
+    ],
+    tests: POOL,
+  },
+  {
+    name: 'the failure of a transaction whose first statement got no session',
+    edits: [
+      {
+        file: `${ENGINES}/pool/LazyConnection.ts`,
+        find: 'this.#failure = { error };',
+        replace: '',
+      },
+    ],
+    tests: POOL,
+  },
   {
     name: 'the search path of a connection that another engine has used',
     edits: [
       {
-        file: `${ENGINES}/pool/EnginePool.ts`,
-        find: 'if (this.#paths.get(client) !== path) {',
-        replace: 'if (!this.#paths.has(client)) {',
+        file: `${ENGINES}/pool/SessionPool.ts`,
+        find: 'if (schema !== undefined && !session.isIn(schema)) {',
+        replace: 'if (schema !== undefined && session.schemaCount === 0) {',
       },
     ],
     tests: ENGINE,

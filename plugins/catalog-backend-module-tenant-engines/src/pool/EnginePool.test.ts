@@ -1,0 +1,527 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import {
+  createTestDatabases,
+  eventually,
+  waitUntil,
+  withDeadline,
+} from '@internal/postgres/testUtils';
+import type { Knex } from 'knex';
+import { Client, type ClientConfig } from 'pg';
+import { BackgroundWork } from '../work/BackgroundWork';
+import { EnginePool } from './EnginePool';
+import type { SessionLimits } from './SessionPool';
+
+const TENANTS = ['acme', 'globex', 'initech'] as const;
+const AGES = 3_600_000;
+
+/** A session that a tenant holds, and what ends that. */
+interface Hold {
+  pid: number;
+  release: () => Promise<void>;
+}
+
+const newest = createTestDatabases({ versions: 'newest' });
+const every = createTestDatabases({ versions: 'every' });
+
+let connection: ClientConfig;
+let client: Client;
+let pools: EnginePool[];
+
+async function connectTo(database: ClientConfig) {
+  connection = database;
+  client = new Client(connection);
+  await client.connect();
+  for (const tenant of TENANTS) {
+    await client.query(
+      `create schema ${tenant};
+       create table ${tenant}.notes as select '${tenant}' as note`,
+    );
+  }
+  // Whatever calls it moves to another schema without a word of it in its own text.
+  await client.query(
+    `create function public.wander() returns void language plpgsql as
+     $$ begin perform set_config('search_path', 'globex', false); end $$`,
+  );
+}
+
+beforeEach(() => {
+  pools = [];
+});
+
+afterEach(async () => {
+  await Promise.all(pools.map(pool => pool.close()));
+});
+
+function createPool(
+  options: Partial<Parameters<typeof EnginePool.create>[0]> = {},
+) {
+  const pool = EnginePool.create({
+    connection,
+    max: 2,
+    logger: mockServices.logger.mock(),
+    ...options,
+  });
+  pools.push(pool);
+  return pool;
+}
+
+function open(max: number, limits: Partial<SessionLimits> = {}) {
+  const pool = createPool({ max, limits: { keepMs: AGES, ...limits } });
+  const [acme, globex, initech] = TENANTS.map(
+    tenant => pool.forSchema(tenant).knex,
+  );
+  return { pool, acme, globex, initech };
+}
+
+async function pidOf(knex: Knex): Promise<number> {
+  const { rows } = await knex.raw('select pg_backend_pid() as pid');
+  return rows[0].pid;
+}
+
+async function hold(knex: Knex): Promise<Hold> {
+  const taken = await knex.client.acquireConnection();
+  const { rows } = await taken.query('select pg_backend_pid() as pid');
+  return {
+    pid: rows[0].pid,
+    release: async () => knex.client.releaseConnection(taken),
+  };
+}
+
+async function failureOf(work: Promise<unknown>): Promise<Error> {
+  return work.then(
+    () => new Error('of the test: it has not failed'),
+    error => error,
+  );
+}
+
+const noteOf = async (knex: Knex) => (await knex('notes').first()).note;
+
+/** The session that works at a statement; that begins to. */
+async function pidAt(sql: string): Promise<number> {
+  return waitUntil(`the statement ${sql}`, async () => {
+    const { rows } = await client.query(
+      `select pid from pg_stat_activity
+        where state = 'active' and pid <> pg_backend_pid() and strpos(query, $1) > 0`,
+      [sql],
+    );
+    return rows[0]?.pid;
+  });
+}
+
+async function isOpen(pid: number): Promise<boolean> {
+  const { rows } = await client.query(
+    'select from pg_stat_activity where pid = $1',
+    [pid],
+  );
+  return rows.length > 0;
+}
+
+describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
+  beforeAll(async () => connectTo(await newest.create(id)));
+  afterAll(async () => client?.end());
+
+  it('has each tenant work in its own schema', async () => {
+    const { acme, globex, initech, pool } = open(2);
+    const notes = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        Promise.all([acme, globex, initech].map(noteOf)),
+      ),
+    );
+    expect(new Set(notes.map(row => row.join()))).toEqual(
+      new Set([TENANTS.join()]),
+    );
+    await expect(
+      pool.query('select note from globex.notes where note = $1', ['globex']),
+    ).resolves.toEqual([{ note: 'globex' }]);
+    expect(pool.stats()).toMatchObject({ sessions: 2, waiting: 0 });
+  });
+
+  it('names its sessions', async () => {
+    const name = "the pool of a test with a 'quote'";
+    const { knex } = createPool({
+      applicationName: name,
+      connection: { ...connection, application_name: 'something else' },
+    }).forSchema('acme');
+    const pid = await pidOf(knex);
+    const { rows } = await client.query(
+      'select pid from pg_stat_activity where application_name = $1',
+      [name],
+    );
+    expect(rows).toEqual([{ pid }]);
+  });
+
+  describe('gives a tenant', () => {
+    it('the session that is in its schema', async () => {
+      const { acme, globex, pool } = open(2);
+      const pids = [await pidOf(acme), await pidOf(globex)];
+      for (let round = 0; round < 5; round += 1) {
+        expect([await pidOf(acme), await pidOf(globex)]).toEqual(pids);
+      }
+      expect(pool.stats()).toEqual({
+        sessions: 2,
+        idle: 2,
+        waiting: 0,
+        acquires: 12,
+        switches: 0,
+        opened: 2,
+      });
+    });
+
+    it('a session whose tenant has not come back, rather than a new one', async () => {
+      const { acme, globex, pool } = open(2, { keepMs: 0 });
+      const pid = await pidOf(acme);
+      await expect(noteOf(globex)).resolves.toBe('globex');
+      expect(await pidOf(globex)).toBe(pid);
+      expect(pool.stats()).toMatchObject({ sessions: 1, switches: 1 });
+    });
+
+    it('of several such sessions the one used last, so that others keep theirs', async () => {
+      const { acme, globex, initech, pool } = open(3, { keepMs: 0 });
+      const [first, second] = [await hold(acme), await hold(globex)];
+      await first.release();
+      await second.release();
+      await waitUntil('both', () => pool.stats().idle === 2);
+      expect(await pidOf(initech)).toBe(second.pid);
+      expect(await pidOf(acme)).toBe(first.pid);
+    });
+
+    it('the session used longest ago, where there are no more', async () => {
+      const { acme, globex, initech, pool } = open(2);
+      const first = await pidOf(acme);
+      await pidOf(globex);
+      expect(await pidOf(initech)).toBe(first);
+      expect(pool.stats()).toMatchObject({ sessions: 2, switches: 1 });
+    });
+
+    it('a session before a tenant with many requests gets another', async () => {
+      const { acme, globex, pool } = open(2);
+      const holds = [await hold(acme), await hold(acme)];
+      const served: string[] = [];
+      const noisy = Array.from({ length: 50 }, () =>
+        noteOf(acme).then(note => served.push(note)),
+      );
+      await waitUntil('the noisy one', () => pool.stats().waiting === 50);
+      const quiet = noteOf(globex).then(note => served.push(note));
+      await waitUntil('the quiet one', () => pool.stats().waiting === 51);
+      await holds[0].release();
+      await quiet;
+      expect(served[0]).toBe('globex');
+      await holds[1].release();
+      await Promise.all(noisy);
+      expect(served).toHaveLength(51);
+    });
+
+    it('no more than half of the sessions while another one waits', async () => {
+      const { acme, globex, pool } = open(4);
+      const holds = await Promise.all([acme, acme, acme, acme].map(hold));
+      const got: string[] = [];
+      let free = () => {};
+      const isFree = new Promise<void>(resolve => {
+        free = resolve;
+      });
+      const waiting = [acme, globex].flatMap(knex =>
+        Array.from({ length: 4 }, async () => {
+          const { release } = await hold(knex);
+          got.push(knex === acme ? 'acme' : 'globex');
+          await isFree;
+          await release();
+        }),
+      );
+      await waitUntil('all', () => pool.stats().waiting === 8);
+      for (const { release } of holds) {
+        await release();
+      }
+      await waitUntil('four', () => got.length === 4);
+      expect(got.sort()).toEqual(['acme', 'acme', 'globex', 'globex']);
+      free();
+      await Promise.all(waiting);
+    });
+  });
+
+  describe('ends a session', () => {
+    it('that has worked in many schemas', async () => {
+      const { acme, globex, initech, pool } = open(1, { schemas: 3 });
+      const pids = [];
+      for (const knex of [acme, globex, acme, initech, acme]) {
+        pids.push(await pidOf(knex));
+      }
+      expect(new Set(pids.slice(0, 4)).size).toBe(1);
+      expect(pids[4]).not.toBe(pids[0]);
+      expect(pool.stats()).toMatchObject({ sessions: 1, opened: 2 });
+      expect(await isOpen(pids[0])).toBe(false);
+    });
+
+    it('that has been open for long', async () => {
+      const { acme, pool } = open(1, { ageMs: 0 });
+      const pid = await pidOf(acme);
+      expect(await pidOf(acme)).not.toBe(pid);
+      expect(pool.stats().opened).toBe(2);
+    });
+
+    it('that nothing has used for a time', async () => {
+      const { acme, pool } = open(2, { idleMs: 50 });
+      const pid = await pidOf(acme);
+      await waitUntil('its end', async () => !(await isOpen(pid)));
+      await waitUntil('its place', () => pool.stats().sessions === 0);
+      await expect(noteOf(acme)).resolves.toBe('acme');
+    });
+
+    it('that could not be switched', async () => {
+      const { acme, pool } = open(1);
+      const pid = await pidOf(acme);
+      await expect(
+        pool.forSchema('no \0 schema').knex.raw('select 1'),
+      ).rejects.toThrow('invalid byte sequence');
+      await expect(noteOf(acme)).resolves.toBe('acme');
+      expect(await pidOf(acme)).not.toBe(pid);
+      expect(await isOpen(pid)).toBe(false);
+    });
+
+    it('that PostgreSQL has ended, without a failure where it was idle', async () => {
+      const { acme, pool } = open(1);
+      const pid = await pidOf(acme);
+      await client.query('select pg_terminate_backend($1)', [pid]);
+      await waitUntil('the loss', () => pool.stats().sessions === 0);
+      await expect(noteOf(acme)).resolves.toBe('acme');
+      await expect(
+        acme.raw('select pg_terminate_backend(pg_backend_pid())'),
+      ).rejects.toThrow('terminating connection');
+      await expect(noteOf(acme)).resolves.toBe('acme');
+    });
+
+    it.each([
+      ['a transaction', 'select 1; begin'],
+      ['a transaction that has failed', 'begin; select 1 / 0'],
+      ['a temporary table', 'create temp table notes as select 1 as note'],
+      ['a lock', 'select pg_advisory_lock(4711)'],
+      ['a setting', "set statement_timeout = '1 h'"],
+    ])('with %s in it', async (_, sql) => {
+      const { acme, globex } = open(1);
+      const pid = await pidOf(acme);
+      await acme.raw(sql).catch(() => undefined);
+      await expect(noteOf(globex)).resolves.toBe('globex');
+      expect(await pidOf(globex)).not.toBe(pid);
+    });
+
+    it('on which a statement goes on that was given up', async () => {
+      const { acme, globex } = open(1);
+      const taken = await acme.client.acquireConnection();
+      const ended = taken.query('select pg_sleep(600)').catch(String);
+      const pid = await pidAt('pg_sleep(600)');
+      // As Knex does for a statement that took too long.
+      taken.__knex__disposed = 'of the test';
+      await acme.client.releaseConnection(taken);
+      await expect(noteOf(globex)).resolves.toBe('globex');
+      expect(await pidOf(globex)).not.toBe(pid);
+      await expect(ended).resolves.toContain('terminated');
+      await client.query('select pg_terminate_backend($1)', [pid]);
+    });
+  });
+
+  it('keeps a session on which a statement has failed or was cancelled', async () => {
+    const { acme } = open(1);
+    const pid = await pidOf(acme);
+    await expect(acme('missing').select()).rejects.toThrow('does not exist');
+    await expect(
+      acme.transaction(tx => tx('missing').select()),
+    ).rejects.toThrow('does not exist');
+    const taken = await acme.client.acquireConnection();
+    const cancelled = taken.query('select pg_sleep(600)').catch(String);
+    await pidAt('pg_sleep(600)');
+    await acme.client.cancelQuery(taken);
+    // It is over for Knex, and goes on for PostgreSQL until the signal arrives there.
+    await acme.client.releaseConnection(taken);
+    expect(await pidOf(acme)).toBe(pid);
+    await expect(cancelled).resolves.toContain('canceling statement');
+  });
+
+  it('says how busy it is to a request that has waited in vain', async () => {
+    const { acme, globex, pool } = open(1, { waitMs: 50 });
+    // PostgreSQL may take longer than that to open the session.
+    const { release } = await eventually(() => hold(acme));
+    await expect(noteOf(globex)).rejects.toMatchObject({
+      name: 'ServiceUnavailableError',
+      message:
+        "The connection pool of the tenants' engines is busy: 1 of 1 sessions are in use, 1 requests wait",
+    });
+    expect(pool.stats().waiting).toBe(0);
+    await release();
+    await eventually(() => noteOf(globex));
+  });
+
+  it('gives nothing to a schema that was closed, what waits included', async () => {
+    const { acme, pool } = open(1);
+    const { knex, close } = pool.forSchema('globex');
+    const { release } = await hold(acme);
+    const waits = failureOf(noteOf(knex));
+    await waitUntil('the request', () => pool.stats().waiting === 1);
+    close();
+    expect(await waits).toMatchObject({
+      name: 'ServiceUnavailableError',
+      message: 'The engine has been stopped',
+    });
+    expect(pool.stats().waiting).toBe(0);
+    await release();
+    await expect(noteOf(knex)).rejects.toThrow('The engine has been stopped');
+    await expect(noteOf(acme)).resolves.toBe('acme');
+  });
+
+  it('fails what waits when it is closed, and ends all sessions', async () => {
+    const { acme, pool } = open(1);
+    const { pid, release } = await hold(acme);
+    const waits = failureOf(noteOf(acme));
+    await waitUntil('the request', () => pool.stats().waiting === 1);
+    const closed = pool.close();
+    expect((await waits).message).toContain('is closed');
+    await release();
+    await withDeadline('the end', closed);
+    pools = [];
+    await waitUntil('no session', async () => !(await isOpen(pid)));
+    await expect(noteOf(acme)).rejects.toThrow('is closed');
+  });
+
+  describe('with background work', () => {
+    const workOf = () => {
+      const lease = { isHeld: true };
+      const work = new BackgroundWork({
+        tenantSlug: 'acme',
+        holdsLease: () => lease.isHeld,
+        timing: { quietMs: 10, longestMs: AGES },
+      });
+      work.open();
+      return { lease, work };
+    };
+    const refusal = {
+      name: 'ServiceUnavailableError',
+      message:
+        "This process does not do the background work of the tenant 'acme' at the moment",
+    };
+
+    it('gives it nothing where another process does the work', async () => {
+      const { acme } = open(1);
+      const { lease, work } = workOf();
+      await expect(work.run(() => noteOf(acme))).resolves.toBe('acme');
+      lease.isHeld = false;
+      await expect(work.run(() => noteOf(acme))).rejects.toMatchObject(refusal);
+      await expect(noteOf(acme)).resolves.toBe('acme');
+    });
+
+    it('fails a transaction as a whole whose first statement it has refused', async () => {
+      const { acme } = open(1);
+      const { lease, work } = workOf();
+      const errors: Error[] = [];
+      await work.run(() =>
+        acme.transaction(async tx => {
+          lease.isHeld = false;
+          errors.push(await failureOf(tx('notes').insert({ note: 'one' })));
+          lease.isHeld = true;
+          errors.push(await failureOf(tx('notes').insert({ note: 'two' })));
+        }),
+      );
+      expect(errors).toMatchObject([refusal, refusal]);
+      await expect(acme('notes').select()).resolves.toEqual([{ note: 'acme' }]);
+    });
+
+    it('gives it nothing when the lease has gone while it waited', async () => {
+      const { acme, pool } = open(1);
+      const { lease, work } = workOf();
+      const { pid, release } = await hold(acme);
+      const waits = failureOf(work.run(() => noteOf(acme)));
+      await waitUntil('the request', () => pool.stats().waiting === 1);
+      lease.isHeld = false;
+      await release();
+      expect(await waits).toMatchObject(refusal);
+      expect(await pidOf(acme)).toBe(pid);
+    });
+
+    it('ends its waiting with the work', async () => {
+      const { acme, pool } = open(1);
+      const { work } = workOf();
+      const { release } = await hold(acme);
+      const waits = failureOf(work.run(() => noteOf(acme)));
+      await waitUntil('the request', () => pool.stats().waiting === 1);
+      work.close();
+      expect(await waits).toMatchObject(refusal);
+      await release();
+    });
+
+    it('has it end before the work has finished', async () => {
+      const { acme } = open(1);
+      const { work } = workOf();
+      const { pid, release } = await work.run(() => hold(acme));
+      const events: string[] = [];
+      const finished = work.finish().then(() => events.push('finished'));
+      await client.query('select pg_sleep(0.2)');
+      events.push('released');
+      await release();
+      await withDeadline('the end of the work', finished);
+      expect(events).toEqual(['released', 'finished']);
+      expect(await pidOf(acme)).toBe(pid);
+    });
+
+    it('does not take a request for it, which gets a session that it returns', async () => {
+      const { acme, pool } = open(1);
+      const { work } = workOf();
+      const { release } = await work.run(() => hold(acme));
+      const waits = noteOf(acme).then(note => [
+        note,
+        BackgroundWork.current() === undefined,
+      ]);
+      await waitUntil('the request', () => pool.stats().waiting === 1);
+      await work.run(async () => {
+        work.close();
+        await release();
+      });
+      await expect(waits).resolves.toEqual(['acme', true]);
+      await expect(noteOf(acme)).resolves.toBe('acme');
+    });
+  });
+});
+
+describe.each(every.eachSupportedId())(
+  'a session on %s whose search path a plugin has changed',
+  id => {
+    beforeAll(async () => connectTo(await every.create(id)));
+    afterAll(async () => client?.end());
+
+    it.each([
+      'set search_path to globex',
+      `select 1; set "search_path" = globex`,
+      `select set_config('search_path', 'globex', false)`,
+      `do $$ begin execute 'set sea' || 'rch_path to globex'; end $$`,
+    ])('is not used again: %s', async sql => {
+      const { acme } = open(1);
+      const pid = await pidOf(acme);
+      await acme.raw(sql.replaceAll('?', '\\?'));
+      await expect(noteOf(acme)).resolves.toBe('acme');
+      expect(await pidOf(acme)).not.toBe(pid);
+    });
+
+    it('does not begin a transaction in another schema, where a function has changed it', async () => {
+      const { acme } = open(1);
+      await acme.raw('select public.wander()');
+      const seen: unknown[] = [];
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        await acme
+          .transaction(tx => noteOf(tx))
+          .then(
+            note => seen.push(note),
+            error => seen.push(error.message),
+          );
+      }
+      expect(['acme', 'A function has changed the search path']).toContain(
+        seen[0],
+      );
+      expect(seen[1]).toBe('acme');
+    });
+
+    it('may change it within a transaction', async () => {
+      const { acme } = open(1);
+      await acme.transaction(async tx => {
+        await tx.raw('set local search_path to globex');
+        await expect(noteOf(tx)).resolves.toBe('globex');
+      });
+      await expect(noteOf(acme)).resolves.toBe('acme');
+    });
+  },
+);

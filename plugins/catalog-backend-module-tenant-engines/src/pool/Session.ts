@@ -1,0 +1,320 @@
+import { ServiceUnavailableError } from '@backstage/errors';
+import {
+  Client,
+  type ClientConfig,
+  type QueryConfig,
+  type QueryResult,
+  type Submittable,
+} from 'pg';
+import type { EventEmitter } from 'node:events';
+
+export type QueryCallback = (error: Error | null, result?: QueryResult) => void;
+
+/** The pool of engines needs a session of PostgreSQL for each of its connections. */
+export class PoolerError extends ServiceUnavailableError {}
+
+const CONNECT_MS = 60_000;
+/** How long the end of a statement that was given up is waited for. */
+const DRAIN_MS = 5_000;
+const CLOSE_MS = 5_000;
+
+/**
+ * Statements that may leave settings, locks, channels or temporary tables on the session. A
+ * function that changes the search path by itself is found otherwise: {@link Session.isUsable}.
+ */
+const LEAVES_STATE =
+  /(^|;)\s*(set\s+(?!local\b|transaction\b)|reset|discard|listen|prepare|do|call|load)\b|\b(search_path|set_config|pg_(try_)?advisory_lock(_shared)?|temp(orary)?\s+(table|view|sequence)|with\s+hold)\b/i;
+
+interface SessionOptions {
+  connection: ClientConfig;
+  applicationName: string;
+  /** Is called when the connection was lost, or PostgreSQL has sent what is not understood. */
+  onLost: (session: Session, error: Error) => void;
+}
+
+/** A session of PostgreSQL, in which the unqualified names are those of one schema at a time. */
+export class Session {
+  /** By the clock of `performance`. */
+  readonly openedAt = performance.now();
+  /** Whether PostgreSQL's own number of the session is another than that of the connection. */
+  readonly isPooled: boolean;
+  readonly pid: number;
+  readonly #client: Client;
+  /** The path that this pool has set. */
+  #path?: string;
+  /** The path by PostgreSQL's own account, whatever has set it; 18 and later report it. */
+  readonly #reported: () => string | undefined;
+  readonly #schemas = new Set<string>();
+  #isUsable = true;
+  #isBusy = false;
+
+  static async open(options: SessionOptions): Promise<Session> {
+    const { applicationName, connection } = options;
+    const client = new Client({
+      keepAlive: true,
+      // Or a server that vanished would be waited for as long as TCP does.
+      keepAliveInitialDelayMillis: 10_000,
+      connectionTimeoutMillis: CONNECT_MS,
+      ...connection,
+      // Not enumerable where it was hidden.
+      password: connection.password,
+      application_name: applicationName,
+    });
+    let lost: Error | undefined;
+    let onLost = (error: Error) => {
+      lost = error;
+    };
+    // Without a listener the loss would end the process.
+    client.on('error', error => onLost(error));
+    client.on('end', () => onLost(new Error('The connection has ended')));
+    const reported = searchPathReportedTo(client);
+    try {
+      await client.connect();
+      // The name again, since a connection string may have one.
+      const { rows } = await client.query<{ pid: number }>(
+        `select pg_catalog.pg_backend_pid() as pid,
+                pg_catalog.set_config('application_name', $1, false)`,
+        [applicationName],
+      );
+      if (lost) {
+        throw lost;
+      }
+      const session = new Session(client, rows[0].pid, reported);
+      onLost = error => {
+        session.#isUsable = false;
+        options.onLost(session, error);
+      };
+      return session;
+    } catch (error) {
+      await close(client);
+      throw error;
+    }
+  }
+
+  private constructor(
+    client: Client,
+    pid: number,
+    reported: () => string | undefined,
+  ) {
+    this.#client = client;
+    this.pid = pid;
+    this.isPooled =
+      (client as Client & { processID: number | null }).processID !== pid;
+    // A pooler may send what was so for another of its connections.
+    this.#reported = this.isPooled ? () => undefined : reported;
+    client.on('drain', () => {
+      this.#isBusy = false;
+    });
+  }
+
+  /** PostgreSQL's number of the process that answers at the moment: `pid`, but for poolers. */
+  currentPid(): Promise<number> {
+    return currentPid(this.#client);
+  }
+
+  /** How many schemas it has worked in: its caches grow with each. */
+  get schemaCount(): number {
+    return this.#schemas.size;
+  }
+
+  isIn(schema: string): boolean {
+    return this.#path === pathOf(schema);
+  }
+
+  /**
+   * Makes the unqualified names those of a schema.
+   *
+   * @throws where that has failed: the session must not be used afterwards
+   */
+  async switchTo(schema: string): Promise<void> {
+    const path = pathOf(schema);
+    this.#path = undefined;
+    this.#isUsable = false;
+    const { rows } = await this.#client.query<{ pid: number }>(
+      `select pg_catalog.set_config('search_path', $1, false),
+              pg_catalog.pg_backend_pid() as pid`,
+      [path],
+    );
+    if (rows[0].pid !== this.pid) {
+      throw poolerError();
+    }
+    this.#path = path;
+    this.#isUsable = true;
+    this.#schemas.add(schema);
+  }
+
+  /**
+   * Begins a transaction. In the same message it asks for the search path, unless PostgreSQL
+   * reports each change: behind a pooler that does not keep sessions it is that of another.
+   *
+   * @throws where that has failed
+   */
+  async begin(sql: string): Promise<void> {
+    if (this.#reported() !== undefined) {
+      await this.#client.query(sql);
+      return;
+    }
+    // Several statements have several results, which the types do not say.
+    const results = await this.#client.query(`${sql} show search_path`);
+    const { rows } = [results].flat().at(-1)!;
+    if (rows[0].search_path !== this.#path) {
+      this.#isUsable = false;
+      throw this.isPooled
+        ? poolerError()
+        : new Error('A function has changed the search path');
+    }
+  }
+
+  /** @param callback - or the result is returned */
+  query(config: QueryConfig): Promise<QueryResult>;
+  query(config: QueryConfig, callback: QueryCallback): void;
+  query(
+    config: QueryConfig,
+    callback?: QueryCallback,
+  ): Promise<QueryResult> | void {
+    this.#note(config.text);
+    return callback
+      ? this.#client.query(config, callback)
+      : this.#client.query(config);
+  }
+
+  /** For streams, and for queries that emit their rows. */
+  submit(query: Submittable & { text?: string }): void {
+    this.#note(query.text ?? '');
+    this.#client.query(query);
+  }
+
+  /**
+   * Whether another plugin may have the session: nothing of the last one goes on or is left
+   * in it. A statement that was given up has a few seconds to end.
+   */
+  async isUsable(): Promise<boolean> {
+    if (this.#isUsable && this.#isBusy) {
+      await this.#drained();
+    }
+    const reported = this.#reported();
+    return (
+      this.#isUsable &&
+      !this.#isBusy &&
+      this.#client.getTransactionStatus() === 'I' &&
+      (reported === undefined || !this.#path || reported === this.#path)
+    );
+  }
+
+  /** Resolves when the connection has ended, within seconds; it never rejects. */
+  async close(): Promise<void> {
+    this.#isUsable = false;
+    await close(this.#client);
+  }
+
+  #note(sql: string): void {
+    this.#isBusy = true;
+    if (LEAVES_STATE.test(sql)) {
+      this.#isUsable = false;
+    }
+  }
+
+  async #drained(): Promise<void> {
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(resolve, DRAIN_MS);
+      const end = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#client.once('drain', end);
+      this.#client.once('end', end);
+    });
+  }
+}
+
+/**
+ * Finds out whether a pooler between this pool and PostgreSQL keeps sessions.
+ *
+ * PgBouncer that pools transactions lends the connection of an idle session to the next one
+ * that begins a transaction. So another session gets the same process of PostgreSQL, or takes
+ * it from this one, which then has another.
+ *
+ * @throws `PoolerError` where the pooler lends them
+ */
+export async function requireSessionPooling(
+  session: Session,
+  options: Omit<SessionOptions, 'onLost'>,
+): Promise<void> {
+  const client = new Client({
+    ...options.connection,
+    password: options.connection.password,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: CLOSE_MS,
+    query_timeout: CLOSE_MS,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    // Again, in case another client had the connection that the first round was about.
+    for (let round = 0; round < 3; round += 1) {
+      const before = await session.currentPid();
+      await client.query('begin');
+      const pids = [await currentPid(client), await session.currentPid()];
+      await client.query('rollback');
+      if (pids[0] === before || pids[1] !== before || before !== session.pid) {
+        throw poolerError();
+      }
+    }
+  } catch (error) {
+    throw error instanceof PoolerError
+      ? error
+      : new PoolerError(
+          `A pooler between the catalog engines and PostgreSQL has to keep a session for each ` +
+            `connection (PgBouncer: pool_mode = session). Whether it does can't be found out ` +
+            `with a second connection: ${(error as Error).message}`,
+        );
+  } finally {
+    await close(client);
+  }
+}
+
+async function currentPid(client: Client): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>(
+    'select pg_catalog.pg_backend_pid() as pid',
+  );
+  return rows[0].pid;
+}
+
+function poolerError(): PoolerError {
+  return new PoolerError(
+    'A pooler between the catalog engines and PostgreSQL shares one session among several ' +
+      'connections, so that a statement could run in the schema of another tenant. Expected: ' +
+      'session pooling (PgBouncer: pool_mode = session), or no pooler',
+  );
+}
+
+function pathOf(schema: string): string {
+  return `"${schema.replaceAll('"', '""')}"`;
+}
+
+/** PostgreSQL 18 and later send it at the start and at each change. */
+function searchPathReportedTo(client: Client): () => string | undefined {
+  let path: string | undefined;
+  (client as Client & { connection?: EventEmitter }).connection?.on(
+    'parameterStatus',
+    ({ parameterName, parameterValue }: Record<string, string>) => {
+      if (parameterName === 'search_path') {
+        path = parameterValue;
+      }
+    },
+  );
+  return () => path;
+}
+
+async function close(client: Client): Promise<void> {
+  const timer = setTimeout(
+    () =>
+      (
+        client as Client & { connection?: { stream: { destroy(): void } } }
+      ).connection?.stream.destroy(),
+    CLOSE_MS,
+  );
+  // It rejects where the connection is lost already.
+  await client.end().catch(() => undefined);
+  clearTimeout(timer);
+}

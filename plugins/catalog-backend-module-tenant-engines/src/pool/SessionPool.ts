@@ -1,0 +1,434 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import { ServiceUnavailableError } from '@backstage/errors';
+import { AsyncResource } from 'node:async_hooks';
+import type { ClientConfig } from 'pg';
+import { PoolerError, requireSessionPooling, Session } from './Session';
+
+export interface PoolStats {
+  /** Connections to PostgreSQL, those that are opening or closing among them. */
+  sessions: number;
+  idle: number;
+  /** Requests for a session. */
+  waiting: number;
+  /** How often a session was given out. */
+  acquires: number;
+  /** How often it went to another schema for that. */
+  switches: number;
+  /** How often one was opened. */
+  opened: number;
+}
+
+/** Times are in milliseconds. */
+export interface SessionLimits {
+  /** How long a request for a session waits. */
+  waitMs: number;
+  /** After how long without use a session is closed. */
+  idleMs: number;
+  /**
+   * For how long after its use a session is kept for its schema, where another can be opened
+   * instead: a tenant at work comes back within it, and one that polls does not.
+   */
+  keepMs: number;
+  /** A session that has worked in so many schemas is closed, since its caches grow with each. */
+  schemas: number;
+  /** A session that is open for so long is closed. */
+  ageMs: number;
+}
+
+const LIMITS: SessionLimits = {
+  waitMs: 60_000,
+  idleMs: 30_000,
+  keepMs: 200,
+  schemas: 50,
+  ageMs: 1_800_000,
+};
+
+/** How long sessions at work have to come back when the pool closes. */
+const CLOSE_MS = 10_000;
+
+interface SessionPoolOptions {
+  connection: ClientConfig;
+  applicationName: string;
+  max: number;
+  limits?: Partial<SessionLimits>;
+  logger: LoggerService;
+}
+
+/** Nothing for statements that name their schemas: any session serves. */
+type Schema = string | undefined;
+
+/** A request for a session. */
+class Waiter {
+  readonly schema: Schema;
+  readonly session: Promise<Session>;
+  /** Whether it has its session, or has failed. */
+  isDone = false;
+  #resolve!: (session: Session) => void;
+  #reject!: (error: unknown) => void;
+
+  constructor(schema: Schema) {
+    this.schema = schema;
+    this.session = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  resolve(session: Session): void {
+    this.isDone = true;
+    this.#resolve(session);
+  }
+
+  reject(error: unknown): void {
+    this.isDone = true;
+    this.#reject(error);
+  }
+}
+
+interface Idle {
+  session: Session;
+  since: number;
+  timer: NodeJS.Timeout;
+}
+
+/**
+ * Sessions that work in one schema at a time, shared by the tenants whose schemas these are.
+ *
+ * **Affinity.** Which session a tenant gets decides how much memory they take together: each
+ * keeps in its caches what it has learnt of the schemas that it has worked in. In this order:
+ *
+ * 1. an idle one that is in the schema already;
+ * 2. an idle one whose tenant has not come back at once, and of these the one used last. Polls
+ *    go round in a circle, in which the one used longest ago is the next one that is needed.
+ *    And what nothing needs gets to its end;
+ * 3. a new one, below the maximum;
+ * 4. the idle one used longest ago.
+ *
+ * **Fairness.** A session that becomes free goes to the tenant that holds the fewest, and among
+ * equals in turn, whatever the number of their requests. So none gets more than half while
+ * another waits.
+ */
+export class SessionPool {
+  readonly #options: SessionPoolOptions;
+  readonly #limits: SessionLimits;
+  /** Sessions outlive the request for which they are opened. */
+  readonly #context = new AsyncResource('SessionPool');
+  /** The one used last is the last. */
+  readonly #idle: Idle[] = [];
+  /** What is not idle, and for which schema. */
+  readonly #held = new Map<Session, Schema>();
+  /** By schema, in the order of their turns. None is empty. */
+  readonly #queues = new Map<Schema, Waiter[]>();
+  /** How many sessions are for a schema, those that are opening among them. */
+  readonly #counts = new Map<Schema, number>();
+  #sessions = 0;
+  #acquires = 0;
+  #switches = 0;
+  #opened = 0;
+  #isClosed = false;
+  /** That a pooler keeps sessions, while it is being found out. */
+  #proof?: Promise<void>;
+  #onEmpty?: () => void;
+
+  constructor(options: SessionPoolOptions) {
+    this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
+  }
+
+  get stats(): PoolStats {
+    return {
+      sessions: this.#sessions,
+      idle: this.#idle.length,
+      waiting: [...this.#queues.values()].flat().length,
+      acquires: this.#acquires,
+      switches: this.#switches,
+      opened: this.#opened,
+    };
+  }
+
+  /**
+   * Takes a session until {@link SessionPool.release}.
+   *
+   * @param schema - in which the session is to work
+   * @param signal - ends the waiting, with its reason
+   */
+  async acquire(schema: Schema, signal?: AbortSignal): Promise<Session> {
+    signal?.throwIfAborted();
+    if (this.#isClosed) {
+      throw closedError();
+    }
+    const waiter = new Waiter(schema);
+    const giveUp = () => {
+      this.#dequeue(waiter);
+      waiter.reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      waiter.reject(this.#tooLate(this.#dequeue(waiter)));
+    }, this.#limits.waitMs);
+    signal?.addEventListener('abort', giveUp);
+    try {
+      this.#enqueue(waiter);
+      this.#dispatch();
+      return await waiter.session;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', giveUp);
+    }
+  }
+
+  /**
+   * Gives a session back, which is closed where anything of its use is left in it.
+   *
+   * @returns when it is idle or closing; it never rejects
+   */
+  async release(
+    session: Session,
+    { destroy = false }: { destroy?: boolean } = {},
+  ): Promise<void> {
+    const { ageMs, schemas } = this.#limits;
+    const isKept =
+      !destroy &&
+      (await session.isUsable()) &&
+      !this.#isClosed &&
+      session.schemaCount < schemas &&
+      performance.now() - session.openedAt < ageMs;
+    if (!this.#held.has(session)) {
+      // The pool has closed, and did not wait for it any longer.
+      return;
+    }
+    this.#leave(this.#held.get(session));
+    this.#held.delete(session);
+    if (isKept) {
+      this.#idle.push({
+        session,
+        since: performance.now(),
+        timer: setTimeout(() => this.#endIdle(session), this.#limits.idleMs),
+      });
+    } else {
+      this.#end(session);
+    }
+    this.#dispatch();
+  }
+
+  /** Ends all sessions, after some seconds those at work too. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const waiters = [...this.#queues.values()].flat();
+    this.#queues.clear();
+    waiters.forEach(waiter => waiter.reject(closedError()));
+    this.#endAllIdle();
+    const timer = setTimeout(
+      () =>
+        [...this.#held.keys()].forEach(session => {
+          this.#held.delete(session);
+          this.#end(session);
+        }),
+      CLOSE_MS,
+    );
+    if (this.#sessions > 0) {
+      await new Promise<void>(resolve => {
+        this.#onEmpty = resolve;
+      });
+    }
+    clearTimeout(timer);
+  }
+
+  #enqueue(waiter: Waiter): void {
+    const queue = this.#queues.get(waiter.schema);
+    if (queue) {
+      queue.push(waiter);
+    } else {
+      this.#queues.set(waiter.schema, [waiter]);
+    }
+  }
+
+  /** @returns how many waited, and 0 if this one did not */
+  #dequeue(waiter: Waiter): number {
+    const queue = this.#queues.get(waiter.schema);
+    if (!queue?.includes(waiter)) {
+      return 0;
+    }
+    const { waiting } = this.stats;
+    queue.splice(queue.indexOf(waiter), 1);
+    if (queue.length === 0) {
+      this.#queues.delete(waiter.schema);
+    }
+    return waiting;
+  }
+
+  /** Serves those who wait, as long as there are sessions. */
+  #dispatch(): void {
+    const hasSession = () =>
+      this.#idle.length > 0 || this.#sessions < this.#options.max;
+    while (this.#queues.size > 0 && hasSession()) {
+      const waiter = this.#nextWaiter();
+      const session = this.#takeIdle(waiter.schema);
+      if (!session) {
+        this.#sessions += 1;
+      }
+      this.#counts.set(waiter.schema, this.#countOf(waiter.schema) + 1);
+      this.#serve(waiter, session).catch(error => waiter.reject(error));
+    }
+  }
+
+  #nextWaiter(): Waiter {
+    const [schema, queue] = [...this.#queues].reduce((least, each) =>
+      this.#countOf(each[0]) < this.#countOf(least[0]) ? each : least,
+    );
+    const [waiter] = queue.splice(0, 1);
+    // Its next turn comes after those of the others.
+    this.#queues.delete(schema);
+    if (queue.length > 0) {
+      this.#queues.set(schema, queue);
+    }
+    return waiter;
+  }
+
+  #takeIdle(schema: Schema): Session | undefined {
+    const left = performance.now() - this.#limits.keepMs;
+    const last = (test: (idle: Idle) => boolean) =>
+      [...this.#idle].reverse().find(test);
+    const idle =
+      last(({ session }) => schema === undefined || session.isIn(schema)) ??
+      last(({ since }) => since <= left) ??
+      (this.#sessions < this.#options.max ? undefined : this.#idle[0]);
+    if (idle) {
+      this.#idle.splice(this.#idle.indexOf(idle), 1);
+      clearTimeout(idle.timer);
+    }
+    return idle?.session;
+  }
+
+  async #serve(waiter: Waiter, idle: Session | undefined): Promise<void> {
+    const { schema } = waiter;
+    let session = idle;
+    try {
+      session ??= await this.#open();
+      this.#held.set(session, schema);
+      if (schema !== undefined && !session.isIn(schema)) {
+        if (session.schemaCount > 0) {
+          this.#switches += 1;
+        }
+        await session.switchTo(schema);
+      }
+    } catch (error) {
+      if (error instanceof PoolerError) {
+        // What is idle may be in the schema of another tenant by now.
+        this.#endAllIdle();
+      }
+      waiter.reject(error);
+      if (session) {
+        await this.release(session, { destroy: true });
+      } else {
+        this.#leave(schema);
+        this.#ended();
+      }
+      return;
+    }
+    if (waiter.isDone) {
+      await this.release(session);
+    } else {
+      this.#acquires += 1;
+      waiter.resolve(session);
+    }
+  }
+
+  async #open(): Promise<Session> {
+    const session: Session = await this.#context.runInAsyncScope(() =>
+      Session.open({
+        ...this.#options,
+        onLost: (lost, error) => this.#lose(lost, error),
+      }),
+    );
+    this.#opened += 1;
+    if (session.isPooled) {
+      // Each time: the pooler's mode may have changed.
+      this.#proof ??= requireSessionPooling(session, this.#options).finally(
+        () => {
+          this.#proof = undefined;
+        },
+      );
+      try {
+        await this.#proof;
+      } catch (error) {
+        await session.close();
+        throw error;
+      }
+    }
+    return session;
+  }
+
+  /** Where it is held, its next statement fails, and it does not come back. */
+  #lose(session: Session, error: Error): void {
+    if (this.#endIdle(session)) {
+      this.#options.logger.info(
+        `An idle connection was lost: ${error.message}`,
+      );
+    }
+  }
+
+  #endIdle(session: Session): boolean {
+    const index = this.#idle.findIndex(each => each.session === session);
+    if (index < 0) {
+      return false;
+    }
+    const [{ timer }] = this.#idle.splice(index, 1);
+    clearTimeout(timer);
+    this.#end(session);
+    return true;
+  }
+
+  #endAllIdle(): void {
+    [...this.#idle].forEach(({ session }) => this.#endIdle(session));
+  }
+
+  /** PostgreSQL has ended it before another takes its place: there are never more than `max`. */
+  #end(session: Session): void {
+    session
+      .close()
+      .then(() => this.#ended())
+      .catch(error => this.#options.logger.warn(String(error)));
+  }
+
+  #ended(): void {
+    this.#sessions -= 1;
+    if (this.#sessions === 0) {
+      this.#onEmpty?.();
+    }
+    this.#dispatch();
+  }
+
+  #countOf(schema: Schema): number {
+    return this.#counts.get(schema) ?? 0;
+  }
+
+  #leave(schema: Schema): void {
+    const count = this.#countOf(schema) - 1;
+    if (count > 0) {
+      this.#counts.set(schema, count);
+    } else {
+      this.#counts.delete(schema);
+    }
+  }
+
+  #tooLate(waiting: number): Error {
+    const { sessions, idle } = this.stats;
+    return new ServiceUnavailableError(
+      waiting > 0
+        ? `The connection pool of the tenants' engines is busy: ${
+            sessions - idle
+          } of ${
+            this.#options.max
+          } sessions are in use, ${waiting} requests wait`
+        : `PostgreSQL has not given the tenants' engines a session in ${
+            this.#limits.waitMs
+          } ms`,
+    );
+  }
+}
+
+function closedError(): Error {
+  return new ServiceUnavailableError(
+    "The connection pool of the tenants' engines is closed",
+  );
+}
