@@ -159,7 +159,9 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       }
       expect(pool.stats()).toEqual({
         sessions: 2,
+        used: 0,
         idle: 2,
+        max: 2,
         waiting: 0,
         acquires: 12,
         switches: 0,

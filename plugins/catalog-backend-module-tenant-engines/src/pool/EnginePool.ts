@@ -138,17 +138,6 @@ export class EnginePool {
     };
   }
 
-  /** How many sessions there are, and how many calls wait for one. */
-  stats(): { used: number; idle: number; waiting: number; max: number } {
-    const { totalCount, idleCount, waitingCount, options } = this.#pool;
-    return {
-      used: totalCount - idleCount,
-      idle: idleCount,
-      waiting: waitingCount,
-      max: options.max,
-    };
-  }
-
   async close(): Promise<void> {
     await this.#sessions.close();
   }

@@ -5,9 +5,12 @@ import type { ClientConfig } from 'pg';
 import { PoolerError, requireSessionPooling, Session } from './Session';
 
 export interface PoolStats {
-  /** Connections to PostgreSQL, those that are opening or closing among them. */
+  /** Connections to PostgreSQL. */
   sessions: number;
+  /** Those that are not idle; some may be opening or closing. */
+  used: number;
   idle: number;
+  max: number;
   /** Requests for a session. */
   waiting: number;
   /** How often a session was given out. */
@@ -138,7 +141,9 @@ export class SessionPool {
   get stats(): PoolStats {
     return {
       sessions: this.#sessions,
+      used: this.#sessions - this.#idle.length,
       idle: this.#idle.length,
+      max: this.#options.max,
       waiting: [...this.#queues.values()].flat().length,
       acquires: this.#acquires,
       switches: this.#switches,
@@ -412,14 +417,10 @@ export class SessionPool {
   }
 
   #tooLate(waiting: number): Error {
-    const { sessions, idle } = this.stats;
+    const { max, used } = this.stats;
     return new ServiceUnavailableError(
       waiting > 0
-        ? `The connection pool of the tenants' engines is busy: ${
-            sessions - idle
-          } of ${
-            this.#options.max
-          } sessions are in use, ${waiting} requests wait`
+        ? `The connection pool of the tenants' engines is busy: ${used} of ${max} sessions are in use, ${waiting} requests wait`
         : `PostgreSQL has not given the tenants' engines a session in ${
             this.#limits.waitMs
           } ms`,
