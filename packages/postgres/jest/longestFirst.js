@@ -10,6 +10,7 @@ const LONGEST = [
   'plugins/catalog-backend-module-tenancy/src/live/live.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/live.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/isolation.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/status/status.test.ts',
   'plugins/catalog-backend-module-tenancy/src/differential/generated.test.ts',
   'migrations/src/liveTraffic/chaos.test.ts',
   'plugins/catalog-backend-module-tenancy/src/live/kills.test.ts',

@@ -14,7 +14,7 @@ export interface RecorderTiming {
   gatherMs: number;
   /** How often a tenant's last full run is written at most; 60,000 by default. */
   caughtUpMs: number;
-  /** How often the database is looked at for metrics; 30,000 by default. */
+  /** How often the database is looked at for metrics; 60,000 by default. */
   sampleMs: number;
 }
 
@@ -80,7 +80,7 @@ export class EngineStatusRecorder {
     this.#timing = {
       gatherMs: 500,
       caughtUpMs: 60_000,
-      sampleMs: 30_000,
+      sampleMs: 60_000,
       ...options.timing,
     };
   }
