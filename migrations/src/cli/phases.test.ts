@@ -28,6 +28,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
     afterEach(() => database.close());
 
+    /** In this process; how a process prints and ends is the first test's subject. */
+    const run = (...args: string[]) =>
+      runInProcess(database.connection, ...args);
+
     it('print a summary with what comes next, and keep the log apart from it', async () => {
       const { exitCode, stdout, stderr } = await runCli(
         ['phase1', ...PREFLIGHT],
@@ -47,8 +51,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('say what the default tenant is named, and rename it whenever a name is given', async () => {
-      const { connection, client } = database;
-      const run = (...args: string[]) => runInProcess(connection, ...args);
+      const { client } = database;
       const nameOf = async () =>
         (await client.query('select tenant_name as name from tenants')).rows;
       await run('phase1', ...PREFLIGHT);
@@ -81,16 +84,16 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('print one JSON document where that is asked for', async () => {
-      const first = await runCli(['phase1', '--json', ...PREFLIGHT], { env });
+      const first = await run('phase1', '--json', ...PREFLIGHT);
       expect(JSON.parse(first.stdout)).toMatchObject({
         command: 'phase1',
         schema: 'tenancy',
         phase: 1,
         done: STEPS,
       });
-      const again = await runCli(['phase1', '--json', ...PREFLIGHT], { env });
+      const again = await run('phase1', '--json', ...PREFLIGHT);
       expect(JSON.parse(again.stdout)).toMatchObject({ phase: 1, done: [] });
-      const back = await runCli(['rollback', '--json', '--to', '0'], { env });
+      const back = await run('rollback', '--json', '--to', '0');
       expect(JSON.parse(back.stdout)).toMatchObject({
         phase: 0,
         done: [],
@@ -101,8 +104,8 @@ describe.each(databases.eachSupportedId().slice(-1))(
     it('begin with the preflight, which refuses a migration without a backup', async () => {
       const args = ['--json', '--allow-missing', 'pg_cron'];
       const [phase1Run, preflight] = await Promise.all([
-        runCli(['phase1', ...args], { env }),
-        runCli(['preflight', ...args], { env }),
+        run('phase1', ...args),
+        run('preflight', ...args),
       ]);
       for (const { exitCode, stdout, stderr } of [phase1Run, preflight]) {
         expect(exitCode).toBe(EXIT_CODES.refused);
@@ -134,9 +137,11 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('print all that the preflight finds', async () => {
-      const { exitCode, stdout } = await runCli(
-        ['preflight', '--free-disk', '100GB', ...PREFLIGHT],
-        { env },
+      const { exitCode, stdout } = await run(
+        'preflight',
+        '--free-disk',
+        '100GB',
+        ...PREFLIGHT,
       );
       expect(exitCode).toBe(0);
       expect(stdout).toMatch(
@@ -147,9 +152,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('refuse a phase whose predecessor is not complete', async () => {
-      const { exitCode, stdout, stderr } = await runCli(['phase2', '--json'], {
-        env,
-      });
+      const { exitCode, stdout, stderr } = await run('phase2', '--json');
       expect(exitCode).toBe(EXIT_CODES.refused);
       expect(stderr).toContain('Phase 2 needs phase 1');
       expect(stderr).not.toContain('2_10_default_tenant');
@@ -162,15 +165,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('print SQL in a dry run that comes to the same when it is run', async () => {
-      const dryRun = await runCli(['phase1', '--dry-run', ...PREFLIGHT], {
-        env,
-      });
+      const dryRun = await run('phase1', '--dry-run', ...PREFLIGHT);
       expect(dryRun.exitCode).toBe(0);
       expect(dryRun.stderr).toContain('Nothing was changed.');
-      const asJson = await runCli(
-        ['phase1', '--dry-run', '--json', ...PREFLIGHT],
-        { env },
-      );
+      const asJson = await run('phase1', '--dry-run', '--json', ...PREFLIGHT);
       expect(JSON.parse(asJson.stdout)).toMatchObject({
         phase: 0,
         done: [],
@@ -183,19 +181,18 @@ describe.each(databases.eachSupportedId().slice(-1))(
         await operator.query(statement);
       }
       await operator.end();
-      const status = await runCli(['status', '--json'], { env });
+      const status = await run('status', '--json');
       expect(JSON.parse(status.stdout)).toMatchObject({ phase: 1 });
     });
 
     it('print an outline in front of a dry run, with the line of each step', async () => {
-      const { connection } = database;
       await database.client.query('create extension pg_trgm schema public');
       await database.migrate(async migration => {
         for (const number of [1, 2, 3, 4] as const) {
           await migration.runPhase(number);
         }
       });
-      const { stdout } = await runInProcess(connection, 'phase5', '--dry-run');
+      const { stdout } = await run('phase5', '--dry-run');
       const lines = stdout.split('\n');
       const end = lines.findIndex(line => !line.startsWith('--'));
       const outline = lines.slice(0, end).join('\n');
@@ -214,13 +211,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(lines[Number(swap) - 1]).toMatch(/^-- Swap the tables\./);
       expect(outline).toMatch(/SHARE ROW EXCLUSIVE on entities/);
 
-      const back = await runInProcess(
-        connection,
-        'rollback',
-        '--to',
-        '3',
-        '--dry-run',
-      );
+      const back = await run('rollback', '--to', '3', '--dry-run');
       expect(back.stdout).toMatch(
         /^-- The way back, the last step first: [^]*^-- +\d+ {2}Undo 4_50_verification: /m,
       );
@@ -231,11 +222,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       await database.client.query(
         `insert into tenants (tenant_slug, tenant_name) values ('default', 'Other')`,
       );
-      const { exitCode, stdout } = await runInProcess(
-        database.connection,
-        'phase2',
-        '--dry-run',
-      );
+      const { exitCode, stdout } = await run('phase2', '--dry-run');
       expect(exitCode).toBe(EXIT_CODES.refused);
       expect(stdout).toBe('');
     });
@@ -305,7 +292,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
     it('name what is missing in a schema that has only some of the tables', async () => {
       await database.client.query('drop table relations cascade');
-      const { exitCode, stderr } = await runCli(['all', ...PREFLIGHT], { env });
+      const { exitCode, stderr } = await run('all', ...PREFLIGHT);
       expect(exitCode).toBe(EXIT_CODES.refused);
       expect(stderr).toContain('no relations');
     });

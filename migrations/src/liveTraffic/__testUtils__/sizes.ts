@@ -46,7 +46,7 @@ export function sizesFromEnvironment(env = process.env): TrafficSizes {
     bigTransaction: size('BIG_TRANSACTION', 500),
     longestHoldMs: size('LONGEST_HOLD_MS', 1000),
     transactionsBetween: size('TRANSACTIONS', 8),
-    pauseMs: size('PAUSE_MS', 4),
+    pauseMs: size('PAUSE_MS', 25),
     seed: size('SEED', Date.now() % 1_000_000),
   };
 }

@@ -296,7 +296,7 @@ function positive(name: string, byDefault: number): number {
 
 /** How much the differential tests do; a failed one prints the seed. */
 export const sizes = {
-  entities: positive('ENTITIES', 500),
+  entities: positive('ENTITIES', 250),
   requests: positive('REQUESTS', 300),
   seed: positive('SEED', 20_260),
 };

@@ -31,7 +31,7 @@ export function sizesFromEnvironment(env = process.env): LiveSizes {
   return {
     provided: size('PROVIDED', 20),
     files: size('FILES', 3),
-    pauseMs: size('PAUSE_MS', 100),
+    pauseMs: size('PAUSE_MS', 400),
     kills: size('KILLS', 1),
     rounds: size('ROUNDS', 1),
     seed: size('SEED', Date.now() % 1_000_000),
