@@ -199,7 +199,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(lines[0]).toMatch(
         /^-- Phase 5, Primary keys and partitions: \d+ statements, of which none was run\.$/,
       );
-      expect(end).toBeLessThan(60);
+      expect(end).toBeLessThan(80);
       const entries = [...outline.matchAll(/^-- +(\d+) {2}(5_\S+): (.*)$/gm)];
       expect(entries.map(([, , name]) => name)).toEqual(
         phase5.steps.map(({ name }) => name),
