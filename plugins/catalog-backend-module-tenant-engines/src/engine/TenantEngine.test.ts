@@ -8,6 +8,7 @@ import {
 } from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
 import { stringifyEntityRef } from '@backstage/catalog-model';
+import catalogPlugin from '@backstage/plugin-catalog-backend';
 import { entityProvider } from '@internal/catalog-testing/stockEngine';
 import { sampleEntities } from '@internal/catalog-testing/sampleEntities';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
@@ -88,7 +89,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
         },
       }),
       database: pool.forSchema(schema),
-      features,
+      features: [catalogPlugin, ...features],
       logger: mockServices.rootLogger(),
       services: {
         auditor: mockServices.auditor.mock(),

@@ -4,15 +4,15 @@ import {
 } from '@backstage/backend-app-api';
 import {
   type BackendFeature,
+  type LoggerService,
   type RootConfigService,
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
-import catalogPlugin from '@backstage/plugin-catalog-backend';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { Router } from 'express';
 import type { SchemaDatabase } from '../pool/EnginePool';
 import type { BackgroundWork } from '../work/BackgroundWork';
-import { type CatalogServices, createServices } from './services';
+import { createServices, type PluginServices } from './services';
 
 /**
  * A feature, or the import of a package whose default export is one.
@@ -27,28 +27,37 @@ interface TenantEngineOptions {
   tenant: ActiveTenant;
   config: RootConfigService;
   database: SchemaDatabase;
-  /** Modules of the plugin `catalog`, and factories of services. */
+  /** A plugin, its modules, and factories of services. */
   features: EngineFeature[];
   logger: RootLoggerService;
-  services: CatalogServices;
+  /** Of the same plugin in the backend around this one. */
+  services: PluginServices;
   work: BackgroundWork;
+  /**
+   * What of the plugin is background work: all that it does without a request, or the runs of
+   * its scheduled tasks, for a plugin that is made for several replicas of a backend.
+   */
+  background?: 'everything' | 'scheduled tasks';
+  /** Whether the plugin creates and upgrades its tables itself. */
+  migrates?: boolean;
 }
 
 const GLOBAL_EVENTS = ['unhandledRejection', 'uncaughtException'] as const;
 
 /**
- * An unmodified catalog plugin with its modules, which works for one tenant: a Backstage
- * backend within the backend, without a server, whose tables are those of one schema.
+ * An unmodified plugin with its modules, which works for one tenant: a Backstage backend within
+ * the backend, without a server, whose tables are those of one schema. With the catalog plugin
+ * it is the engine of the tenant.
  */
 export class TenantEngine {
-  /** The routes of the catalog plugin and of the modules. */
+  /** The routes of the plugin and of its modules. */
   readonly router = Router();
   readonly #backend: Backend;
   readonly #database: SchemaDatabase;
   readonly #stopping = new AbortController();
 
   /**
-   * Starts the modules and the plugin, which ingests from then on. A module that does not
+   * Starts the modules and the plugin. A module that does not
    * come to the end of its start has until the signal to do so.
    *
    * @throws what a module or the plugin throws, or the reason of the signal
@@ -56,7 +65,7 @@ export class TenantEngine {
   static async start(
     options: TenantEngineOptions & { signal: AbortSignal },
   ): Promise<TenantEngine> {
-    const { signal } = options;
+    const { background = 'everything', signal, work } = options;
     signal.throwIfAborted();
     const engine = new TenantEngine(options);
     const listeners = GLOBAL_EVENTS.map(
@@ -64,7 +73,9 @@ export class TenantEngine {
     );
     try {
       await Promise.race([
-        options.work.start(() => engine.#backend.start()),
+        background === 'everything'
+          ? work.start(() => engine.#backend.start())
+          : engine.#backend.start(),
         rejectionOf(signal),
       ]);
       return engine;
@@ -87,6 +98,7 @@ export class TenantEngine {
   private constructor(options: TenantEngineOptions) {
     const { config, database, features, logger, services, tenant, work } =
       options;
+    const { migrates = false } = options;
     this.#database = database;
     this.#backend = createSpecializedBackend({
       defaultServiceFactories: createServices({
@@ -94,13 +106,13 @@ export class TenantEngine {
         config,
         knex: database.knex,
         logger,
+        migrates,
         mount: handler => this.router.use(handler),
         outer: services,
         signal: this.#stopping.signal,
         work,
       }),
     });
-    this.#backend.add(catalogPlugin);
     features.forEach(feature => this.#backend.add(feature));
   }
 
@@ -121,4 +133,22 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
       once: true,
     });
   });
+}
+
+/**
+ * What a backend says of its start is worth a line for the backend around it, and not for
+ * each of hundreds of engines.
+ */
+export function quiet(logger: LoggerService): RootLoggerService {
+  return {
+    error: (message, meta) => logger.error(message, meta),
+    warn: (message, meta) => logger.warn(message, meta),
+    info: (message, meta) => logger.debug(message, meta),
+    debug: (message, meta) => logger.debug(message, meta),
+    child: meta =>
+      meta.type === 'initialization'
+        ? quiet(logger.child(meta))
+        : // The plugin's own messages.
+          logger.child(meta),
+  };
 }

@@ -49,3 +49,16 @@ function describe(error: unknown): string {
   const [line] = toError(error).message.split('\n');
   return line.slice(0, LONGEST_REASON);
 }
+
+/** A module may say what it was configured with when it fails. */
+export function withoutSecrets(
+  error: unknown,
+  secrets: readonly string[],
+): unknown {
+  const said = describeFailure(error);
+  const kept = secrets.reduce(
+    (text, each) => text.replaceAll(each, '***'),
+    said,
+  );
+  return kept === said ? error : new Error(kept);
+}

@@ -26,8 +26,8 @@ import type { Knex } from 'knex';
 import type { BackgroundWork } from '../work/BackgroundWork';
 import { tenantScheduler } from './tenantScheduler';
 
-/** The services of the plugin `catalog`, with which engines work for their tenants. */
-export interface CatalogServices {
+/** The services of a plugin of the backend, with which its instances work for their tenants. */
+export interface PluginServices {
   auditor: AuditorService;
   auth: AuthService;
   cache: CacheService;
@@ -44,11 +44,13 @@ interface NestedServices {
   config: RootConfigService;
   knex: Knex;
   logger: RootLoggerService;
+  /** Whether the plugin creates and upgrades its tables itself. */
+  migrates: boolean;
   /** Gets the routes of the engine. */
   mount: (handler: RequestHandler) => void;
   /** Ends the scheduled tasks of the engine. */
   signal: AbortSignal;
-  outer: CatalogServices;
+  outer: PluginServices;
   work: BackgroundWork;
 }
 
@@ -58,15 +60,16 @@ interface NestedServices {
  * its router, and share nothing with those of another.
  */
 export function createServices(options: NestedServices): ServiceFactory[] {
-  const { config, knex, logger, mount, outer, signal, tenant, work } = options;
+  const { config, knex, logger, migrates, mount, outer } = options;
+  const { signal, tenant, work } = options;
   const { discovery, httpAuth, permissions, userInfo } = outer;
   const own = [
     provide(coreServices.rootConfig, config),
     provide(coreServices.rootLogger, logger),
     provide(coreServices.database, {
       getClient: async () => knex,
-      // Its tables are there already, and in the version of the template.
-      migrations: { skip: true },
+      // The tables of a catalog are there already, and in the version of the template.
+      migrations: { skip: !migrates },
     }),
     // Routes outside of the plugin are the backend's, and not a tenant's.
     provide(coreServices.rootHttpRouter, { use: () => undefined }),

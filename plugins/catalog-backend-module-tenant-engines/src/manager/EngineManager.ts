@@ -1,7 +1,5 @@
-import type {
-  LoggerService,
-  RootLoggerService,
-} from '@backstage/backend-plugin-api';
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import catalogPlugin from '@backstage/plugin-catalog-backend';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import type {
   ActiveTenant,
@@ -10,9 +8,13 @@ import type {
   TenantEngineStore,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { EngineConfigs } from '../config/EngineConfigs';
-import { describeFailure } from '../engine/failures';
-import type { CatalogServices } from '../engine/services';
-import { type EngineFeature, TenantEngine } from '../engine/TenantEngine';
+import { describeFailure, withoutSecrets } from '../engine/failures';
+import type { PluginServices } from '../engine/services';
+import {
+  type EngineFeature,
+  quiet,
+  TenantEngine,
+} from '../engine/TenantEngine';
 import type { EnginePool } from '../pool/EnginePool';
 import type { TenantLeases } from '../leases/TenantLeases';
 import type {
@@ -51,7 +53,7 @@ interface EngineManagerOptions {
   /** Which tenants have an engine. */
   registry: TenantEngineChanges &
     Pick<TenantEngineStore, 'enable' | 'finishDisable'>;
-  services: CatalogServices;
+  services: PluginServices;
   /** Notes what the engines do, for every process to read. */
   status: Pick<EngineStatusRecorder, 'changed' | 'caughtUp' | 'forget'>;
   tables: EngineTables;
@@ -384,7 +386,7 @@ export class EngineManager {
         tenant,
         config,
         database: pool.forSchema(engineSchemaOf(tenant.tenantId)),
-        features: [...features, ...configs.features(tenant)],
+        features: [catalogPlugin, ...features, ...configs.features(tenant)],
         logger: quiet(logger),
         services,
         signal,
@@ -424,32 +426,4 @@ export class EngineManager {
       .filter(supervised => !found.has(schemaOf(supervised)))
       .forEach(supervised => supervised.fail(new Error('Its tables are gone')));
   }
-}
-
-/** A module may say what it was configured with when it fails. */
-function withoutSecrets(error: unknown, secrets: readonly string[]): unknown {
-  const said = describeFailure(error);
-  const kept = secrets.reduce(
-    (text, each) => text.replaceAll(each, '***'),
-    said,
-  );
-  return kept === said ? error : new Error(kept);
-}
-
-/**
- * What a backend says of its start is worth a line for the backend around it, and not for
- * each of hundreds of engines.
- */
-function quiet(logger: LoggerService): RootLoggerService {
-  return {
-    error: (message, meta) => logger.error(message, meta),
-    warn: (message, meta) => logger.warn(message, meta),
-    info: (message, meta) => logger.debug(message, meta),
-    debug: (message, meta) => logger.debug(message, meta),
-    child: meta =>
-      meta.type === 'initialization'
-        ? quiet(logger.child(meta))
-        : // The plugin's own messages.
-          logger.child(meta),
-  };
 }

@@ -30,6 +30,8 @@ export const SUPERVISION_TIMING: SupervisionTiming = {
 
 interface SupervisedEngineOptions {
   tenant: ActiveTenant;
+  /** In messages; `engine` by default. */
+  name?: string;
   logger: LoggerService;
   /** In which the engine waits for its turn to start. */
   queue: StartQueue;
@@ -49,6 +51,7 @@ const RESTART = Symbol('restart');
  */
 export class SupervisedEngine {
   readonly tenant: ActiveTenant;
+  readonly #name: string;
   readonly #logger: LoggerService;
   readonly #queue: StartQueue;
   readonly #start: SupervisedEngineOptions['start'];
@@ -68,6 +71,7 @@ export class SupervisedEngine {
 
   private constructor(options: SupervisedEngineOptions) {
     this.tenant = options.tenant;
+    this.#name = options.name ?? 'engine';
     this.#logger = options.logger;
     this.#queue = options.queue;
     this.#start = options.start;
@@ -174,7 +178,7 @@ export class SupervisedEngine {
     );
     const reason = describeFailure(error);
     this.#logger.error(
-      `The engine has failed and starts again in ${
+      `The ${this.#name} has failed and starts again in ${
         pauseMs / 1000
       } seconds: ${reason}`,
     );
@@ -199,7 +203,9 @@ export class SupervisedEngine {
     try {
       await engine?.stop();
     } catch (error) {
-      this.#logger.warn(`The engine did not stop: ${describeFailure(error)}`);
+      this.#logger.warn(
+        `The ${this.#name} did not stop: ${describeFailure(error)}`,
+      );
     }
   }
 

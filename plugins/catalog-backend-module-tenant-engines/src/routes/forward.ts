@@ -32,23 +32,33 @@ class EngineStatementError extends CustomErrorBase {
   name = 'EngineStatementError' as const;
 }
 
+/** What messages call that which requests are forwarded to. */
+interface Names {
+  plugin: string;
+  engine: string;
+}
+
+const CATALOG: Names = { plugin: 'catalog', engine: 'catalog engine' };
+
 /**
- * Hands requests to the engine of their tenant, with the credentials that they came with. No
- * request goes on from here to the routes of the default tenant's catalog.
+ * Hands requests to the engine of their tenant, or to its instance of another plugin, with the
+ * credentials that they came with. No request goes on from here to the routes of the default
+ * tenant's plugin.
  */
 export function forwardToEngine(options: {
-  find: (tenantId: string) => SupervisedEngine | undefined;
+  find: (tenantId: string, tenantSlug: string) => SupervisedEngine | undefined;
   logger: LoggerService;
+  names?: Names;
 }): RequestHandler {
-  const { find, logger } = options;
+  const { find, logger, names = CATALOG } = options;
   return (req, res, next) => {
     const { tenantId, tenantSlug } = tenantOf(req);
     const route = `${req.method} ${req.path}`;
-    const supervised = find(tenantId);
+    const supervised = find(tenantId, tenantSlug);
     if (!supervised) {
       next(
         new NotAllowedError(
-          `${route} is not available to the tenant '${tenantSlug}': it has no catalog engine`,
+          `${route} is not available to the tenant '${tenantSlug}': it has no ${names.engine}`,
         ),
       );
       return;
@@ -59,14 +69,14 @@ export function forwardToEngine(options: {
       if (error === undefined || error === 'router') {
         next(
           new NotFoundError(
-            `The catalog of the tenant '${tenantSlug}' has no ${route}`,
+            `The ${names.plugin} of the tenant '${tenantSlug}' has no ${route}`,
           ),
         );
       } else if (saysTablesAreGone(error)) {
         supervised.fail(new Error('Its tables are gone'));
         next(
           new EngineUnavailableError(
-            `The catalog engine of the tenant '${tenantSlug}' has lost its tables`,
+            `The ${names.engine} of the tenant '${tenantSlug}' has lost its tables`,
             10,
           ),
         );
@@ -83,7 +93,7 @@ export function forwardToEngine(options: {
         });
         next(
           new EngineStatementError(
-            `The catalog engine of the tenant '${tenantSlug}' could not do this (${sqlState})`,
+            `The ${names.engine} of the tenant '${tenantSlug}' could not do this (${sqlState})`,
           ),
         );
       } else {
@@ -95,19 +105,20 @@ export function forwardToEngine(options: {
       if (engine) {
         engine.router(req, res, end);
       } else {
-        next(unavailable(tenantSlug, status));
+        next(unavailable(names.engine, tenantSlug, status));
       }
     }, next);
   };
 }
 
 function unavailable(
+  engine: string,
   tenantSlug: string,
   { state, reason, nextAttemptAt }: TenantEngineStatus,
 ): EngineUnavailableError {
   const left = nextAttemptAt ? nextAttemptAt.getTime() - Date.now() : 0;
   return new EngineUnavailableError(
-    `The catalog engine of the tenant '${tenantSlug}' ${
+    `The ${engine} of the tenant '${tenantSlug}' ${
       state === 'failed' ? `has failed: ${reason}` : `is ${state}`
     }`,
     Math.max(1, Math.ceil(left / 1000)),

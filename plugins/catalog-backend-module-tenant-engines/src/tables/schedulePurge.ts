@@ -8,22 +8,28 @@ import type {
   Tenant,
   TenantStore,
 } from 'backstage-plugin-catalog-tenancy-node';
-import type { EngineTables } from './EngineTables';
 
 const SCHEDULE = 'tenancy.purge.schedule';
 const DAY_MS = 86_400_000;
 const PAGE = 500;
 
 /**
- * Has the tables of engines removed for good whose tenants were deleted more than their
+ * Has the tables of engines, or of instances of another plugin, removed for good whose tenants were deleted more than their
  * `entity_ttl_days` ago: with the purge of deleted entities, once a day, by one of the
- * backends. A tenant that is restored later gets an engine with empty tables.
+ * backends. A tenant that is restored later gets empty tables.
  */
 export async function schedulePurge(options: {
   config: RootConfigService;
   logger: LoggerService;
   scheduler: SchedulerService;
-  tables: Pick<EngineTables, 'drop' | 'list'>;
+  tables: {
+    list(): Promise<{ tenantId: string }[]>;
+    drop(tenantId: string, options: { staysAttached: true }): Promise<void>;
+  };
+  /** Whose tables they are, in messages; the engine's by default. */
+  name?: string;
+  /** Differs between all who purge tables. */
+  taskId?: string;
   tenants: Pick<TenantStore, 'list'>;
 }): Promise<void> {
   const { config, scheduler } = options;
@@ -36,14 +42,19 @@ export async function schedulePurge(options: {
           timeout: { hours: 1 },
           initialDelay: { minutes: 10 },
         }),
-    id: 'tenancy-purge-engine-tables',
+    id: options.taskId ?? 'tenancy-purge-engine-tables',
     scope: 'global',
     fn: signal => purgeTables(options, signal),
   });
 }
 
 async function purgeTables(
-  { logger, tables, tenants }: Parameters<typeof schedulePurge>[0],
+  {
+    logger,
+    name = 'engine',
+    tables,
+    tenants,
+  }: Parameters<typeof schedulePurge>[0],
   signal: AbortSignal,
 ): Promise<void> {
   const found = await tables.list();
@@ -56,7 +67,7 @@ async function purgeTables(
     if (slug !== undefined && !signal.aborted) {
       await tables.drop(tenantId, { staysAttached: true });
       logger.info(
-        `Removed the tables of the engine of the tenant '${slug}', which was deleted longer ago than its entity_ttl_days`,
+        `Removed the tables of the ${name} of the tenant '${slug}', which was deleted longer ago than its entity_ttl_days`,
       );
     }
   }
