@@ -61,6 +61,7 @@ export {
   type TenantEngineReport,
   type TenantEngineStatus,
 } from './engines/TenantEngines';
+export { type TenantPlugins } from './engines/TenantPlugins';
 export { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
 export { parseListMembers, parsePutMember } from './members/input';
 export {

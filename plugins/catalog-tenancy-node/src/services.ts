@@ -31,6 +31,7 @@ import type {
   TenantEngineStore,
 } from './engines/TenantEngineStore';
 import { NO_TENANT_ENGINES, type TenantEngines } from './engines/TenantEngines';
+import { NO_TENANT_PLUGINS, type TenantPlugins } from './engines/TenantPlugins';
 
 const deps = {
   config: coreServices.rootConfig,
@@ -323,5 +324,23 @@ export const tenantEnginesServiceRef = createServiceRef<TenantEngines>({
       service,
       deps: {},
       factory: () => NO_TENANT_ENGINES,
+    }),
+});
+
+/**
+ * The plugins of which each tenant has an instance, by which the gate forwards requests. The
+ * package `backstage-plugin-catalog-backend-module-tenant-engines` provides them; in a backend
+ * without it there are none.
+ *
+ * @public
+ */
+export const tenantPluginsServiceRef = createServiceRef<TenantPlugins>({
+  id: 'catalog-tenancy.tenant-plugins',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: {},
+      factory: () => NO_TENANT_PLUGINS,
     }),
 });

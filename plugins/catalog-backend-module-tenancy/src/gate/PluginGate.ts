@@ -2,7 +2,7 @@ import type {
   BackstageCredentials,
   LoggerService,
 } from '@backstage/backend-plugin-api';
-import { NotAllowedError } from '@backstage/errors';
+import { NotAllowedError, NotFoundError } from '@backstage/errors';
 import {
   type ActiveTenant,
   carryTenant,
@@ -25,8 +25,11 @@ import { refuse } from '../resolution';
  * 2. the tenant of the request is found, or it is refused
  * 3. the caller may enter that tenant, or is refused as if there were no such tenant;
  *    what is shared is nothing of the default tenant, and open to its callers
- * 4. a plugin that is neither shared nor tenant-aware is for the default tenant alone
+ * 4. a plugin that is neither shared nor tenant-aware, and of which tenants have no
+ *    instances, is for the default tenant alone
  * 5. the credentials of the request carry its tenant, into the calls to other plugins
+ * 6. a plugin of which tenants have instances answers with that of the tenant, and the
+ *    request does not reach the plugin itself, which is the default tenant's
  */
 export class PluginGate implements TenantGate {
   /** What requests meet before the first route of the plugin. */
@@ -37,6 +40,7 @@ export class PluginGate implements TenantGate {
   readonly #credentialsOf: (
     req: Request,
   ) => Promise<BackstageCredentials | undefined>;
+  readonly #instances?: RequestHandler;
   #isTenantAware = false;
   #hasWarned = false;
 
@@ -44,6 +48,8 @@ export class PluginGate implements TenantGate {
     pluginId: string;
     /** Whether the plugin holds nothing of any tenant. */
     isShared: boolean;
+    /** Answers with the instance of the tenant, where each tenant has one. */
+    instances?: RequestHandler;
     logger: LoggerService;
     /** The credentials of a request, if it has any. */
     credentialsOf: (req: Request) => Promise<BackstageCredentials | undefined>;
@@ -57,6 +63,7 @@ export class PluginGate implements TenantGate {
     this.#credentialsOf = credentialsOf;
     this.#pluginId = pluginId;
     this.#isShared = isShared;
+    this.#instances = options.instances;
     this.#logger = logger;
     this.router.use((req, res, next) => {
       if (isPreflight(req)) {
@@ -101,10 +108,18 @@ export class PluginGate implements TenantGate {
     this.router.use((req, _res, next) => {
       this.#enter(req, next).catch(next);
     });
+    this.router.use(this.#forward);
     this.router.use(retryAfter());
   }
 
   declareTenantAware(): void {
+    if (this.#instances) {
+      throw new Error(
+        `The plugin '${
+          this.#pluginId
+        }' serves the requests of all tenants itself. Take it out of onePerTenant`,
+      );
+    }
     this.#isTenantAware = true;
   }
 
@@ -125,9 +140,12 @@ export class PluginGate implements TenantGate {
   };
 
   /** What happens to requests for tenants other than the default one. */
-  get #class(): 'tenant-aware' | 'shared' | 'closed' {
+  get #class(): 'tenant-aware' | 'one each' | 'shared' | 'closed' {
     if (this.#isTenantAware) {
       return 'tenant-aware';
+    }
+    if (this.#instances) {
+      return 'one each';
     }
     return this.#isShared ? 'shared' : 'closed';
   }
@@ -147,6 +165,17 @@ export class PluginGate implements TenantGate {
       next();
     }
   }
+
+  readonly #forward: RequestHandler = (req, res, next) => {
+    if (this.#instances && !isDefault(tenantOf(req))) {
+      // To go on would be to go on to the plugin of the default tenant.
+      this.#instances(req, res, error =>
+        next(!error || error === 'router' ? notAnswered(req) : error),
+      );
+    } else {
+      next();
+    }
+  };
 
   /** Once: clients may repeat such requests for ever. */
   #warn(): void {
@@ -175,6 +204,10 @@ function isPreflight({ method, headers }: Request): boolean {
     headers.authorization === undefined &&
     headers.cookie === undefined
   );
+}
+
+function notAnswered({ method, path }: Request): NotFoundError {
+  return new NotFoundError(`There is no ${method} ${path}`);
 }
 
 function isDefault({ tenantId }: ActiveTenant): boolean {

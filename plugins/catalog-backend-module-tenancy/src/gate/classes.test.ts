@@ -1,5 +1,12 @@
+import { createServiceFactory } from '@backstage/backend-plugin-api';
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { ServiceUnavailableError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
+import {
+  tenantOf,
+  tenantPluginsServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { RequestHandler } from 'express';
 import { InMemoryTenants } from '../resolution/__testUtils__/InMemoryTenants';
 import {
   classifiedPlugin,
@@ -112,6 +119,124 @@ describe('the class of a plugin', () => {
         expect({ pluginId, slug, status }).toMatchObject({ status: 401 });
       }
     }
+  });
+});
+
+describe('a plugin of which each tenant has an instance', () => {
+  /** The instances of all tenants. */
+  const answer: jest.MockedFunction<RequestHandler> = jest.fn();
+  const reached: RequestHandler = (req, res) => {
+    res.json(`instance of ${tenantOf(req).tenantSlug}`);
+  };
+
+  const start = (
+    feature: ReturnType<typeof classifiedPlugin>,
+    options: { shared?: string[]; pluginId?: string } = {},
+  ) => {
+    const { shared = [], pluginId = 'search' } = options;
+    return startGatedBackend({
+      directory: new InMemoryTenants(),
+      members: {
+        roleOf: async ({ tenantSlug }) =>
+          tenantSlug === 'acme' ? 'member' : undefined,
+      },
+      tenancy: { plugins: { shared } },
+      features: [
+        createServiceFactory({
+          service: tenantPluginsServiceRef,
+          deps: {},
+          factory: () => ({
+            pluginIds: [pluginId],
+            handlerOf: id => (id === pluginId ? answer : undefined),
+          }),
+        }),
+        feature,
+      ],
+    });
+  };
+
+  const headersOf = (
+    tenantSlug: string,
+    authorization = mockCredentials.user.header(),
+  ) => ({ 'x-tenant-slug': tenantSlug, authorization });
+
+  beforeEach(() => answer.mockReset().mockImplementation(reached));
+
+  it('answers members with that of their tenant, and the default tenant itself', async () => {
+    const send = await start(classifiedPlugin('search'));
+    for (const path of Object.values(PATHS)) {
+      const ofAcme = await send(`/api/search${path}`, headersOf('acme'));
+      expect(ofAcme).toMatchObject({ status: 200, text: '"instance of acme"' });
+    }
+    answer.mockClear();
+    expect(
+      await send(`/api/search${PATHS.credentials}`, headersOf('default')),
+    ).toMatchObject({ status: 200, text: '"reached"' });
+    // Neither have others than members an instance to ask.
+    for (const slug of ['globex', 'unknown']) {
+      expect(
+        await send(`/api/search${PATHS.credentials}`, headersOf(slug)),
+      ).toMatchObject({ status: 403, text: REFUSED });
+    }
+    const { status } = await send(
+      `/api/search${PATHS.credentials}`,
+      headersOf('acme', mockCredentials.none.header()),
+    );
+    expect(status).toBe(401);
+    expect(answer).not.toHaveBeenCalled();
+  });
+
+  it.each([undefined, 'router' as const])(
+    'never goes on to the plugin of the default tenant: next(%p)',
+    async passed => {
+      const send = await start(classifiedPlugin('search'));
+      answer.mockImplementation((_req, _res, next) => next(passed as 'router'));
+      const { status, text } = await send(
+        `/api/search${PATHS.credentials}`,
+        headersOf('acme'),
+      );
+      expect(status).toBe(404);
+      expect(JSON.parse(text).error).toEqual({
+        name: 'NotFoundError',
+        message: `There is no GET ${PATHS.credentials}`,
+      });
+    },
+  );
+
+  it('answers with the errors of the instance', async () => {
+    const send = await start(classifiedPlugin('search'));
+    answer.mockImplementation((_req, _res, next) =>
+      next(
+        Object.assign(new ServiceUnavailableError('It is starting'), {
+          retryAfterSeconds: 7,
+        }),
+      ),
+    );
+    const { status, text } = await send(
+      `/api/search${PATHS.credentials}`,
+      headersOf('acme'),
+    );
+    expect(status).toBe(503);
+    expect(JSON.parse(text).error.message).toBe('It is starting');
+  });
+
+  it.each([
+    [
+      'auth',
+      [],
+      /'auth' is listed in onePerTenant, and it is shared .* as alw/,
+    ],
+    ['news', ['news'], /tenancy\.plugins\.shared lists it/],
+  ])('is not %s, which is shared', async (pluginId, shared, message) => {
+    await expect(
+      start(classifiedPlugin(pluginId), { pluginId, shared }),
+    ).rejects.toThrow(message);
+  });
+
+  it('is none that is tenant-aware', async () => {
+    await expect(
+      start(classifiedPlugin('search', { tenantAware: true })),
+    ).rejects.toThrow(/serves the requests of all tenants itself/);
   });
 });
 

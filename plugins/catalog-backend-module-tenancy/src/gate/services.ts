@@ -17,6 +17,7 @@ import {
   tenantDirectoryServiceRef,
   tenantGateServiceRef,
   tenantMembersServiceRef,
+  tenantPluginsServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
   createTenantMiddleware,
@@ -53,13 +54,28 @@ const gateSettingsServiceRef = createServiceRef<GateSettings | undefined>({
 /** Keeps the backend from starting with configuration that is not of the expected form. */
 export const gateSettingsServiceFactory = createServiceFactory({
   service: gateSettingsServiceRef,
-  deps: { config: coreServices.rootConfig, logger: coreServices.rootLogger },
-  factory({ config, logger }) {
+  deps: {
+    config: coreServices.rootConfig,
+    logger: coreServices.rootLogger,
+    plugins: tenantPluginsServiceRef,
+  },
+  factory({ config, logger, plugins }) {
     const tenancy = readTenancyConfig(config);
     if (!tenancy.enabled) {
       return undefined;
     }
     const { baseDomains, jwtSecret, sharedPlugins } = tenancy;
+    const shared = new Set([...SHARED_PLUGINS, ...sharedPlugins]);
+    const both = plugins.pluginIds.find(id => shared.has(id));
+    if (both !== undefined) {
+      throw new Error(
+        `The plugin '${both}' is listed in onePerTenant, and it is shared by all tenants: ${
+          SHARED_PLUGINS.includes(both)
+            ? 'as always. Take it out of onePerTenant'
+            : 'tenancy.plugins.shared lists it. Take it out of one of them'
+        }`,
+      );
+    }
     // One error in place of one per plugin.
     HostnameTenants.create({ config, baseDomains });
     explainOrigins(config, baseDomains).forEach(line => logger.warn(line));
@@ -73,7 +89,7 @@ export const gateSettingsServiceFactory = createServiceFactory({
           tenancy.requireMatchingToken || tenancy.membership === 'required',
       },
       tokens: TenantTokens.create({ secret: jwtSecret, logger }),
-      shared: new Set([...SHARED_PLUGINS, ...sharedPlugins]),
+      shared,
     };
   },
 });
@@ -101,6 +117,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     members: tenantMembersServiceRef,
     metrics: metricsServiceRef,
     plugin: coreServices.pluginMetadata,
+    plugins: tenantPluginsServiceRef,
     settings: gateSettingsServiceRef,
     userInfo: coreServices.userInfo,
   },
@@ -115,6 +132,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     members,
     metrics,
     plugin,
+    plugins,
     settings,
     userInfo,
   }): Promise<TenantGate> {
@@ -132,6 +150,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     const gate = new PluginGate({
       pluginId,
       isShared: settings.shared.has(pluginId),
+      instances: plugins.handlerOf(pluginId),
       logger,
       credentialsOf: req => bearerCredentials(req, httpAuth),
       resolve: createTenantMiddleware({
