@@ -1,5 +1,5 @@
 /**
- * A catalog engine for each tenant.
+ * A catalog engine for each tenant, and an instance of other plugins.
  *
  * @packageDocumentation
  */
@@ -16,6 +16,7 @@ import {
   enginesServiceFactory,
   tenantEnginesServiceFactory,
 } from './module';
+import { onePerTenant } from './plugins/onePerTenant';
 
 export type { EngineFeature };
 
@@ -31,6 +32,22 @@ export interface TenantEnginesOptions {
    * to the backend itself serve the default tenant alone.
    */
   features?: EngineFeature[];
+
+  /**
+   * Other plugins of which each tenant gets an instance, by their ids: the plugin and its
+   * modules. The plugin that is added to the backend itself serves the default tenant alone.
+   *
+   * ```ts
+   * onePerTenant: {
+   *   search: [
+   *     import('@backstage/plugin-search-backend'),
+   *     import('@backstage/plugin-search-backend-module-pg'),
+   *     import('@backstage/plugin-search-backend-module-catalog'),
+   *   ],
+   * },
+   * ```
+   */
+  onePerTenant?: Record<string, EngineFeature[]>;
 }
 
 /**
@@ -58,6 +75,7 @@ export function tenantEngines(
             enginesServiceFactory,
             tenantEnginesServiceFactory,
             catalogModuleTenantEngines(options.features ?? []),
+            ...onePerTenant(options.onePerTenant ?? {}),
           ]
         : [],
   });

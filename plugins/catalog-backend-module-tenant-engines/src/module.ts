@@ -98,7 +98,7 @@ class Engines implements TenantEngines {
   }
 }
 
-const enginesServiceRef = createServiceRef<Engines>({
+export const enginesServiceRef = createServiceRef<Engines>({
   id: 'catalog-tenancy.engines',
   scope: 'root',
 });
@@ -250,7 +250,7 @@ async function schemaOf(database: DatabaseService): Promise<string> {
 }
 
 /** The logger of Backstage leaves out what it knows to be secret. */
-function redact(
+export function redact(
   logger: RootLoggerService & {
     addRedactions?: (secrets: readonly string[]) => void;
   },

@@ -1,0 +1,276 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import type { JsonObject } from '@backstage/types';
+import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
+import type { EngineConfigs } from '../config/EngineConfigs';
+import { ownCredentialsReaders } from '../config/ownCredentials';
+import { describeFailure, withoutSecrets } from '../engine/failures';
+import type { PluginServices } from '../engine/services';
+import {
+  type EngineFeature,
+  quiet,
+  TenantEngine,
+} from '../engine/TenantEngine';
+import type { TenantLeases } from '../leases/TenantLeases';
+import { StartQueue } from '../manager/StartQueue';
+import {
+  SupervisedEngine,
+  SUPERVISION_TIMING,
+  type SupervisionTiming,
+} from '../manager/SupervisedEngine';
+import type { EnginePool } from '../pool/EnginePool';
+import type { WorkByTenant } from '../work/WorkByTenant';
+import type { PluginSchemas } from './PluginSchemas';
+
+/** A tenant that is to have an instance. */
+export interface InstanceTenant extends ActiveTenant {
+  /** What the registry has for the tenant. */
+  catalogConfig?: JsonObject;
+}
+
+/** Intervals, in milliseconds. */
+export interface InstancesTiming extends SupervisionTiming {
+  /** How often the registry is looked at in any case; 60,000 by default. */
+  checkMs: number;
+  /**
+   * After how long without a request this process stops an instance whose scheduled tasks
+   * another process runs; 600,000 by default.
+   */
+  idleMs: number;
+}
+
+interface PluginInstancesOptions {
+  pluginId: string;
+  configs: EngineConfigs;
+  /** The plugin, its modules, and factories of services. */
+  features: EngineFeature[];
+  leases: TenantLeases;
+  logger: LoggerService;
+  pool: EnginePool;
+  /** Has the logs leave out secrets. */
+  redact: (secrets: readonly string[]) => void;
+  registry: {
+    /** The active tenants, without the default one. */
+    list: () => Promise<InstanceTenant[]>;
+    onChange: (listener: () => void) => () => void;
+  };
+  schemas: PluginSchemas;
+  services: PluginServices;
+  timing?: Partial<InstancesTiming>;
+  works: WorkByTenant;
+}
+
+interface Entry {
+  tenant: ActiveTenant;
+  /** The configuration with which the instance was started, once the registry was read. */
+  fingerprint?: string;
+  /** Nothing while this process neither runs the tasks nor had a request. */
+  supervised?: SupervisedEngine;
+  /** By the clock of `performance`. */
+  lastRequestAt: number;
+}
+
+/** How many instances start at the same time. */
+const STARTS = 4;
+
+/**
+ * The instances of one plugin in this process, of active tenants other than the default one:
+ * those whose leases it holds, and those that had a request lately.
+ */
+export class PluginInstances {
+  readonly #options: PluginInstancesOptions;
+  readonly #timing: InstancesTiming;
+  readonly #entries = new Map<string, Entry>();
+  readonly #queue = new StartQueue(STARTS);
+  readonly #endOfEvents: (() => void)[];
+  #timer?: NodeJS.Timeout;
+  #refreshing?: Promise<void>;
+  #isStale = false;
+  #isStopped = false;
+
+  /** It starts the instances in the background. */
+  static start(options: PluginInstancesOptions): PluginInstances {
+    return new PluginInstances(options);
+  }
+
+  private constructor(options: PluginInstancesOptions) {
+    this.#options = options;
+    this.#timing = {
+      ...SUPERVISION_TIMING,
+      checkMs: 60_000,
+      idleMs: 600_000,
+      ...options.timing,
+    };
+    const checkAgain = () => {
+      if (!this.#isStopped) {
+        this.#timer = setTimeout(() => {
+          this.#stopIdle();
+          this.#refresh().then(checkAgain);
+        }, this.#timing.checkMs);
+      }
+    };
+    this.#endOfEvents = [
+      options.registry.onChange(() => this.#refresh()),
+      options.leases.onChange(() => this.#startHeld()),
+    ];
+    this.#refresh().then(checkAgain);
+  }
+
+  /** For a request, whose tenant is active: its instance, which may be starting. */
+  find(tenantId: string, tenantSlug: string): SupervisedEngine | undefined {
+    if (this.#isStopped) {
+      return undefined;
+    }
+    const entry = this.#entryOf({ tenantId, tenantSlug });
+    entry.lastRequestAt = performance.now();
+    entry.supervised ??= this.#supervise(entry.tenant);
+    return entry.supervised;
+  }
+
+  /** Stops all instances. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    this.#endOfEvents.forEach(end => end());
+    await this.#refreshing;
+    const entries = [...this.#entries.values()];
+    this.#entries.clear();
+    await Promise.all(entries.map(({ supervised }) => supervised?.stop()));
+  }
+
+  #entryOf({ tenantId, tenantSlug }: ActiveTenant): Entry {
+    const known = this.#entries.get(tenantId);
+    const entry = known ?? {
+      tenant: { tenantId, tenantSlug },
+      lastRequestAt: -Infinity,
+    };
+    this.#entries.set(tenantId, entry);
+    return entry;
+  }
+
+  /** Reads the registry: changes of before are in effect afterwards. It never rejects. */
+  async #refresh(): Promise<void> {
+    this.#isStale = true;
+    this.#refreshing ??= this.#refreshWhileStale().finally(() => {
+      this.#refreshing = undefined;
+    });
+    await this.#refreshing;
+  }
+
+  async #refreshWhileStale(): Promise<void> {
+    const { logger, registry } = this.#options;
+    while (this.#isStale && !this.#isStopped) {
+      this.#isStale = false;
+      const startedAt = performance.now();
+      try {
+        this.#apply(await registry.list(), startedAt);
+      } catch (error) {
+        logger.warn(
+          `The tenants can't be read at the moment: ${describeFailure(error)}`,
+        );
+      }
+    }
+  }
+
+  #apply(tenants: InstanceTenant[], readAt: number): void {
+    if (this.#isStopped) {
+      return;
+    }
+    const ids = new Set(tenants.map(({ tenantId }) => tenantId));
+    for (const [tenantId, { lastRequestAt, supervised }] of this.#entries) {
+      // A tenant that is newer than the list may have had a request already.
+      if (!ids.has(tenantId) && lastRequestAt < readAt) {
+        this.#entries.delete(tenantId);
+        this.#stopLater(supervised);
+      }
+    }
+    for (const tenant of tenants) {
+      const entry = this.#entryOf(tenant);
+      const fingerprint = JSON.stringify(tenant.catalogConfig ?? null);
+      if (
+        entry.fingerprint !== undefined &&
+        entry.fingerprint !== fingerprint
+      ) {
+        // Its integrations may be others.
+        entry.supervised?.restart();
+      }
+      entry.fingerprint = fingerprint;
+    }
+    this.#startHeld();
+  }
+
+  /** Those whose scheduled tasks this process runs. */
+  #startHeld(): void {
+    for (const [tenantId, entry] of this.#entries) {
+      if (!entry.supervised && this.#options.leases.isHeld(tenantId)) {
+        entry.supervised = this.#supervise(entry.tenant);
+      }
+    }
+  }
+
+  #stopIdle(): void {
+    const before = performance.now() - this.#timing.idleMs;
+    for (const [tenantId, entry] of this.#entries) {
+      if (
+        !this.#options.leases.isHeld(tenantId) &&
+        entry.lastRequestAt < before
+      ) {
+        this.#stopLater(entry.supervised);
+        entry.supervised = undefined;
+      }
+    }
+  }
+
+  #stopLater(supervised: SupervisedEngine | undefined): void {
+    const { logger } = this.#options;
+    supervised?.stop().catch(error => logger.warn(describeFailure(error)));
+  }
+
+  #supervise(tenant: ActiveTenant): SupervisedEngine {
+    const logger = this.#options.logger.child({ tenant: tenant.tenantSlug });
+    return SupervisedEngine.run({
+      tenant,
+      name: `instance of the plugin '${this.#options.pluginId}'`,
+      logger,
+      queue: this.#queue,
+      timing: this.#timing,
+      start: signal => this.#startInstance(tenant, logger, signal),
+    });
+  }
+
+  async #startInstance(
+    tenant: ActiveTenant,
+    logger: LoggerService,
+    signal: AbortSignal,
+  ): Promise<TenantEngine> {
+    const { configs, features, pool, redact, registry, schemas } =
+      this.#options;
+    const record = (await registry.list()).find(
+      ({ tenantId }) => tenantId === tenant.tenantId,
+    );
+    if (!record) {
+      // Its tables may be gone already, and must not come back.
+      throw new Error('The tenant is not active any more');
+    }
+    const config = await configs.configOf(tenant, record.catalogConfig);
+    redact(configs.secretsOf(config));
+    try {
+      return await schemas.whileStarting(tenant.tenantId, signal, () =>
+        TenantEngine.start({
+          tenant,
+          config,
+          database: pool.forSchema(schemas.nameOf(tenant.tenantId)),
+          // The readers of URLs are those of the tenant's integrations.
+          features: [...features, ownCredentialsReaders()],
+          logger: quiet(logger),
+          services: this.#options.services,
+          signal,
+          work: this.#options.works.of(tenant),
+          background: 'scheduled tasks',
+          migrates: true,
+        }),
+      );
+    } catch (error) {
+      throw withoutSecrets(error, configs.secretsOf(config));
+    }
+  }
+}

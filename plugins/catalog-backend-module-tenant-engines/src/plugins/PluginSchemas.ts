@@ -1,0 +1,200 @@
+import type { DatabaseService } from '@backstage/backend-plugin-api';
+import {
+  connectionOfKnex,
+  engineSchemaOf,
+} from 'backstage-catalog-tenancy-migrations';
+import type { ClientConfig } from 'pg';
+import {
+  EngineTablesError,
+  escapeIdentifier,
+  hasCode,
+  TablesSession,
+} from '../tables/TablesSession';
+
+/** How long a start waits for another process that starts the same instance. */
+const PATIENCE_MS = 60_000;
+
+/** As PostgreSQL has them: a longer name would be cut, and could be that of another. */
+const LONGEST_NAME = 63;
+const TENANT_PREFIX = engineSchemaOf(
+  '00000000-0000-0000-0000-000000000000',
+).length;
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+/** Checks that each tenant's schema for a plugin can have its name. */
+export function assertSchemaName(pluginId: string): void {
+  const longest = LONGEST_NAME - TENANT_PREFIX - 1;
+  if (!/^[A-Za-z][A-Za-z0-9-]*$/.test(pluginId) || pluginId.length > longest) {
+    throw new Error(
+      `Tenants can't have instances of the plugin '${pluginId}'. Expected an id of at most ${longest} letters, digits and dashes, which ends the names of their schemas`,
+    );
+  }
+}
+
+/** How a plugin of this backend connects to its own database. */
+export async function connectionOf(
+  pluginId: string,
+  database: DatabaseService,
+): Promise<ClientConfig> {
+  const knex = await database.getClient();
+  if (knex.client.config.client !== 'pg') {
+    throw new Error(
+      `The tenants' instances of the plugin '${pluginId}' need PostgreSQL, and its database client is '${knex.client.config.client}'. Expected 'pg' at backend.database.client`,
+    );
+  }
+  const connection = await connectionOfKnex(knex);
+  const { rows } = await knex.raw('select session_user, current_user');
+  const { session_user: login, current_user: role } = rows[0];
+  if (role === login) {
+    return connection;
+  }
+  // Backstage sets the configured role in each session; here the server does, at its start.
+  const escaped = role.replace(/[\\\s]/g, (each: string) => `\\${each}`);
+  return {
+    ...connection,
+    password: connection.password,
+    options: `${connection.options ?? ''} -c role=${escaped}`.trim(),
+  };
+}
+
+/** The schemas with the tables of the tenants' instances of one plugin, in its database. */
+export class PluginSchemas {
+  readonly #connection: ClientConfig;
+  readonly #pluginId: string;
+
+  constructor(options: { connection: ClientConfig; pluginId: string }) {
+    assertSchemaName(options.pluginId);
+    this.#connection = options.connection;
+    this.#pluginId = options.pluginId;
+  }
+
+  nameOf(tenantId: string): string {
+    return `${engineSchemaOf(tenantId)}_${this.#pluginId}`;
+  }
+
+  /**
+   * Starts the instance of a tenant, which creates and upgrades its tables. The schema is
+   * there, and no other process starts the same instance meanwhile.
+   *
+   * It holds an advisory lock for as long as the start takes. That locks no table, and those who
+   * wait for it are other starts of this instance.
+   */
+  async whileStarting<T extends { stop(): Promise<void> }>(
+    tenantId: string,
+    signal: AbortSignal,
+    start: () => Promise<T>,
+  ): Promise<T> {
+    const name = this.nameOf(tenantId);
+    return this.#withSession(async session => {
+      await session.lock(name, {
+        scope: 'session',
+        patienceMs: PATIENCE_MS,
+        signal,
+      });
+      await this.#create(session, name);
+      await unlockMigrations(session, name);
+      const instance = await start();
+      try {
+        // Without its session, the lock was not held to the end.
+        await session.query('select');
+      } catch (error) {
+        await instance.stop();
+        throw error;
+      }
+      return instance;
+    });
+  }
+
+  /** The tenants that have a schema. */
+  async list(): Promise<{ tenantId: string }[]> {
+    return this.#withSession(async session => {
+      const rows = await session.query<{ id: string }>(
+        `select substr(nspname, 8, 32)::uuid::text as id from pg_catalog.pg_namespace
+          where nspname ~ $1 order by 1`,
+        [`^tenant_[0-9a-f]{32}_${this.#pluginId}$`],
+      );
+      return rows.map(({ id }) => ({ tenantId: id }));
+    });
+  }
+
+  /** Removes the schema of a tenant for good, with all tables in it. */
+  async drop(tenantId: string): Promise<void> {
+    const name = this.nameOf(tenantId);
+    await this.#withSession(async session => {
+      await session.lock(name, { scope: 'session', patienceMs: PATIENCE_MS });
+      // ACCESS EXCLUSIVE on the tenant's tables, for milliseconds: its instance does not run,
+      // and what still reads them is let finish.
+      await session.withLockRetries(
+        `Dropping the tables of the plugin '${
+          this.#pluginId
+        }' of the tenant ${tenantId}`,
+        { patienceMs: PATIENCE_MS },
+        () =>
+          session.query(
+            `drop schema if exists ${escapeIdentifier(name)} cascade`,
+          ),
+      );
+    });
+  }
+
+  async #create(session: TablesSession, name: string): Promise<void> {
+    // CREATE SCHEMA IF NOT EXISTS needs its right where the schema exists, too.
+    const found = await session.query(
+      'select from pg_catalog.pg_namespace where nspname = $1',
+      [name],
+    );
+    if (found.length > 0) {
+      return;
+    }
+    try {
+      await session.query(`create schema ${escapeIdentifier(name)}`);
+    } catch (error) {
+      if (!hasCode(error, INSUFFICIENT_PRIVILEGE)) {
+        throw error;
+      }
+      throw new EngineTablesError(
+        `The schema "${name}" can't be created: the database user of the plugin '${
+          this.#pluginId
+        }' lacks the right CREATE on its database. Grant it`,
+      );
+    }
+  }
+
+  async #withSession<T>(
+    work: (session: TablesSession) => Promise<T>,
+  ): Promise<T> {
+    const session = await TablesSession.open(this.#connection);
+    try {
+      return await work(session);
+    } finally {
+      await session.close();
+    }
+  }
+}
+
+/**
+ * Knex notes in a row that somebody migrates, and a process that was killed meanwhile leaves the
+ * row: each later start would fail. Nobody migrates while the advisory lock is held. The row lock
+ * of the update lasts for the statement.
+ */
+async function unlockMigrations(
+  session: TablesSession,
+  schema: string,
+): Promise<void> {
+  const tables = await session.query<{ name: string }>(
+    `select c.relname as name
+       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+       join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+      where n.nspname = $1 and c.relkind = 'r'
+      group by c.relname
+     having array_agg(a.attname::text order by a.attnum) = array['index', 'is_locked']`,
+    [schema],
+  );
+  for (const { name } of tables) {
+    await session.query(
+      `update ${escapeIdentifier(schema)}.${escapeIdentifier(name)}
+          set is_locked = 0 where is_locked = 1`,
+    );
+  }
+}

@@ -1,0 +1,378 @@
+import { schedulerServiceFactory } from '@backstage/backend-defaults/scheduler';
+import {
+  AuthorizeResult,
+  type PolicyDecision,
+} from '@backstage/plugin-permission-common';
+// The stock plugins, of which tenants have instances.
+// eslint-disable-next-line @backstage/no-mixed-plugin-imports
+import searchPlugin from '@backstage/plugin-search-backend';
+import searchOfCatalog from '@backstage/plugin-search-backend-module-catalog';
+import searchInPostgres from '@backstage/plugin-search-backend-module-pg';
+import { component } from '@internal/catalog-testing/entities';
+import { insertEntities } from '@internal/catalog-testing/insertEntities';
+import { readPolicy } from '@internal/catalog-testing/readPolicy';
+import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import {
+  createTestDatabases,
+  eventually,
+  waitUntil,
+} from '@internal/postgres/testUtils';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
+import { Client, type ClientConfig } from 'pg';
+import request from 'supertest';
+import {
+  catalogModuleTenantEngines,
+  enginesServiceFactory,
+  tenantEnginesServiceFactory,
+} from '../module';
+import {
+  createNotesPlugin,
+  fallThroughModule,
+} from './__testUtils__/notesPlugin';
+import { onePerTenant } from './onePerTenant';
+import { PluginSchemas } from './PluginSchemas';
+
+const GUEST = 'user:default/guest';
+const TENANTS = ['default', 'acme', 'initech'];
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe.each(databases.eachSupportedId())(
+  'a plugin with an instance for each tenant on %s',
+  id => {
+    const notes = createNotesPlugin();
+    const prefix = `one_each_${process.pid}_`;
+    const ids = new Map([['default', DEFAULT_TENANT_ID]]);
+    let connection: ClientConfig;
+    let backend: CatalogBackend;
+    let authorization: string;
+    let decide: () => PolicyDecision = () => ({
+      result: AuthorizeResult.ALLOW,
+    });
+
+    const send = (tenant: string, method: string, path: string) => {
+      const test = request(backend.server).get(`/api/${path}`);
+      test.method = method;
+      return test
+        .set('Authorization', authorization)
+        .set('X-Tenant-Slug', tenant);
+    };
+
+    const notesOf = async (tenant: string) => {
+      const { body } = await send(tenant, 'GET', 'notes').expect(200);
+      return body as { notes: string[]; cached: string; heard: string[] };
+    };
+
+    const databaseOf = (pluginId: string): ClientConfig => ({
+      ...connection,
+      password: connection.password,
+      database: `${prefix}${pluginId}`,
+    });
+
+    const query = async (pluginId: string, sql: string) => {
+      const client = new Client(databaseOf(pluginId));
+      await client.connect();
+      try {
+        const { rows } = await client.query({ text: sql, rowMode: 'array' });
+        return rows.map(([value]) => value as string);
+      } finally {
+        await client.end();
+      }
+    };
+
+    beforeAll(async () => {
+      connection = await createTenancyDatabase(databases, id);
+      await insertEntities(connection, DEFAULT_TENANT_ID, [
+        component('website-of-default'),
+      ]);
+      const guest = signedInGuest(GUEST);
+      const schedule = {
+        frequency: { seconds: 2 },
+        timeout: { minutes: 1 },
+        initialDelay: { milliseconds: 100 },
+      };
+      backend = await startCatalogBackend({
+        connection,
+        enabled: true,
+        config: {
+          ...guest.config,
+          backend: { database: { prefix } },
+          events: { useEventBus: 'never' },
+          search: {
+            collators: { catalog: { schedule } },
+            // However slow the machine is.
+            permissions: { queryLatencyBudgetMs: 60_000 },
+          },
+          tenancy: { admins: [GUEST], membership: 'required' },
+        },
+        features: [
+          ...guest.features,
+          readPolicy(() => decide()),
+          schedulerServiceFactory,
+          searchPlugin,
+          searchInPostgres,
+          searchOfCatalog,
+          notes.plugin,
+          fallThroughModule,
+          enginesServiceFactory,
+          tenantEnginesServiceFactory,
+          catalogModuleTenantEngines([]),
+          ...onePerTenant(
+            {
+              search: [searchPlugin, searchInPostgres, searchOfCatalog],
+              notes: [notes.plugin],
+            },
+            { shortestPauseMs: 100, longestPauseMs: 500 },
+          ),
+        ],
+      });
+      for (const slug of ['acme', 'initech']) {
+        const { tenant_id } = await backend.tenants.create({
+          tenant_slug: slug,
+          tenant_name: slug,
+        });
+        ids.set(slug, tenant_id);
+        await backend.store.applyMutation(tenant_id, {
+          type: 'full',
+          entities: [component(`website-of-${slug}`)],
+        });
+      }
+      const { body } = await request(backend.server).get(
+        '/api/auth/guest/refresh',
+      );
+      authorization = `Bearer ${body.backstageIdentity.token}`;
+    });
+
+    it('keeps the rows, the cache and the events of tenants apart', async () => {
+      for (const tenant of TENANTS) {
+        await send(tenant, 'POST', `notes/by-${tenant}`).expect(201);
+      }
+      for (const tenant of TENANTS) {
+        const own = `by-${tenant}`;
+        await eventually(async () =>
+          expect(await notesOf(tenant)).toEqual({
+            notes: [own],
+            cached: own,
+            heard: [own],
+          }),
+        );
+      }
+      const [schema] = await query(
+        'notes',
+        `select nspname from pg_namespace where nspname like 'tenant%' order by nspname = '${engineSchemaOf(
+          ids.get('acme')!,
+        )}_notes' desc`,
+      );
+      expect(
+        await query('notes', `select text from "${schema}".notes`),
+      ).toEqual(['by-acme']);
+    });
+
+    it('has the calls of an instance be for its tenant', async () => {
+      for (const tenant of TENANTS) {
+        const { body } = await send(tenant, 'GET', 'notes/entities').expect(
+          200,
+        );
+        expect(body).toEqual([`website-of-${tenant}`]);
+      }
+    });
+
+    it('schedules the tasks of each tenant by its id', async () => {
+      await waitUntil('the tasks of all to have run', () =>
+        TENANTS.every(tenant => notes.runs.has(tenant)),
+      );
+      const tasks = await query(
+        'notes',
+        `select id from backstage_backend_tasks__tasks where id like '%count'`,
+      );
+      expect(tasks.sort()).toEqual(
+        [
+          'count',
+          `tenant:${ids.get('acme')}:count`,
+          `tenant:${ids.get('initech')}:count`,
+        ].sort(),
+      );
+    });
+
+    it.each(['GET', 'POST', 'OPTIONS'])(
+      'answers 404 where the instance has no route, and never from the default tenant: %s',
+      async method => {
+        for (const path of ['notes/only/default', 'notes/leave/it']) {
+          const ofDefault = await send('default', method, path);
+          expect(ofDefault.text).toBe('"of the default tenant"');
+          const ofAcme = await send('acme', method, path);
+          // Express answers OPTIONS with the methods of a route.
+          const isRoute = method === 'OPTIONS' && path === 'notes/leave/it';
+          expect(ofAcme.status).toBe(isRoute ? 200 : 404);
+          expect(ofAcme.text).not.toContain('of the default tenant');
+        }
+      },
+    );
+
+    it('starts an instance whose earlier migration was killed', async () => {
+      const { tenant_id } = await backend.tenants.create({
+        tenant_slug: 'globex',
+        tenant_name: 'Globex',
+      });
+      await send('globex', 'POST', 'notes/before').expect(201);
+      await backend.tenants.delete('globex');
+      await send('globex', 'GET', 'notes').expect(403, {
+        error: 'Invalid tenant',
+      });
+      const schema = `${engineSchemaOf(tenant_id)}_notes`;
+      await query(
+        'notes',
+        `update "${schema}".knex_migrations_lock set is_locked = 1 returning 1`,
+      );
+      await query(
+        'notes',
+        `delete from "${schema}".knex_migrations where name = '2_author'`,
+      );
+      await query('notes', `alter table "${schema}".notes drop column author`);
+      await backend.tenants.restore('globex');
+      await eventually(async () =>
+        expect((await notesOf('globex')).notes).toEqual(['before']),
+      );
+      expect(
+        await query('notes', `select count(author) from "${schema}".notes`),
+      ).toEqual(['0']);
+    });
+
+    it('removes the tables of a purged tenant, which starts with empty ones when it is restored', async () => {
+      const { tenant_id } = await backend.tenants.create({
+        tenant_slug: 'purged',
+        tenant_name: 'Purged',
+      });
+      await send('purged', 'POST', 'notes/before').expect(201);
+      await backend.tenants.delete('purged');
+      const schemas = new PluginSchemas({
+        connection: databaseOf('notes'),
+        pluginId: 'notes',
+      });
+      expect(await schemas.list()).toContainEqual({ tenantId: tenant_id });
+      await schemas.drop(tenant_id);
+      expect(await schemas.list()).not.toContainEqual({ tenantId: tenant_id });
+      expect((await notesOf('acme')).notes).toContain('by-acme');
+      await backend.tenants.restore('purged');
+      await eventually(async () =>
+        expect((await notesOf('purged')).notes).toEqual([]),
+      );
+    });
+
+    it('answers 503 with the reason where an instance can not start, and serves all others', async () => {
+      notes.broken.add('hooli');
+      await backend.tenants.create({
+        tenant_slug: 'hooli',
+        tenant_name: 'Hooli',
+      });
+      const answer = await waitUntil('the reason', async () => {
+        const got = await send('hooli', 'GET', 'notes');
+        return got.text.includes('has failed') ? got : undefined;
+      });
+      expect(answer.status).toBe(503);
+      expect(answer.body.error.message).toBe(
+        "The instance of the plugin 'notes' of the tenant 'hooli' has failed: The notes are broken",
+      );
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+      await notesOf('acme');
+      await send('hooli', 'GET', 'search/query?term=').expect(200);
+      notes.broken.delete('hooli');
+      await eventually(async () =>
+        expect((await notesOf('hooli')).notes).toEqual([]),
+      );
+    });
+
+    describe('the stock search', () => {
+      const found = async (tenant: string, term: string) => {
+        const { body } = await send(
+          tenant,
+          'GET',
+          `search/query?term=${term}`,
+        ).expect(200);
+        return body.results.map(
+          (result: { document: { title: string } }) => result.document.title,
+        );
+      };
+
+      it.each(TENANTS)('finds what %s has, and nothing else', async tenant => {
+        await eventually(async () =>
+          expect(await found(tenant, 'website')).toEqual([
+            `website-of-${tenant}`,
+          ]),
+        );
+        expect(await found(tenant, '')).toEqual([`website-of-${tenant}`]);
+        for (const other of TENANTS.filter(each => each !== tenant)) {
+          expect(await found(tenant, `website-of-${other}`)).not.toContain(
+            `website-of-${other}`,
+          );
+        }
+      });
+
+      it('asks for permissions in the tenant of the request', async () => {
+        const onlyKind = (kind: string) => (): PolicyDecision => ({
+          result: AuthorizeResult.CONDITIONAL,
+          pluginId: 'catalog',
+          resourceType: 'catalog-entity',
+          conditions: {
+            rule: 'IS_ENTITY_KIND',
+            resourceType: 'catalog-entity',
+            params: { kinds: [kind] },
+          },
+        });
+        try {
+          // The stock catalog of the default tenant has no entities in this test.
+          for (const tenant of ['acme', 'initech']) {
+            decide = onlyKind('component');
+            expect(await found(tenant, '')).toEqual([`website-of-${tenant}`]);
+            decide = onlyKind('api');
+            expect(await found(tenant, '')).toEqual([]);
+          }
+        } finally {
+          decide = () => ({ result: AuthorizeResult.ALLOW });
+        }
+      });
+
+      it('has the tables of a stock search in the schema of each tenant', async () => {
+        const inventory = (schema: string) =>
+          query(
+            'search',
+            `select replace(indexdef, '${schema}.', '') from pg_indexes
+              where schemaname = '${schema}' and tablename = 'documents' order by 1`,
+          );
+        const stock = await inventory('public');
+        expect(stock).toHaveLength(4);
+        for (const slug of ['acme', 'initech']) {
+          expect(
+            await inventory(`${engineSchemaOf(ids.get(slug)!)}_search`),
+          ).toEqual(stock);
+        }
+      });
+
+      it('finds what a tenant gets later', async () => {
+        await backend.store.applyMutation(ids.get('initech')!, {
+          type: 'full',
+          entities: [component('later-of-initech')],
+        });
+        await eventually(async () =>
+          expect(await found('initech', '')).toEqual(['later-of-initech']),
+        );
+        expect(await found('acme', 'later')).toEqual([]);
+      });
+    });
+  },
+);
+
+describe('what is listed in onePerTenant', () => {
+  it.each([
+    ['catalog', /the engines of tenants are its instances/],
+    ['a-plugin-with-an-id-too-long', /at most 23 letters, digits and dashes/],
+    ['sea"rch', /letters, digits and dashes/],
+  ])('is no plugin such as %s', (pluginId, message) => {
+    expect(() => onePerTenant({ [pluginId]: [] })).toThrow(message);
+  });
+});

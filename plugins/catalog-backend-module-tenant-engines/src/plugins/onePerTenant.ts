@@ -1,0 +1,238 @@
+import {
+  coreServices,
+  createBackendModule,
+  createServiceFactory,
+  createServiceRef,
+} from '@backstage/backend-plugin-api';
+import { ServiceUnavailableError } from '@backstage/errors';
+import {
+  DEFAULT_TENANT_ID,
+  type TenantEngineChanges,
+  type TenantPlugins,
+  tenancyServiceRef,
+  tenantEngineChangesServiceRef,
+  tenantPluginsServiceRef,
+  type TenantStore,
+  tenantStoreServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { RequestHandler } from 'express';
+import type { EngineFeature } from '../engine/TenantEngine';
+import { enginesServiceRef, redact } from '../module';
+import { EnginePool } from '../pool/EnginePool';
+import { forwardToEngine } from '../routes/forward';
+import { schedulePurge } from '../tables/schedulePurge';
+import {
+  type InstancesTiming,
+  type InstanceTenant,
+  PluginInstances,
+} from './PluginInstances';
+import { assertSchemaName, connectionOf, PluginSchemas } from './PluginSchemas';
+
+const PAGE = 500;
+
+/** The plugins as the gate knows them, before and after their instances start. */
+class ForwardedPlugins implements TenantPlugins {
+  readonly pluginIds: readonly string[];
+  readonly #forwards = new Map<string, RequestHandler>();
+
+  constructor(pluginIds: readonly string[]) {
+    this.pluginIds = pluginIds;
+  }
+
+  open(pluginId: string, forward: RequestHandler): void {
+    this.#forwards.set(pluginId, forward);
+  }
+
+  handlerOf(pluginId: string): RequestHandler | undefined {
+    if (!this.pluginIds.includes(pluginId)) {
+      return undefined;
+    }
+    return (req, res, next) => {
+      const forward = this.#forwards.get(pluginId);
+      if (forward) {
+        forward(req, res, next);
+      } else {
+        next(
+          new ServiceUnavailableError(
+            `The tenants' instances of the plugin '${pluginId}' have not started`,
+          ),
+        );
+      }
+    };
+  }
+}
+
+const forwardedPluginsServiceRef = createServiceRef<ForwardedPlugins>({
+  id: 'catalog-tenancy.forwarded-plugins',
+  scope: 'root',
+});
+
+/**
+ * Gives each tenant an instance of these plugins.
+ *
+ * @throws Error for an id that can't be one of them
+ */
+export function onePerTenant(
+  plugins: Record<string, EngineFeature[]>,
+  timing?: Partial<InstancesTiming>,
+) {
+  const pluginIds = Object.keys(plugins);
+  pluginIds.forEach(assertSchemaName);
+  if (pluginIds.includes('catalog')) {
+    throw new Error(
+      "The plugin 'catalog' is listed in onePerTenant: the engines of tenants are its instances. Put its modules into features",
+    );
+  }
+  return [
+    createServiceFactory({
+      service: forwardedPluginsServiceRef,
+      deps: { backend: coreServices.rootInstanceMetadata },
+      async factory({ backend }) {
+        const installed = (await backend.getInstalledPlugins()).map(
+          ({ pluginId }) => pluginId,
+        );
+        const missing = pluginIds.find(id => !installed.includes(id));
+        if (missing !== undefined) {
+          throw new Error(
+            `The plugin '${missing}' is listed in onePerTenant, and this backend does not have it. Expected it to be added to the backend, for the default tenant`,
+          );
+        }
+        return new ForwardedPlugins(pluginIds);
+      },
+    }),
+    createServiceFactory({
+      service: tenantPluginsServiceRef,
+      deps: { plugins: forwardedPluginsServiceRef },
+      factory: ({ plugins: forwarded }) => forwarded,
+    }),
+    ...Object.entries(plugins).map(([pluginId, features]) =>
+      instancesModule(pluginId, features, timing),
+    ),
+  ];
+}
+
+/** Runs the instances of one plugin, with the services that this plugin has. */
+function instancesModule(
+  pluginId: string,
+  features: EngineFeature[],
+  timing?: Partial<InstancesTiming>,
+) {
+  return createBackendModule({
+    pluginId,
+    moduleId: 'one-per-tenant',
+    register(env) {
+      env.registerInit({
+        deps: {
+          auditor: coreServices.auditor,
+          auth: coreServices.auth,
+          cache: coreServices.cache,
+          changes: tenantEngineChangesServiceRef,
+          config: coreServices.rootConfig,
+          database: coreServices.database,
+          discovery: coreServices.discovery,
+          engines: enginesServiceRef,
+          httpAuth: coreServices.httpAuth,
+          logger: coreServices.logger,
+          permissions: coreServices.permissions,
+          plugins: forwardedPluginsServiceRef,
+          rootLifecycle: coreServices.rootLifecycle,
+          rootLogger: coreServices.rootLogger,
+          scheduler: coreServices.scheduler,
+          tenancy: tenancyServiceRef,
+          tenants: tenantStoreServiceRef,
+          userInfo: coreServices.userInfo,
+        },
+        async init({
+          changes,
+          config,
+          database,
+          engines,
+          logger,
+          plugins,
+          rootLifecycle,
+          rootLogger,
+          // Once it is there, the database keeps tenants apart.
+          tenancy: _,
+          tenants,
+          ...services
+        }) {
+          const connection = await connectionOf(pluginId, database);
+          const schemas = new PluginSchemas({ connection, pluginId });
+          await schedulePurge({
+            config,
+            logger,
+            name: `instance of the plugin '${pluginId}'`,
+            scheduler: services.scheduler,
+            tables: schemas,
+            taskId: `tenancy-purge-${pluginId}-tables`,
+            tenants,
+          });
+          const pool = EnginePool.create({
+            connection,
+            max: config.getOptionalNumber('tenancy.plugins.pool.max') ?? 10,
+            logger,
+          });
+          // After the start of all plugins, which an instance may call at its own.
+          rootLifecycle.addStartupHook(() => {
+            const instances = PluginInstances.start({
+              pluginId,
+              configs: engines.configs,
+              features,
+              leases: engines.leases,
+              logger,
+              pool,
+              redact: secrets => redact(rootLogger, secrets),
+              registry: {
+                list: () => listTenants(tenants, changes),
+                onChange: listener => changes.onChange(listener),
+              },
+              schemas,
+              services: { ...services, logger },
+              timing,
+              works: engines.works,
+            });
+            plugins.open(
+              pluginId,
+              forwardToEngine({
+                find: (id, slug) => instances.find(id, slug),
+                logger,
+                names: {
+                  plugin: `plugin '${pluginId}'`,
+                  engine: `instance of the plugin '${pluginId}'`,
+                },
+              }),
+            );
+            // While the database and the other services still answer.
+            rootLifecycle.addBeforeShutdownHook(() => instances.stop());
+          });
+          rootLifecycle.addShutdownHook(() => pool.close());
+        },
+      });
+    },
+  });
+}
+
+/** The active tenants but the default one, with the configuration of those with an engine. */
+async function listTenants(
+  tenants: Pick<TenantStore, 'list'>,
+  changes: Pick<TenantEngineChanges, 'list'>,
+): Promise<InstanceTenant[]> {
+  const configs = new Map(
+    (await changes.list()).map(each => [each.tenantId, each.catalogConfig]),
+  );
+  const found: InstanceTenant[] = [];
+  for (let offset = 0, total = 1; offset < total; offset += PAGE) {
+    const page = await tenants.list({ limit: PAGE, offset });
+    total = page.totalItems;
+    found.push(
+      ...page.items
+        .filter(({ tenant_id }) => tenant_id !== DEFAULT_TENANT_ID)
+        .map(({ tenant_id, tenant_slug }) => ({
+          tenantId: tenant_id,
+          tenantSlug: tenant_slug,
+          catalogConfig: configs.get(tenant_id),
+        })),
+    );
+  }
+  return found;
+}
