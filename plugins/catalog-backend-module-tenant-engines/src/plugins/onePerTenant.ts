@@ -168,6 +168,7 @@ function instancesModule(
             tenants,
           });
           const pool = EnginePool.create({
+            applicationName: `backstage tenants: ${pluginId}`,
             connection,
             max: config.getOptionalNumber('tenancy.plugins.pool.max') ?? 10,
             logger,
