@@ -254,9 +254,13 @@ export async function requireSessionPooling(
     for (let round = 0; round < 3; round += 1) {
       const before = await session.currentPid();
       await client.query('begin');
-      const pids = [await currentPid(client), await session.currentPid()];
+      // In this order: where PostgreSQL has one connection for all, the other one waits.
+      const isShared =
+        before !== session.pid ||
+        (await currentPid(client)) === before ||
+        (await session.currentPid()) !== before;
       await client.query('rollback');
-      if (pids[0] === before || pids[1] !== before || before !== session.pid) {
+      if (isShared) {
         throw poolerError();
       }
     }
@@ -274,9 +278,11 @@ export async function requireSessionPooling(
 }
 
 async function currentPid(client: Client): Promise<number> {
-  const { rows } = await client.query<{ pid: number }>(
-    'select pg_catalog.pg_backend_pid() as pid',
-  );
+  const query = {
+    text: 'select pg_catalog.pg_backend_pid() as pid',
+    query_timeout: CLOSE_MS,
+  };
+  const { rows } = await client.query<{ pid: number }>(query);
   return rows[0].pid;
 }
 
