@@ -98,6 +98,7 @@ class Engines implements TenantEngines {
   }
 }
 
+/** What this package itself and its tests know of the engines. */
 export const enginesServiceRef = createServiceRef<Engines>({
   id: 'catalog-tenancy.engines',
   scope: 'root',
