@@ -23,7 +23,10 @@ export interface Config {
       secretsDirectory?: string;
 
       pool?: {
-        /** Connections that all engines of one process share; 20 by default. */
+        /**
+         * Sessions of PostgreSQL that all engines of one process share; 20 by default. A
+         * pooler such as PgBouncer has to keep them: `pool_mode = session`.
+         */
         max?: number;
       };
     };
