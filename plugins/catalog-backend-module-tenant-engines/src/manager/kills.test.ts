@@ -63,7 +63,8 @@ describe.each(databases.eachSupportedId())(
         ],
       });
       for (let i = 0; i < TENANTS; i += 1) {
-        const slug = `tenant-${i}`;
+        // Engines start in the order of slugs.
+        const slug = `tenant-${String(i).padStart(2, '0')}`;
         const { tenant_id } = await registry.tenants.create({
           tenant_slug: slug,
           tenant_name: slug,
@@ -195,7 +196,7 @@ describe.each(databases.eachSupportedId())(
         (await schemas()).some(name => name.startsWith('tenant_template')),
       );
       await backend?.kill();
-      expect(await call('tenant-0', '/locations')).toBe(0);
+      expect(await call('tenant-00', '/locations')).toBe(0);
     });
 
     it('is killed while seven tenants are done and others are in the midst of it', async () => {
@@ -228,7 +229,7 @@ describe.each(databases.eachSupportedId())(
         async () => (await schemas()).length > TENANTS,
       );
       await backend?.kill();
-      expect(await call('tenant-0', '/locations')).toBe(0);
+      expect(await call('tenant-00', '/locations')).toBe(0);
     });
 
     it('serves all tenants after the next start, and nothing is half made', async () => {
