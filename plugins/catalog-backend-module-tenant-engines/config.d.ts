@@ -31,6 +31,14 @@ export interface Config {
       };
     };
 
+    /** Plugins of which each tenant has an instance. */
+    plugins?: {
+      pool?: {
+        /** Connections that all instances of one plugin share in a process; 10 by default. */
+        max?: number;
+      };
+    };
+
     /** What the operator configures for single tenants, by their slug. */
     tenants?: {
       [tenantSlug: string]: {

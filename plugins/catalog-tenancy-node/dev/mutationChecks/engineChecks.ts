@@ -149,4 +149,38 @@ export const engineChecks: MutationCheck[] = [
       'plugins/catalog-backend-module-tenant-engines/src/status/status.test.ts',
     ],
   },
+  {
+    name: "the end of a tenant's request that its instance of a plugin does not answer",
+    edits: [
+      {
+        file: 'plugins/catalog-backend-module-tenancy/src/gate/PluginGate.ts',
+        find: "next(!error || error === 'router' ? notAnswered(req) : error),",
+        replace: 'next(error ?? (res.headersSent && notAnswered(req))),',
+      },
+    ],
+    tests: ['plugins/catalog-backend-module-tenancy/src/gate/classes.test.ts'],
+  },
+  {
+    name: 'the tenant in the name of the schema of an instance of a plugin',
+    edits: [
+      {
+        file: `${ENGINES}/plugins/PluginSchemas.ts`,
+        find: 'return `${engineSchemaOf(tenantId)}_${this.#pluginId}`;',
+        replace:
+          "return `${tenantId && engineSchemaOf('00000000-0000-0000-0000-000000000000')}_${this.#pluginId}`;",
+      },
+    ],
+    tests: [`${ENGINES}/plugins/onePerTenant.test.ts`],
+  },
+  {
+    name: 'the tenant in the calls of an instance of a plugin',
+    edits: [
+      {
+        file: `${ENGINES}/engine/services.ts`,
+        find: '=> withTenant(tenant, credentials);',
+        replace: '=> (tenant ? credentials : withTenant(tenant, credentials));',
+      },
+    ],
+    tests: [`${ENGINES}/plugins/onePerTenant.test.ts`],
+  },
 ];
