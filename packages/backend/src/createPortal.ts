@@ -15,13 +15,30 @@ export function createPortal() {
   backend.add(import('@backstage/plugin-catalog-backend'));
   backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
   // The modules that the catalog engines of tenants shall have go into `features`.
-  backend.add(tenantEngines({ features: [] }));
+  backend.add(
+    tenantEngines({
+      features: [],
+      // What of search each tenant has: its own index, in its own tables.
+      onePerTenant: {
+        search: [
+          import('@backstage/plugin-search-backend'),
+          import('@backstage/plugin-search-backend-module-pg'),
+          import('@backstage/plugin-search-backend-module-catalog'),
+        ],
+      },
+    }),
+  );
   backend.add(import('backstage-plugin-tenants-backend'));
 
   backend.add(import('@backstage/plugin-permission-backend'));
   backend.add(
     import('@backstage/plugin-permission-backend-module-allow-all-policy'),
   );
+
+  // Of the default tenant.
+  backend.add(import('@backstage/plugin-search-backend'));
+  backend.add(import('@backstage/plugin-search-backend-module-pg'));
+  backend.add(import('@backstage/plugin-search-backend-module-catalog'));
 
   backend.add(import('backstage-plugin-mockup-backend'));
 
