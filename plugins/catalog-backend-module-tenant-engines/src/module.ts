@@ -214,9 +214,14 @@ export const catalogModuleTenantEngines = (
                 finishDisable: tenantId => store.finishDisable(tenantId),
                 onChange: listener => changes.onChange(listener),
                 changed: () => changes.changed(),
+                get hears() {
+                  return changes.hears;
+                },
+                notifyWork: tenantId => changes.notifyWork(tenantId),
+                onWork: listener => changes.onWork(listener),
                 enable: (slug, by) => store.enable(slug, by),
               },
-              services: { ...services, logger },
+              services: { ...services, logger, metrics },
               status,
               tables,
               timing,
@@ -224,7 +229,17 @@ export const catalogModuleTenantEngines = (
             });
             engines.open(
               manager,
-              forwardToEngine({ find: id => manager.find(id), logger }),
+              forwardToEngine({
+                find: id => manager.find(id),
+                logger,
+                notifyWork: id => {
+                  if (!engines.leases.isHeld(id)) {
+                    changes
+                      .notifyWork(id)
+                      .catch(error => logger.debug(String(error)));
+                  }
+                },
+              }),
               statusStore,
             );
             status.start(() => manager.held());

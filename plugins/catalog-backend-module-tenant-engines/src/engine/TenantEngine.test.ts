@@ -7,6 +7,7 @@ import {
   type SchedulerService,
 } from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
+import { metricsServiceMock } from '@backstage/backend-test-utils/alpha';
 import { stringifyEntityRef } from '@backstage/catalog-model';
 import catalogPlugin from '@backstage/plugin-catalog-backend';
 import { entityProvider } from '@internal/catalog-testing/stockEngine';
@@ -98,6 +99,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
         discovery: mockServices.discovery(),
         httpAuth: mockServices.httpAuth(),
         logger: mockServices.rootLogger(),
+        metrics: metricsServiceMock.mock(),
         permissions: mockServices.permissions(),
         scheduler: mockServices.scheduler.mock({
           scheduleTask: async ({ id: taskId, signal: ofTask }) => {

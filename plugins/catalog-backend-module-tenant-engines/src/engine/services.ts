@@ -18,6 +18,10 @@ import {
   type UserInfoService,
 } from '@backstage/backend-plugin-api';
 import {
+  type MetricsService,
+  metricsServiceRef,
+} from '@backstage/backend-plugin-api/alpha';
+import {
   type ActiveTenant,
   withTenant,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -34,6 +38,7 @@ export interface PluginServices {
   discovery: DiscoveryService;
   httpAuth: HttpAuthService;
   logger: LoggerService;
+  metrics: MetricsService;
   permissions: PermissionsService;
   scheduler: SchedulerService;
   userInfo: UserInfoService;
@@ -95,6 +100,7 @@ export function createServices(options: NestedServices): ServiceFactory[] {
     provide(coreServices.httpAuth, httpAuth),
     provide(coreServices.permissions, permissions),
     provide(coreServices.userInfo, userInfo),
+    provide(metricsServiceRef, summableMetrics(outer.metrics)),
   ];
   const ids = new Set(own.map(({ service }) => service.id));
   return [
@@ -154,5 +160,26 @@ function tenantCache(cache: CacheService, tenantId: string): CacheService {
     set: (key, value, options) => cache.set(keyOf(key), value, options),
     delete: key => cache.delete(keyOf(key)),
     withOptions: options => tenantCache(cache.withOptions(options), tenantId),
+  };
+}
+
+/**
+ * Counters and histograms of all engines add up. What is observed at each collection does not:
+ * hundreds of engines would query their tables, and report the same name with other values.
+ */
+function summableMetrics(metrics: MetricsService): MetricsService {
+  const unobserved = {
+    addCallback: () => undefined,
+    removeCallback: () => undefined,
+  };
+  return {
+    createCounter: (name, options) => metrics.createCounter(name, options),
+    createUpDownCounter: (name, options) =>
+      metrics.createUpDownCounter(name, options),
+    createHistogram: (name, options) => metrics.createHistogram(name, options),
+    createGauge: (name, options) => metrics.createGauge(name, options),
+    createObservableCounter: () => unobserved,
+    createObservableUpDownCounter: () => unobserved,
+    createObservableGauge: () => unobserved,
   };
 }

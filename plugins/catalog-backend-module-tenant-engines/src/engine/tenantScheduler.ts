@@ -14,6 +14,13 @@ type Task = SchedulerServiceTaskScheduleDefinition &
 const RETRY_MS = 5_000;
 
 /**
+ * Tasks that only look for work, every 30 seconds: in the table of tasks, hundreds of tenants
+ * would be most of all that is written to it. One process does the background work of
+ * a tenant, so that a timer of this process runs it as often.
+ */
+const LOCAL_TASKS = new Set(['catalog_orphan_cleanup']);
+
+/**
  * The scheduler of a tenant's nested plugin. Its tasks are tasks of the backend's scheduler,
  * with the tenant in their ids: they run as often as they should across restarts and processes.
  * Of the processes of a deployment, the one that does the background work of the tenant
@@ -34,6 +41,7 @@ export function tenantScheduler(options: {
   const schedule = (task: Task, closing: AbortSignal) =>
     scheduler.scheduleTask({
       ...task,
+      ...(LOCAL_TASKS.has(task.id) && { scope: 'local' }),
       id: `${prefix}${task.id}`,
       fn: abortSignal => work.run(async () => task.fn(abortSignal)),
       signal: AbortSignal.any(

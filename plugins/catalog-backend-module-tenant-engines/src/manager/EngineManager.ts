@@ -15,6 +15,7 @@ import {
   quiet,
   TenantEngine,
 } from '../engine/TenantEngine';
+import { SleepingEngines } from '../hibernation/SleepingEngines';
 import type { EnginePool } from '../pool/EnginePool';
 import type { TenantLeases } from '../leases/TenantLeases';
 import type {
@@ -39,6 +40,11 @@ export interface ManagerTiming extends SupervisionTiming {
    * another process does; 600,000 by default.
    */
   idleMs: number;
+  /**
+   * How often engines that sleep are looked at for work of which nobody has told, while this
+   * process hears of other processes' requests; 60,000 by default. Otherwise with each check.
+   */
+  sweepMs: number;
 }
 
 interface EngineManagerOptions {
@@ -86,10 +92,12 @@ export class EngineManager {
   readonly #options: EngineManagerOptions;
   readonly #timing: ManagerTiming;
   readonly #entries = new Map<string, Entry>();
+  readonly #sleeping: SleepingEngines;
   readonly #queue = new StartQueue(STARTS);
   /** Tenants whose tables are being removed, because their engines were taken from them. */
   readonly #removals = new Map<string, Promise<void>>();
   readonly #warned = new Map<string, string>();
+  #sweptAt = performance.now();
   #timer?: NodeJS.Timeout;
   #template?: Promise<void>;
   #refreshing?: Promise<void>;
@@ -105,10 +113,12 @@ export class EngineManager {
 
   private constructor(options: EngineManagerOptions) {
     this.#options = options;
+    this.#sleeping = new SleepingEngines(options.pool);
     this.#timing = {
       ...SUPERVISION_TIMING,
       checkMs: 10_000,
       idleMs: 600_000,
+      sweepMs: 60_000,
       ...options.timing,
     };
   }
@@ -172,6 +182,7 @@ export class EngineManager {
         await this.refresh();
         this.#stopIdle();
         await this.#findLostTables();
+        await this.#wakeDue();
       } catch (error) {
         logger.warn(
           `The tenants with engines can't be read at the moment: ${describeFailure(
@@ -189,6 +200,7 @@ export class EngineManager {
       }
     };
     registry.onChange(check);
+    registry.onWork(tenantId => this.#sleeping.wake(tenantId));
     leases.onChange(() => this.#startHeld());
     check().then(checkAgain);
   }
@@ -288,6 +300,15 @@ export class EngineManager {
     }
   }
 
+  async #wakeDue(): Promise<void> {
+    const { registry } = this.#options;
+    const now = performance.now();
+    if (!registry.hears || now - this.#sweptAt >= this.#timing.sweepMs) {
+      this.#sweptAt = now;
+      await this.#sleeping.wakeDue();
+    }
+  }
+
   /**
    * Removes the tables of an engine that was taken from its tenant, whose entities stay. Where
    * it fails, the next look at the registry tries again; it never rejects.
@@ -364,7 +385,7 @@ export class EngineManager {
     logger: LoggerService,
     signal: AbortSignal,
   ): Promise<TenantEngine> {
-    const { configs, features, pool, redact, registry, services, tables } =
+    const { configs, features, redact, registry, services, tables } =
       this.#options;
     const work = this.#options.works.of(tenant);
     const record = (await registry.list()).find(
@@ -385,7 +406,11 @@ export class EngineManager {
       const engine = await TenantEngine.start({
         tenant,
         config,
-        database: pool.forSchema(engineSchemaOf(tenant.tenantId)),
+        database: this.#sleeping.open({
+          tenantId: tenant.tenantId,
+          work,
+          onIdle: () => this.caughtUp(tenant.tenantId),
+        }),
         features: [catalogPlugin, ...features, ...configs.features(tenant)],
         logger: quiet(logger),
         services,

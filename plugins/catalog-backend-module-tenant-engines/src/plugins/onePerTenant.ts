@@ -4,6 +4,7 @@ import {
   createServiceFactory,
   createServiceRef,
 } from '@backstage/backend-plugin-api';
+import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { ServiceUnavailableError } from '@backstage/errors';
 import {
   DEFAULT_TENANT_ID,
@@ -133,6 +134,7 @@ function instancesModule(
           engines: enginesServiceRef,
           httpAuth: coreServices.httpAuth,
           logger: coreServices.logger,
+          metrics: metricsServiceRef,
           permissions: coreServices.permissions,
           plugins: forwardedPluginsServiceRef,
           rootLifecycle: coreServices.rootLifecycle,

@@ -39,8 +39,8 @@ class Gate implements StatementGate {
     this.events.push(`answered ${poll} ${rows}`);
   }
 
-  worked(): void {
-    this.events.push('worked');
+  returned(): void {
+    this.events.push('returned');
   }
 }
 
@@ -148,8 +148,8 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
       expect(gate.events).toEqual([
         'admit poll',
         'answered poll 2',
-        // The update.
-        'worked',
+        // After the update.
+        'returned',
       ]);
     });
 
@@ -185,19 +185,26 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
       ).rejects.toThrow('Defined query timeout of 1ms exceeded');
       admitted.resolve('ask');
       await expect(knex('notes').select()).resolves.toEqual([]);
-      expect(gate.events).toEqual(['admit poll', 'worked']);
+      expect(gate.events).toEqual(['admit poll', 'returned']);
     });
   });
 
-  it('tells the gate of each statement that is no poll, before it is sent', async () => {
+  it('tells the gate that it is given back, once others can see what it wrote', async () => {
+    let seen: unknown;
+    gate.returned = () => {
+      seen ??= notes();
+    };
     await knex.transaction(async tx => {
       await tx('notes').insert({ note: 'one' });
-      expect(gate.events).toEqual(['worked']);
       await tx('notes').insert({ note: 'two' });
+      expect(seen).toBeUndefined();
     });
-    expect(gate.events).toEqual(['worked', 'worked']);
+    expect(await seen).toEqual(['one', 'two']);
+  });
+
+  it('tells the gate that it is given back, though its statement has failed', async () => {
     await expect(knex('missing').select()).rejects.toThrow('does not exist');
-    expect(gate.events).toHaveLength(3);
+    expect(gate.events).toEqual(['returned']);
   });
 
   it('asks PostgreSQL for nothing but the statements of the plugin', async () => {

@@ -45,6 +45,8 @@ export class LazyConnection {
   /** Ends when what was asked for before has been sent. */
   #tail: Promise<void> = Promise.resolve();
   #taken?: TakenSession;
+  /** Whether it had a statement that was no poll. */
+  #hasWorked = false;
   /** The beginning of a transaction, which goes to PostgreSQL with its first statement. */
   #beginning: string[] = [];
   /** Why the transaction did not get to PostgreSQL: it fails as a whole. */
@@ -105,6 +107,9 @@ export class LazyConnection {
       );
       this.#taken?.release(destroy);
       this.#taken = undefined;
+      if (this.#hasWorked) {
+        this.#gate?.returned();
+      }
     }
   }
 
@@ -118,7 +123,7 @@ export class LazyConnection {
       if (!isControl(query.text)) {
         poll = this.#taken ? undefined : this.#gate?.pollOf(query.text);
         if (poll === undefined) {
-          this.#gate?.worked();
+          this.#hasWorked = true;
         } else if ((await this.#admit(poll)) === 'empty') {
           poll = undefined;
           return { result: emptyResult('SELECT') };
@@ -142,7 +147,7 @@ export class LazyConnection {
 
   #submit(query: Submittable): void {
     this.#inTurn(async () => {
-      this.#gate?.worked();
+      this.#hasWorked = true;
       (await this.#open()).submit(query);
     }).catch(error => fail(query, error));
   }

@@ -17,6 +17,9 @@ export interface StatementGate {
   /** Is called with the number of rows that a poll of this kind has got. */
   answered(poll: string, rows: number): void;
 
-  /** Is called before each statement that is no poll. */
-  worked(): void;
+  /**
+   * Is called when a connection is given back that had a statement which was no poll: all that
+   * it wrote can be seen by others.
+   */
+  returned(): void;
 }

@@ -17,6 +17,8 @@ import type { SupervisedEngine } from '../manager/SupervisedEngine';
 // A start takes less than a second where the tables are there.
 const LONGEST_WAIT_MS = 10_000;
 
+const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
+
 /** The engine of a tenant does not run at the moment. */
 class EngineUnavailableError extends ServiceUnavailableError {
   readonly retryAfterSeconds: number;
@@ -49,8 +51,10 @@ export function forwardToEngine(options: {
   find: (tenantId: string, tenantSlug: string) => SupervisedEngine | undefined;
   logger: LoggerService;
   names?: Names;
+  /** Tells the process that does the background work of a tenant that there may be some. */
+  notifyWork?: (tenantId: string) => void;
 }): RequestHandler {
-  const { find, logger, names = CATALOG } = options;
+  const { find, logger, names = CATALOG, notifyWork } = options;
   return (req, res, next) => {
     const { tenantId, tenantSlug } = tenantOf(req);
     const route = `${req.method} ${req.path}`;
@@ -103,6 +107,9 @@ export function forwardToEngine(options: {
     supervised.settled(LONGEST_WAIT_MS).then(() => {
       const { engine, status } = supervised;
       if (engine) {
+        if (notifyWork && !READS.has(req.method)) {
+          res.once('close', () => notifyWork(tenantId));
+        }
         engine.router(req, res, end);
       } else {
         next(unavailable(names.engine, tenantSlug, status));

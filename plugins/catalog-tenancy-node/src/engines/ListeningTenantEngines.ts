@@ -1,5 +1,8 @@
 import type { TenancyPool } from '../pool/TenancyPool';
-import type { ChangeListener } from '../tenants/ChangeListener';
+import {
+  type ChangeListener,
+  notifyStatement,
+} from '../tenants/ChangeListener';
 import { listDisabledEngines, listEngines } from './records';
 import type {
   TenantEngineChanges,
@@ -15,14 +18,15 @@ export const ENGINES_TIMING = {
 
 /** {@link TenantEngineChanges} by the notifications of the registry. */
 export class ListeningTenantEngines implements TenantEngineChanges {
-  readonly #pool: Pick<TenancyPool, 'query'>;
+  readonly #pool: Pick<TenancyPool, 'query' | 'schema'>;
   readonly #listener: ChangeListener;
   readonly #timing: typeof ENGINES_TIMING;
   readonly #listeners = new Set<() => void>();
+  readonly #workListeners = new Set<(tenantId: string) => void>();
   #timer?: NodeJS.Timeout;
 
   constructor(options: {
-    pool: Pick<TenancyPool, 'query'>;
+    pool: Pick<TenancyPool, 'query' | 'schema'>;
     listener: ChangeListener;
     timing?: typeof ENGINES_TIMING;
   }) {
@@ -33,6 +37,8 @@ export class ListeningTenantEngines implements TenantEngineChanges {
       onChange: change => {
         if ('tenantSlug' in change || 'engineOf' in change) {
           this.changed();
+        } else if ('workOf' in change) {
+          this.#workListeners.forEach(each => each(change.workOf));
         }
       },
       // Changes may have passed unheard before it begins to hear.
@@ -69,6 +75,27 @@ export class ListeningTenantEngines implements TenantEngineChanges {
   changed(): void {
     this.#callLater();
     this.#listeners.forEach(each => each());
+  }
+
+  /** {@inheritDoc TenantEngineChanges.hears} */
+  get hears(): boolean {
+    return this.#listener.hears;
+  }
+
+  /** {@inheritDoc TenantEngineChanges.notifyWork} */
+  async notifyWork(tenantId: string): Promise<void> {
+    const { schema } = this.#pool;
+    await this.#pool.query(knex =>
+      notifyStatement(knex, schema, { workOf: tenantId }),
+    );
+  }
+
+  /** {@inheritDoc TenantEngineChanges.onWork} */
+  onWork(listener: (tenantId: string) => void): () => void {
+    const own = (tenantId: string) => listener(tenantId);
+    this.#workListeners.add(own);
+    this.#listener.start();
+    return () => this.#workListeners.delete(own);
   }
 
   #callLater(): void {

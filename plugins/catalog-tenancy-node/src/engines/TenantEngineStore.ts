@@ -148,4 +148,22 @@ export interface TenantEngineChanges {
 
   /** Calls all listeners of this process. Code that changes engines does it after the change. */
   changed(): void;
+
+  /** Whether this process is known to hear of what other processes do. */
+  readonly hears: boolean;
+
+  /**
+   * Tells all processes that the engine of a tenant may have work, such as after a request to
+   * an engine whose background work another process does.
+   */
+  notifyWork(tenantId: string): Promise<void>;
+
+  /**
+   * Calls a listener with the id of a tenant whose engine may have work, as far as this process
+   * hears of it.
+   *
+   * @param listener - must not throw
+   * @returns what ends the calls
+   */
+  onWork(listener: (tenantId: string) => void): () => void;
 }

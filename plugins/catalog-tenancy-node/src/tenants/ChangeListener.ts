@@ -13,7 +13,9 @@ export type RegistryChange =
   /** Members of the tenant with this id were added, changed or removed. */
   | { membersOf: string }
   /** The engine of the tenant with this id was enabled, disabled or configured. */
-  | { engineOf: string };
+  | { engineOf: string }
+  /** The engine of the tenant with this id may have work. */
+  | { workOf: string };
 
 /** What goes through the channel. A version that does not know one ignores it. */
 type ChangeMessage =
@@ -55,6 +57,7 @@ function parseChange(payload: string): ChangeMessage | undefined {
       message?.tenantSlug,
       message?.membersOf,
       message?.engineOf,
+      message?.workOf,
       message?.nonce,
     ].some(value => typeof value === 'string')
       ? message

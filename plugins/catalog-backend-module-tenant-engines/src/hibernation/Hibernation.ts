@@ -1,0 +1,221 @@
+import type { StatementGate } from '../pool/StatementGate';
+import type { BackgroundWork } from '../work/BackgroundWork';
+
+/** Of polls, by what they look for. */
+type PollKind = 'processing' | 'stitching' | 'orphans';
+
+/**
+ * The statements by which the catalog plugin looks for work, as version 4.0 words them. One
+ * that a later version words otherwise passes: the engine works, but is never idle.
+ */
+const POLLS: ReadonlyArray<[PollKind, RegExp]> = [
+  [
+    'processing',
+    /from "refresh_state" where "next_update_at" <= .+ for update skip locked$/,
+  ],
+  [
+    'stitching',
+    /from "stitch_queue" where "next_stitch_at" <= .+ for update skip locked$/,
+  ],
+  ['orphans', /^with "orphans"\(/],
+];
+
+/** Milliseconds until the next item is due; nothing where there is no item. */
+export interface Due {
+  processing?: number;
+  stitching?: number;
+}
+
+/** In milliseconds. */
+export const HIBERNATION_TIMING = {
+  /**
+   * Between two times that an engine wakes because items have become due: those of a
+   * thousand entities become due one by one. Changes and requests wake it at once.
+   */
+  dueMs: 10_000,
+  /** Until the next try, where it could not be read when the next item is due. */
+  retryMs: 5_000,
+};
+
+// The longest delay that a timer of Node.js takes.
+const LONGEST_MS = 2 ** 31 - 1;
+
+interface PollState {
+  /** The activity that the last poll with an empty answer has seen. */
+  seen?: number;
+  /** The activity when the last poll went to PostgreSQL. */
+  askedAt: number;
+  /** By the clock of `performance`; nothing while it is not known. */
+  dueAt?: number;
+  isWaiting: boolean;
+}
+
+/**
+ * Keeps the polls of an idle engine from PostgreSQL.
+ *
+ * Each kind of poll asks again after it got rows, and after any other statement of the engine:
+ * such a statement may have made work. After an empty answer it waits until then, or until
+ * the next item is due, which one statement reads. So an engine without work sends nothing. All
+ * other statements pass at any time, those of long tasks too.
+ *
+ * Statements of other processes, which serve requests for the tenant as well, are not seen here:
+ * {@link Hibernation.wake} is for them.
+ */
+export class Hibernation implements StatementGate {
+  readonly #work: BackgroundWork;
+  readonly #readDue: () => Promise<Due>;
+  readonly #onIdle: () => void;
+  readonly #timing: typeof HIBERNATION_TIMING;
+  readonly #stopListening: () => void;
+  readonly #states: Record<PollKind, PollState> = {
+    processing: { askedAt: 0, isWaiting: false },
+    stitching: { askedAt: 0, isWaiting: false },
+    orphans: { askedAt: 0, dueAt: Infinity, isWaiting: false },
+  };
+  #activity = 0;
+  #isStopped = false;
+  #isReadingDue = false;
+  #wokenAt = -Infinity;
+  #timer?: NodeJS.Timeout;
+  #waiting: (() => void)[] = [];
+
+  /**
+   * @param options - `readDue` reads when the next items are due; `onIdle` is called when
+   * nothing is due and nothing under way
+   */
+  constructor(options: {
+    work: BackgroundWork;
+    readDue: () => Promise<Due>;
+    onIdle?: () => void;
+    timing?: typeof HIBERNATION_TIMING;
+  }) {
+    this.#work = options.work;
+    this.#readDue = options.readDue;
+    this.#onIdle = options.onIdle ?? (() => undefined);
+    this.#timing = options.timing ?? HIBERNATION_TIMING;
+    // The process that gets the lease does not know what happened before.
+    this.#stopListening = options.work.onChange(() => this.wake());
+  }
+
+  /** Whether it waits for work. */
+  get isAsleep(): boolean {
+    const { processing, stitching } = this.#states;
+    return processing.isWaiting && stitching.isWaiting;
+  }
+
+  /** Has all polls ask again. */
+  wake(): void {
+    this.#activity += 1;
+    this.#goOn();
+  }
+
+  /** Ends all waiting polls, as if they had found nothing. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#stopListening();
+    clearTimeout(this.#timer);
+    this.#goOn();
+  }
+
+  /** {@inheritDoc StatementGate.pollOf} */
+  pollOf(sql: string): PollKind | undefined {
+    return POLLS.find(([, pattern]) => pattern.test(sql))?.[0];
+  }
+
+  /** {@inheritDoc StatementGate.admit} */
+  async admit(poll: string): Promise<'ask' | 'empty'> {
+    const state = this.#states[poll as PollKind];
+    while (!this.#isStopped) {
+      if (this.#work.mayBegin && this.#mayAsk(state)) {
+        state.askedAt = this.#activity;
+        return 'ask';
+      }
+      state.isWaiting = true;
+      this.#prepareToWake();
+      await new Promise<void>(resolve => this.#waiting.push(resolve));
+      state.isWaiting = false;
+    }
+    return 'empty';
+  }
+
+  /** {@inheritDoc StatementGate.answered} */
+  answered(poll: string, rows: number): void {
+    const state = this.#states[poll as PollKind];
+    state.seen = rows > 0 ? undefined : state.askedAt;
+    if (poll !== 'orphans') {
+      state.dueAt = undefined;
+    }
+  }
+
+  /** {@inheritDoc StatementGate.returned} */
+  returned(): void {
+    this.wake();
+  }
+
+  #mayAsk(state: PollState): boolean {
+    if (state.seen !== this.#activity) {
+      return true;
+    }
+    const now = performance.now();
+    const isDue = state.dueAt !== undefined && state.dueAt <= now;
+    if (isDue) {
+      this.#wokenAt = now;
+    }
+    return isDue;
+  }
+
+  #goOn(): void {
+    this.#waiting.splice(0).forEach(go => go());
+  }
+
+  /** Sees to it that waiting polls go on when items are due. */
+  #prepareToWake(): void {
+    if (!this.#work.mayBegin) {
+      return;
+    }
+    const { processing, stitching } = this.#states;
+    const due = [processing, stitching]
+      .filter(({ isWaiting }) => isWaiting)
+      .map(({ dueAt }) => dueAt);
+    // An engine at work asks again soon anyway.
+    if (this.isAsleep && due.includes(undefined)) {
+      this.#learnDue();
+    }
+    const dueAt = Math.min(...due.map(at => at ?? Infinity));
+    clearTimeout(this.#timer);
+    if (dueAt < Infinity) {
+      const delay = Math.max(0, dueAt - performance.now());
+      this.#timer = setTimeout(
+        () => this.#goOn(),
+        // Timers may come a little early.
+        Math.min(Math.ceil(delay) + 1, LONGEST_MS),
+      ).unref();
+    }
+  }
+
+  #learnDue(): void {
+    if (this.#isReadingDue) {
+      return;
+    }
+    this.#isReadingDue = true;
+    this.#readDue().then(
+      due => this.#setDue(due),
+      () => {
+        const { retryMs } = this.#timing;
+        this.#setDue({ processing: retryMs, stitching: retryMs });
+      },
+    );
+  }
+
+  #setDue({ processing = Infinity, stitching = Infinity }: Due): void {
+    this.#isReadingDue = false;
+    const earliest = this.#wokenAt + this.#timing.dueMs;
+    const now = performance.now();
+    this.#states.processing.dueAt = Math.max(now + processing, earliest);
+    this.#states.stitching.dueAt = Math.max(now + stitching, earliest);
+    if (processing > 0 && stitching > 0 && this.isAsleep) {
+      this.#onIdle();
+    }
+    this.#prepareToWake();
+  }
+}

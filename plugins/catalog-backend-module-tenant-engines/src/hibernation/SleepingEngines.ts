@@ -1,0 +1,104 @@
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import type { EnginePool, SchemaDatabase } from '../pool/EnginePool';
+import type { BackgroundWork } from '../work/BackgroundWork';
+import { type Due, Hibernation } from './Hibernation';
+
+/** How many engines one statement looks at. */
+const BATCH_SIZE = 50;
+
+/** The hibernation of each engine of this process, by its tenant. */
+export class SleepingEngines {
+  readonly #pool: EnginePool;
+  readonly #engines = new Map<string, Hibernation>();
+
+  constructor(pool: EnginePool) {
+    this.#pool = pool;
+  }
+
+  /**
+   * The database of an engine that starts. Closed, the engine's polls end.
+   *
+   * @param options - `onIdle` is called when nothing is due and nothing under way
+   */
+  open(options: {
+    tenantId: string;
+    work: BackgroundWork;
+    onIdle: () => void;
+  }): SchemaDatabase {
+    const { tenantId, work, onIdle } = options;
+    const hibernation = new Hibernation({
+      work,
+      onIdle,
+      readDue: () => this.#readDue(tenantId),
+    });
+    this.#engines.set(tenantId, hibernation);
+    const database = this.#pool.forSchema(engineSchemaOf(tenantId), {
+      gate: hibernation,
+    });
+    return {
+      knex: database.knex,
+      close: () => {
+        hibernation.stop();
+        database.close();
+        // Another engine of the tenant may have started meanwhile.
+        if (this.#engines.get(tenantId) === hibernation) {
+          this.#engines.delete(tenantId);
+        }
+      },
+    };
+  }
+
+  /** Has the engine of a tenant look for work, if this process runs one. */
+  wake(tenantId: string): void {
+    this.#engines.get(tenantId)?.wake();
+  }
+
+  /**
+   * Wakes the engines that have work and do not know of it: of changes by hand, and of those
+   * of another process that this one was not notified of.
+   */
+  async wakeDue(): Promise<void> {
+    const sleeping = [...this.#engines]
+      .filter(([, hibernation]) => hibernation.isAsleep)
+      .map(([tenantId]) => tenantId);
+    for (let i = 0; i < sleeping.length; i += BATCH_SIZE) {
+      const batch = sleeping.slice(i, i + BATCH_SIZE);
+      const rows = await this.#pool.query<{ tenant_id: string }>(
+        batch
+          .map((tenantId, index) => {
+            const schema = schemaOf(tenantId);
+            return `select $${index + 1} as tenant_id
+              where exists (select from ${schema}.refresh_state where next_update_at <= now())
+                 or exists (select from ${schema}.stitch_queue where next_stitch_at <= now())`;
+          })
+          .join(' union all '),
+        batch,
+      );
+      rows.forEach(({ tenant_id }) => this.wake(tenant_id));
+    }
+  }
+
+  async #readDue(tenantId: string): Promise<Due> {
+    const schema = schemaOf(tenantId);
+    const inMs = (min: string) =>
+      `extract(epoch from ${min} - clock_timestamp())::float8 * 1000`;
+    const [{ processing, stitching }] = await this.#pool.query<{
+      processing: number | null;
+      stitching: number | null;
+    }>(
+      `select (select ${inMs('min(next_update_at)')}
+                 from ${schema}.refresh_state) as processing,
+              (select ${inMs('min(next_stitch_at)')}
+                 from ${schema}.stitch_queue) as stitching`,
+      [],
+    );
+    return {
+      processing: processing ?? undefined,
+      stitching: stitching ?? undefined,
+    };
+  }
+}
+
+function schemaOf(tenantId: string): string {
+  return `"${engineSchemaOf(tenantId)}"`;
+}
