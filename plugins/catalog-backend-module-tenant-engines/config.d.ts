@@ -22,6 +22,20 @@ export interface Config {
        */
       secretsDirectory?: string;
 
+      /**
+       * Whether this process does background work of tenants, `all` by default: their
+       * polls and scheduled tasks, divided among all such processes. With `none` it serves
+       * requests only.
+       */
+      role?: 'all' | 'none';
+
+      /**
+       * After how many seconds other processes take the tenants of one that is gone, paused
+       * or cut off from the database: a whole number from 5 to 300; 15 by default. The same in
+       * all processes.
+       */
+      leaseSeconds?: number;
+
       pool?: {
         /**
          * Sessions of PostgreSQL that all engines of one process share; 20 by default. A

@@ -8,9 +8,11 @@ import {
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { ServiceUnavailableError } from '@backstage/errors';
-import type { JsonObject } from '@backstage/types';
+import { readDurationFromConfig } from '@backstage/config';
+import { durationToMilliseconds, type JsonObject } from '@backstage/types';
 import {
   type ActiveTenant,
+  type TenantEngineChanges,
   type TenantEngines,
   tenancyServiceRef,
   tenantEngineChangesServiceRef,
@@ -24,7 +26,8 @@ import { describeFailure } from './engine/failures';
 import type { EngineFeature } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './manager/EngineManager';
 import { EnginePool } from './pool/EnginePool';
-import { ALL_LEASES, type TenantLeases } from './leases/TenantLeases';
+import { endSessions, LeaseStore } from './leases/LeaseStore';
+import { ProcessLeases } from './leases/ProcessLeases';
 import { forwardToEngine } from './routes/forward';
 import {
   EngineStatusRecorder,
@@ -39,8 +42,8 @@ import { WorkByTenant } from './work/WorkByTenant';
 /** The engines, as other parts of the backend know them before and after they start. */
 class Engines implements TenantEngines {
   readonly isAvailable = true;
-  readonly leases: TenantLeases = ALL_LEASES;
-  readonly works = new WorkByTenant({ leases: this.leases });
+  readonly leases: ProcessLeases;
+  readonly works: WorkByTenant;
   readonly #configs: EngineConfigs;
   #manager?: EngineManager;
   #status?: EngineStatusStore;
@@ -48,6 +51,8 @@ class Engines implements TenantEngines {
 
   constructor(configs: EngineConfigs) {
     this.#configs = configs;
+    this.leases = new ProcessLeases(configs.leases);
+    this.works = new WorkByTenant({ leases: this.leases });
   }
 
   get configs(): EngineConfigs {
@@ -172,8 +177,9 @@ export const catalogModuleTenantEngines = (
             throw new Error("The tenants' catalog engines need PostgreSQL");
           }
           const tables = EngineTables.create({ connection, schema, logger });
+          const tasksSchema = await schemaOf(database);
           await tables.protectDefaultCatalog({
-            schema: await schemaOf(database),
+            schema: tasksSchema,
             migrations: database.migrations,
           });
           await schedulePurge({
@@ -184,6 +190,7 @@ export const catalogModuleTenantEngines = (
             tenants,
           });
           const pool = EnginePool.create({
+            applicationName: engines.leases.applicationName,
             connection,
             max: config.getOptionalNumber('tenancy.engines.pool.max') ?? 20,
             logger,
@@ -243,9 +250,30 @@ export const catalogModuleTenantEngines = (
               statusStore,
             );
             status.start(() => manager.held());
-            // While the database and the other services still answer.
+            engines.leases.addFence(lost => endSessions(connection, lost));
+            engines.leases.start({
+              logger,
+              store: LeaseStore.create({
+                connection,
+                schema,
+                tasksSchema,
+                processId: engines.leases.processId,
+                leaseMs: engines.configs.leases.leaseMs,
+                logger,
+                intervalMsOf: tenantId =>
+                  processingIntervalOf(tenantId, { changes, engines }),
+              }),
+              tenants: async () =>
+                (await changes.list())
+                  .filter(({ isActive }) => isActive)
+                  .map(({ tenantId }) => tenantId),
+            });
+            changes.onChange(() => engines.leases.refresh());
+            // While the database and the other services still answer. The work of tenants
+            // comes to its end before their engines stop, and others go on with it meanwhile.
             rootLifecycle.addBeforeShutdownHook(async () => {
               await status.stop();
+              await engines.leases.stop();
               await manager.stop();
             });
             rootLifecycle.addShutdownHook(async () => {
@@ -257,6 +285,30 @@ export const catalogModuleTenantEngines = (
       });
     },
   });
+
+/** How often a tenant's engine processes an item again; nothing where it does not. */
+async function processingIntervalOf(
+  tenantId: string,
+  {
+    changes,
+    engines,
+  }: { changes: Pick<TenantEngineChanges, 'list'>; engines: Engines },
+): Promise<number | undefined> {
+  const record = (await changes.list()).find(
+    each => each.tenantId === tenantId,
+  );
+  const key = 'catalog.processingInterval';
+  try {
+    const config = await engines.configs.configOf(
+      record ?? { tenantId, tenantSlug: '' },
+      record?.catalogConfig,
+    );
+    return durationToMilliseconds(readDurationFromConfig(config, { key }));
+  } catch {
+    // Switched off, or a configuration with which the engine does not start.
+    return undefined;
+  }
+}
 
 /** The schema in which the plugin of the default tenant has its tables. */
 async function schemaOf(database: DatabaseService): Promise<string> {

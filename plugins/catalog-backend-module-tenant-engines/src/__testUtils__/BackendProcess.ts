@@ -33,15 +33,37 @@ export class BackendProcess {
   /** Waits for something to see; a backend that has ended will never show it. */
   async until<T>(what: string, look: () => Promise<T>) {
     return waitUntil(what, async () => {
-      if (this.#hasEnded()) {
-        throw new Error(`The backend has ended:\n${this.#log}`);
-      }
+      this.throwIfEnded();
       return look();
     }).catch(error => {
       throw new Error(`${error.message}; the backend's log:\n${this.#log}`, {
         cause: error,
       });
     });
+  }
+
+  throwIfEnded(): void {
+    if (this.#hasEnded()) {
+      throw new Error(`The backend has ended:\n${this.#log}`);
+    }
+  }
+
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
+  /** What it has printed so far. */
+  get log(): string {
+    return this.#log;
+  }
+
+  /** Nothing of it runs, and its connections stay open. */
+  pause(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#child.kill('SIGCONT');
   }
 
   /** As `kill -9` does. */

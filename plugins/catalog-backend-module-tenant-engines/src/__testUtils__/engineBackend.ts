@@ -8,6 +8,7 @@ import {
 } from '@backstage/backend-plugin-api';
 import { ConfigReader } from '@backstage/config';
 import { tenantEngines } from '..';
+import { runRecorder } from './runRecorder';
 
 const config = new ConfigReader(JSON.parse(process.env.BACKEND_CONFIG ?? '{}'));
 
@@ -24,5 +25,9 @@ backend.add(
 );
 backend.add(import('@backstage/plugin-catalog-backend'));
 backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
-backend.add(tenantEngines());
+backend.add(
+  tenantEngines({
+    features: config.has('recordRuns') ? [runRecorder] : [],
+  }),
+);
 backend.start();

@@ -78,6 +78,11 @@ export class EngineConfigs {
     return [...this.#operator.sources.keys()];
   }
 
+  /** How this process takes part in the division of tenants. */
+  get leases(): OperatorConfig['leases'] {
+    return this.#operator.leases;
+  }
+
   /** Whether app-config feeds the engine of this tenant. */
   isConfiguredByOperator(tenantSlug: string): boolean {
     return this.#operator.sources.has(tenantSlug);

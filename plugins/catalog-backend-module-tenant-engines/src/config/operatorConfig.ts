@@ -19,6 +19,8 @@ const ENGINES = 'tenancy.engines';
 const PROCESSING_INTERVAL: HumanDuration = { minutes: 30 };
 const MIN_PROCESSING_INTERVAL: HumanDuration = { minutes: 1 };
 
+const LEASE_SECONDS = 15;
+
 const jsonObject = z.record(z.string(), z.custom<JsonValue>());
 
 /** What an engine of a tenant is fed from. */
@@ -46,6 +48,8 @@ const enginesSchema = z.object({
   processingInterval: z.custom<JsonValue>().optional(),
   minProcessingInterval: z.custom<JsonValue>().optional(),
   secretsDirectory: z.string().min(1).optional(),
+  role: z.enum(['all', 'none']).optional(),
+  leaseSeconds: z.number().int().min(5).max(300).optional(),
 });
 
 /** What the operator says about the tenants' engines in app-config. */
@@ -60,6 +64,12 @@ export interface OperatorConfig {
   processingInterval: JsonValue;
   /** The shortest interval, in milliseconds, that a tenant may configure. */
   minIntervalMs: number;
+  leases: {
+    /** Whether this process does background work of tenants. */
+    role: 'all' | 'none';
+    /** After how long others take the tenants of a process that is gone. */
+    leaseMs: number;
+  };
 }
 
 /**
@@ -95,6 +105,10 @@ export function readOperatorConfig(config: Config): OperatorConfig {
         ? MIN_PROCESSING_INTERVAL
         : readDuration(minimum, `${ENGINES}.minProcessingInterval`),
     ),
+    leases: {
+      role: engines.role ?? 'all',
+      leaseMs: (engines.leaseSeconds ?? LEASE_SECONDS) * 1000,
+    },
   };
 }
 

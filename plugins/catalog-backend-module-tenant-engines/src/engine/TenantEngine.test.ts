@@ -37,7 +37,12 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     client = new Client(connection);
     await client.connect();
     const logger = mockServices.logger.mock();
-    pool = EnginePool.create({ connection, max: 5, logger });
+    pool = EnginePool.create({
+      applicationName: 'engines',
+      connection,
+      max: 5,
+      logger,
+    });
   });
 
   afterEach(async () => {

@@ -43,11 +43,28 @@ export function tenantScheduler(options: {
       ...task,
       ...(LOCAL_TASKS.has(task.id) && { scope: 'local' }),
       id: `${prefix}${task.id}`,
-      fn: abortSignal => work.run(async () => task.fn(abortSignal)),
+      fn: abortSignal => work.runTask(async () => task.fn(abortSignal)),
       signal: AbortSignal.any(
         [task.signal, signal, closing].filter(each => each !== undefined),
       ),
     });
+
+  /** Nobody hears of a failure, so that it is tried until it succeeds. */
+  const scheduleAgain = async (task: Task, closing: AbortSignal) => {
+    while (!closing.aborted && !signal.aborted) {
+      try {
+        await schedule(task, closing);
+        return;
+      } catch (error) {
+        logger.warn(
+          `The task ${task.id} can't be scheduled at the moment: ${error}`,
+        );
+        await delay(RETRY_MS, undefined, { signal: closing }).catch(
+          () => undefined,
+        );
+      }
+    }
+  };
 
   /** Schedules the task each time that the work opens; the first time may fail. */
   const scheduleWhileOpen = async (task: Task) => {
@@ -66,23 +83,6 @@ export function tenantScheduler(options: {
       each?.addEventListener('abort', stop, { once: true }),
     );
     await update(schedule);
-  };
-
-  /** Nobody hears of a failure, so that it is tried until it succeeds. */
-  const scheduleAgain = async (task: Task, closing: AbortSignal) => {
-    while (!closing.aborted && !signal.aborted) {
-      try {
-        await schedule(task, closing);
-        return;
-      } catch (error) {
-        logger.warn(
-          `The task ${task.id} can't be scheduled at the moment: ${error}`,
-        );
-        await delay(RETRY_MS, undefined, { signal: closing }).catch(
-          () => undefined,
-        );
-      }
-    }
   };
 
   const own: SchedulerService = {

@@ -52,16 +52,14 @@ export class StartQueue {
   /** Resolves with a place that has been counted already. */
   #turn(key: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
-      const waiting: Waiting = {
-        key,
-        go: () => {
-          signal.removeEventListener('abort', onAbort);
-          resolve();
-        },
-      };
+      const waiting: Waiting = { key, go: resolve };
       const onAbort = () => {
         this.#waiting = this.#waiting.filter(each => each !== waiting);
         reject(signal.reason);
+      };
+      waiting.go = () => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
       };
       signal.addEventListener('abort', onAbort, { once: true });
       this.#waiting.push(waiting);

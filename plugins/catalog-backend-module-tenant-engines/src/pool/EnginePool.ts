@@ -17,8 +17,8 @@ export interface SchemaDatabase {
 
 interface EnginePoolOptions {
   /**
-   * The name of all its sessions in `pg_stat_activity`, of 63 bytes at most; `backstage
-   * catalog engines` by default.
+   * The name of all its sessions in `pg_stat_activity`, of 63 bytes at most, by which a
+   * fence finds them; `backstage catalog engines` by default.
    */
   applicationName?: string;
   /** How the catalog plugin connects to its own database. */
@@ -150,7 +150,7 @@ export class EnginePool {
     const check = () => {
       try {
         signals.forEach(signal => signal.throwIfAborted());
-        work?.enter()();
+        work?.check();
       } catch (error) {
         waiting.abort(error);
       }

@@ -66,6 +66,7 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
   beforeEach(async () => {
     await client.query('truncate acme.polled, acme.notes');
     pool = EnginePool.create({
+      applicationName: 'engines',
       connection,
       max: 2,
       logger: mockServices.logger.mock(),
@@ -304,6 +305,7 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
 
     it('loses all of it where its first statement got no session', async () => {
       const refusing = EnginePool.create({
+        applicationName: 'engines',
         connection: { ...connection, port: 1 },
         max: 1,
         logger: mockServices.logger.mock(),

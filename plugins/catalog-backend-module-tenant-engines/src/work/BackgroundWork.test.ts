@@ -105,6 +105,25 @@ describe('the background work of a tenant', () => {
     expect(() => work.enter()).toThrow(REFUSAL);
   });
 
+  it('gives a run of a task nothing more once it was closed, even if it is open again', async () => {
+    const work = createWork();
+    work.open();
+    let goOn = () => undefined as void;
+    const paused = new Promise<void>(resolve => {
+      goOn = resolve;
+    });
+    const run = work.runTask(async () => {
+      BackgroundWork.current()!.enter()();
+      await paused;
+      BackgroundWork.current()!.enter()();
+    });
+    work.close();
+    work.open();
+    goOn();
+    await expect(run).rejects.toThrow(REFUSAL);
+    expect(() => work.runTask(() => work.enter()())).not.toThrow();
+  });
+
   it('can be opened again while it finishes', async () => {
     const work = createWork();
     work.open();

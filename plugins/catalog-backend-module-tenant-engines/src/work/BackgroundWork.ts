@@ -4,6 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const storage = new AsyncLocalStorage<BackgroundWork>();
 
+/** The run of a task, which ends with the time in which its work was open. */
+const runs = new AsyncLocalStorage<{ work: BackgroundWork; period: object }>();
+
 /** How long work that is under way may go on after no more may begin, in milliseconds. */
 export const FINISH_TIMING = {
   /** Without a statement for so long, nothing is under way. */
@@ -16,7 +19,8 @@ export const FINISH_TIMING = {
  * modules start by themselves. One process of a deployment does it at a time.
  *
  * Its calls are known by their asynchronous context. The pool asks {@link BackgroundWork.enter}
- * before it gives one of them a connection, so that a process without the lease can't write.
+ * before it finds one of them a connection, and {@link BackgroundWork.check} when it has one, so
+ * that a process without the lease can't write.
  */
 export class BackgroundWork {
   readonly #tenantSlug: string;
@@ -25,6 +29,8 @@ export class BackgroundWork {
   readonly #listeners = new Set<() => void>();
   /** `finishing`: what has begun may end, and nothing else begins. */
   #state: 'open' | 'finishing' | 'closed' = 'closed';
+  /** Another one after each close. */
+  #period = {};
   #isStarting = false;
   #connections = 0;
   #lastUsedAt = 0;
@@ -103,6 +109,15 @@ export class BackgroundWork {
   }
 
   /**
+   * As {@link BackgroundWork.run}, for one run of a task: where the work is closed meanwhile,
+   * the run gets no connection any more, even if the work is open again. Another run may have
+   * begun then.
+   */
+  runTask<T>(fn: () => T): T {
+    return runs.run({ work: this, period: this.#period }, () => this.run(fn));
+  }
+
+  /**
    * As {@link BackgroundWork.run}, for the start of a nested plugin. Until it ends, the work
    * gets connections in each process that starts the plugin, as in each replica of a backend.
    */
@@ -116,13 +131,20 @@ export class BackgroundWork {
   }
 
   /**
-   * Is called before a connection is given to the work.
+   * Is called when the session of a connection is established, right before the connection is
+   * given to the work.
    *
-   * @returns what to call when the connection is returned
+   * Of a session that exists at this time, PostgreSQL can be asked to end it. A process that
+   * takes the lease over does that, after the time up to which the lease counts as held here:
+   * so no session of this work outlives the lease, even if the process is paused after the
+   * check. Made before a session is established, the check would not hold for the session.
+   *
    * @throws `ServiceUnavailableError` where this process does not do the work
    */
-  enter(): () => void {
-    const mayGoOn = this.#state !== 'closed' && this.#holdsLease();
+  check(): void {
+    const run = runs.getStore();
+    const isOver = run?.work === this && run.period !== this.#period;
+    const mayGoOn = this.#state !== 'closed' && this.#holdsLease() && !isOver;
     if (!mayGoOn && !this.#isStarting) {
       throw new ServiceUnavailableError(
         `This process does not do the background work of the tenant '${
@@ -130,6 +152,16 @@ export class BackgroundWork {
         }' at the moment`,
       );
     }
+  }
+
+  /**
+   * Is called before a connection is looked for.
+   *
+   * @returns what to call when the connection is returned
+   * @throws as {@link BackgroundWork.check}
+   */
+  enter(): () => void {
+    this.check();
     this.#connections += 1;
     let hasLeft = false;
     return () => {
@@ -147,6 +179,9 @@ export class BackgroundWork {
   #set(state: 'open' | 'finishing' | 'closed'): void {
     if (this.#state !== state) {
       this.#state = state;
+      if (state === 'closed') {
+        this.#period = {};
+      }
       this.#listeners.forEach(listener => listener());
     }
   }

@@ -2,6 +2,7 @@ import type { MutationCheck } from './MutationCheck';
 
 const ENGINES = 'plugins/catalog-backend-module-tenant-engines/src';
 const ENGINE = [`${ENGINES}/engine/TenantEngine.test.ts`];
+const LEASES = [`${ENGINES}/leases/leases.test.ts`];
 
 const POOL = [`${ENGINES}/pool/EnginePool.test.ts`];
 
@@ -182,5 +183,54 @@ export const engineChecks: MutationCheck[] = [
       },
     ],
     tests: [`${ENGINES}/plugins/onePerTenant.test.ts`],
+  },
+  {
+    name: 'the end of the sessions of a process that has lost its leases',
+    edits: [
+      {
+        file: `${ENGINES}/leases/LeaseStore.ts`,
+        find: 'select pid, pg_catalog.pg_terminate_backend(pid)',
+        replace: 'select pid',
+      },
+      {
+        file: `${ENGINES}/leases/LeaseStore.ts`,
+        find: 'if (rows.length === 0) {',
+        replace: 'if (rows.length >= 0) {',
+      },
+    ],
+    tests: LEASES,
+  },
+  {
+    name: 'the check of the lease when a session is established',
+    edits: [
+      {
+        file: `${ENGINES}/pool/EnginePool.ts`,
+        find: 'work?.check();',
+        replace: '',
+      },
+    ],
+    tests: LEASES,
+  },
+  {
+    name: 'the end of a lease by the clock of its process',
+    edits: [
+      {
+        file: `${ENGINES}/leases/ProcessLeases.ts`,
+        find: 'return this.#held.has(tenantId) && this.#isValid();',
+        replace: 'return this.#held.has(tenantId);',
+      },
+    ],
+    tests: LEASES,
+  },
+  {
+    name: 'the end of a run of a task with the lease in which it began',
+    edits: [
+      {
+        file: `${ENGINES}/work/BackgroundWork.ts`,
+        find: 'this.#holdsLease() && !isOver;',
+        replace: 'this.#holdsLease() && (!isOver || true);',
+      },
+    ],
+    tests: [`${ENGINES}/work/BackgroundWork.test.ts`],
   },
 ];

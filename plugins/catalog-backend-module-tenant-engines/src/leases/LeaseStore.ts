@@ -1,0 +1,450 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import { serializeError } from '@backstage/errors';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import { hostname } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, type ClientConfig, Pool, type PoolClient } from 'pg';
+import { escapeIdentifier, hasCode } from '../tables/TablesSession';
+
+/** How things stand at one moment, by the clock of the database. */
+export interface LeaseView {
+  /** Processes that have not expired, among them this one. */
+  processes: number;
+  /** Whether another process has expired. */
+  hasExpired: boolean;
+  /** Leases of all processes. */
+  leases: number;
+  /** Leases of this process. */
+  own: number;
+}
+
+/** A process that has expired. */
+export interface LostProcess {
+  processId: string;
+  /** For people. */
+  name: string;
+  /** With which the `application_name` of all sessions begins that it works with. */
+  applicationName: string;
+  tenantIds: string[];
+}
+
+/**
+ * Ends what a lost process has under way on a server, and returns when that can write no
+ * more.
+ *
+ * @throws where it can't: the leases stay with the lost process then
+ */
+export type Fence = (lost: LostProcess) => Promise<void>;
+
+interface LeaseStoreOptions {
+  /** Of the catalog plugin's own database user, which may act as `portal_admin`. */
+  connection: ClientConfig;
+  /** The schema of the tenants' tables. */
+  schema: string;
+  /** The schema of the catalog plugin, with the scheduled tasks of engines. */
+  tasksSchema: string;
+  processId: string;
+  leaseMs: number;
+  logger: LoggerService;
+  /** How often the engine of a tenant processes an item again; nothing where it does not. */
+  intervalMsOf: (tenantId: string) => Promise<number | undefined>;
+}
+
+const ADMIN_ROLE = 'portal_admin';
+const SHORTEST_TIMEOUT_MS = 1_000;
+/** For how long a fence tries to end sessions. */
+const FENCE_MS = 10_000;
+/** For how long an item is processed at most, or nearly so. */
+const PROCESSING_MS = 30_000;
+/** What a lost process has left is due within this time, and not all at once. */
+const SPREAD_MS = 5_000;
+const UNDEFINED_TABLE = '42P01';
+
+/** With which the names of all sessions of a process begin that do background work. */
+export function applicationNameOf(processId: string): string {
+  return `catalog engines ${processId}`;
+}
+
+/**
+ * The leases of tenants in the database: the rows of `engine_processes` and `engine_leases`.
+ *
+ * All but a takeover is one statement outside of a transaction, so that a process that is
+ * paused between two of them holds no lock.
+ */
+export class LeaseStore {
+  readonly #options: LeaseStoreOptions;
+  readonly #pool: Pool;
+  readonly #prepared = new WeakSet<PoolClient>();
+  readonly #processes: string;
+  readonly #leases: string;
+  readonly #tenants: string;
+
+  /** It connects at the first call. */
+  static create(options: LeaseStoreOptions): LeaseStore {
+    return new LeaseStore(options);
+  }
+
+  private constructor(options: LeaseStoreOptions) {
+    this.#options = options;
+    const { connection, leaseMs, processId, schema } = options;
+    this.#pool = new Pool({
+      ...connection,
+      password: connection.password,
+      // A fence ends these too: a process that is paused in a takeover holds locks.
+      application_name: `${applicationNameOf(processId)} leases`,
+      // A renewal, what the process looks for, and a takeover, at a time.
+      max: 3,
+      keepAlive: true,
+      connectionTimeoutMillis: Math.max(leaseMs / 3, SHORTEST_TIMEOUT_MS),
+      query_timeout: Math.max(leaseMs / 3, SHORTEST_TIMEOUT_MS),
+    });
+    this.#pool.on('connect', client => client.on('error', () => undefined));
+    this.#pool.on('error', () => undefined);
+    const name = (table: string) =>
+      `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
+    this.#processes = name('engine_processes');
+    this.#leases = name('engine_leases');
+    this.#tenants = name('tenants');
+  }
+
+  /** Adds the row of this process, which has no leases then. */
+  async join(): Promise<void> {
+    await this.#query(
+      `insert into ${this.#processes} (process_id, name, expires_at)
+       values ($1, $2, now() + $3 * interval '1 ms')
+       on conflict (process_id) do update set expires_at = excluded.expires_at`,
+      [
+        this.#options.processId,
+        `${hostname()} ${process.pid}`,
+        this.#options.leaseMs,
+      ],
+    );
+  }
+
+  /**
+   * Moves the time at which this process expires. While another process is at taking it
+   * over, the statement waits for the lock of the row.
+   *
+   * @returns whether this process has its row still, and thereby its leases
+   */
+  async renew(): Promise<boolean> {
+    const rows = await this.#query(
+      `update ${this.#processes} set expires_at = now() + $2 * interval '1 ms'
+        where process_id = $1 returning process_id`,
+      [this.#options.processId, this.#options.leaseMs],
+    );
+    return rows.length > 0;
+  }
+
+  /** Deletes the row of this process, and its leases with it. */
+  async leave(): Promise<void> {
+    await this.#query(`delete from ${this.#processes} where process_id = $1`, [
+      this.#options.processId,
+    ]);
+  }
+
+  async look(): Promise<LeaseView> {
+    const [view] = await this.#query<LeaseView>(
+      `select p.processes, p."hasExpired", l.leases, l.own
+         from (select (count(*) filter (where expires_at > now()))::int as processes,
+                      coalesce(bool_or(process_id <> $1 and expires_at <= now()), false)
+                        as "hasExpired"
+                 from ${this.#processes}) p,
+              (select count(*)::int as leases,
+                      (count(*) filter (where process_id = $1))::int as own
+                 from ${this.#leases}) l`,
+      [this.#options.processId],
+    );
+    return view;
+  }
+
+  /** The tenants whose leases this process has. */
+  async readOwn(): Promise<string[]> {
+    const rows = await this.#query<{ id: string }>(
+      `select tenant_id as id from ${this.#leases} where process_id = $1`,
+      [this.#options.processId],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /**
+   * Takes leases of tenants that no process has.
+   *
+   * @returns the tenants whose leases it has got
+   * @throws where this process has lost its row
+   */
+  async claim(tenantIds: string[], max: number): Promise<string[]> {
+    // Two processes that claim one tenant at once: the second waits for the first, which
+    // takes one statement. Random, so that they rarely choose the same; and in one order,
+    // or each could wait for the other.
+    const rows = await this.#query<{ id: string }>(
+      `insert into ${this.#leases} (tenant_id, process_id)
+       select c.tenant_id, $1
+         from (select t.tenant_id from ${this.#tenants} t
+                where t.tenant_id = any ($2::uuid[])
+                  and not exists (select from ${
+                    this.#leases
+                  } l where l.tenant_id = t.tenant_id)
+                order by random() limit $3) c
+        order by c.tenant_id
+       on conflict (tenant_id) do nothing returning tenant_id as id`,
+      [this.#options.processId, tenantIds, max],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** Gives leases of this process up. */
+  async release(tenantIds: string[]): Promise<void> {
+    await this.#query(
+      `delete from ${
+        this.#leases
+      } where process_id = $1 and tenant_id = any ($2::uuid[])`,
+      [this.#options.processId, tenantIds],
+    );
+  }
+
+  /**
+   * Frees the leases of a process that has expired, if there is one: first all fences, then
+   * what it had begun becomes due again, then its row goes.
+   *
+   * @returns the process, unless there was none, or another process is at it
+   * @throws what a fence throws; the leases stay then
+   */
+  async takeOver(fences: Fence[]): Promise<LostProcess | undefined> {
+    return this.#lend(async client => {
+      await client.query('begin');
+      try {
+        // FOR UPDATE until the end of the transaction, seconds at most: the process, if it is
+        // alive, waits with its renewal and its claims and finds that the row is gone. Other
+        // processes skip it. Should this process be paused here, its own fence, or
+        // idle_in_transaction_session_timeout, ends the session and its locks.
+        const { rows } = await client.query<{
+          processId: string;
+          name: string;
+          expiresAt: Date;
+        }>(
+          `select process_id as "processId", name, expires_at as "expiresAt"
+             from ${this.#processes}
+            where expires_at <= now() and process_id <> $1
+            order by expires_at limit 1 for update skip locked`,
+          [this.#options.processId],
+        );
+        const lost = rows[0] && (await this.#describe(client, rows[0]));
+        if (lost) {
+          for (const fence of fences) {
+            await fence(lost);
+          }
+          await client.query('set local role none');
+          await this.#makeDue(client, lost, rows[0].expiresAt);
+          await client.query(`set local role ${ADMIN_ROLE}`);
+          await client.query(
+            `delete from ${this.#processes} where process_id = $1`,
+            [lost.processId],
+          );
+        }
+        await client.query('commit');
+        return lost;
+      } catch (error) {
+        await client.query('rollback').catch(() => undefined);
+        throw error;
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+
+  async #describe(
+    client: PoolClient,
+    { processId, name }: { processId: string; name: string },
+  ): Promise<LostProcess> {
+    const { rows } = await client.query<{ id: string }>(
+      `select tenant_id as id from ${this.#leases} where process_id = $1`,
+      [processId],
+    );
+    return {
+      processId,
+      name,
+      applicationName: applicationNameOf(processId),
+      tenantIds: rows.map(({ id }) => id),
+    };
+  }
+
+  /**
+   * Has the next holder do at once what the lost process had begun. An engine moves the time
+   * of an item before it works on it, and the scheduler claims a task: both would wait for that
+   * time, half an hour and more.
+   */
+  async #makeDue(
+    client: PoolClient,
+    { tenantIds }: LostProcess,
+    expiresAt: Date,
+  ): Promise<void> {
+    const { intervalMsOf, leaseMs, logger } = this.#options;
+    await this.#clearTasks(client, tenantIds);
+    // Of the last renewal, and of what was under way then.
+    const since = expiresAt.getTime() - leaseMs - PROCESSING_MS;
+    for (const tenantId of tenantIds) {
+      const intervalMs = await intervalMsOf(tenantId);
+      await client.query('savepoint tenant');
+      try {
+        await makeItemsDue(client, engineSchemaOf(tenantId), {
+          after:
+            intervalMs === undefined ? undefined : new Date(since + intervalMs),
+        });
+      } catch (error) {
+        await client.query('rollback to savepoint tenant');
+        // A tenant may have no tables yet, or no longer.
+        if (!hasCode(error, UNDEFINED_TABLE)) {
+          logger.warn(
+            `Of the tenant ${tenantId}, what a lost process had begun waits for its next interval: ${error}`,
+          );
+        }
+      }
+    }
+  }
+
+  /** As Backstage's janitor does for tasks whose time is over. */
+  async #clearTasks(client: PoolClient, tenantIds: string[]): Promise<void> {
+    const table = `${escapeIdentifier(
+      this.#options.tasksSchema,
+    )}.backstage_backend_tasks__tasks`;
+    const { rows } = await client.query<{ exists: boolean }>(
+      'select to_regclass($1) is not null as exists',
+      [table],
+    );
+    if (rows[0].exists) {
+      // next_run_start_at is the time of the run that was lost, and so it is due.
+      await client.query(
+        `update ${table}
+            set current_run_ticket = null, current_run_started_at = null,
+                current_run_expires_at = null, last_run_ended_at = now(),
+                last_run_error_json = $2
+          where current_run_ticket is not null and id like any ($1)`,
+        [
+          tenantIds.map(tenantId => `tenant:${tenantId}:%`),
+          JSON.stringify(
+            serializeError(new Error('The process of the task was lost')),
+          ),
+        ],
+      );
+    }
+  }
+
+  async #query<TRow extends object>(
+    sql: string,
+    values: unknown[],
+  ): Promise<TRow[]> {
+    return this.#lend(
+      async client => (await client.query<TRow>(sql, values)).rows,
+    );
+  }
+
+  async #lend<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect();
+    let failure: unknown;
+    try {
+      if (!this.#prepared.has(client)) {
+        await client.query(
+          `set statement_timeout = ${this.#options.leaseMs};
+           set idle_in_transaction_session_timeout = ${
+             this.#options.leaseMs + FENCE_MS
+           };
+           set default_transaction_isolation = 'read committed';
+           set synchronous_commit = on;
+           set search_path = pg_catalog;
+           set role ${ADMIN_ROLE}`,
+        );
+        this.#prepared.add(client);
+      }
+      return await work(client);
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      // After a timeout its statement may be under way still.
+      client.release(failure !== undefined);
+    }
+  }
+}
+
+/**
+ * Items that were never processed, those whose time was moved after the given one, and entities
+ * that wait to be stitched.
+ */
+async function makeItemsDue(
+  client: PoolClient,
+  schema: string,
+  { after }: { after: Date | undefined },
+): Promise<void> {
+  // As in the engine's own sessions, for the triggers of the adoption.
+  await client.query(
+    `select set_config('search_path', $1, true), set_config('lock_timeout', '2s', true)`,
+    [escapeIdentifier(schema)],
+  );
+  // Locks of rows, until the end of the takeover. No engine works with them; a refresh by a
+  // user waits.
+  await client.query(
+    `update refresh_state set next_update_at = now() + random() * $2 * interval '1 ms'
+      where next_update_at > now()
+        and (coalesce(result_hash, '') = '' or next_update_at > $1)`,
+    [after ?? 'infinity', SPREAD_MS],
+  );
+  await client.query(
+    `update stitch_queue set next_stitch_at = now() where next_stitch_at > now()`,
+  );
+}
+
+/**
+ * Ends all sessions of a lost process on the server that a connection leads to, in each of its
+ * databases.
+ *
+ * Background work gets a session only after a check that the lease is held, which is made once
+ * the session is established ({@link BackgroundWork.check}). A session of a process that has
+ * expired is therefore of one of two kinds. Either it was given to background work before the
+ * process expired: then the server lists it by its name, and it ends here; a commit under way
+ * comes to its end before, or not at all, since a session is listed until its transaction is
+ * over. Or it was not: then it may be under construction, idle or at the request of a user, may
+ * even begin after this, and background work never gets it, because the check of a process that
+ * was paused for so long fails.
+ */
+export async function endSessions(
+  connection: ClientConfig,
+  { applicationName }: Pick<LostProcess, 'applicationName'>,
+): Promise<void> {
+  const client = new Client({
+    ...connection,
+    password: connection.password,
+    application_name: 'catalog engines: fence',
+    connectionTimeoutMillis: FENCE_MS,
+    query_timeout: FENCE_MS,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const deadline = performance.now() + FENCE_MS;
+    for (;;) {
+      // Outside of a transaction, in which the view would show what it showed first.
+      const { rows } = await client.query<{ pid: number }>(
+        `select pid, pg_catalog.pg_terminate_backend(pid)
+           from pg_catalog.pg_stat_activity
+          where pg_catalog.starts_with(application_name, $1)`,
+        [applicationName],
+      );
+      if (rows.length === 0) {
+        return;
+      }
+      if (performance.now() > deadline) {
+        throw new Error(
+          `Sessions of a lost process do not end: ${rows
+            .map(({ pid }) => pid)
+            .join(', ')}`,
+        );
+      }
+      await delay(20);
+    }
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

@@ -1,0 +1,408 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { applicationNameOf, type Fence, type LeaseStore } from './LeaseStore';
+import type { TenantLeases } from './TenantLeases';
+
+/** What a process does in its deployment: all, or the requests of users alone. */
+export type EngineRole = 'all' | 'none';
+
+interface StartOptions {
+  logger: LoggerService;
+  store: LeaseStore;
+  /** The tenants that are divided among the processes. */
+  tenants: () => Promise<string[]>;
+}
+
+/** How often a process looks for what others have left, at least. */
+const LOOK_MS = 1_000;
+/** The time of a lease of which this process makes no use. */
+const MARGIN = 0.1;
+/** Of its tenants, how many a process with too many gives up in a third of a lease. */
+const GENTLY = 0.05;
+/** For how long a process that stops waits for its work to end. */
+const STOP_MS = 20_000;
+
+/** A moment by two clocks. */
+interface Moment {
+  /** Goes on while the process is paused, and no one sets it. */
+  monotonic: number;
+  /** Goes on while the machine is suspended too. */
+  wall: number;
+}
+
+const now = (): Moment => ({
+  monotonic: performance.now(),
+  wall: Date.now(),
+});
+
+/**
+ * The leases of this process.
+ *
+ * It renews one row of its own, each third of the time of a lease. By the clock of the
+ * database the leases are others' to take when a whole such time has passed since the database
+ * renewed the row. By the clocks of this process they end earlier: a tenth before that time has
+ * passed since it *sent* the renewal. Both measure a length of time, and need not agree on
+ * what time it is.
+ */
+export class ProcessLeases implements TenantLeases {
+  readonly processId = randomUUID();
+  /** Of each session that background work uses: a fence ends those by this name. */
+  readonly applicationName = applicationNameOf(this.processId);
+  readonly role: EngineRole;
+  readonly #leaseMs: number;
+  readonly #listeners = new Set<() => void>();
+  readonly #hooks = new Set<(tenantId: string) => Promise<void>>();
+  readonly #fences = new Set<Fence>();
+  readonly #stopping = new AbortController();
+  readonly #left = new AbortController();
+
+  readonly #held = new Set<string>();
+  /** Changes each time that all leases are lost. */
+  #epoch = {};
+  /** When the row was last renewed, as of the sending; nothing without a row. */
+  #renewedAt?: Moment;
+  /** Whether listeners know the leases as valid. */
+  #wasValid = false;
+  #expiry?: NodeJS.Timeout;
+  /** Until then, others may be as late as this process was, such as after a failover. */
+  #patientUntil = -Infinity;
+
+  #wanted = new Set<string>();
+  #isStale = true;
+  #wake?: () => void;
+  #givenUpAt = -Infinity;
+  #givingUp?: Promise<void>;
+
+  #started?: StartOptions;
+  #loops: Promise<void>[] = [];
+
+  constructor(options: { role: EngineRole; leaseMs: number }) {
+    this.role = options.role;
+    this.#leaseMs = options.leaseMs;
+  }
+
+  /** {@inheritDoc TenantLeases.isHeld} */
+  isHeld(tenantId: string): boolean {
+    return this.#held.has(tenantId) && this.#isValid();
+  }
+
+  /** {@inheritDoc TenantLeases.onChange} */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** {@inheritDoc TenantLeases.beforeRelease} */
+  beforeRelease(hook: (tenantId: string) => Promise<void>): () => void {
+    this.#hooks.add(hook);
+    return () => this.#hooks.delete(hook);
+  }
+
+  /** Adds what ends the work of lost processes somewhere: all pools of background work need one. */
+  addFence(fence: Fence): void {
+    this.#fences.add(fence);
+  }
+
+  /** Takes part in the division of the tenants, in the background. */
+  start(options: StartOptions): void {
+    this.#started = options;
+    this.#loops =
+      this.role === 'all'
+        ? [this.#keepRenewing(options), this.#keepLooking(options)]
+        : [this.#keepWatch(options)];
+  }
+
+  /** The tenants may be others than before. */
+  refresh(): void {
+    this.#isStale = true;
+    this.#wake?.();
+  }
+
+  /**
+   * Lets the work of this process come to its end and gives all leases up, so that others take
+   * them at once. Where the work does not end, its leases expire. It never rejects.
+   */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#wake?.();
+    const { logger, store } = this.#started ?? {};
+    if (this.role === 'all' && store) {
+      const hasEnded = await Promise.race([
+        Promise.all([...this.#held].map(id => this.#runHooks(id))).then(
+          () => true,
+        ),
+        delay(STOP_MS, false, { signal: this.#left.signal, ref: false }),
+      ]);
+      this.#left.abort();
+      // Before the row goes.
+      this.#lose();
+      if (hasEnded) {
+        await Promise.all(this.#loops);
+        await store
+          .leave()
+          .catch(error =>
+            logger?.warn(`The leases of this process expire: ${error}`),
+          );
+      } else {
+        logger?.warn(
+          `The background work of tenants has not ended within ${
+            STOP_MS / 1000
+          } seconds: its leases expire`,
+        );
+      }
+    }
+    this.#left.abort();
+    await Promise.all(this.#loops);
+    await store?.close().catch(() => undefined);
+  }
+
+  #isValid(): boolean {
+    if (!this.#renewedAt) {
+      return false;
+    }
+    const { monotonic, wall } = now();
+    const usable = this.#leaseMs * (1 - MARGIN);
+    return (
+      monotonic - this.#renewedAt.monotonic < usable &&
+      wall - this.#renewedAt.wall < usable
+    );
+  }
+
+  async #keepRenewing(options: StartOptions): Promise<void> {
+    const { signal } = this.#left;
+    let hasFailed = false;
+    while (!signal.aborted) {
+      try {
+        await this.#renew(options);
+        if (hasFailed) {
+          options.logger.info('The leases of tenants are renewed again');
+        }
+        hasFailed = false;
+      } catch (error) {
+        this.#patientUntil = performance.now() + this.#leaseMs;
+        if (!hasFailed && !signal.aborted) {
+          options.logger.warn(
+            `The leases of tenants can't be renewed at the moment: ${explain(
+              error,
+            )}`,
+          );
+        }
+        hasFailed = true;
+      }
+      await delay(this.#leaseMs / (hasFailed ? 15 : 3), undefined, {
+        signal,
+      }).catch(() => undefined);
+    }
+  }
+
+  async #renew({ logger, store }: StartOptions): Promise<void> {
+    const isFirst = !this.#renewedAt;
+    let sentAt = now();
+    if (isFirst || !(await store.renew())) {
+      if (!isFirst) {
+        logger.warn(
+          'This process was without the database or paused for too long, and has lost its leases',
+        );
+        this.#lose();
+      }
+      sentAt = now();
+      await store.join();
+    }
+    if (this.#left.signal.aborted) {
+      return;
+    }
+    this.#renewedAt = sentAt;
+    clearTimeout(this.#expiry);
+    this.#expiry = setTimeout(
+      () => this.#announce(),
+      this.#leaseMs * (1 - MARGIN) - (performance.now() - sentAt.monotonic),
+    );
+    this.#announce();
+    if (isFirst) {
+      this.#wake?.();
+    }
+  }
+
+  #lose(): void {
+    this.#epoch = {};
+    this.#renewedAt = undefined;
+    clearTimeout(this.#expiry);
+    this.#held.clear();
+    this.#changed();
+  }
+
+  /** Tells of leases that have begun or ceased to be valid. */
+  #announce(): void {
+    if (this.#wasValid !== this.#isValid()) {
+      this.#changed();
+    }
+  }
+
+  #changed(): void {
+    this.#wasValid = this.#isValid();
+    this.#listeners.forEach(listener => listener());
+  }
+
+  async #keepLooking(options: StartOptions): Promise<void> {
+    const { signal } = this.#stopping;
+    let hasFailed = false;
+    while (!signal.aborted) {
+      try {
+        if (this.#isValid()) {
+          await this.#look(options);
+          hasFailed = false;
+        }
+      } catch (error) {
+        this.#isStale = true;
+        if (!hasFailed && !signal.aborted) {
+          options.logger.warn(
+            `Tenants can't be divided among the processes at the moment: ${explain(
+              error,
+            )}`,
+          );
+        }
+        hasFailed = true;
+      }
+      if (
+        !signal.aborted &&
+        !(this.#isStale && !hasFailed && this.#isValid())
+      ) {
+        await this.#pause();
+      }
+    }
+    await this.#givingUp;
+  }
+
+  async #pause(): Promise<void> {
+    await new Promise<void>(resolve => {
+      const timer = setTimeout(resolve, Math.min(LOOK_MS, this.#leaseMs / 3));
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#wake = undefined;
+  }
+
+  async #look({ logger, store, tenants }: StartOptions): Promise<void> {
+    const epoch = this.#epoch;
+    if (this.#isStale) {
+      this.#isStale = false;
+      this.#wanted = new Set(await tenants());
+    }
+    let view = await store.look();
+    if (view.hasExpired && performance.now() > this.#patientUntil) {
+      const lost = await store.takeOver([...this.#fences]);
+      if (lost) {
+        logger.warn(
+          `The process ${lost.name} is gone or was paused: the background work of its ${lost.tenantIds.length} tenants goes to others`,
+        );
+      }
+      view = await store.look();
+    }
+    if (view.own !== this.#held.size && !this.#givingUp) {
+      const own = await store.readOwn();
+      if (epoch === this.#epoch) {
+        this.#held.clear();
+        own.forEach(id => this.#held.add(id));
+        this.#changed();
+      }
+    }
+    const share = Math.ceil(this.#wanted.size / Math.max(1, view.processes));
+    const room = share - this.#held.size;
+    if (room > 0 && view.leases < this.#wanted.size) {
+      const claimed = await store.claim([...this.#wanted], room);
+      // Lost and begun again meanwhile, its rows are not those of this claim.
+      if (claimed.length > 0 && epoch === this.#epoch) {
+        claimed.forEach(id => this.#held.add(id));
+        this.#changed();
+      }
+    } else if (!this.#givingUp) {
+      this.#giveUp(this.#choose(share), store, logger);
+    }
+  }
+
+  /** Tenants without an engine, and a few where others have fewer. */
+  #choose(share: number): string[] {
+    const unwanted = [...this.#held].filter(id => !this.#wanted.has(id));
+    if (unwanted.length > 0) {
+      return unwanted;
+    }
+    const excess = this.#held.size - share;
+    if (
+      excess <= 0 ||
+      performance.now() - this.#givenUpAt < this.#leaseMs / 3
+    ) {
+      return [];
+    }
+    this.#givenUpAt = performance.now();
+    const some = Math.max(1, Math.round(this.#held.size * GENTLY));
+    // Those that it has had for the shortest time.
+    return [...this.#held].slice(-Math.min(excess, some));
+  }
+
+  /** In the background: work that is under way may need its time. */
+  #giveUp(tenantIds: string[], store: LeaseStore, logger: LoggerService): void {
+    if (tenantIds.length === 0) {
+      return;
+    }
+    const epoch = this.#epoch;
+    const giveUp = async () => {
+      await Promise.all(tenantIds.map(id => this.#runHooks(id)));
+      if (epoch !== this.#epoch) {
+        return;
+      }
+      // Before others can take them.
+      tenantIds.forEach(id => this.#held.delete(id));
+      this.#changed();
+      await store.release(tenantIds);
+    };
+    this.#givingUp = giveUp()
+      .catch(error =>
+        // The next look finds that they are this process's still.
+        logger.warn(
+          `Leases can't be given up at the moment: ${explain(error)}`,
+        ),
+      )
+      .finally(() => {
+        this.#givingUp = undefined;
+      });
+  }
+
+  async #runHooks(tenantId: string): Promise<void> {
+    await Promise.all([...this.#hooks].map(hook => hook(tenantId)));
+  }
+
+  /** Without a process that does it, background work waits: someone has to know. */
+  async #keepWatch({ logger, store }: StartOptions): Promise<void> {
+    const { signal } = this.#stopping;
+    let hasWarned = false;
+    while (!signal.aborted) {
+      // At first, for a deployment that starts all its processes.
+      await delay(this.#leaseMs, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) {
+        return;
+      }
+      const processes = await store.look().then(
+        view => view.processes,
+        () => undefined,
+      );
+      if (processes === 0 && !hasWarned) {
+        logger.warn(
+          "No process does the background work of tenants: one at least needs 'tenancy.engines.role: all'",
+        );
+      }
+      hasWarned = processes === 0 || (hasWarned && processes === undefined);
+    }
+  }
+}
+
+/** An error as a sentence, with what an operator can do about it. */
+function explain(error: unknown): string {
+  const { code, message } = error as { code?: string; message?: string };
+  if (code === '42501' && /terminate|signal|role/i.test(message ?? '')) {
+    return `${message}. The login of the catalog must be the same in all processes or have pg_signal_backend, and may act as portal_admin`;
+  }
+  return String(message ?? error);
+}

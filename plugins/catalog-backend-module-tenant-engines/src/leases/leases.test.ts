@@ -1,0 +1,527 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import {
+  createTestDatabases,
+  waitUntil,
+  withDeadline,
+} from '@internal/postgres/testUtils';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { EnginePool } from '../pool/EnginePool';
+import { EngineDatabase } from '../tables/__testUtils__/EngineDatabase';
+import { BackgroundWork } from '../work/BackgroundWork';
+import { applicationNameOf, endSessions, LeaseStore } from './LeaseStore';
+import { ProcessLeases } from './ProcessLeases';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const LEASE_MS = 3_000;
+const MINUTE_MS = 60_000;
+
+describe.each(databases.eachSupportedId())('leases on %s', id => {
+  let database: EngineDatabase;
+  let tenants: string[];
+  const closing: (() => Promise<unknown>)[] = [];
+
+  beforeAll(async () => {
+    database = await EngineDatabase.create(databases, id, {
+      hasTemplate: true,
+    });
+  });
+
+  beforeEach(async () => {
+    await database.query(
+      `truncate tenancy.engine_processes, tenancy.engine_leases`,
+    );
+    await database.query(
+      `delete from tenancy.tenants where tenant_slug <> 'default'`,
+    );
+    tenants = [];
+  });
+
+  afterEach(async () => {
+    await Promise.all(closing.splice(0).map(close => close()));
+    jest.restoreAllMocks();
+  });
+
+  async function createTenants(count: number): Promise<void> {
+    const rows = await database.query<{ id: string }>(
+      `insert into tenancy.tenants (tenant_slug, tenant_name)
+       select 't-' || n, 'T' from generate_series(1, $1) n returning tenant_id as id`,
+      [count],
+    );
+    tenants = rows.map(row => row.id);
+  }
+
+  function createStore(
+    processId = randomUUID() as string,
+    leaseMs = MINUTE_MS,
+  ): LeaseStore {
+    return LeaseStore.create({
+      connection: database.login,
+      schema: 'tenancy',
+      tasksSchema: 'public',
+      processId,
+      leaseMs,
+      logger: mockServices.logger.mock(),
+      intervalMsOf: async () => 30 * MINUTE_MS,
+    });
+  }
+
+  /** A process, as the rows show it. */
+  async function joined() {
+    const processId = randomUUID();
+    const store = createStore(processId);
+    closing.push(() => store.close());
+    await store.join();
+    return { store, processId };
+  }
+
+  const expire = (processId: string) =>
+    database.query(
+      `update tenancy.engine_processes set expires_at = now() - interval '1 ms' where process_id = $1`,
+      [processId],
+    );
+
+  const rowsOf = (table: string) =>
+    database.query<{ process_id: string; tenant_id: string }>(
+      `select * from tenancy.${table}`,
+    );
+
+  const fence = (lost: { applicationName: string }) =>
+    endSessions(database.login, lost);
+
+  async function connect(options: {
+    applicationName: string;
+    databaseName?: string;
+  }) {
+    const client = new Client({
+      ...database.login,
+      ...(options.databaseName && { database: options.databaseName }),
+      application_name: options.applicationName,
+    });
+    const ended = new Promise<void>(resolve => {
+      client.once('end', resolve);
+    });
+    client.on('error', () => undefined);
+    closing.push(() => client.end());
+    await client.connect();
+    return { client, ended };
+  }
+
+  describe('in the database', () => {
+    it('are got by one of many processes that claim them at once, and all of them', async () => {
+      await createTenants(40);
+      const processes = await Promise.all(Array.from({ length: 8 }, joined));
+      const claims = await Promise.all(
+        processes.flatMap(({ store }) => [
+          store.claim(tenants, 30),
+          store.claim(tenants, 30),
+        ]),
+      );
+      expect(claims.flat().sort()).toEqual([...tenants].sort());
+    });
+
+    it('are no more than asked for', async () => {
+      await createTenants(5);
+      const { store } = await joined();
+      await expect(store.claim(tenants, 3)).resolves.toHaveLength(3);
+      await expect(store.look()).resolves.toEqual({
+        processes: 1,
+        hasExpired: false,
+        leases: 3,
+        own: 3,
+      });
+    });
+
+    it('are taken over when the process has expired by the clock of the database, whatever the time is here', async () => {
+      await createTenants(2);
+      const [one, other] = [await joined(), await joined()];
+      await one.store.claim(tenants, 2);
+      jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 60 * MINUTE_MS);
+      await expect(other.store.takeOver([fence])).resolves.toBeUndefined();
+
+      await expire(one.processId);
+      await expect(other.store.look()).resolves.toMatchObject({
+        processes: 1,
+        hasExpired: true,
+      });
+      const lost = await other.store.takeOver([fence]);
+      expect([...lost!.tenantIds].sort()).toEqual([...tenants].sort());
+      await expect(rowsOf('engine_leases')).resolves.toEqual([]);
+    });
+
+    it('stay with a process that has expired, and renews its row before others come', async () => {
+      await createTenants(1);
+      const [one, other] = [await joined(), await joined()];
+      await one.store.claim(tenants, 1);
+      await expire(one.processId);
+      await expect(one.store.renew()).resolves.toBe(true);
+      await expect(other.store.takeOver([fence])).resolves.toBeUndefined();
+      await expect(one.store.readOwn()).resolves.toEqual(tenants);
+    });
+
+    it('are taken over by one process, and the lost one finds itself without', async () => {
+      await createTenants(2);
+      const [one, other, third] = [
+        await joined(),
+        await joined(),
+        await joined(),
+      ];
+      await one.store.claim(tenants, 2);
+      await expire(one.processId);
+      const taken = await Promise.all(
+        [other, third].map(({ store }) => store.takeOver([fence])),
+      );
+      expect(taken.filter(Boolean)).toHaveLength(1);
+      // Its sessions were ended.
+      await waitUntil('the lost process to connect again', async () =>
+        one.store.renew().then(
+          isKnown => !isKnown,
+          () => false,
+        ),
+      );
+      await expect(one.store.claim(tenants, 2)).rejects.toMatchObject({
+        code: '23503',
+      });
+    });
+
+    it('are not freed before all fences have come to their end', async () => {
+      await createTenants(1);
+      const [one, other] = [await joined(), await joined()];
+      await one.store.claim(tenants, 1);
+      await expire(one.processId);
+      await expect(
+        other.store.takeOver([
+          fence,
+          async () => {
+            await expect(rowsOf('engine_leases')).resolves.toHaveLength(1);
+            throw new Error('The server does not answer');
+          },
+        ]),
+      ).rejects.toThrow('The server does not answer');
+      await expect(rowsOf('engine_leases')).resolves.toHaveLength(1);
+    });
+  });
+
+  describe('of a lost process', () => {
+    it.each(['idle', 'in a transaction', 'at work'])(
+      'end with its sessions: one that is %s',
+      async state => {
+        await createTenants(1);
+        const [one, other] = [await joined(), await joined()];
+        await one.store.claim(tenants, 1);
+        await database.query(
+          `create table if not exists public.written (by text);
+           truncate public.written; grant insert on public.written to public`,
+        );
+        const { client, ended } = await connect({
+          applicationName: applicationNameOf(one.processId),
+        });
+        if (state !== 'idle') {
+          await client.query('begin');
+          await client.query(`insert into public.written values ('lost')`);
+        }
+        const atWork =
+          state === 'at work'
+            ? client.query('select pg_sleep(20)').catch(error => error)
+            : undefined;
+        const bystander = await connect({
+          applicationName: applicationNameOf(other.processId),
+        });
+        await expire(one.processId);
+        await other.store.takeOver([fence]);
+        await withDeadline('the end of the session', ended);
+        await atWork;
+        await expect(client.query('commit')).rejects.toThrow();
+        await expect(
+          database.query('select from public.written'),
+        ).resolves.toEqual([]);
+        await expect(bystander.client.query('select 1')).resolves.toBeDefined();
+      },
+    );
+
+    it('end with its sessions in other databases of the server', async () => {
+      const one = await joined();
+      const { ended } = await connect({
+        applicationName: applicationNameOf(one.processId),
+        databaseName: 'postgres',
+      });
+      await fence({ applicationName: applicationNameOf(one.processId) });
+      await expect(
+        withDeadline('the end of the session', ended),
+      ).resolves.toBeUndefined();
+    });
+
+    it('are not used by work that gets its session afterwards', async () => {
+      let isHeld = true;
+      const work = new BackgroundWork({
+        tenantSlug: 'acme',
+        holdsLease: () => isHeld,
+      });
+      work.open();
+      const pool = EnginePool.create({
+        applicationName: 'one at a time',
+        connection: database.login,
+        max: 1,
+        logger: mockServices.logger.mock(),
+      });
+      const { knex, close } = pool.forSchema('public');
+      closing.push(() => pool.close());
+      await database.query(
+        `create table if not exists public.written (by text);
+         truncate public.written; grant insert on public.written to public`,
+      );
+      // The only session is at the request of a user.
+      const request = await knex.transaction();
+      await request.raw('select 1');
+      const write = work
+        .run(async () => knex('written').insert({ by: 'background' }))
+        .catch(error => error);
+      await new Promise(setImmediate);
+      isHeld = false;
+      await request.commit();
+      await expect(write).resolves.toMatchObject({
+        message: expect.stringMatching(/does not do the background work/),
+      });
+      await expect(
+        database.query('select from public.written'),
+      ).resolves.toEqual([]);
+      close();
+    });
+
+    it('leave nothing that waits for the next interval', async () => {
+      const tenantId = await database.newTenant();
+      await database.tables().provision(tenantId);
+      const schema = engineSchemaOf(tenantId);
+      const [one, other] = [await joined(), await joined()];
+      await one.store.claim([tenantId], 1);
+      await database.query(
+        `insert into ${schema}.refresh_state
+           (entity_id, entity_ref, unprocessed_entity, errors, result_hash, next_update_at, last_discovery_at)
+         select ref, ref, '{}', '', hash, now() + due::interval, now()
+           from (values ('never-processed', '', '20 minutes'),
+                        ('claimed', 'a', '31 minutes'),
+                        ('done-before', 'b', '20 minutes')) item (ref, hash, due)`,
+      );
+      await database.query(
+        `insert into ${schema}.stitch_queue (entity_ref, stitch_ticket, next_stitch_at)
+         values ('waits', 'x', now() + interval '1 minute')`,
+      );
+      await database.query(
+        `create table if not exists public.backstage_backend_tasks__tasks (
+           id text primary key, current_run_ticket text, current_run_started_at timestamptz,
+           current_run_expires_at timestamptz, last_run_ended_at timestamptz, last_run_error_json text);
+         grant all on public.backstage_backend_tasks__tasks to public`,
+      );
+      await database.query(
+        `insert into public.backstage_backend_tasks__tasks (id, current_run_ticket, current_run_started_at)
+         values ('tenant:' || $1 || ':read', 'ticket', now()), ('tenant:other:read', 'ticket', now())`,
+        [tenantId],
+      );
+
+      await expire(one.processId);
+      await other.store.takeOver([fence]);
+
+      await expect(
+        database.query(
+          `select entity_ref as ref, next_update_at < now() + interval '1 minute' as due
+             from ${schema}.refresh_state order by 1`,
+        ),
+      ).resolves.toEqual([
+        { ref: 'claimed', due: true },
+        { ref: 'done-before', due: false },
+        { ref: 'never-processed', due: true },
+      ]);
+      await expect(
+        database.query(
+          `select next_stitch_at <= now() as due from ${schema}.stitch_queue`,
+        ),
+      ).resolves.toEqual([{ due: true }]);
+      await expect(
+        database.query(
+          `select id from public.backstage_backend_tasks__tasks where current_run_ticket is not null`,
+        ),
+      ).resolves.toEqual([{ id: 'tenant:other:read' }]);
+    });
+  });
+
+  describe('of processes', () => {
+    /** All that run, to see that none holds what another holds. */
+    const running = new Set<ProcessLeases>();
+
+    const heldTwice: string[] = [];
+
+    afterEach(() => {
+      running.clear();
+      // At any change in any of them.
+      if (heldTwice.length > 0) {
+        throw new Error(`Two processes held ${heldTwice.splice(0)} at a time`);
+      }
+    });
+
+    async function start(
+      options: { role?: 'all' | 'none'; leaseMs?: number } = {},
+    ) {
+      const { role = 'all', leaseMs = LEASE_MS } = options;
+      const logger = mockServices.logger.mock();
+      const leases = new ProcessLeases({ role, leaseMs });
+      let connected: Promise<void> | undefined;
+      let reconnect = () => undefined as void;
+      const store = createStore(leases.processId, leaseMs);
+      leases.addFence(fence);
+      leases.onChange(() => {
+        for (const tenantId of tenants) {
+          const holders = [...running].filter(each => each.isHeld(tenantId));
+          if (holders.length > 1) {
+            heldTwice.push(tenantId);
+          }
+        }
+      });
+      running.add(leases);
+      leases.start({
+        logger,
+        store: new Proxy(store, {
+          get(target, key: keyof LeaseStore) {
+            const value = target[key] as Function;
+            return key === 'close'
+              ? value.bind(target)
+              : async (...args: unknown[]) => {
+                  await connected;
+                  return value.apply(target, args);
+                };
+          },
+        }),
+        tenants: async () => tenants,
+      });
+      let stopped: Promise<void> | undefined;
+      const stop = () => {
+        stopped ??= leases.stop();
+        return stopped;
+      };
+      closing.push(async () => {
+        reconnect();
+        await stop();
+      });
+      const held = () => tenants.filter(each => leases.isHeld(each));
+      return {
+        leases,
+        logger,
+        held,
+        stop,
+        holds: (count: number) =>
+          waitUntil(
+            `a process to hold ${count} leases`,
+            async () => held().length === count,
+          ),
+        cutOff: () => {
+          connected = new Promise<void>(resolve => {
+            reconnect = resolve;
+          });
+        },
+        reconnect: () => reconnect(),
+      };
+    }
+
+    it('are all those of the only one, at once', async () => {
+      await createTenants(30);
+      const one = await start({ leaseMs: MINUTE_MS });
+      await expect(one.holds(30)).resolves.toBe(true);
+    });
+
+    it('follow the tenants that there are', async () => {
+      await createTenants(2);
+      const one = await start({ leaseMs: MINUTE_MS });
+      await one.holds(2);
+      const [first] = tenants;
+      tenants = tenants.slice(1);
+      one.leases.refresh();
+      await waitUntil(
+        'the lease to be given up',
+        async () => !one.leases.isHeld(first),
+      );
+      tenants.push(first);
+      one.leases.refresh();
+      await expect(one.holds(2)).resolves.toBe(true);
+    });
+
+    it('go to one that joins, a few at a time, when their work has ended', async () => {
+      await createTenants(4);
+      const one = await start({ leaseMs: 9_000 });
+      await one.holds(4);
+      let ended = () => undefined as void;
+      const releases: string[] = [];
+      const atRelease = new Promise<void>(resolve => {
+        one.leases.beforeRelease(async tenantId => {
+          releases.push(tenantId);
+          if (releases.length === 1) {
+            resolve();
+            await new Promise<void>(end => {
+              ended = end;
+            });
+          }
+        });
+      });
+      const other = await start({ leaseMs: 9_000 });
+      await withDeadline('the first release', atRelease);
+      // One at a time, of four.
+      expect(releases).toHaveLength(1);
+      expect(one.leases.isHeld(releases[0])).toBe(true);
+      expect(other.held()).toEqual([]);
+      ended();
+      await other.holds(2);
+      await expect(one.holds(2)).resolves.toBe(true);
+    });
+
+    it('go to the others at once when one stops', async () => {
+      await createTenants(4);
+      // With a time after which no test waits any more.
+      const one = await start({ leaseMs: 10 * MINUTE_MS });
+      await one.holds(4);
+      const other = await start({ leaseMs: 10 * MINUTE_MS });
+      await one.stop();
+      expect(one.held()).toEqual([]);
+      other.leases.refresh();
+      await other.holds(4);
+      await expect(rowsOf('engine_processes')).resolves.toHaveLength(1);
+    });
+
+    it('are not held any more when another one takes those of one that is cut off, which begins again without', async () => {
+      await createTenants(2);
+      const one = await start();
+      await one.holds(2);
+      const other = await start({ leaseMs: LEASE_MS });
+      one.cutOff();
+      // No two hold one at any time.
+      await other.holds(2);
+      expect(one.held()).toEqual([]);
+      expect(other.logger.warn).toHaveBeenCalledWith(
+        expect.stringMatching(/is gone or was paused/),
+      );
+      one.reconnect();
+      await one.holds(1);
+      await other.holds(1);
+      expect(one.logger.warn).toHaveBeenCalledWith(
+        expect.stringMatching(/has lost its leases/),
+      );
+    });
+
+    it('are none of one that is for requests alone, which says when no process does the work', async () => {
+      await createTenants(2);
+      const none = await start({ role: 'none', leaseMs: 1_000 });
+      await waitUntil(
+        'the warning',
+        async () => none.logger.warn.mock.calls.length > 0,
+      );
+      expect(none.logger.warn).toHaveBeenCalledWith(
+        "No process does the background work of tenants: one at least needs 'tenancy.engines.role: all'",
+      );
+      const one = await start();
+      await one.holds(2);
+      expect(none.held()).toEqual([]);
+      await expect(rowsOf('engine_processes')).resolves.toEqual([
+        expect.objectContaining({ process_id: one.leases.processId }),
+      ]);
+    });
+  });
+});
