@@ -26,7 +26,7 @@ import { describeFailure } from './engine/failures';
 import type { EngineFeature } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './manager/EngineManager';
 import { EnginePool } from './pool/EnginePool';
-import { endSessions, LeaseStore } from './leases/LeaseStore';
+import { endSessions, freeTasks, LeaseStore } from './leases/LeaseStore';
 import { ProcessLeases } from './leases/ProcessLeases';
 import { forwardToEngine } from './routes/forward';
 import {
@@ -207,6 +207,30 @@ export const catalogModuleTenantEngines = (
             observe: () => status.observe(),
             pool: () => pool.stats(),
           });
+          engines.leases.addFence(async lost => {
+            await endSessions(connection, lost);
+            await freeTasks(connection, tasksSchema, lost);
+          });
+          engines.leases.addTenants(async () =>
+            (await changes.list())
+              .filter(({ isActive }) => isActive)
+              .map(({ tenantId }) => tenantId),
+          );
+          // Once all plugins have started, and with them all fences are known.
+          rootLifecycle.addStartupHook(() =>
+            engines.leases.start({
+              logger,
+              store: LeaseStore.create({
+                connection,
+                schema,
+                processId: engines.leases.processId,
+                leaseMs: engines.configs.leases.leaseMs,
+                logger,
+                intervalMsOf: tenantId =>
+                  processingIntervalOf(tenantId, { changes, engines }),
+              }),
+            }),
+          );
           lifecycle.addStartupHook(() => {
             const manager = EngineManager.start({
               configs: engines.configs,
@@ -250,24 +274,6 @@ export const catalogModuleTenantEngines = (
               statusStore,
             );
             status.start(() => manager.held());
-            engines.leases.addFence(lost => endSessions(connection, lost));
-            engines.leases.start({
-              logger,
-              store: LeaseStore.create({
-                connection,
-                schema,
-                tasksSchema,
-                processId: engines.leases.processId,
-                leaseMs: engines.configs.leases.leaseMs,
-                logger,
-                intervalMsOf: tenantId =>
-                  processingIntervalOf(tenantId, { changes, engines }),
-              }),
-              tenants: async () =>
-                (await changes.list())
-                  .filter(({ isActive }) => isActive)
-                  .map(({ tenantId }) => tenantId),
-            });
             changes.onChange(() => engines.leases.refresh());
             // While the database and the other services still answer. The work of tenants
             // comes to its end before their engines stop, and others go on with it meanwhile.
@@ -310,8 +316,8 @@ async function processingIntervalOf(
   }
 }
 
-/** The schema in which the plugin of the default tenant has its tables. */
-async function schemaOf(database: DatabaseService): Promise<string> {
+/** The schema in which a plugin of the backend has its tables. */
+export async function schemaOf(database: DatabaseService): Promise<string> {
   const knex = await database.getClient();
   const { rows } = await knex.raw('select current_schema() as name');
   return rows[0].name;

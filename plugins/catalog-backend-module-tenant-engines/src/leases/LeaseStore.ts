@@ -41,8 +41,6 @@ interface LeaseStoreOptions {
   connection: ClientConfig;
   /** The schema of the tenants' tables. */
   schema: string;
-  /** The schema of the catalog plugin, with the scheduled tasks of engines. */
-  tasksSchema: string;
   processId: string;
   leaseMs: number;
   logger: LoggerService;
@@ -273,8 +271,7 @@ export class LeaseStore {
 
   /**
    * Has the next holder do at once what the lost process had begun. An engine moves the time
-   * of an item before it works on it, and the scheduler claims a task: both would wait for that
-   * time, half an hour and more.
+   * of an item before it works on it: the item would wait for half an hour and more.
    */
   async #makeDue(
     client: PoolClient,
@@ -282,7 +279,6 @@ export class LeaseStore {
     expiresAt: Date,
   ): Promise<void> {
     const { intervalMsOf, leaseMs, logger } = this.#options;
-    await this.#clearTasks(client, tenantIds);
     // Of the last renewal, and of what was under way then.
     const since = expiresAt.getTime() - leaseMs - PROCESSING_MS;
     for (const tenantId of tenantIds) {
@@ -302,33 +298,6 @@ export class LeaseStore {
           );
         }
       }
-    }
-  }
-
-  /** As Backstage's janitor does for tasks whose time is over. */
-  async #clearTasks(client: PoolClient, tenantIds: string[]): Promise<void> {
-    const table = `${escapeIdentifier(
-      this.#options.tasksSchema,
-    )}.backstage_backend_tasks__tasks`;
-    const { rows } = await client.query<{ exists: boolean }>(
-      'select to_regclass($1) is not null as exists',
-      [table],
-    );
-    if (rows[0].exists) {
-      // next_run_start_at is the time of the run that was lost, and so it is due.
-      await client.query(
-        `update ${table}
-            set current_run_ticket = null, current_run_started_at = null,
-                current_run_expires_at = null, last_run_ended_at = now(),
-                last_run_error_json = $2
-          where current_run_ticket is not null and id like any ($1)`,
-        [
-          tenantIds.map(tenantId => `tenant:${tenantId}:%`),
-          JSON.stringify(
-            serializeError(new Error('The process of the task was lost')),
-          ),
-        ],
-      );
     }
   }
 
@@ -413,16 +382,7 @@ export async function endSessions(
   connection: ClientConfig,
   { applicationName }: Pick<LostProcess, 'applicationName'>,
 ): Promise<void> {
-  const client = new Client({
-    ...connection,
-    password: connection.password,
-    application_name: 'catalog engines: fence',
-    connectionTimeoutMillis: FENCE_MS,
-    query_timeout: FENCE_MS,
-  });
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
+  await withClient(connection, async client => {
     const deadline = performance.now() + FENCE_MS;
     for (;;) {
       // Outside of a transaction, in which the view would show what it showed first.
@@ -444,6 +404,61 @@ export async function endSessions(
       }
       await delay(20);
     }
+  });
+}
+
+/**
+ * Frees the scheduled tasks of tenants that a lost process has claimed, as Backstage's janitor
+ * does when their time is over. It comes after {@link endSessions}, and a run that goes on in
+ * a process that was paused notices that its claim is gone.
+ *
+ * @param schema - of the plugin in whose scheduler the tasks are
+ */
+export async function freeTasks(
+  connection: ClientConfig,
+  schema: string,
+  { tenantIds }: Pick<LostProcess, 'tenantIds'>,
+): Promise<void> {
+  const table = `${escapeIdentifier(schema)}.backstage_backend_tasks__tasks`;
+  await withClient(connection, async client => {
+    const { rows } = await client.query<{ exists: boolean }>(
+      'select to_regclass($1) is not null as exists',
+      [table],
+    );
+    if (rows[0].exists) {
+      // next_run_start_at is the time of the run that was lost: the task is due.
+      await client.query(
+        `update ${table}
+            set current_run_ticket = null, current_run_started_at = null,
+                current_run_expires_at = null, last_run_ended_at = now(),
+                last_run_error_json = $2
+          where current_run_ticket is not null and id like any ($1)`,
+        [
+          tenantIds.map(tenantId => `tenant:${tenantId}:%`),
+          JSON.stringify(
+            serializeError(new Error('The process of the task was lost')),
+          ),
+        ],
+      );
+    }
+  });
+}
+
+async function withClient(
+  connection: ClientConfig,
+  work: (client: Client) => Promise<void>,
+): Promise<void> {
+  const client = new Client({
+    ...connection,
+    password: connection.password,
+    application_name: 'catalog engines: fence',
+    connectionTimeoutMillis: FENCE_MS,
+    query_timeout: FENCE_MS,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await work(client);
   } finally {
     await client.end().catch(() => undefined);
   }

@@ -10,8 +10,6 @@ export type EngineRole = 'all' | 'none';
 interface StartOptions {
   logger: LoggerService;
   store: LeaseStore;
-  /** The tenants that are divided among the processes. */
-  tenants: () => Promise<string[]>;
 }
 
 /** How often a process looks for what others have left, at least. */
@@ -54,6 +52,7 @@ export class ProcessLeases implements TenantLeases {
   readonly #listeners = new Set<() => void>();
   readonly #hooks = new Set<(tenantId: string) => Promise<void>>();
   readonly #fences = new Set<Fence>();
+  readonly #sources = new Set<() => Promise<string[]>>();
   readonly #stopping = new AbortController();
   readonly #left = new AbortController();
 
@@ -76,6 +75,7 @@ export class ProcessLeases implements TenantLeases {
 
   #started?: StartOptions;
   #loops: Promise<void>[] = [];
+  #stopped?: Promise<void>;
 
   constructor(options: { role: EngineRole; leaseMs: number }) {
     this.role = options.role;
@@ -104,6 +104,12 @@ export class ProcessLeases implements TenantLeases {
     this.#fences.add(fence);
   }
 
+  /** Adds tenants with background work, which are divided among the processes. */
+  addTenants(list: () => Promise<string[]>): void {
+    this.#sources.add(list);
+    this.refresh();
+  }
+
   /** Takes part in the division of the tenants, in the background. */
   start(options: StartOptions): void {
     this.#started = options;
@@ -123,7 +129,12 @@ export class ProcessLeases implements TenantLeases {
    * Lets the work of this process come to its end and gives all leases up, so that others take
    * them at once. Where the work does not end, its leases expire. It never rejects.
    */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
     this.#stopping.abort();
     this.#wake?.();
     const { logger, store } = this.#started ?? {};
@@ -285,11 +296,12 @@ export class ProcessLeases implements TenantLeases {
     this.#wake = undefined;
   }
 
-  async #look({ logger, store, tenants }: StartOptions): Promise<void> {
+  async #look({ logger, store }: StartOptions): Promise<void> {
     const epoch = this.#epoch;
     if (this.#isStale) {
       this.#isStale = false;
-      this.#wanted = new Set(await tenants());
+      const lists = [...this.#sources].map(list => list());
+      this.#wanted = new Set((await Promise.all(lists)).flat());
     }
     let view = await store.look();
     if (view.hasExpired && performance.now() > this.#patientUntil) {

@@ -10,7 +10,12 @@ import { Client } from 'pg';
 import { EnginePool } from '../pool/EnginePool';
 import { EngineDatabase } from '../tables/__testUtils__/EngineDatabase';
 import { BackgroundWork } from '../work/BackgroundWork';
-import { applicationNameOf, endSessions, LeaseStore } from './LeaseStore';
+import {
+  applicationNameOf,
+  endSessions,
+  freeTasks,
+  LeaseStore,
+} from './LeaseStore';
 import { ProcessLeases } from './ProcessLeases';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -60,7 +65,6 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
     return LeaseStore.create({
       connection: database.login,
       schema: 'tenancy',
-      tasksSchema: 'public',
       processId,
       leaseMs,
       logger: mockServices.logger.mock(),
@@ -321,7 +325,10 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       );
 
       await expire(one.processId);
-      await other.store.takeOver([fence]);
+      await other.store.takeOver([
+        fence,
+        lost => freeTasks(database.login, 'public', lost),
+      ]);
 
       await expect(
         database.query(
@@ -392,8 +399,8 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
                 };
           },
         }),
-        tenants: async () => tenants,
       });
+      leases.addTenants(async () => tenants);
       let stopped: Promise<void> | undefined;
       const stop = () => {
         stopped ??= leases.stop();

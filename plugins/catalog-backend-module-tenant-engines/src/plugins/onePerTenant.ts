@@ -18,7 +18,8 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import type { EngineFeature } from '../engine/TenantEngine';
-import { enginesServiceRef, redact } from '../module';
+import { endSessions, freeTasks } from '../leases/LeaseStore';
+import { enginesServiceRef, redact, schemaOf } from '../module';
 import { EnginePool } from '../pool/EnginePool';
 import { forwardToEngine } from '../routes/forward';
 import { schedulePurge } from '../tables/schedulePurge';
@@ -170,11 +171,23 @@ function instancesModule(
             tenants,
           });
           const pool = EnginePool.create({
-            applicationName: `backstage tenants: ${pluginId}`,
+            // As far as PostgreSQL has room for it.
+            applicationName:
+              `${engines.leases.applicationName} ${pluginId}`.slice(0, 63),
             connection,
             max: config.getOptionalNumber('tenancy.plugins.pool.max') ?? 10,
             logger,
           });
+          const tasksSchema = await schemaOf(database);
+          engines.leases.addFence(async lost => {
+            await endSessions(connection, lost);
+            await freeTasks(connection, tasksSchema, lost);
+          });
+          engines.leases.addTenants(async () =>
+            (await listTenants(tenants, changes)).map(
+              ({ tenantId }) => tenantId,
+            ),
+          );
           // After the start of all plugins, which an instance may call at its own.
           rootLifecycle.addStartupHook(() => {
             const instances = PluginInstances.start({
@@ -206,7 +219,10 @@ function instancesModule(
               }),
             );
             // While the database and the other services still answer.
-            rootLifecycle.addBeforeShutdownHook(() => instances.stop());
+            rootLifecycle.addBeforeShutdownHook(async () => {
+              await engines.leases.stop();
+              await instances.stop();
+            });
           });
           rootLifecycle.addShutdownHook(() => pool.close());
         },
