@@ -10,7 +10,11 @@
 
 export { migrateTo, status } from './migrateTo';
 export type { MigrateOptions, MigrateResult } from './migrateTo';
-export { attachEngine, detachEngine } from './adopt/attach';
+export {
+  attachEngine,
+  detachEngine,
+  restoreEngineTriggers,
+} from './adopt/attach';
 export type { AttachOptions } from './adopt/attach';
 export { engineSchemaOf } from './adopt/engine';
 export {

@@ -8,7 +8,9 @@ import {
   createTriggerStatements,
   dropTriggers,
   enableTriggers,
+  tablesWithoutTriggers,
 } from './objects';
+import type { Read } from './objects';
 import { privilegesOn } from './rights';
 import { ADOPTION_STATE, FAULTS, putState } from './state';
 
@@ -105,6 +107,56 @@ export function attachEngine(options: AttachOptions): string[] {
     ...ENGINE_TABLES.flatMap(table => enableTriggers(engine, table)),
     `revoke ${trigger} from ${ADMIN_ROLE}`,
   ];
+}
+
+/**
+ * Creates the triggers of an attached engine again on those of its tables that lack one, such
+ * as a table that a migration of the catalog has replaced by another. Call it in the
+ * transaction of that migration: what is written to the table afterwards is carried.
+ *
+ * Locks: SHARE ROW EXCLUSIVE on the tables that lack a trigger, until the transaction ends.
+ * A transaction that created them has ACCESS EXCLUSIVE already. None where all are there.
+ *
+ * @param query - runs a statement in the caller's transaction, as the login of
+ *   {@link attachEngine}, and resolves with its rows
+ * @returns the tables that lacked a trigger
+ * @throws `TypeError` if the tenant's id is no UUID, or the default tenant's; what `query`
+ *   throws, such as 42P01 where a table is gone
+ * @public
+ */
+export async function restoreEngineTriggers(
+  options: AttachOptions,
+  query: <Row extends object>(
+    sql: string,
+    values?: unknown[],
+  ) => Promise<Row[]>,
+): Promise<string[]> {
+  const engine = engineOf(options);
+  const read: Read = (sql, values) => query(sql, values);
+  const missing = await tablesWithoutTriggers({ read }, engine, options.schema);
+  if (missing.length === 0) {
+    return missing;
+  }
+  const ours = escapeIdentifier(options.schema);
+  const trigger = `trigger on table ${missing
+    .map(table => engineTable(engine, table))
+    .join(', ')}`;
+  await query(
+    [
+      ...missing.flatMap(table => dropTriggers(engine, table)),
+      // A table that was replaced has lost its rights too.
+      ...privilegesOn(engine).map(each => `grant ${each} to ${ADMIN_ROLE}`),
+      `grant ${trigger} to ${ADMIN_ROLE}`,
+      `set local role ${ADMIN_ROLE}`,
+      ...missing.flatMap(table =>
+        createTriggerStatements(engine, table, `${ours}.`),
+      ),
+      'reset role',
+      ...missing.flatMap(table => enableTriggers(engine, table)),
+      `revoke ${trigger} from ${ADMIN_ROLE}`,
+    ].join(';\n'),
+  );
+  return missing;
 }
 
 /**

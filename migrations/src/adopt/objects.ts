@@ -249,26 +249,36 @@ export function dropTriggers(engine: Engine, table: EngineTable): string[] {
   );
 }
 
+/** Runs a query, and resolves with its rows. */
+export type Read = <Row extends object>(
+  sql: string,
+  values: unknown[],
+) => Promise<Row[]>;
+
 /**
  * The tables of the engine that lack a trigger, have one disabled, or one that carries to
  * another tenant.
+ *
+ * @param schema - of the functions that the triggers call; by default the current one
  */
 export async function tablesWithoutTriggers(
-  executor: Executor,
+  executor: { read: Read },
   engine: Engine,
+  schema?: string,
 ): Promise<EngineTable[]> {
   const found = await executor.read<{ table: string; name: string }>(
     `select r.relname as table, t.tgname as name
-       from pg_trigger t
-       join pg_class r on r.oid = t.tgrelid
-       join pg_namespace n on n.oid = r.relnamespace
-       join pg_proc p on p.oid = t.tgfoid
+       from pg_catalog.pg_trigger t
+       join pg_catalog.pg_class r on r.oid = t.tgrelid
+       join pg_catalog.pg_namespace n on n.oid = r.relnamespace
+       join pg_catalog.pg_proc p on p.oid = t.tgfoid
       where n.nspname = $1 and t.tgenabled = 'A'
         and case t.tgnargs when 0 then $2 = '${DEFAULT_TENANT_ID}'
               else t.tgargs = convert_to($2, 'UTF8') || '\\x00'::bytea end
         and p.pronamespace = (
-          select oid from pg_namespace where nspname = current_schema())`,
-    [engine.schema, engine.tenantId],
+          select oid from pg_catalog.pg_namespace
+           where nspname = coalesce($3, current_schema()))`,
+    [engine.schema, engine.tenantId, schema ?? null],
   );
   return ENGINE_TABLES.filter(table =>
     Object.keys(EVENTS[table]).some(
