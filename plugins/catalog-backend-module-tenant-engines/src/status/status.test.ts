@@ -157,9 +157,12 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
   const sources = new Map<string, TenantSources>();
   const ids = new Map<string, string>();
 
-  const startBackend = async () => {
-    metrics = new Metrics();
-    backend = await startCatalogBackend({
+  const startBackend = (role: 'all' | 'none') => {
+    const own = new Metrics();
+    if (role === 'all') {
+      metrics = own;
+    }
+    return startCatalogBackend({
       connection,
       enabled: true,
       config: {
@@ -171,6 +174,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
         tenancy: {
           admins: ['user:default/mock'],
           engines: {
+            role,
             processingInterval: { seconds: 1 },
             minProcessingInterval: { seconds: 1 },
           },
@@ -186,7 +190,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
         createServiceFactory({
           service: metricsServiceRef,
           deps: {},
-          factory: () => metrics.service,
+          factory: () => own.service,
         }),
         catalogModuleTenantEngines([countingModule], {
           shortestPauseMs: 100,
@@ -205,8 +209,10 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
                 engineStore: tenantEngineStoreServiceRef,
               },
               async init({ engines, engineStore }) {
-                works = engines.works;
-                store = engineStore;
+                if (role === 'all') {
+                  works = engines.works;
+                  store = engineStore;
+                }
               },
             });
           },
@@ -263,7 +269,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     runs.clear();
     server = await SourceServer.start();
     connection = await createTenancyDatabase(databases, id);
-    await startBackend();
+    backend = await startBackend('all');
     for (const slug of ['acme', 'globex', 'initech']) {
       const { tenant_id } = await backend.tenants.create({
         tenant_slug: slug,
@@ -298,6 +304,28 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       last_full_run_at: expect.any(String),
     });
     expect((await statusOf('acme')).entities).toBeGreaterThan(0);
+  });
+
+  it('is the same in a process that does no background work', async () => {
+    const other = await startBackend('none');
+    try {
+      const ask = async ({ server: port }: CatalogBackend) => {
+        const { body } = await request(port)
+          .get('/api/tenants/acme/status')
+          .set('Authorization', mockCredentials.user.header())
+          .expect(200);
+        const { state, entities, process: name } = body;
+        return { state, entities, name };
+      };
+      await statusLike('acme', {
+        state: 'running',
+        process: expect.any(String),
+        lease_expires_at: expect.any(String),
+      });
+      expect(await ask(other)).toEqual(await ask(backend));
+    } finally {
+      await other.stop();
+    }
   });
 
   it.each([
@@ -473,7 +501,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       expect(found.get('tenancy.engines.count {"state":"paused"}')).toBe(1);
     });
     await backend.stop();
-    await startBackend();
+    backend = await startBackend('all');
     await stopped();
     const ran = runs.get('globex')!;
     await call('delete', 'globex/engine/pause').expect(204);
