@@ -7,6 +7,7 @@ const { default: Sequencer } = require('@jest/test-sequencer');
  * more, or waits as long.
  */
 const LONGEST = [
+  'plugins/catalog-backend-module-tenant-engines/src/chaos/chaos.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/manager/kills.test.ts',
   'plugins/catalog-backend-module-tenancy/src/live/live.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/isolation.test.ts',
