@@ -1,6 +1,7 @@
 import { BackendStartupError } from '@backstage/backend-app-api';
 import { toError } from '@backstage/errors';
 import { DatabaseError } from 'pg';
+import { EngineTablesError } from '../tables/TablesSession';
 
 // Of a message that a module or a library wrote.
 const LONGEST_REASON = 500;
@@ -40,6 +41,10 @@ function causesOf(error: BackendStartupError): unknown[] {
 }
 
 function describe(error: unknown): string {
+  if (error instanceof EngineTablesError) {
+    // Says what to do, and what PostgreSQL said; its cause is an error of a statement.
+    return error.message.replaceAll(/\s+/g, ' ');
+  }
   const sqlState = sqlStateOf(error);
   if (sqlState !== undefined) {
     return saysTablesAreGone(error)

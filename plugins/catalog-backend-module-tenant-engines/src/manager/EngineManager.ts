@@ -24,6 +24,7 @@ import type {
 } from '../status/EngineStatusRecorder';
 import type { EngineTables } from '../tables/EngineTables';
 import type { WorkByTenant } from '../work/WorkByTenant';
+import { TableUpgrades } from '../upgrades/TableUpgrades';
 import { StartQueue } from './StartQueue';
 import {
   SupervisedEngine,
@@ -94,12 +95,12 @@ export class EngineManager {
   readonly #entries = new Map<string, Entry>();
   readonly #sleeping: SleepingEngines;
   readonly #queue = new StartQueue(STARTS);
+  readonly #upgrades: TableUpgrades;
   /** Tenants whose tables are being removed, because their engines were taken from them. */
   readonly #removals = new Map<string, Promise<void>>();
   readonly #warned = new Map<string, string>();
   #sweptAt = performance.now();
   #timer?: NodeJS.Timeout;
-  #template?: Promise<void>;
   #refreshing?: Promise<void>;
   #isStale = false;
   #isStopped = false;
@@ -114,6 +115,8 @@ export class EngineManager {
   private constructor(options: EngineManagerOptions) {
     this.#options = options;
     this.#sleeping = new SleepingEngines(options.pool);
+    const { logger, tables } = options;
+    this.#upgrades = new TableUpgrades({ logger, tables });
     this.#timing = {
       ...SUPERVISION_TIMING,
       checkMs: 10_000,
@@ -369,6 +372,13 @@ export class EngineManager {
       tenant,
       logger,
       queue: this.#queue,
+      tables: {
+        ready: async (_, stopped) => {
+          await this.#recordOf(tenant);
+          await this.#upgrades.ready(tenant, stopped);
+        },
+        hurry: tenantId => this.#upgrades.hurry(tenantId),
+      },
       timing: this.#timing,
       start: signal => this.#startEngine(tenant, logger, signal),
       onStatus: status => {
@@ -380,14 +390,8 @@ export class EngineManager {
     });
   }
 
-  async #startEngine(
-    tenant: ActiveTenant,
-    logger: LoggerService,
-    signal: AbortSignal,
-  ): Promise<TenantEngine> {
-    const { configs, features, redact, registry, services, tables } =
-      this.#options;
-    const work = this.#options.works.of(tenant);
+  async #recordOf(tenant: ActiveTenant) {
+    const { registry } = this.#options;
     const record = (await registry.list()).find(
       ({ isActive, tenantId }) => isActive && tenantId === tenant.tenantId,
     );
@@ -395,14 +399,20 @@ export class EngineManager {
       // Its tables may be gone already, and must not come back.
       throw new Error('The tenant has no engine any more');
     }
+    return record;
+  }
+
+  async #startEngine(
+    tenant: ActiveTenant,
+    logger: LoggerService,
+    signal: AbortSignal,
+  ): Promise<TenantEngine> {
+    const { configs, features, redact, services } = this.#options;
+    const work = this.#options.works.of(tenant);
+    const record = await this.#recordOf(tenant);
     const config = await configs.configOf(tenant, record.catalogConfig);
     redact(configs.secretsOf(config));
     try {
-      await this.#prepareTemplate();
-      signal.throwIfAborted();
-      if ((await tables.provision(tenant.tenantId)) === 'present') {
-        await tables.upgrade(tenant.tenantId);
-      }
       const engine = await TenantEngine.start({
         tenant,
         config,
@@ -422,15 +432,6 @@ export class EngineManager {
     } catch (error) {
       throw withoutSecrets(error, configs.secretsOf(config));
     }
-  }
-
-  /** Once for all engines; again where it has failed. */
-  #prepareTemplate(): Promise<void> {
-    this.#template ??= this.#options.tables.prepareTemplate().catch(error => {
-      this.#template = undefined;
-      throw error;
-    });
-    return this.#template;
   }
 
   /** An engine without tables does not end by itself: each of its statements fails. */

@@ -23,6 +23,7 @@ describe('an engine under supervision', () => {
       tenant: { tenantId: randomUUID(), tenantSlug: 'acme' },
       logger,
       queue: new StartQueue(1),
+      tables: { ready: async () => undefined, hurry: () => undefined },
       timing: {
         ...SUPERVISION_TIMING,
         shortestPauseMs: 1,

@@ -33,6 +33,13 @@ interface SupervisedEngineOptions {
   /** In messages; `engine` by default. */
   name?: string;
   logger: LoggerService;
+  /** Makes the engine's tables ready before each start, if the start does not. */
+  tables?: {
+    /** It fails with the reason of the signal once that aborts. */
+    ready(tenant: ActiveTenant, signal: AbortSignal): Promise<void>;
+    /** A request waits for this tenant. */
+    hurry(tenantId: string): void;
+  };
   /** In which the engine waits for its turn to start. */
   queue: StartQueue;
   /** Starts the engine, or gives up when the signal says so. */
@@ -56,6 +63,7 @@ export class SupervisedEngine {
   readonly #queue: StartQueue;
   readonly #start: SupervisedEngineOptions['start'];
   readonly #onStatus: SupervisedEngineOptions['onStatus'];
+  readonly #tables: SupervisedEngineOptions['tables'];
   readonly #timing: SupervisionTiming;
   readonly #stopping = new AbortController();
   readonly #ended: Promise<void>;
@@ -76,6 +84,7 @@ export class SupervisedEngine {
     this.#queue = options.queue;
     this.#start = options.start;
     this.#onStatus = options.onStatus;
+    this.#tables = options.tables;
     this.#timing = options.timing;
     this.#ended = this.#run();
   }
@@ -107,6 +116,7 @@ export class SupervisedEngine {
     if (this.#status.state !== 'starting') {
       return;
     }
+    this.#tables?.hurry(this.tenant.tenantId);
     this.#queue.hurry(this.tenant.tenantId);
     await new Promise<void>(resolve => {
       const timer = setTimeout(resolve, withinMs);
@@ -127,10 +137,14 @@ export class SupervisedEngine {
     for (let failures = 0; !signal.aborted; ) {
       this.#interruption = new AbortController();
       const interrupted = AbortSignal.any([signal, this.#interruption.signal]);
-      const startedAt = Date.now();
+      let startedAt = Date.now();
       try {
         this.#status = { state: 'starting' };
         this.#onStatus?.(this.#status);
+        // Outside of the turn, and of the time that a start may take: it may take minutes. It
+        // goes on under another configuration, with which it has nothing to do.
+        await this.#tables?.ready(this.tenant, signal);
+        startedAt = Date.now();
         this.#engine = await this.#queue.run(
           this.tenant.tenantId,
           interrupted,

@@ -64,7 +64,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
       );
     }
     expect(await database.tables().list()).toEqual(
-      ids.sort().map(tenantId => ({ tenantId, isCurrent: true })),
+      ids.sort().map(tenantId => ({ tenantId, version: 'current' })),
     );
   });
 
@@ -196,7 +196,9 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
         [[gone, kept]],
       ),
     ).toEqual([{ tenant_id: kept }]);
-    expect(await tables.list()).toEqual([{ tenantId: kept, isCurrent: true }]);
+    expect(await tables.list()).toEqual([
+      { tenantId: kept, version: 'current' },
+    ]);
     await expect(tables.provision(gone)).resolves.toBe('created');
   });
 

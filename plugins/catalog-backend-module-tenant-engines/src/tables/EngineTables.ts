@@ -5,16 +5,17 @@ import {
   attachEngine,
   engineSchemaOf,
   operatorCommand,
+  restoreEngineTriggers,
 } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
 import { cloneSchema } from './cloneSchema';
 import {
   EngineTablesError,
   escapeIdentifier,
-  escapeLiteral,
   hasCode,
   TablesSession,
 } from './TablesSession';
+import type { WaitOptions } from './TablesSession';
 import {
   applyMigrations,
   isLockedByUs,
@@ -22,6 +23,7 @@ import {
   missing,
   readVersion,
   refuseNewer,
+  readVersions,
   VERSION_TABLE,
 } from './upstreamMigrations';
 
@@ -48,9 +50,9 @@ const VERSIONS_PER_QUERY = 50;
 const PATIENCE_MS = 5 * 60_000;
 
 /** The triggers may not be created; the transaction has to end before anyone can ask why. */
-class NotAdminError extends Error {
-  constructor(readonly cause: unknown) {
-    super();
+class NotAdminError extends EngineTablesError {
+  constructor(cause: unknown) {
+    super('The login may not create triggers', { cause });
   }
 }
 
@@ -66,6 +68,16 @@ export interface EngineTablesOptions {
   migrationsDirectory?: string;
   /** For how long, in milliseconds, to try for what others have locked; 5 minutes by default. */
   patienceMs?: number;
+}
+
+/** The tables of one tenant. */
+export interface TenantTables {
+  tenantId: string;
+  /**
+   * Whether they have the migrations of this release: `older` if some are missing or were
+   * interrupted, `newer` if they have others.
+   */
+  version: 'current' | 'older' | 'newer';
 }
 
 /**
@@ -205,35 +217,96 @@ export class EngineTables {
 
   /**
    * Brings the template, and then the schema of one tenant, to the newest migration. A run
-   * that was interrupted is gone on with.
+   * that was interrupted is gone on with, also one that the signal has ended.
    */
-  async upgrade(tenantId: string): Promise<void> {
+  async upgrade(
+    tenantId: string,
+    options: Partial<WaitOptions> = {},
+  ): Promise<void> {
     const schema = schemaOf(tenantId);
-    const { migrationsDirectory: directory, logger, patienceMs } = this.options;
-    await this.withSession(session => this.prepare(session));
+    const { migrationsDirectory: directory, logger } = this.options;
+    const { patienceMs = this.options.patienceMs, signal } = options;
+    await this.withSession(session => this.prepare(session, signal));
     await this.withSession(async session => {
       if (await this.isCurrent(session, schema)) {
         return;
       }
-      await session.lock(schema, { scope: 'session', patienceMs });
+      await session.lock(schema, { scope: 'session', patienceMs, signal });
       if (!(await schemaExists(session, schema))) {
         throw new EngineTablesError(
           `The tenant ${tenantId} has no tables of its own to upgrade`,
         );
       }
-      await applyMigrations(session, {
-        schema,
-        directory,
-        logger,
-        patienceMs,
-        title: `the catalog tables of the tenant ${tenantId}`,
-        tables: 'tenant',
-      });
+      await session.endOnAbort(signal, () =>
+        applyMigrations(session, {
+          schema,
+          directory,
+          logger,
+          patienceMs,
+          signal,
+          title: `the catalog tables of the tenant ${tenantId}`,
+          tables: 'tenant',
+          afterEach: migration =>
+            this.restoreTriggers(session, { tenantId, schema, ...migration }),
+        }),
+      );
     });
   }
 
-  /** The tenants that have a schema, and whether it has the migrations of this release. */
-  async list(): Promise<{ tenantId: string; isCurrent: boolean }[]> {
+  /**
+   * A migration may have replaced a table, with which its triggers are gone: the tenant would
+   * never see what the engine writes there.
+   *
+   * @param options.isWhole - whether the migration's transaction is still open. Otherwise an
+   *   engine may have written before the triggers are there again
+   */
+  private async restoreTriggers(
+    session: TablesSession,
+    options: {
+      tenantId: string;
+      schema: string;
+      name: string;
+      isWhole: boolean;
+    },
+  ): Promise<void> {
+    const { tenantId, schema: catalogSchema, name, isWhole } = options;
+    const { schema, logger } = this.options;
+    const restore = () =>
+      restoreEngineTriggers(
+        { schema, tenantId, catalogSchema },
+        (text, values) => session.query(text, values),
+      );
+    try {
+      const restored = await (isWhole
+        ? restore()
+        : session.transaction(restore));
+      if (restored.length > 0 && !isWhole) {
+        logger.warn(
+          `${name} of the catalog, which has no transaction, has replaced ${restored.join(
+            ', ',
+          )} of the tenant ${tenantId}. Changes that the engine has made meanwhile may be missing: ` +
+            `"${operatorCommand('adopt', '--tenant <slug>')}" carries them`,
+        );
+      }
+    } catch (error) {
+      if (hasCode(error, '42501')) {
+        throw new NotAdminError(error);
+      }
+      if (hasCode(error, '42P01', '42703', '42809')) {
+        throw new EngineTablesError(
+          `${name} of the catalog changes a table from which the tenant's entities are carried, in a way that ` +
+            `this version of the tenants' engines does not know: ${
+              (error as Error).message
+            }. Deploy a newer version of them`,
+          { cause: error },
+        );
+      }
+      throw error;
+    }
+  }
+
+  /** The tenants that have a schema, and of which version it is. */
+  async list(): Promise<TenantTables[]> {
     const all = await this.migrations();
     return this.withSession(async session => {
       const found = await session.query<{ schema: string }>(
@@ -244,24 +317,17 @@ export class EngineTables {
           order by 1`,
         [VERSION_TABLE],
       );
-      const tenants: { tenantId: string; isCurrent: boolean }[] = [];
+      const tenants: TenantTables[] = [];
       for (let at = 0; at < found.length; at += VERSIONS_PER_QUERY) {
-        const rows = await session.query<{ schema: string; done: string[] }>(
-          found
-            .slice(at, at + VERSIONS_PER_QUERY)
-            .map(
-              ({ schema }) =>
-                `select ${escapeLiteral(schema)} as schema, array(
-                   select name::text from ${escapeIdentifier(
-                     schema,
-                   )}.${VERSION_TABLE}) as done`,
-            )
-            .join(' union all '),
-        );
+        const rows = await session.query<{
+          schema: string;
+          done: string[];
+          isLocked: boolean;
+        }>(readVersions(found.slice(at, at + VERSIONS_PER_QUERY)));
         tenants.push(
-          ...rows.map(({ schema, done }) => ({
+          ...rows.map(({ schema, done, isLocked }) => ({
             tenantId: tenantOf(schema),
-            isCurrent: isSame(all, done),
+            version: versionOf(all, done, isLocked),
           })),
         );
       }
@@ -492,6 +558,17 @@ async function schemaExists(
     [schema],
   );
   return found.length > 0;
+}
+
+function versionOf(
+  all: string[],
+  done: string[],
+  isLocked: boolean,
+): TenantTables['version'] {
+  if (missing(done, all).length > 0) {
+    return 'newer';
+  }
+  return isLocked || missing(all, done).length > 0 ? 'older' : 'current';
 }
 
 function isSame(all: string[], done: string[]): boolean {

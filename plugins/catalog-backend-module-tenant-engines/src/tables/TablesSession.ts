@@ -23,7 +23,7 @@ const POLL_MS = 100;
 // A statement that waits for ACCESS EXCLUSIVE holds up all who come after it. So it gives
 // up soon, lets them pass, and comes again. Each attempt waits longer than the one before.
 const FIRST_LOCK_TIMEOUT_MS = 100;
-const LONGEST_LOCK_TIMEOUT_MS = 2000;
+const LONGEST_LOCK_TIMEOUT_MS = 1000;
 const GROWTH = 1.5;
 // Between two attempts, the others have this many times as long as they were held up.
 const REST = 2;
@@ -209,6 +209,29 @@ export class TablesSession {
       }
       // Random, so as not to coincide with a regular transaction each time.
       await delay(timeoutMs * (REST + Math.random()), undefined, { signal });
+    }
+  }
+
+  /**
+   * Closes the connection when the signal aborts, even while a statement waits: the server
+   * rolls back what has not been committed.
+   *
+   * @throws the reason of the signal, and what the work throws
+   */
+  async endOnAbort<T>(
+    signal: AbortSignal | undefined,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const end = () => this.client.connection.stream.destroy();
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', end, { once: true });
+    try {
+      return await work();
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', end);
     }
   }
 

@@ -32,7 +32,7 @@ describe('the purge of the tables of engines', () => {
           dropped.push(tenantId);
         },
         list: async () =>
-          withTables.map(tenantId => ({ tenantId, isCurrent: true })),
+          withTables.map(tenantId => ({ tenantId, version: 'current' })),
       },
       tenants: {
         list: async ({ limit = 0, offset = 0 } = {}) => ({

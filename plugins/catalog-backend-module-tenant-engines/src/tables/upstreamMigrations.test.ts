@@ -28,6 +28,31 @@ const EXPECTED = [
   'search_key_value_entity_idx',
 ];
 
+const ENTITY = {
+  apiVersion: 'backstage.io/v1alpha1',
+  kind: 'Component',
+  metadata: {
+    name: 'e',
+    namespace: 'default',
+    uid: '7f5b0ba4-3c8e-4a1f-9d53-1c9b7f1f6d11',
+  },
+  spec: { type: 'service' },
+};
+
+/** With what each does, and whether it fires. */
+async function triggersOf(
+  database: EngineDatabase,
+  schema: string,
+): Promise<object[]> {
+  return database.query(
+    `select c.relname as table, t.tgname as name, t.tgenabled as enabled, pg_get_triggerdef(t.oid) as definition
+       from pg_trigger t join pg_class c on c.oid = t.tgrelid
+      where c.relnamespace = $1::regnamespace and not t.tgisinternal
+      order by 1, 2`,
+    [schema],
+  );
+}
+
 async function searchIndexes(
   database: EngineDatabase,
   schema: string,
@@ -211,8 +236,8 @@ describe.each(databases.eachSupportedId())(
       );
       const tables = database.tables();
       expect(await tables.list()).toEqual([
-        { tenantId: first, isCurrent: false },
-        { tenantId: second, isCurrent: false },
+        { tenantId: first, version: 'older' },
+        { tenantId: second, version: 'older' },
       ]);
       await Promise.all([
         tables.upgrade(first),
@@ -220,8 +245,8 @@ describe.each(databases.eachSupportedId())(
         database.tables().upgrade(second),
       ]);
       expect(await tables.list()).toEqual([
-        { tenantId: first, isCurrent: true },
-        { tenantId: second, isCurrent: true },
+        { tenantId: first, version: 'current' },
+        { tenantId: second, version: 'current' },
       ]);
       const template = await inventory(database, 'tenant_template');
       expect(template.indexes.join()).toContain(EXPECTED[0]);
@@ -239,7 +264,9 @@ describe.each(databases.eachSupportedId())(
       // A new tenant has the new version.
       const third = randomUUID();
       await tables.provision(third);
-      expect((await tables.list()).every(each => each.isCurrent)).toBe(true);
+      expect(
+        (await tables.list()).every(each => each.version === 'current'),
+      ).toBe(true);
     });
 
     it('refuse tables of a newer release, and leave them', async () => {
@@ -260,7 +287,7 @@ describe.each(databases.eachSupportedId())(
         );
       }
       expect(await inventory(database, 'tenant_template')).toEqual(before);
-      expect(await old.list()).toEqual([{ tenantId, isCurrent: false }]);
+      expect(await old.list()).toEqual([{ tenantId, version: 'newer' }]);
     });
 
     it.each([1, 2])(
@@ -353,7 +380,7 @@ describe.each(databases.eachSupportedId())(
         await client.query('commit');
         await withDeadline('the upgrade', upgrading);
       });
-      expect(await newer.list()).toEqual([{ tenantId, isCurrent: true }]);
+      expect(await newer.list()).toEqual([{ tenantId, version: 'current' }]);
     });
 
     it('of which one fails name it, keep what was done before, and go on once it is corrected', async () => {
@@ -393,8 +420,108 @@ describe.each(databases.eachSupportedId())(
       await database.tables({ migrationsDirectory: folder }).upgrade(tenantId);
       expect(
         await database.tables({ migrationsDirectory: folder }).list(),
-      ).toEqual([{ tenantId, isCurrent: true }]);
+      ).toEqual([{ tenantId, version: 'current' }]);
     });
+
+    it.each([true, false])(
+      'that replace a table keep carrying what the engine writes there, in a transaction: %p',
+      async isWhole => {
+        const { database, tenantId, schema } = await withEntity();
+        const before = await triggersOf(database, schema);
+        const newer = database.tables({
+          migrationsDirectory: migrationsFolder({
+            further: {
+              '20990101000000_replace.js': {
+                up: `
+                  await knex.raw('alter table final_entities rename to old_entities');
+                  await knex.raw('create table final_entities (like old_entities including all)');
+                  await knex.raw('insert into final_entities select * from old_entities');
+                  await knex.raw('drop table old_entities cascade');`,
+                isWhole,
+              },
+            },
+          }),
+        });
+        await newer.upgrade(tenantId);
+        expect(before).toHaveLength(11);
+        expect(await triggersOf(database, schema)).toEqual(before);
+        await database.query(
+          `update ${schema}.final_entities set final_entity = $1`,
+          [JSON.stringify({ ...ENTITY, spec: { type: 'changed' } })],
+        );
+        expect(
+          await database.query(
+            `select final_entity -> 'spec' as spec from tenancy.entities where tenant_id = $1`,
+            [tenantId],
+          ),
+        ).toEqual([{ spec: { type: 'changed' } }]);
+        expect(
+          await database.query('select from tenancy.adoption_faults'),
+        ).toEqual([]);
+      },
+    );
+
+    it('that remove a table from which entities are carried are rolled back, and the reason says so', async () => {
+      const { database, tenantId, schema } = await withEntity();
+      const before = await inventory(database, schema);
+      const newer = database.tables({
+        migrationsDirectory: migrationsFolder({
+          further: {
+            '20990101000000_remove.js': {
+              up: `await knex.raw('alter table final_entities rename to entities')`,
+            },
+          },
+        }),
+      });
+      await expect(newer.upgrade(tenantId)).rejects.toThrow(
+        /20990101000000_remove\.js.*does not know: .*final_entities.*Deploy a newer version/,
+      );
+      expect(await inventory(database, schema)).toEqual(before);
+    });
+
+    it('that wait for others end at once when they are cancelled, and the next run goes on', async () => {
+      const database = await create();
+      const tenantId = randomUUID();
+      await database
+        .tables({
+          migrationsDirectory: migrationsFolder({ before: NOT_IDEMPOTENT }),
+        })
+        .provision(tenantId);
+      const tables = database.tables();
+      await tables.prepareTemplate();
+      const controller = new AbortController();
+      await database.use(async client => {
+        await client.query('begin isolation level repeatable read; select 1');
+        const outcome = tables
+          .upgrade(tenantId, { signal: controller.signal })
+          .catch(error => error);
+        await waitUntil('the index', () => isAtIndex(database));
+        const reason = new Error('shutting down');
+        controller.abort(reason);
+        expect(await withDeadline('the end of it', outcome)).toBe(reason);
+        await client.query('commit');
+      });
+      await tables.upgrade(tenantId);
+      expect(await tables.list()).toEqual([{ tenantId, version: 'current' }]);
+    });
+
+    /** A tenant whose engine has one entity. */
+    async function withEntity() {
+      const database = await create({ hasTemplate: true });
+      const tenantId = await database.newTenant();
+      const schema = engineSchemaOf(tenantId);
+      await database.tables().provision(tenantId);
+      await database.query(
+        `insert into ${schema}.refresh_state (entity_id, entity_ref, unprocessed_entity, unprocessed_hash, errors, next_update_at, last_discovery_at)
+         values ('${ENTITY.metadata.uid}', 'component:default/e', '{}', '', '[]', now(), now())`,
+      );
+      await database.query(
+        `insert into ${schema}.final_entities (entity_id, entity_ref, hash, final_entity)
+         values ('${ENTITY.metadata.uid}', 'component:default/e', 'h', $1)`,
+        [JSON.stringify(ENTITY)],
+      );
+      return { database, tenantId, schema };
+    }
 
     it('report their progress where they take long', async () => {
       const database = await create();

@@ -4,7 +4,12 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConcurrentIndexes } from './ConcurrentIndexes';
-import { EngineTablesError, escapeIdentifier, hasCode } from './TablesSession';
+import {
+  EngineTablesError,
+  escapeIdentifier,
+  escapeLiteral,
+  hasCode,
+} from './TablesSession';
 import type { TablesSession, WaitOptions } from './TablesSession';
 
 // Upstream's own migrations, in a schema that stands beside others with the same tables.
@@ -70,6 +75,21 @@ export async function isLockedByUs(
   return found.length > 0;
 }
 
+/**
+ * The query for what several schemas have: `schema`, `done` and, as by
+ * {@link isLockedByUs}, `isLocked`.
+ */
+export function readVersions(schemas: { schema: string }[]): string {
+  return schemas
+    .map(({ schema }) => {
+      const name = escapeIdentifier(schema);
+      return `select ${escapeLiteral(schema)} as schema,
+        array(select name::text from ${name}.${VERSION_TABLE}) as done,
+        exists (select from ${name}.${LOCK_TABLE} where is_locked = ${LOCKED_BY_US}) as "isLocked"`;
+    })
+    .join(' union all ');
+}
+
 /** What a schema lacks of the migrations. */
 export function missing(all: string[], done: string[]): string[] {
   const known = new Set(done);
@@ -110,6 +130,11 @@ export interface ApplyOptions extends WaitOptions {
    * - `default`: the stock plugin of another process may migrate them too
    */
   tables: 'private' | 'tenant' | 'default';
+  /**
+   * Called after each migration, in its transaction if it has one (`isWhole`). The migration
+   * fails with it.
+   */
+  afterEach?: (migration: { name: string; isWhole: boolean }) => Promise<void>;
 }
 
 /**
@@ -117,7 +142,7 @@ export interface ApplyOptions extends WaitOptions {
  * in a transaction unless it says otherwise. What has committed stays, so a run that was
  * killed is gone on with. The caller holds the advisory lock of the schema.
  *
- * Locks: those of upstream's statements. A statement gives up after 100 ms to 2 s in which
+ * Locks: those of upstream's statements. A statement gives up after 100 ms to 1 s in which
  * others wait behind it, and the migration is tried again; see
  * {@link TablesSession.withLockRetries}. CREATE and DROP INDEX CONCURRENTLY hold up no
  * reads or writes, and wait without a limit.
@@ -160,9 +185,11 @@ export async function applyMigrations(
       signal?.throwIfAborted();
       progress.current = name;
       const migration = await load(directory, name);
-      isWhole = migration.config?.transaction !== false;
+      const inTransaction = migration.config?.transaction !== false;
+      isWhole = inTransaction;
       const run = async (target: Knex) => {
         await migration.up(target);
+        await options.afterEach?.({ name, isWhole: inTransaction });
         await target(VERSION_TABLE).insert({
           name,
           batch,
@@ -172,7 +199,7 @@ export async function applyMigrations(
       await session.withLockRetries(
         `${title}: ${name}`,
         options,
-        isWhole ? () => knex.transaction(run) : () => run(knex),
+        inTransaction ? () => knex.transaction(run) : () => run(knex),
         () => {
           statements.isRepeated = true;
         },

@@ -28,6 +28,28 @@ export const engineTableChecks: MutationCheck[] = [
     tests: [`${TABLES}/upstreamMigrations.test.ts`],
   },
   {
+    name: 'the triggers of a table that a migration of upstream has replaced',
+    edits: [
+      {
+        file: `${TABLES}/upstreamMigrations.ts`,
+        find: '        await options.afterEach?.({ name, isWhole: inTransaction });',
+        replace: '',
+      },
+    ],
+    tests: [`${TABLES}/upstreamMigrations.test.ts`],
+  },
+  {
+    name: 'the bound of the time for which an upgrade waits for a lock',
+    edits: [
+      {
+        file: `${TABLES}/TablesSession.ts`,
+        find: '      await this.setLockTimeout(timeoutMs);',
+        replace: '      await this.setLockTimeout(0);',
+      },
+    ],
+    tests: [`${TABLES}/upstreamMigrations.test.ts`],
+  },
+  {
     name: 'the release of the lock that a killed migration of the default catalog left',
     edits: [
       {

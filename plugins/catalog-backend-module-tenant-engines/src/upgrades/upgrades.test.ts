@@ -1,0 +1,460 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import {
+  APPLICATION,
+  createTenancyDatabase,
+} from '@internal/catalog-testing/tenancyDatabase';
+import { freePort } from '@internal/postgres';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client, type ClientConfig, Pool, type QueryResultRow } from 'pg';
+import { BackendProcess } from '../__testUtils__/BackendProcess';
+import { inventory } from '../tables/__testUtils__/inventory';
+import { migrationsFolder } from '../tables/__testUtils__/migrationsFolder';
+import { EngineTables } from '../tables/EngineTables';
+import { TableUpgrades } from './TableUpgrades';
+
+jest.setTimeout(3_600_000);
+
+const TENANTS = Number(process.env.ENGINE_UPGRADES_TENANTS ?? 8);
+const ENTITIES = Number(process.env.ENGINE_UPGRADES_ENTITIES ?? 5);
+const WRITERS = 2;
+const READERS = 2;
+
+// The newest of upstream's: it removes rows, and creates indexes with CONCURRENTLY.
+const MIGRATION = '20260510000000_search_indices_and_dedup.js';
+const TOKEN = 'token-of-the-caller';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe.each(databases.eachSupportedId())(
+  "tenants' catalog tables of an earlier release, on %s",
+  id => {
+    let connection: ClientConfig;
+    let pool: Pool;
+    let backend: BackendProcess | undefined;
+    const older = migrationsFolder({ before: MIGRATION });
+    const logger = mockServices.logger.mock();
+
+    beforeEach(async () => {
+      connection = await createTenancyDatabase(databases, id);
+      pool = new Pool({ ...connection, max: WRITERS + READERS + 2 });
+      pool.on('error', () => undefined);
+      logger.info.mockClear();
+    });
+
+    afterEach(async () => {
+      await backend?.kill();
+      await pool.end();
+    });
+
+    async function query<Row extends QueryResultRow>(
+      text: string,
+      values: unknown[] = [],
+    ): Promise<Row[]> {
+      return (await pool.query<Row>(text, values)).rows;
+    }
+
+    async function use<T>(work: (client: Client) => Promise<T>): Promise<T> {
+      const client = new Client(connection);
+      await client.connect();
+      try {
+        return await work(client);
+      } finally {
+        await client.end();
+      }
+    }
+
+    const tablesOf = (migrationsDirectory?: string) =>
+      EngineTables.create({
+        connection,
+        schema: 'tenancy',
+        logger,
+        ...(migrationsDirectory && { migrationsDirectory }),
+      });
+
+    /** Tenants that have an engine, with tables of the earlier release and entities in them. */
+    async function olderTenants(count: number): Promise<ActiveTenant[]> {
+      const tables = tablesOf(older);
+      await tables.prepareTemplate();
+      const tenants: ActiveTenant[] = [];
+      for (let nr = 0; nr < count; nr += 1) {
+        const tenant = { tenantId: randomUUID(), tenantSlug: `tenant-${nr}` };
+        await query(
+          `insert into tenancy.tenants (tenant_id, tenant_slug, tenant_name) values ($1, $2, $2)`,
+          [tenant.tenantId, tenant.tenantSlug],
+        );
+        await query(
+          `insert into tenancy.tenant_engines (tenant_id, created_by) values ($1, 'test')`,
+          [tenant.tenantId],
+        );
+        await tables.provision(tenant.tenantId);
+        await seed(tenant.tenantId);
+        tenants.push(tenant);
+      }
+      return tenants;
+    }
+
+    /** Entities that no engine has a reason to touch: nothing is due, and none is an orphan. */
+    async function seed(tenantId: string): Promise<void> {
+      const schema = engineSchemaOf(tenantId);
+      await query(
+        `with e as (
+           select 'component:default/e' || n as ref, n, md5($1 || n)::uuid::text as id
+             from generate_series(1, $2::int) as n),
+         states as (
+           insert into ${schema}.refresh_state (entity_id, entity_ref, unprocessed_entity, unprocessed_hash,
+             processed_entity, result_hash, errors, cache, next_update_at, last_discovery_at)
+           select id, ref, '{}', '', '{}', '', '[]', '{}', now() + interval '1 day', now() from e),
+         parents as (
+           insert into ${schema}.refresh_state_references (source_entity_ref, target_entity_ref)
+           select 'component:default/e1', ref from e),
+         found as (
+           insert into ${schema}.search (entity_id, key, value, original_value)
+           select id, 'kind', 'component', 'Component' from e, generate_series(1, 2))
+         insert into ${schema}.final_entities (entity_id, entity_ref, hash, final_entity)
+         select id, ref, 'h', jsonb_build_object('apiVersion', 'backstage.io/v1alpha1', 'kind', 'Component',
+           'metadata', jsonb_build_object('name', 'e' || n, 'namespace', 'default', 'uid', id),
+           'spec', jsonb_build_object('change', 0))::text from e`,
+        [tenantId, ENTITIES],
+      );
+    }
+
+    const breakTables = (tenantId: string) =>
+      query(
+        `alter table ${engineSchemaOf(
+          tenantId,
+        )}.search rename column original_value to not_what_it_was`,
+      );
+
+    const mendTables = (tenantId: string) =>
+      query(
+        `alter table ${engineSchemaOf(
+          tenantId,
+        )}.search rename column not_what_it_was to original_value`,
+      );
+
+    /** What a tenant's answers are made from. */
+    const changesOf = async (tenantId: string) => {
+      const read = async (table: string, condition: string) =>
+        Object.fromEntries(
+          (
+            await query<{ ref: string; change: number }>(
+              `select entity_ref as ref, (final_entity::jsonb #>> '{spec,change}')::int as change
+                 from ${table} where ${condition}`,
+            )
+          ).map(({ ref, change }) => [ref, change]),
+        );
+      return {
+        engine: await read(
+          `${engineSchemaOf(tenantId)}.final_entities`,
+          'true',
+        ),
+        tenant: await read(
+          'tenancy.entities',
+          `tenant_id = '${tenantId}' and deleted_at is null`,
+        ),
+      };
+    };
+
+    const structureOf = async (schema: string) => {
+      const { indexes, constraints, statistics, columns } = await inventory(
+        { use },
+        schema,
+      );
+      return { indexes, constraints, statistics, columns };
+    };
+
+    const triggersOf = async (schema: string) =>
+      query(
+        `select c.relname as table, t.tgname as name, t.tgenabled as enabled, t.tgfoid::regproc::text as function
+           from pg_trigger t join pg_class c on c.oid = t.tgrelid
+          where c.relnamespace = $1::regnamespace and not t.tgisinternal
+          order by 1, 2`,
+        [schema],
+      );
+
+    it('are upgraded one by one, each report how far they are, and one that fails fails alone', async () => {
+      const [first, broken, last] = await olderTenants(3);
+      await breakTables(broken.tenantId);
+      const tables = tablesOf();
+      const order: string[] = [];
+      const upgrades = new TableUpgrades({
+        logger,
+        tables: {
+          list: () => tables.list(),
+          prepareTemplate: async () => {
+            order.push('template');
+            await tables.prepareTemplate();
+          },
+          provision: tenantId => tables.provision(tenantId),
+          upgrade: async (tenantId, options) => {
+            order.push(`begin ${tenantId}`);
+            await tables
+              .upgrade(tenantId, options)
+              .finally(() => order.push(`end ${tenantId}`));
+          },
+        },
+      });
+      const { signal } = new AbortController();
+      const ready = (tenant: ActiveTenant) => upgrades.ready(tenant, signal);
+      const all = [first, broken, last].map(ready);
+      const outcomes = Promise.allSettled(all);
+      await waitUntil('the first', () => order.length > 0);
+      // A request waits for it.
+      upgrades.hurry(last.tenantId);
+      expect(await outcomes).toEqual([
+        { status: 'fulfilled', value: undefined },
+        {
+          status: 'rejected',
+          reason: expect.objectContaining({
+            message: expect.stringMatching(
+              new RegExp(
+                `${MIGRATION} of the catalog failed: column .*does not exist`,
+              ),
+            ),
+          }),
+        },
+        { status: 'fulfilled', value: undefined },
+      ]);
+      expect(order).toEqual([
+        'template',
+        ...[first, last, broken].flatMap(({ tenantId }) => [
+          `begin ${tenantId}`,
+          `end ${tenantId}`,
+        ]),
+      ]);
+      expect(logger.info.mock.calls.map(([text]) => text)).toContainEqual(
+        expect.stringMatching(
+          /^Upgraded 2 of 3 tenants' catalog tables in \d+\.\d s; 1 failed: tenant-1$/,
+        ),
+      );
+      await mendTables(broken.tenantId);
+      await ready(broken);
+      const versions = (await tables.list()).map(({ version }) => version);
+      expect(versions).toEqual(['current', 'current', 'current']);
+    });
+
+    it('of a newer release are refused by an older one, which makes none current and changes none', async () => {
+      const [tenant] = await olderTenants(1);
+      await tablesOf().upgrade(tenant.tenantId);
+      const before = await structureOf('tenant_template');
+      const upgrades = new TableUpgrades({ logger, tables: tablesOf(older) });
+      const { signal } = new AbortController();
+      await expect(upgrades.ready(tenant, signal)).rejects.toThrow(
+        new RegExp(
+          `this one does not have ${MIGRATION}.*Deploy the newer version`,
+        ),
+      );
+      expect(await structureOf('tenant_template')).toEqual(before);
+      expect(await structureOf(engineSchemaOf(tenant.tenantId))).toEqual(
+        before,
+      );
+    });
+
+    it(`are upgraded under load by a backend that is killed twice, with ${TENANTS} tenants`, async () => {
+      const tenants = await olderTenants(TENANTS);
+      const broken = tenants[Math.floor(Math.random() * TENANTS)];
+      await breakTables(broken.tenantId);
+      const load = startLoad(tenants);
+      const tables = tablesOf();
+      const countCurrent = async () =>
+        (await tables.list()).filter(({ version }) => version === 'current')
+          .length;
+      const baseUrl = `http://127.0.0.1:${await freePort()}`;
+      const startedAt = performance.now();
+      // At random moments, at which some are done and others are not.
+      const moments = [1, 2].map(part =>
+        Math.floor((TENANTS * (part - Math.random())) / 3),
+      );
+      for (const moment of moments) {
+        await start(baseUrl).until(
+          `${moment} tenants to be upgraded`,
+          async () => (await countCurrent()) >= moment,
+        );
+        await backend?.kill();
+      }
+      const survivor = start(baseUrl);
+      await survivor.until(
+        'all tenants but one to be upgraded',
+        async () => (await countCurrent()) === TENANTS - 1,
+      );
+      const tookMs = performance.now() - startedAt;
+      const call = (slug: string, path: string, init: RequestInit = {}) =>
+        fetch(`${baseUrl}/api/catalog${path}`, {
+          ...init,
+          headers: {
+            Authorization: `Bearer ${TOKEN}`,
+            'Content-Type': 'application/json',
+            'X-Tenant-Slug': slug,
+          },
+        });
+      const target = 'https://example.com/catalog-info.yaml';
+      const register = (slug: string) =>
+        call(slug, '/locations?dryRun=true', {
+          method: 'POST',
+          body: JSON.stringify({ type: 'url', target }),
+        });
+      await survivor.until('the failure', async () => {
+        const answer = await register(broken.tenantSlug);
+        const text = await answer.text();
+        return (
+          answer.status === 503 &&
+          text.includes(`${MIGRATION} of the catalog failed: column`)
+        );
+      });
+      const { changes, longestReadMs, longestWriteMs } = await load.stop();
+      expect(
+        (
+          await call(
+            broken.tenantSlug,
+            '/entities/by-name/component/default/e1',
+          )
+        ).status,
+      ).toBe(200);
+
+      await mendTables(broken.tenantId);
+      await survivor.until(
+        'the tables that were mended to be upgraded',
+        async () => (await countCurrent()) === TENANTS,
+      );
+      const template = await structureOf('tenant_template');
+      const triggers = await triggersOf(engineSchemaOf(tenants[0].tenantId));
+      expect(triggers).toHaveLength(11);
+      for (const { tenantId } of tenants) {
+        const schema = engineSchemaOf(tenantId);
+        expect(await structureOf(schema)).toEqual(template);
+        expect(await triggersOf(schema)).toEqual(triggers);
+        const expected = changes.get(tenantId);
+        expect(await changesOf(tenantId)).toEqual({
+          engine: expected,
+          tenant: expected,
+        });
+      }
+      expect(await query('select from tenancy.adoption_faults')).toEqual([]);
+      if (process.env.ENGINE_UPGRADES_TENANTS) {
+        process.stdout.write(
+          `${TENANTS} tenants of ${ENTITIES} entities: ${
+            Math.round(tookMs / 100) / 10
+          } s from the first start to the last upgrade, killed at ${moments.join(
+            ' and ',
+          )}; ${load.counts()}; the longest read took ${Math.round(
+            longestReadMs,
+          )} ms, the longest write ${Math.round(longestWriteMs)} ms\n`,
+        );
+      }
+    });
+
+    /** What engines and their readers do, with one transaction at a time for each worker. */
+    function startLoad(tenants: ActiveTenant[]) {
+      const refs = Array.from(
+        { length: ENTITIES },
+        (_, index) => `component:default/e${index + 1}`,
+      );
+      const changes = new Map(
+        tenants.map(({ tenantId }) => [
+          tenantId,
+          Object.fromEntries(refs.map(ref => [ref, 0])),
+        ]),
+      );
+      const longest = { read: 0, write: 0 };
+      const done = { read: 0, write: 0 };
+      let isOver = false;
+      const pick = <T>(all: T[]) => all[Math.floor(Math.random() * all.length)];
+      const worker = async (
+        what: 'read' | 'write',
+        once: () => Promise<unknown>,
+      ) => {
+        while (!isOver) {
+          const startedAt = performance.now();
+          await once();
+          longest[what] = Math.max(
+            longest[what],
+            performance.now() - startedAt,
+          );
+          done[what] += 1;
+          await delay(Math.random() * 10);
+        }
+      };
+      let next = 0;
+      // One writer for each tenant: the order of the changes is known.
+      const write = (nr: number) => async () => {
+        const { tenantId } = pick(
+          tenants.filter((_, index) => index % WRITERS === nr),
+        );
+        const ref = pick(refs);
+        next += 1;
+        const change = next;
+        await query(
+          `update ${engineSchemaOf(tenantId)}.final_entities
+              set final_entity = jsonb_set(final_entity::jsonb, '{spec,change}', to_jsonb($2::int))::text
+            where entity_ref = $1`,
+          [ref, change],
+        );
+        changes.get(tenantId)![ref] = change;
+      };
+      const read = async () => {
+        const schema = engineSchemaOf(pick(tenants).tenantId);
+        await query(
+          `select f.entity_ref from ${schema}.final_entities f
+             join ${schema}.search s on s.entity_id = f.entity_id
+            where s.key = 'kind' and s.value = 'component'`,
+        );
+      };
+      const workers = Promise.all([
+        ...Array.from({ length: WRITERS }, (_, nr) =>
+          worker('write', write(nr)),
+        ),
+        ...Array.from({ length: READERS }, () => worker('read', read)),
+      ]);
+      // Its failure is that of the test, once it stops the load.
+      workers.catch(() => undefined);
+      return {
+        counts: () => `${done.write} writes and ${done.read} reads`,
+        async stop() {
+          isOver = true;
+          await workers;
+          return {
+            changes,
+            longestReadMs: longest.read,
+            longestWriteMs: longest.write,
+          };
+        },
+      };
+    }
+
+    function start(baseUrl: string): BackendProcess {
+      const { host, port, user, password, database } = connection;
+      backend = new BackendProcess({
+        app: { baseUrl },
+        backend: {
+          baseUrl,
+          listen: { host: '127.0.0.1', port: Number(new URL(baseUrl).port) },
+          auth: {
+            externalAccess: [
+              { type: 'static', options: { token: TOKEN, subject: 'caller' } },
+            ],
+          },
+          database: {
+            client: 'pg',
+            connection: {
+              host: String(host),
+              port: Number(port),
+              user: String(user),
+              password: String(password),
+            },
+            plugin: { catalog: { connection: { database: String(database) } } },
+          },
+        },
+        tenancy: {
+          enabled: true,
+          membership: 'open',
+          database: { connection: APPLICATION, pool: { max: 5 } },
+        },
+      });
+      return backend;
+    }
+  },
+);
