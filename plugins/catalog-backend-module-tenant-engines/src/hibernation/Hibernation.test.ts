@@ -88,6 +88,28 @@ describe('the hibernation of an engine', () => {
     expect(await pollOnce(created, 'processing')).toBe('ask');
   });
 
+  it('reads again when items are due, where a change has come meanwhile', async () => {
+    const created = create();
+    let answer: (due: Due) => void = () => undefined;
+    created.readDue.mockImplementationOnce(
+      () => new Promise<Due>(resolve => (answer = resolve)),
+    );
+    const waiting = await fallAsleep(created);
+    created.hibernation.returned();
+    await woken(waiting);
+    ['processing', 'stitching'].forEach(poll =>
+      created.hibernation.answered(poll, 0),
+    );
+    created.readDue.mockResolvedValue({ processing: 20, stitching: 20 });
+    const waitingAgain = ['processing', 'stitching'].map(poll =>
+      created.hibernation.admit(poll),
+    );
+    await waitUntil('the engine to sleep', () => created.hibernation.isAsleep);
+    // Of before the change: that nothing will ever be due.
+    answer({});
+    expect(await woken(waitingAgain)).toEqual(['ask', 'ask']);
+  });
+
   it('ends when items become due', async () => {
     const created = create({ processing: 20, stitching: 30 });
     const waiting = await fallAsleep(created);

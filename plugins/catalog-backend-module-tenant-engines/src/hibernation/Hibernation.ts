@@ -73,6 +73,8 @@ export class Hibernation implements StatementGate {
     orphans: { askedAt: 0, dueAt: Infinity, isWaiting: false },
   };
   #activity = 0;
+  /** Counts the answers to polls. */
+  #answers = 0;
   #isStopped = false;
   #isReadingDue = false;
   #wokenAt = -Infinity;
@@ -141,6 +143,7 @@ export class Hibernation implements StatementGate {
   /** {@inheritDoc StatementGate.answered} */
   answered(poll: string, rows: number): void {
     const state = this.#states[poll as PollKind];
+    this.#answers += 1;
     state.seen = rows > 0 ? undefined : state.askedAt;
     if (poll !== 'orphans') {
       state.dueAt = undefined;
@@ -198,17 +201,22 @@ export class Hibernation implements StatementGate {
       return;
     }
     this.#isReadingDue = true;
-    this.#readDue().then(
-      due => this.#setDue(due),
-      () => {
-        const { retryMs } = this.#timing;
-        this.#setDue({ processing: retryMs, stitching: retryMs });
-      },
-    );
+    const answers = this.#answers;
+    const { retryMs } = this.#timing;
+    this.#readDue()
+      .catch((): Due => ({ processing: retryMs, stitching: retryMs }))
+      .then(due => {
+        this.#isReadingDue = false;
+        if (this.#answers === answers) {
+          this.#setDue(due);
+        } else {
+          // It may not know of items that were made since: once more.
+          this.#prepareToWake();
+        }
+      });
   }
 
   #setDue({ processing = Infinity, stitching = Infinity }: Due): void {
-    this.#isReadingDue = false;
     const earliest = this.#wokenAt + this.#timing.dueMs;
     const now = performance.now();
     this.#states.processing.dueAt = Math.max(now + processing, earliest);
