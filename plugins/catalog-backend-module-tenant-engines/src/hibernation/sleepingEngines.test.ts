@@ -6,6 +6,7 @@ import {
 } from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
 import { metricsServiceMock } from '@backstage/backend-test-utils/alpha';
+import catalogPlugin from '@backstage/plugin-catalog-backend';
 import {
   catalogProcessingExtensionPoint,
   type EntityProviderConnection,
@@ -62,6 +63,7 @@ describe.each(databases.eachSupportedId())('an idle engine on %s', id => {
       }),
       database: sleeping.open({ tenantId: tenant.tenantId, work, onIdle }),
       features: [
+        catalogPlugin,
         createBackendModule({
           pluginId: 'catalog',
           moduleId: 'of-the-test',
