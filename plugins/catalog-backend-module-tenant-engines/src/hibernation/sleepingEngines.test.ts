@@ -106,16 +106,6 @@ describe.each(databases.eachSupportedId())('an idle engine on %s', id => {
     });
   });
 
-  beforeEach(async () => {
-    await untilIdle();
-  });
-
-  afterAll(async () => {
-    await engine?.stop();
-    await pool?.close();
-    await client?.end();
-  });
-
   const untilIdle = async () => {
     onIdle.mockClear();
     sleeping.wake(tenant.tenantId);
@@ -163,6 +153,27 @@ describe.each(databases.eachSupportedId())('an idle engine on %s', id => {
       return rowCount === 1;
     });
 
+  /** How many items are due within a minute: a claimed one is after the processing interval. */
+  const dueSoon = async () => {
+    const { rowCount } = await client.query(
+      `select from "${schema}".refresh_state where next_update_at < now() + interval '1 minute'`,
+    );
+    return rowCount;
+  };
+
+  const untilProcessed = () =>
+    waitUntil('all items to be processed', async () => (await dueSoon()) === 0);
+
+  beforeEach(async () => {
+    await untilIdle();
+  });
+
+  afterAll(async () => {
+    await engine?.stop();
+    await pool?.close();
+    await client?.end();
+  });
+
   it('sends nothing to PostgreSQL', async () => {
     const before = await lastStatements();
     // Upstream polls twice in a second.
@@ -197,6 +208,7 @@ describe.each(databases.eachSupportedId())('an idle engine on %s', id => {
   it('works as soon as a provider has a change', async () => {
     await provide('of-a-provider');
     await untilServed('of-a-provider');
+    expect(await dueSoon()).toBe(0);
   });
 
   it('works when an item becomes due', async () => {
@@ -209,6 +221,7 @@ describe.each(databases.eachSupportedId())('an idle engine on %s', id => {
     // The next time that it falls asleep, it reads that.
     await untilIdle();
     await untilProcessed();
+    expect(await dueSoon()).toBe(0);
   });
 
   it('works on what was made due by others, once it is looked for', async () => {
@@ -232,14 +245,6 @@ describe.each(databases.eachSupportedId())('an idle engine on %s', id => {
       );
       return rowCount === 0;
     });
+    expect(await dueSoon()).toBe(0);
   });
-
-  /** A claimed item is due again after the processing interval. */
-  const untilProcessed = () =>
-    waitUntil('all items to be processed', async () => {
-      const { rowCount } = await client.query(
-        `select from "${schema}".refresh_state where next_update_at < now() + interval '1 minute'`,
-      );
-      return rowCount === 0;
-    });
 });

@@ -4,6 +4,7 @@ const ENGINES = 'plugins/catalog-backend-module-tenant-engines/src';
 const ENGINE = [`${ENGINES}/engine/TenantEngine.test.ts`];
 const LEASES = [`${ENGINES}/leases/leases.test.ts`];
 
+const SLEEP = [`${ENGINES}/hibernation/Hibernation.test.ts`];
 const POOL = [`${ENGINES}/pool/EnginePool.test.ts`];
 
 /** What keeps the engines of tenants apart. */
@@ -232,5 +233,39 @@ export const engineChecks: MutationCheck[] = [
       },
     ],
     tests: [`${ENGINES}/work/BackgroundWork.test.ts`],
+  },
+  {
+    name: 'that a change which was made during a poll has it asked again',
+    edits: [
+      {
+        file: `${ENGINES}/hibernation/Hibernation.ts`,
+        find: 'rows > 0 ? undefined : state.askedAt;',
+        replace: 'rows > 0 ? undefined : this.#activity;',
+      },
+    ],
+    tests: SLEEP,
+  },
+  {
+    name: 'that a sleeping engine wakes when an item is due',
+    edits: [
+      {
+        file: `${ENGINES}/hibernation/Hibernation.ts`,
+        find: 'this.#states.processing.dueAt = Math.max(now + processing, earliest);',
+        replace:
+          'this.#states.processing.dueAt = now + processing + earliest + 1e9;',
+      },
+    ],
+    tests: SLEEP,
+  },
+  {
+    name: 'that an engine wakes for what other processes have made due',
+    edits: [
+      {
+        file: `${ENGINES}/hibernation/SleepingEngines.ts`,
+        find: 'rows.forEach(({ tenant_id }) => this.wake(tenant_id));',
+        replace: 'rows.forEach(({ tenant_id }) => tenant_id);',
+      },
+    ],
+    tests: [`${ENGINES}/hibernation/sleepingEngines.test.ts`],
   },
 ];
