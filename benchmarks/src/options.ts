@@ -37,7 +37,7 @@ export function parseOptions(args: string[], available: string[]): Options {
     )
     .option(
       '--only <text>',
-      'of the catalog: only requests of this name, or with it in their names',
+      'of the catalog: only requests of this name, or with it in their names; of the engines: work or many',
     )
     .parse(args, { from: 'user' });
 

@@ -149,12 +149,16 @@ export const enginesBenchmark: Benchmark = {
 };
 
 async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
-  const work = await measureWork(context);
-  const many = await measureMany(context);
+  const { only } = context.settings;
+  const work = only === 'many' ? undefined : await measureWork(context);
+  const many = only === 'work' ? undefined : await measureMany(context);
   return {
-    ...work,
-    figures: [...(work.figures ?? []), ...many.figures],
-    notes: [...work.notes, ...many.notes],
+    circumstances: [work, many]
+      .flatMap(part => part?.circumstances ?? [])
+      .join('; '),
+    comparisons: work?.comparisons ?? [],
+    figures: [work, many].flatMap(part => part?.figures ?? []),
+    notes: [work, many].flatMap(part => part?.notes ?? []),
   };
 }
 

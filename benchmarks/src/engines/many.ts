@@ -1,6 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { BenchmarkContext, FigureTable } from '../harness/Benchmark';
+import type {
+  BenchmarkContext,
+  BenchmarkResult,
+  FigureTable,
+} from '../harness/Benchmark';
 import { spreadOf } from '../harness/comparison';
 import { cpuSharesOf } from '../harness/cpuTime';
 import { withClient } from '../harness/database';
@@ -32,9 +36,9 @@ const FULL: Size = {
   busy: 10,
   busyEntities: 20,
   stock: 10,
-  settleSeconds: 60,
-  idleSeconds: 60,
-  busySeconds: 60,
+  settleSeconds: 40,
+  idleSeconds: 30,
+  busySeconds: 30,
   changes: 20,
 };
 const SHORT: Size = {
@@ -98,7 +102,7 @@ class Changes {
 /** Hundreds of engines in one backend, idle and beside a few at work. */
 export async function measureMany(
   context: BenchmarkContext,
-): Promise<{ figures: FigureTable[]; notes: string[] }> {
+): Promise<Pick<BenchmarkResult, 'circumstances' | 'figures' | 'notes'>> {
   const { progress, settings } = context;
   const size = settings.short ? SHORT : FULL;
   const idles: Idle[] = [];
@@ -182,6 +186,7 @@ export async function measureMany(
     await ours.stop();
   }
   return {
+    circumstances: `engines without work were left alone for ${size.settleSeconds} s, and then measured for ${size.idleSeconds} s`,
     figures: [
       idleTable(idles, size),
       lagTable(lags),
