@@ -17,6 +17,12 @@ import type { SupervisedEngine } from '../manager/SupervisedEngine';
 // A start takes less than a second where the tables are there.
 const LONGEST_WAIT_MS = 10_000;
 
+/**
+ * Serialization failure, deadlock, lock timeout. A refresh of upstream's locks the parents of
+ * an entity after its children, and the processing of a parent the other way round.
+ */
+const RETRYABLE = new Set(['40001', '40P01', '55P03']);
+
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** The engine of a tenant does not run at the moment. */
@@ -89,6 +95,13 @@ export function forwardToEngine(options: {
         next(
           new InputError(
             `${route} has a value that PostgreSQL does not take as what it stands for (${sqlState}), such as an id that is no UUID or a text with a NUL character`,
+          ),
+        );
+      } else if (sqlState && RETRYABLE.has(sqlState)) {
+        next(
+          new EngineUnavailableError(
+            `${route} of the tenant '${tenantSlug}' has met another change at the same moment (${sqlState}): try again`,
+            1,
           ),
         );
       } else if (sqlState !== undefined) {

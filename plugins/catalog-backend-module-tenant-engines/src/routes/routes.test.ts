@@ -19,19 +19,33 @@ import {
   createBackendModule,
   createBackendPlugin,
 } from '@backstage/backend-plugin-api';
+import { DatabaseError } from 'pg';
 import { tenantEngines } from '..';
 import { componentYaml, SourceServer } from '../__testUtils__/SourceServer';
 
 const SECRET = 'not-for-anybody-else';
 
-/** A module that tells its secret when it fails. */
+/** A module that tells its secret when it fails, and whose statements meet others. */
 const tellTale = createBackendModule({
   pluginId: 'catalog',
   moduleId: 'tell-tale',
   register(env) {
     env.registerInit({
-      deps: { config: coreServices.rootConfig, logger: coreServices.logger },
-      async init({ config }) {
+      deps: {
+        config: coreServices.rootConfig,
+        router: coreServices.httpRouter,
+      },
+      async init({ config, router }) {
+        router.use((req, _res, next) =>
+          next(
+            req.path === '/deadlock'
+              ? Object.assign(
+                  new DatabaseError('delete from x - deadlock', 0, 'error'),
+                  { code: '40P01' },
+                )
+              : undefined,
+          ),
+        );
         const [github] =
           config.getOptionalConfigArray('integrations.github') ?? [];
         const token = github?.getOptionalString('token');
@@ -239,6 +253,19 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
       expect(answer.text).not.toMatch(/select|delete from|where/i);
     },
   );
+
+  it('answer 503 to a request that PostgreSQL has ended for another one', async () => {
+    const { body, headers, status, text } = await eventually(async () => {
+      const answer = await backend.as('acme').get('/deadlock');
+      expect(answer.text).toContain('40P01');
+      return answer;
+    });
+    expect([status, headers['retry-after']]).toEqual([503, '1']);
+    expect(body.error.message).toBe(
+      "GET /deadlock of the tenant 'acme' has met another change at the same moment (40P01): try again",
+    );
+    expect(text).not.toContain('delete from');
+  });
 
   it('are refused to a tenant that has none', async () => {
     const { status, body } = await backend.as('by-code').get('/locations');
