@@ -36,10 +36,10 @@ const FULL: Size = {
   busy: 10,
   busyEntities: 20,
   stock: 10,
-  settleSeconds: 40,
+  settleSeconds: 20,
   idleSeconds: 30,
   busySeconds: 30,
-  changes: 20,
+  changes: 10,
 };
 const SHORT: Size = {
   tenants: [1, 4],
