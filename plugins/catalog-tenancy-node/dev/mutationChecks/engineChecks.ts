@@ -251,8 +251,7 @@ export const engineChecks: MutationCheck[] = [
       {
         file: `${ENGINES}/hibernation/Hibernation.ts`,
         find: 'this.#states.processing.dueAt = Math.max(now + processing, earliest);',
-        replace:
-          'this.#states.processing.dueAt = now + processing + 1e9;',
+        replace: 'this.#states.processing.dueAt = now + processing + 1e9;',
       },
     ],
     tests: SLEEP,
