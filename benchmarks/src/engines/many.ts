@@ -36,7 +36,7 @@ const FULL: Size = {
   busy: 10,
   busyEntities: 20,
   stock: 10,
-  settleSeconds: 20,
+  settleSeconds: 120,
   idleSeconds: 30,
   busySeconds: 30,
   changes: 10,
