@@ -5,6 +5,9 @@ import { tenantEngines } from 'backstage-plugin-catalog-backend-module-tenant-en
 export function createPortal() {
   const backend = createBackend();
 
+  // Serves the pages that packages/app builds.
+  backend.add(import('@backstage/plugin-app-backend'));
+
   backend.add(import('@backstage/plugin-auth-backend'));
   if (process.env.NODE_ENV === 'development') {
     // Elsewhere nobody may be a guest, and without the configuration of one this

@@ -1,0 +1,4 @@
+/** Texts of the page of one tenant. */
+export const tenantMessages = {
+  tabs: { overview: 'Overview', members: 'Members', sources: 'Sources' },
+} as const;

@@ -1,0 +1,9 @@
+/**
+ * The tenants of a portal in the browser: which one is open, and their administration.
+ *
+ * @packageDocumentation
+ */
+
+export { tenants as default } from './plugin';
+export { tenantsApiRef } from './api';
+export { tenantsTranslationRef } from './translation';

@@ -1,0 +1,4 @@
+import { createRouteRef } from '@backstage/frontend-plugin-api';
+
+/** The administration of tenants. */
+export const rootRouteRef = createRouteRef();
