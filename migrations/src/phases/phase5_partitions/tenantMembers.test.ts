@@ -1,28 +1,18 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { asLogin } from '../../__testUtils__/roles';
-import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
 import { recordStatement } from '../../engine/journal';
-import { findings, preflight } from '../../preflight/__testUtils__/preflight';
 import { readLosses, rollback } from '../../rollback/rollback';
-import { verify } from '../../verify/verify';
-import { phases } from '..';
+import { addedTable, phasesBefore } from './__testUtils__/addedTable';
 import { tenantMembers } from './15_tenant_members';
 import { changeLog } from './20_change_log';
 import { swap } from './70_swap';
 
 const databases = createTestDatabases();
 const TENANT = '00000000-0000-0000-0000-000000000001';
-
-/** The phases of the version before this table, and before those added since. */
-const EARLIER = phases.map(phase => ({
-  ...phase,
-  steps: phase.steps.filter(step => !step.isAddition),
-}));
 
 const ADD_MEMBERS = `
   insert into tenants (tenant_slug, tenant_name) values ('acme', 'Acme');
@@ -37,35 +27,14 @@ describe.each(databases.eachSupportedId())(
   'the members of tenants on %s',
   id => {
     const before = catalogTemplate(databases, id, { phase: 4 });
-    const migrated = catalogTemplate(databases, id, { phase: 5 });
-    const migratedEarlier = catalogTemplate(databases, id, {
-      phase: 4,
-      prepare: database => runPhases(database, 5, { phases: EARLIER }),
-    });
-    const open: CatalogDatabase[] = [];
-    afterEach(() => Promise.all(open.splice(0).map(each => each.close())));
-
-    async function use(create: () => Promise<CatalogDatabase>) {
-      const database = await create();
-      open.push(database);
-      const query = async (sql: string) =>
-        (await database.client.query(sql)).rows;
-      const exists = async () => {
-        const [row] = await query(
-          `select to_regclass('tenant_members') is not null as found`,
-        );
-        return row.found;
-      };
-      return { database, query, exists };
-    }
-
-    const problemsOf = async (database: CatalogDatabase) => {
-      const { checks } = await database.migrate(verify, { mode: 'read' });
-      return checks.flatMap(({ problems }) => problems);
-    };
+    const { use, migrated, migratedEarlier, problemsAfter } = addedTable(
+      databases,
+      id,
+      tenantMembers,
+    );
 
     it('are kept in a table that only portal_admin writes to', async () => {
-      const { database, query } = await use(migrated);
+      const { database, query, problems } = await use(migrated);
       await query(ADD_MEMBERS);
       await asLogin(database, 'portal_app', async client => {
         const { rows } = await client.query('select from tenant_members');
@@ -78,7 +47,7 @@ describe.each(databases.eachSupportedId())(
         query(`select pg_get_userbyid(relowner) as owner from pg_class
               where oid = 'tenant_members'::regclass`),
       ).resolves.toEqual([{ owner: 'portal_admin' }]);
-      await expect(problemsOf(database)).resolves.toEqual([]);
+      await expect(problems()).resolves.toEqual([]);
     });
 
     it.each([
@@ -136,28 +105,22 @@ describe.each(databases.eachSupportedId())(
         'alter table tenant_members drop constraint tenant_members_role_check',
         /^tenant_members has no valid constraint CHECK/,
       ],
-    ])('are missed by verify where there is %s', async (_, sql, problem) => {
-      const { database, query } = await use(migrated);
-      await query(sql);
-      const problems = await problemsOf(database);
-      expect(problems).toContainEqual(expect.stringMatching(problem));
+    ])('verify finds %s', async (_, sql, problem) => {
+      await expect(problemsAfter(sql)).resolves.toContainEqual(
+        expect.stringMatching(problem),
+      );
     });
 
     describe('are asked about by the preflight', () => {
-      const warnings = async (database: CatalogDatabase) =>
-        findings(await preflight(database), 'warning', 'members').map(
-          ({ message, advice }) => `${message} ${advice}`,
-        );
-
       it('where a tenant has none', async () => {
-        const { database, query } = await use(migrated);
+        const { query, warnings } = await use(migrated);
         await query(ADD_MEMBERS);
-        await expect(warnings(database)).resolves.toEqual([]);
+        await expect(warnings()).resolves.toEqual([]);
         await query(
           `insert into tenants (tenant_slug, tenant_name, deleted_at)
            values ('globex', 'Globex', null), ('gone', 'Gone', now())`,
         );
-        await expect(warnings(database)).resolves.toEqual([
+        await expect(warnings()).resolves.toEqual([
           expect.stringMatching(
             /^1 tenant without members: globex\. .*MULTI_TENANCY_ENABLED=true.*tenancy\.membership/,
           ),
@@ -165,11 +128,11 @@ describe.each(databases.eachSupportedId())(
       });
 
       it('where an earlier version has migrated, whose tenants have none', async () => {
-        const { database, query } = await use(migratedEarlier);
+        const { query, warnings } = await use(migratedEarlier);
         await query(
           `insert into tenants (tenant_slug, tenant_name) values ('acme', 'Acme')`,
         );
-        await expect(warnings(database)).resolves.toEqual([
+        await expect(warnings()).resolves.toEqual([
           expect.stringMatching(/^There is no tenant_members.*phase5/),
           expect.stringMatching(/^1 tenant without members: acme\./),
         ]);
@@ -178,8 +141,8 @@ describe.each(databases.eachSupportedId())(
 
     describe('of a database that an earlier version has migrated', () => {
       it('get their table from phase 5, while tenants write', async () => {
-        const { database, exists } = await use(migratedEarlier);
-        await expect(problemsOf(database)).resolves.toEqual([
+        const { database, problems, exists } = await use(migratedEarlier);
+        await expect(problems()).resolves.toEqual([
           expect.stringMatching(/^There is no tenant_members.*phase5/),
         ]);
         const writer = new Client(database.connection);
@@ -191,7 +154,7 @@ describe.each(databases.eachSupportedId())(
         );
         try {
           await database.migrate(migration => migration.runPhase(5));
-          await expect(exists()).resolves.toBe(true);
+          await expect(exists('tenant_members')).resolves.toBe(true);
           await expect(
             database.migrate(migration => migration.completedSteps()),
           ).resolves.toContain(tenantMembers.name);
@@ -199,7 +162,7 @@ describe.each(databases.eachSupportedId())(
           await writer.query('commit');
           await writer.end();
         }
-        await expect(problemsOf(database)).resolves.toEqual([]);
+        await expect(problems()).resolves.toEqual([]);
       });
 
       it('are read by the other users that the application connects as', async () => {
@@ -231,7 +194,7 @@ describe.each(databases.eachSupportedId())(
           database.migrate(migration => migration.completedPhase()),
         ).resolves.toBe(4);
         // It is somebody else's.
-        await expect(exists()).resolves.toBe(true);
+        await expect(exists('tenant_members')).resolves.toBe(true);
       });
 
       it('do not hide the step in which that version was killed', async () => {
@@ -255,7 +218,7 @@ describe.each(databases.eachSupportedId())(
             };
             return migration.runPhase(5);
           },
-          { phases: EARLIER },
+          { phases: phasesBefore(tenantMembers) },
         );
         await expect(kill).rejects.toBe(killed);
         await expect(names()).resolves.not.toEqual(found);
@@ -286,7 +249,7 @@ describe.each(databases.eachSupportedId())(
       expect(error.message).toMatch(
         /^tenant_members holds 3 members of 2 tenants, .* --force/,
       );
-      await expect(exists()).resolves.toBe(true);
+      await expect(exists('tenant_members')).resolves.toBe(true);
 
       const warn = jest.fn();
       const options = {
@@ -300,15 +263,15 @@ describe.each(databases.eachSupportedId())(
       expect(warn).toHaveBeenCalledWith(
         'tenant_members is dropped with 3 members of 2 tenants.',
       );
-      await expect(exists()).resolves.toBe(false);
+      await expect(exists('tenant_members')).resolves.toBe(false);
     });
 
     it('are none before phase 5', async () => {
-      const { database, exists } = await use(before);
-      await expect(exists()).resolves.toBe(false);
-      await expect(problemsOf(database)).resolves.toEqual([]);
+      const { database, problems, exists } = await use(before);
+      await expect(exists('tenant_members')).resolves.toBe(false);
+      await expect(problems()).resolves.toEqual([]);
       await stopBefore(database, 5, swap);
-      await expect(exists()).resolves.toBe(true);
+      await expect(exists('tenant_members')).resolves.toBe(true);
     });
   },
 );
