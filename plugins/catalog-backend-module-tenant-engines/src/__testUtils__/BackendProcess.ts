@@ -1,11 +1,28 @@
+import { APPLICATION } from '@internal/catalog-testing/tenancyDatabase';
 import { waitUntil } from '@internal/postgres/testUtils';
 import type { JsonObject } from '@backstage/types';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import type { ClientConfig } from 'pg';
 
 const TRANSFORM = require.resolve('@backstage/cli/config/nodeTransform.cjs');
 const MAIN = resolve(__dirname, 'engineBackend.ts');
+
+/** The token of a service that may call the backend. */
+export const CALLER_TOKEN = 'token-of-the-caller';
+
+interface StartOptions {
+  baseUrl: string;
+  /** To the database of the tenants, which is that of the catalog. */
+  connection: ClientConfig;
+  /** The host that engines may read from. */
+  source?: string;
+  /** What else `tenancy` has. */
+  tenancy?: JsonObject;
+  /** What else the configuration has. */
+  config?: JsonObject;
+}
 
 /** A backend with engines, in a process of its own. */
 export class BackendProcess {
@@ -13,7 +30,49 @@ export class BackendProcess {
   readonly #closed: Promise<unknown>;
   #log = '';
 
-  constructor(config: JsonObject) {
+  static start({
+    baseUrl,
+    connection: { host, port, user, password, database },
+    source,
+    tenancy,
+    config,
+  }: StartOptions): BackendProcess {
+    return new BackendProcess({
+      ...config,
+      app: { baseUrl },
+      backend: {
+        baseUrl,
+        listen: { host: '127.0.0.1', port: Number(new URL(baseUrl).port) },
+        auth: {
+          externalAccess: [
+            {
+              type: 'static',
+              options: { token: CALLER_TOKEN, subject: 'caller' },
+            },
+          ],
+        },
+        reading: { allow: source ? [{ host: source }] : [] },
+        database: {
+          client: 'pg',
+          connection: {
+            host: String(host),
+            port: Number(port),
+            user: String(user),
+            password: String(password),
+          },
+          plugin: { catalog: { connection: { database: String(database) } } },
+        },
+      },
+      tenancy: {
+        enabled: true,
+        membership: 'open',
+        database: { connection: APPLICATION, pool: { max: 5 } },
+        ...tenancy,
+      },
+    });
+  }
+
+  private constructor(config: JsonObject) {
     this.#child = spawn(process.execPath, ['--require', TRANSFORM, MAIN], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {

@@ -81,33 +81,12 @@ describe.each(databases.eachSupportedId())(
     }
 
     async function start(): Promise<BackendProcess> {
-      const { host, port, user, password, database } = connection;
-      const baseUrl = `http://127.0.0.1:${await freePort()}`;
-      return new BackendProcess({
-        recordRuns: true,
-        app: { baseUrl },
-        backend: {
-          baseUrl,
-          listen: { host: '127.0.0.1', port: Number(new URL(baseUrl).port) },
-          reading: { allow: [{ host: source.host }] },
-          database: {
-            client: 'pg',
-            connection: {
-              host: String(host),
-              port: Number(port),
-              user: String(user),
-              password: String(password),
-            },
-            plugin: { catalog: { connection: { database: String(database) } } },
-          },
-        },
+      return BackendProcess.start({
+        baseUrl: `http://127.0.0.1:${await freePort()}`,
+        connection,
+        source: source.host,
+        config: { recordRuns: true },
         tenancy: {
-          enabled: true,
-          membership: 'open',
-          database: {
-            connection: { user: 'portal_app', password: 'only-for-tests' },
-            pool: { max: 5 },
-          },
           engines: {
             leaseSeconds: LEASE_SECONDS,
             processingInterval: { seconds: 3 },

@@ -1,21 +1,17 @@
 import { createBackendPlugin } from '@backstage/backend-plugin-api';
 import { startCatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
-import {
-  APPLICATION,
-  createTenancyDatabase,
-} from '@internal/catalog-testing/tenancyDatabase';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { freePort } from '@internal/postgres';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { tenantEngineStoreServiceRef } from 'backstage-plugin-catalog-tenancy-node';
 import { Client, type ClientConfig, type QueryResultRow } from 'pg';
-import { BackendProcess } from '../__testUtils__/BackendProcess';
+import { BackendProcess, CALLER_TOKEN } from '../__testUtils__/BackendProcess';
 import { componentYaml, SourceServer } from '../__testUtils__/SourceServer';
 import { inventory } from '../tables/__testUtils__/inventory';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
-const TOKEN = 'token-of-the-caller';
 const TENANTS = 20;
 /** Of the tenants, how many are in the midst of it when the rest is done: fewer than start at once. */
 const HELD = 3;
@@ -76,34 +72,10 @@ describe.each(databases.eachSupportedId())(
     }
 
     function start(): BackendProcess {
-      const { host, port, user, password, database } = connection;
-      backend = new BackendProcess({
-        app: { baseUrl },
-        backend: {
-          baseUrl,
-          listen: { host: '127.0.0.1', port: Number(new URL(baseUrl).port) },
-          auth: {
-            externalAccess: [
-              { type: 'static', options: { token: TOKEN, subject: 'caller' } },
-            ],
-          },
-          reading: { allow: [{ host: source.host }] },
-          database: {
-            client: 'pg',
-            connection: {
-              host: String(host),
-              port: Number(port),
-              user: String(user),
-              password: String(password),
-            },
-            plugin: { catalog: { connection: { database: String(database) } } },
-          },
-        },
-        tenancy: {
-          enabled: true,
-          membership: 'open',
-          database: { connection: APPLICATION, pool: { max: 5 } },
-        },
+      backend = BackendProcess.start({
+        baseUrl,
+        connection,
+        source: source.host,
       });
       return backend;
     }
@@ -164,7 +136,7 @@ describe.each(databases.eachSupportedId())(
       status(`/api/catalog${path}`, {
         ...init,
         headers: {
-          Authorization: `Bearer ${TOKEN}`,
+          Authorization: `Bearer ${CALLER_TOKEN}`,
           'Content-Type': 'application/json',
           'X-Tenant-Slug': slug,
         },

@@ -1,8 +1,5 @@
 import { mockServices } from '@backstage/backend-test-utils';
-import {
-  APPLICATION,
-  createTenancyDatabase,
-} from '@internal/catalog-testing/tenancyDatabase';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { freePort } from '@internal/postgres';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
@@ -10,7 +7,7 @@ import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientConfig, Pool, type QueryResultRow } from 'pg';
-import { BackendProcess } from '../__testUtils__/BackendProcess';
+import { BackendProcess, CALLER_TOKEN } from '../__testUtils__/BackendProcess';
 import { inventory } from '../tables/__testUtils__/inventory';
 import { migrationsFolder } from '../tables/__testUtils__/migrationsFolder';
 import { EngineTables } from '../tables/EngineTables';
@@ -25,7 +22,6 @@ const READERS = 2;
 
 // The newest of upstream's: it removes rows, and creates indexes with CONCURRENTLY.
 const MIGRATION = '20260510000000_search_indices_and_dedup.js';
-const TOKEN = 'token-of-the-caller';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -286,7 +282,7 @@ describe.each(databases.eachSupportedId())(
         fetch(`${baseUrl}/api/catalog${path}`, {
           ...init,
           headers: {
-            Authorization: `Bearer ${TOKEN}`,
+            Authorization: `Bearer ${CALLER_TOKEN}`,
             'Content-Type': 'application/json',
             'X-Tenant-Slug': slug,
           },
@@ -426,34 +422,7 @@ describe.each(databases.eachSupportedId())(
     }
 
     function start(baseUrl: string): BackendProcess {
-      const { host, port, user, password, database } = connection;
-      backend = new BackendProcess({
-        app: { baseUrl },
-        backend: {
-          baseUrl,
-          listen: { host: '127.0.0.1', port: Number(new URL(baseUrl).port) },
-          auth: {
-            externalAccess: [
-              { type: 'static', options: { token: TOKEN, subject: 'caller' } },
-            ],
-          },
-          database: {
-            client: 'pg',
-            connection: {
-              host: String(host),
-              port: Number(port),
-              user: String(user),
-              password: String(password),
-            },
-            plugin: { catalog: { connection: { database: String(database) } } },
-          },
-        },
-        tenancy: {
-          enabled: true,
-          membership: 'open',
-          database: { connection: APPLICATION, pool: { max: 5 } },
-        },
-      });
+      backend = BackendProcess.start({ baseUrl, connection });
       return backend;
     }
   },
