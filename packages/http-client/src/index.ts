@@ -77,12 +77,17 @@ export class HttpClient {
   }
 }
 
-/** The query string of the defined values, with its `?`; empty where there are none. */
+/**
+ * The query string of the defined values, with its `?`; empty where there are none. A list
+ * becomes one parameter for each of its entries.
+ */
 export function toSearch(query: object): string {
   const search = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
-    if (value !== undefined) {
-      search.set(key, String(value));
+    for (const each of [value].flat()) {
+      if (each !== undefined) {
+        search.append(key, String(each));
+      }
     }
   }
   const text = search.toString();

@@ -1,0 +1,33 @@
+import { InputError } from '@backstage/errors';
+import type { Request } from 'express';
+
+// RFC 9110, 8.8.3: an entity tag is opaque text in quotes, with W/ before it
+// where it is weak.
+const ENTITY_TAG = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
+
+/**
+ * Reads the `If-Match` header as the revisions that the caller accepts (RFC 9110,
+ * 13.1.1): `undefined` is any, and an empty list none, for If-Match compares strongly, and by
+ * that a weak tag never matches. A proxy that compresses answers makes tags weak.
+ *
+ * @throws InputError if the header is neither `*` nor a list of entity tags
+ */
+export function parseIfMatch(req: Request): string[] | undefined {
+  const header = req.get('If-Match')?.trim();
+  // `*` means any state of what exists; a write to what is missing fails anyway.
+  if (header === undefined || header === '*') {
+    return undefined;
+  }
+  const tags = header.split(',').map(part => {
+    const match = ENTITY_TAG.exec(part.trim());
+    if (!match) {
+      throw new InputError(
+        `The If-Match header must be * or a list of entity tags such as "1", got ${JSON.stringify(
+          header.slice(0, 60),
+        )}`,
+      );
+    }
+    return { isWeak: match[1] !== undefined, revision: match[2] };
+  });
+  return tags.filter(tag => !tag.isWeak).map(({ revision }) => revision);
+}
