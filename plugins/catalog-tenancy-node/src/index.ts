@@ -52,6 +52,8 @@ export {
 export { parseCatalogConfig, parseEnableEngine } from './engines/input';
 export { PostgresTenantEngineStore } from './engines/PostgresTenantEngineStore';
 export {
+  configRevisionOf,
+  PreconditionFailedError,
   type TenantEngineChanges,
   type TenantEngineRecord,
   type TenantEngineStore,
@@ -63,7 +65,11 @@ export {
 } from './engines/TenantEngines';
 export { type TenantPlugins } from './engines/TenantPlugins';
 export { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
-export { parseListMembers, parsePutMember } from './members/input';
+export {
+  parseFindPrincipals,
+  parseListMembers,
+  parsePutMember,
+} from './members/input';
 export {
   normalizePrincipal,
   parsePrincipal,

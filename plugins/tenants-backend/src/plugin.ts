@@ -3,6 +3,7 @@ import {
   createBackendPlugin,
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
+import { catalogServiceRef } from '@backstage/plugin-catalog-node';
 import {
   readTenancyConfig,
   tenantDirectoryServiceRef,
@@ -18,6 +19,7 @@ import { OwnTenants } from './authorization/OwnTenants';
 import { TenantAdmins } from './authorization/TenantAdmins';
 import { createRouter } from './http/createRouter';
 import { createOperations } from './http/operations';
+import { IdentityCatalog } from './identity/IdentityCatalog';
 
 /**
  * The registry of tenants, at `/api/tenants`.
@@ -30,6 +32,7 @@ export const tenantsPlugin = createBackendPlugin({
     env.registerInit({
       deps: {
         auditor: coreServices.auditor,
+        catalog: catalogServiceRef,
         config: coreServices.rootConfig,
         directory: tenantDirectoryServiceRef,
         engines: tenantEnginesServiceRef,
@@ -46,6 +49,7 @@ export const tenantsPlugin = createBackendPlugin({
       },
       async init({
         auditor,
+        catalog,
         config,
         directory,
         engines,
@@ -67,6 +71,7 @@ export const tenantsPlugin = createBackendPlugin({
             administrators,
             engines,
             engineStore,
+            identities: new IdentityCatalog(catalog),
             operation: createOperations({ auditor, httpAuth, metrics }),
             store,
             members: memberStore,

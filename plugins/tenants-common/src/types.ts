@@ -127,6 +127,39 @@ export interface TenantMember {
 export type PutMember = Pick<TenantMember, 'role'>;
 
 /**
+ * A user or group of the identity catalog, which is the default tenant's: who can become a
+ * member of any tenant.
+ *
+ * @public
+ */
+export interface CatalogPrincipal {
+  /** As in {@link TenantMember.principal}. */
+  principal: string;
+  /** Whether it is one person or several. */
+  kind: 'user' | 'group';
+  /** What people call it: its display name or title; null if it has none. */
+  display_name: string | null;
+}
+
+/**
+ * Which users and groups of the identity catalog are asked for: either those that match a
+ * search, or those that are named.
+ *
+ * @public
+ */
+export interface FindPrincipals {
+  /**
+   * A part of the name, the display name or the title, in any case: 1 to 100 characters. All
+   * match by default.
+   */
+  search?: string;
+  /** Those of these references that the catalog has; 50 at most. */
+  principals?: string[];
+  /** 1 to 50; 20 by default. Named ones are not limited by it. */
+  limit?: number;
+}
+
+/**
  * A tenant that somebody may enter.
  *
  * @public
@@ -286,6 +319,20 @@ export interface TenantCatalogConfig extends CatalogConfig {
   updated_at: string | null;
   /** The user or service that wrote it last. */
   updated_by: string | null;
+}
+
+/**
+ * The configuration of a tenant's engine, as the client reads it.
+ *
+ * @public
+ */
+export interface ReadCatalogConfig extends TenantCatalogConfig {
+  /**
+   * Names this state of the configuration (`ETag`). A write that gives it as `ifMatch` is
+   * refused once somebody else has changed the configuration. Nothing where the operator
+   * configures the engine.
+   */
+  etag?: string;
 }
 
 /**

@@ -2,6 +2,7 @@ import type { MutationCheck } from './MutationCheck';
 
 const MODULE = 'plugins/catalog-backend-module-tenancy/src';
 const MOCKUP = 'plugins/mockup-backend';
+const TENANTS = 'plugins/tenants-backend/src';
 
 /** What keeps the mockups of tenants apart. */
 const mockupChecks: MutationCheck[] = [
@@ -119,5 +120,38 @@ export const callChecks: MutationCheck[] = [
       },
     ],
     tests: [`${MODULE}/calls/calls.test.ts`],
+  },
+  {
+    name: 'the default tenant as the one whose users and groups become members',
+    edits: [
+      {
+        file: `${TENANTS}/identity/IdentityCatalog.ts`,
+        find: 'const credentials = withTenant(IDENTITIES, caller);',
+        replace: 'const credentials = caller;',
+      },
+    ],
+    tests: [`${MODULE}/gate/principals.test.ts`],
+  },
+  {
+    name: 'the refusal to find users and groups for a service',
+    edits: [
+      {
+        file: `${TENANTS}/identity/IdentityCatalog.ts`,
+        find: "if (caller.principal.type !== 'user') {",
+        replace: 'if (!caller.principal.type) {',
+      },
+    ],
+    tests: [`${TENANTS}/http/principals.test.ts`],
+  },
+  {
+    name: 'the configuration of an engine that somebody else has changed',
+    edits: [
+      {
+        file: 'plugins/catalog-tenancy-node/src/engines/PostgresTenantEngineStore.ts',
+        find: 'options.ifRevisionIn?.includes(configRevisionOf(before)) === false',
+        replace: 'options.ifRevisionIn?.includes(tenantSlug)',
+      },
+    ],
+    tests: [`${TENANTS}/http/engines.test.ts`],
   },
 ];

@@ -16,10 +16,12 @@ import {
   selectEngines,
   toEngineRecord,
 } from './records';
-import type {
-  TenantEngineChanges,
-  TenantEngineRecord,
-  TenantEngineStore,
+import {
+  configRevisionOf,
+  PreconditionFailedError,
+  type TenantEngineChanges,
+  type TenantEngineRecord,
+  type TenantEngineStore,
 } from './TenantEngineStore';
 
 interface TenantRow {
@@ -160,7 +162,7 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
   async putConfig(
     tenantSlug: string,
     config: JsonObject,
-    options: { by: string },
+    options: { by: string; ifRevisionIn?: readonly string[] },
   ): Promise<TenantEngineRecord> {
     refuseUnstorable(config);
     return this.#change(
@@ -168,7 +170,17 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
       tenantSlug,
       async change => {
         const { transaction, tenantId } = change;
-        await requireEngine(change);
+        // Under the locks of the change, which let one write after the other read this.
+        const before = await requireEngine(change);
+        if (
+          options.ifRevisionIn?.includes(configRevisionOf(before)) === false
+        ) {
+          throw new PreconditionFailedError(
+            `The configuration of the tenant '${tenantSlug}' was changed by ${
+              before.configUpdatedBy ?? 'somebody else'
+            } since it was read: read it again`,
+          );
+        }
         await transaction.query(
           transaction
             .knex('tenant_engines')

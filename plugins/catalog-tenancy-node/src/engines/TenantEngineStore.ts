@@ -1,4 +1,6 @@
+import { CustomErrorBase } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
+import { createHash } from 'node:crypto';
 
 /**
  * A tenant that a catalog engine feeds. Code feeds every tenant without such a record, by
@@ -27,6 +29,35 @@ export interface TenantEngineRecord {
   pausedAt?: Date;
   /** The user or service that paused it. */
   pausedBy?: string;
+}
+
+/**
+ * Names what the configuration of an engine holds: it changes with the content, and with
+ * nothing else.
+ *
+ * @public
+ */
+export function configRevisionOf({
+  catalogConfig,
+}: Pick<TenantEngineRecord, 'catalogConfig'>): string {
+  // As PostgreSQL keeps it (jsonb), which orders the keys. The time of the last write would
+  // not do: two writes may have the same in the precision that a Date has.
+  return createHash('sha256')
+    .update(JSON.stringify(catalogConfig ?? null))
+    .digest('base64url');
+}
+
+/**
+ * What is to be written is no longer in the state that the caller has read. Over HTTP it becomes
+ * status 412.
+ *
+ * @public
+ */
+export class PreconditionFailedError extends CustomErrorBase {
+  /** Identifies the error in serialized form. */
+  name = 'PreconditionFailedError' as const;
+  /** The status that Backstage answers with. */
+  readonly statusCode = 412;
 }
 
 /**
@@ -89,13 +120,15 @@ export interface TenantEngineStore {
    * Replaces the configuration of an active tenant's engine. It stores what it is given:
    * `TenantEngines.validateConfig` checks it before.
    *
-   * @param options - `by` is the user or service that does it
-   * @throws `InputError` for what PostgreSQL can't store; `NotFoundError` as in `disable`
+   * @param options - `by` is the user or service that does it; with `ifRevisionIn`, the
+   * {@link configRevisionOf | revision} of the configuration has to be one of these
+   * @throws `InputError` for what PostgreSQL can't store; `NotFoundError` as in `disable`;
+   * `PreconditionFailedError` if the configuration has another revision, which keeps it
    */
   putConfig(
     tenantSlug: string,
     config: JsonObject,
-    options: { by: string },
+    options: { by: string; ifRevisionIn?: readonly string[] },
   ): Promise<TenantEngineRecord>;
 
   /**

@@ -132,7 +132,8 @@ export function parseListTenants(input: unknown): Required<ListTenants> {
   return parseInput(listTenantsSchema, input, 'query');
 }
 
-function integer(minimum: number, maximum: number) {
+/** A whole number within bounds. */
+export function integer(minimum: number, maximum: number) {
   const expected = `an integer from ${minimum} to ${maximum}`;
   return z
     .int({ error: expected })

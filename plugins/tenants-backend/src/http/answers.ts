@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 export function exposeHeaders(_req: Request, res: Response, next: () => void) {
   res.append(
     'Access-Control-Expose-Headers',
-    'Link, Location, Retry-After, X-Total-Count',
+    'ETag, Link, Location, Retry-After, X-Total-Count',
   );
   next();
 }

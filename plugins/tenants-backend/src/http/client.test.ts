@@ -105,6 +105,11 @@ describe.each(databases.eachSupportedId().slice(-1))(
       await expect(client.getCatalogConfig('acme', asAdmin)).resolves.toEqual(
         config,
       );
+      const ifMatch = config.etag;
+      await client.putCatalogConfig('acme', {}, { ...asAdmin, ifMatch });
+      await expect(
+        client.putCatalogConfig('acme', {}, { ...asAdmin, ifMatch }),
+      ).rejects.toMatchObject({ name: 'ResponseError', statusCode: 412 });
       await expect(client.pauseEngine('acme', asAdmin)).resolves.toMatchObject({
         paused_by: ADMIN,
       });

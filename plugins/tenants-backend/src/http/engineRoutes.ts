@@ -1,6 +1,7 @@
 import { ConflictError, NotFoundError } from '@backstage/errors';
-import { createBodyReader } from '@internal/http';
+import { createBodyReader, parseIfMatch } from '@internal/http';
 import {
+  configRevisionOf,
   DEFAULT_TENANT_SLUG,
   parseCatalogConfig,
   parseEnableEngine,
@@ -18,7 +19,7 @@ import type {
   TenantEngine,
   TenantStatus,
 } from 'backstage-plugin-tenants-common';
-import type { Router } from 'express';
+import type { Response, Router } from 'express';
 import { type Administrators, nameOf } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { Access, MakeOperation } from './operations';
@@ -115,6 +116,15 @@ export function addEngineRoutes(
       updated_at: engine.configUpdatedAt?.toISOString() ?? null,
       updated_by: engine.configUpdatedBy ?? null,
     };
+  }
+
+  function sendConfig(res: Response, engine: TenantEngineRecord): void {
+    const config = toConfig(engine);
+    // The operator's is not shown, and its name would say when it changes.
+    if (config.configured_by !== 'operator') {
+      res.set('ETag', `"${configRevisionOf(engine)}"`);
+    }
+    res.json(config);
   }
 
   async function requireEngine(tenantSlug: string) {
@@ -248,7 +258,7 @@ export function addEngineRoutes(
       'get-tenant-catalog-config',
       may(tenantConfigReadPermission),
       async (req, res) => {
-        res.json(toConfig(await requireEngine(req.params.slug)));
+        sendConfig(res, await requireEngine(req.params.slug));
       },
     ),
   );
@@ -260,14 +270,18 @@ export function addEngineRoutes(
       may(tenantConfigUpdatePermission),
       async (req, res, { by }) => {
         const { slug } = req.params;
+        const ifRevisionIn = parseIfMatch(req);
         const config = parseCatalogConfig(await readConfig(req, res));
         refuseWithoutEngines();
         const { tenantId, tenantSlug } = await requireEngine(slug);
         refuseOperators(tenantSlug);
         await engines.validateConfig({ tenantId, tenantSlug }, { ...config });
-        res.json(
-          toConfig(
-            await engineStore.putConfig(tenantSlug, { ...config }, { by }),
+        sendConfig(
+          res,
+          await engineStore.putConfig(
+            tenantSlug,
+            { ...config },
+            { by, ifRevisionIn },
           ),
         );
       },

@@ -416,6 +416,57 @@ describe.each(databases.eachSupportedId().slice(-1))(
         );
       });
 
+      describe('with If-Match', () => {
+        const path = '/acme/catalog-config';
+        const OTHER = { catalog: { rules: [{ allow: ['API'] }] } };
+        const tagOf = async () => (await user(JANE).get(path)).headers.etag;
+        const put = (sent: object, tag: string) =>
+          user(JANE).put(path, sent).set('If-Match', tag);
+
+        it('is written while the entity tag holds, from before the first write on', async () => {
+          await enable();
+          const first = await put(CONFIG, await tagOf());
+          expect(first.status).toBe(200);
+          expect(first.headers.etag).toBe(await tagOf());
+          const second = await put(OTHER, `"x", ${first.headers.etag}`);
+          expect(second.status).toBe(200);
+          expect(second.headers.etag).not.toBe(first.headers.etag);
+        });
+
+        it('keeps what somebody else has written since: 412, which says who', async () => {
+          await enable();
+          const stale = await tagOf();
+          await backend.admin.put(path, OTHER);
+          for (const tag of [stale, `W/${await tagOf()}`]) {
+            expect(told(await put(CONFIG, tag))).toEqual([
+              412,
+              expect.stringContaining(`was changed by ${ADMIN} since`),
+            ]);
+          }
+          expect((await user(JANE).get(path)).body).toMatchObject(OTHER);
+        });
+
+        it('lets one of two writers through that have read the same', async () => {
+          await enable();
+          const tag = await tagOf();
+          const answers = await Promise.all(
+            [CONFIG, OTHER].map(sent => put(sent, tag)),
+          );
+          expect(answers.map(({ status }) => status).sort()).toEqual([
+            200, 412,
+          ]);
+        });
+
+        it('refuses what is no entity tag with 400, and takes * for any', async () => {
+          await enable();
+          expect(told(await put(CONFIG, 'x'))).toEqual([
+            400,
+            expect.stringContaining('If-Match'),
+          ]);
+          expect((await put(CONFIG, '*')).status).toBe(200);
+        });
+      });
+
       it('is not stored if the engines refuse it', async () => {
         await enable();
         engines.validateConfig.mockRejectedValue(
@@ -432,7 +483,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
         await enable();
         await backend.admin.put('/acme/catalog-config', CONFIG);
         engines.isConfiguredByOperator.mockReturnValue(true);
-        const { body } = await user(JANE).get('/acme/catalog-config');
+        const { body, headers } = await user(JANE).get('/acme/catalog-config');
+        // Not even of the content that is stored, and not used: it would say when it changes.
+        expect(headers.etag ?? 'W/').toMatch(/^W\//);
         expect(body).toEqual({
           configured_by: 'operator',
           updated_at: null,

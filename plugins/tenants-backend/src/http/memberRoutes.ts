@@ -8,21 +8,23 @@ import {
   type TenantMemberStore,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
-import type { Router } from 'express';
+import type { Request, Router } from 'express';
 import {
   type CallerCredentials,
   nameOf,
 } from '../authorization/Administrators';
 import type { OwnTenants } from '../authorization/OwnTenants';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
+import type { IdentityCatalog } from '../identity/IdentityCatalog';
 import { sendPage } from './answers';
 import type { Access, MakeOperation } from './operations';
-import { parsePageQuery } from './query';
+import { parseFindPrincipalsQuery, parsePageQuery } from './query';
 
 const readBody = createBodyReader({ limit: 10 * 1024 });
 
 /** What the routes of members work with. */
 export interface MemberRoutesOptions {
+  identities: IdentityCatalog;
   members: TenantMemberStore;
   operation: MakeOperation;
   ownTenants: OwnTenants;
@@ -32,8 +34,15 @@ export interface MemberRoutesOptions {
 /** Adds the routes of members, and of the tenants that a caller may enter. */
 export function addMemberRoutes(
   router: Router,
-  { members, operation, ownTenants, tenantAdmins }: MemberRoutesOptions,
+  options: MemberRoutesOptions,
 ): void {
+  const { identities, members, operation, ownTenants, tenantAdmins } = options;
+  const assertMay = (
+    credentials: CallerCredentials,
+    permission: BasicPermission,
+    { params }: Request,
+  ) =>
+    tenantAdmins.assertMay(credentials, permission, params.slug, 'the members');
   /** For administrators of all tenants, and of the one that the path names. */
   const may = (
     permission: BasicPermission,
@@ -41,14 +50,17 @@ export function addMemberRoutes(
     changes: permission.attributes.action !== 'read',
     check: async (credentials, req) => ({
       by: nameOf(credentials),
-      ...(await tenantAdmins.assertMay(
-        credentials,
-        permission,
-        req.params.slug,
-        'the members',
-      )),
+      ...(await assertMay(credentials, permission, req)),
     }),
   });
+  /** For those who may add members, who need to find them. */
+  const mayFind: Access<CallerCredentials> = {
+    changes: false,
+    check: async (credentials, req) => {
+      await assertMay(credentials, tenantMemberUpdatePermission, req);
+      return credentials;
+    },
+  };
   const anyCaller: Access<CallerCredentials> = {
     changes: false,
     check: async credentials => credentials,
@@ -70,6 +82,21 @@ export function addMemberRoutes(
       async (req, res) => {
         const page = parsePageQuery(req);
         sendPage(req, res, await members.list(req.params.slug, page), page);
+      },
+    ),
+  );
+
+  router.get(
+    '/:slug/principals',
+    operation(
+      'find-tenant-principals',
+      mayFind,
+      async (req, res, credentials) => {
+        const query = parseFindPrincipalsQuery(req);
+        // There is nothing to find members for in a tenant that is gone.
+        await members.list(req.params.slug, { limit: 1 });
+        const found = await identities.find(credentials, query);
+        res.set('X-Total-Count', String(found.totalItems)).json(found.items);
       },
     ),
   );

@@ -93,6 +93,7 @@ const QUOTES_NOTHING = [
   'NotAllowedError',
   'NotFoundError',
   'ConflictError',
+  'PreconditionFailedError',
 ];
 
 function auditedError(

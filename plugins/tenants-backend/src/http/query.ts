@@ -1,9 +1,11 @@
 import {
   type ListMembers,
   type ListTenants,
+  parseFindPrincipals,
   parseListMembers,
   parseListTenants,
 } from 'backstage-plugin-catalog-tenancy-node';
+import type { FindPrincipals } from 'backstage-plugin-tenants-common';
 import type { Request } from 'express';
 
 /**
@@ -31,6 +33,25 @@ export function parsePageQuery(req: Request): Required<ListMembers> {
   return parseListMembers({
     limit: toNumber(limit),
     offset: toNumber(offset),
+    ...unknown,
+  });
+}
+
+/**
+ * Parses which users and groups a request asks for.
+ *
+ * @throws InputError that names each unknown or malformed parameter
+ */
+export function parseFindPrincipalsQuery(
+  req: Request,
+): FindPrincipals & { limit: number } {
+  const { limit, principal, search, ...unknown } = req.query;
+  // Not Express' reading of it, which makes an object of a long list.
+  const query = new URLSearchParams(req.originalUrl.split('?', 2)[1]);
+  return parseFindPrincipals({
+    limit: toNumber(limit),
+    principal: query.has('principal') ? query.getAll('principal') : undefined,
+    search,
     ...unknown,
   });
 }

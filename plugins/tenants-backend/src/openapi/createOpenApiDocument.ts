@@ -23,6 +23,7 @@ export function createOpenApiDocument(): object {
     errors: {
       404: 'There is none',
       409: 'It is taken, something has to stay, or something else writes it',
+      412: 'It has changed since the state that If-Match names',
       501: 'portal_admin is withheld from the database user',
     },
   });

@@ -3,6 +3,7 @@ import {
   parseCatalogConfig,
   parseCreateTenantRequest,
   parseEnableEngine,
+  parseFindPrincipals,
   parseListMembers,
   parseListTenants,
   parsePutMember,
@@ -87,5 +88,10 @@ describe('the OpenAPI document', () => {
     expect(defaults('/')).toEqual(parseListTenants({}));
     expect(defaults('/mine')).toEqual(parseListMembers({}));
     expect(defaults('/{slug}/members')).toEqual(parseListMembers({}));
+    expect(defaults('/{slug}/principals')).toEqual({
+      ...parseFindPrincipals({}),
+      search: undefined,
+      principal: undefined,
+    });
   });
 });

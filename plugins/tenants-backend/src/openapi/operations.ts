@@ -17,6 +17,11 @@ const page = [
 ];
 
 const location = { Location: openApiHeader('The path of what was created') };
+const tag = {
+  ETag: openApiHeader(
+    'Names this state of the configuration; not where the operator configures the engine',
+  ),
+};
 
 /** All operations of the plugin, by path and method. */
 export const OPERATIONS: OpenApiOperations<SchemaName> = {
@@ -87,6 +92,32 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       parameters: page,
       success: {
         200: answer('A page of members', listOf('TenantMember'), pageHeaders),
+      },
+      errors: [400, 403, 404],
+    },
+  },
+  '/{slug}/principals': {
+    get: {
+      summary:
+        'Find users and groups of the identity catalog, ordered by name, with the rights of the caller',
+      parameters: [
+        parameter('search', { type: 'string', minLength: 1, maxLength: 100 }),
+        parameter('principal', {
+          type: 'array',
+          items: { type: 'string', minLength: 1, maxLength: 512 },
+          maxItems: 50,
+        }),
+        parameter('limit', {
+          type: 'integer',
+          minimum: 1,
+          maximum: 50,
+          default: 20,
+        }),
+      ],
+      success: {
+        200: answer('Some of those that match', listOf('CatalogPrincipal'), {
+          'X-Total-Count': pageHeaders['X-Total-Count'],
+        }),
       },
       errors: [400, 403, 404],
     },
@@ -166,17 +197,20 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: "Get the configuration of a tenant's engine",
       success: {
-        200: answer('The configuration', schemaRef('TenantCatalogConfig')),
+        200: answer('The configuration', schemaRef('TenantCatalogConfig'), tag),
       },
       errors: [403, 404],
     },
     put: {
       summary: "Replace the configuration of a tenant's engine",
+      parameters: [
+        { name: 'If-Match', in: 'header', schema: { type: 'string' } },
+      ],
       body: 'CatalogConfig',
       success: {
-        200: answer('The configuration', schemaRef('TenantCatalogConfig')),
+        200: answer('The configuration', schemaRef('TenantCatalogConfig'), tag),
       },
-      errors: [403, 404, 409, 501],
+      errors: [403, 404, 409, 412, 501],
     },
   },
 };

@@ -56,6 +56,11 @@ export const SCHEMAS = {
     created_by: { type: 'string' },
     created_at: time,
   }),
+  CatalogPrincipal: object({
+    principal: { type: 'string', minLength: 1, maxLength: 512 },
+    kind: { type: 'string', enum: ['group', 'user'] },
+    display_name: orNull({ type: 'string' }),
+  }),
   Membership: object({ tenant_slug: slug, tenant_name: name, role }),
   CreateTenant: {
     ...object(

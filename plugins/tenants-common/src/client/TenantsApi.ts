@@ -1,15 +1,17 @@
 import type {
   CatalogConfig,
+  CatalogPrincipal,
   CreateTenantRequest,
   EnabledTenantEngine,
   EnableTenantEngine,
+  FindPrincipals,
   ListMembers,
   ListTenants,
   Membership,
   Page,
   PutMember,
+  ReadCatalogConfig,
   Tenant,
-  TenantCatalogConfig,
   TenantEngine,
   TenantMember,
   TenantStatus,
@@ -25,6 +27,16 @@ import type {
 export interface TenantsRequestOptions {
   /** A Backstage token, if the `fetchApi` of the client adds none. */
   token?: string;
+}
+
+/**
+ * Options of a write that must not undo what somebody else has written meanwhile.
+ *
+ * @public
+ */
+export interface TenantsWriteOptions extends TenantsRequestOptions {
+  /** The `etag` of what was read: the write fails with status 412 once that has changed. */
+  ifMatch?: string;
 }
 
 /**
@@ -107,6 +119,19 @@ export interface TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<void>;
 
+  /**
+   * Finds users and groups of the identity catalog, which is the default tenant's, that the
+   * caller may read there: who can become a member of the tenant. Ordered by name.
+   *
+   * It rejects with status 403 and the error name `IdentityCatalogNotAllowedError` where the
+   * caller may change the members, but may not read that catalog.
+   */
+  findPrincipals(
+    slug: string,
+    query?: FindPrincipals,
+    options?: TenantsRequestOptions,
+  ): Promise<Page<CatalogPrincipal>>;
+
   /** Gets what feeds a tenant, how far that is behind, and what failed last. */
   getTenantStatus(
     slug: string,
@@ -145,12 +170,12 @@ export interface TenantsApi {
   getCatalogConfig(
     slug: string,
     options?: TenantsRequestOptions,
-  ): Promise<TenantCatalogConfig>;
+  ): Promise<ReadCatalogConfig>;
 
   /** Replaces the configuration of a tenant's engine, which restarts that engine alone. */
   putCatalogConfig(
     slug: string,
     request: CatalogConfig,
-    options?: TenantsRequestOptions,
-  ): Promise<TenantCatalogConfig>;
+    options?: TenantsWriteOptions,
+  ): Promise<ReadCatalogConfig>;
 }

@@ -1,23 +1,29 @@
 import { HttpClient, readPage, toSearch } from '@internal/http-client';
 import type {
   CatalogConfig,
+  CatalogPrincipal,
   CreateTenantRequest,
   EnabledTenantEngine,
   EnableTenantEngine,
+  FindPrincipals,
   ListMembers,
   ListTenants,
   Membership,
   Page,
   PutMember,
+  ReadCatalogConfig,
   Tenant,
-  TenantCatalogConfig,
   TenantEngine,
   TenantMember,
   TenantStatus,
   TenantUsage,
   UpdateTenant,
 } from '../types';
-import type { TenantsApi, TenantsRequestOptions } from './TenantsApi';
+import type {
+  TenantsApi,
+  TenantsRequestOptions,
+  TenantsWriteOptions,
+} from './TenantsApi';
 
 /**
  * Calls the registry of tenants over HTTP, from a frontend or from another backend.
@@ -155,6 +161,17 @@ export class TenantsClient implements TenantsApi {
     await this.#http.fetch(path, { ...options, method: 'DELETE' });
   }
 
+  /** {@inheritdoc TenantsApi.findPrincipals} */
+  async findPrincipals(
+    slug: string,
+    { principals: principal, ...query }: FindPrincipals = {},
+    options?: TenantsRequestOptions,
+  ): Promise<Page<CatalogPrincipal>> {
+    const search = toSearch({ ...query, principal });
+    const path = `${tenantPath(slug)}/principals${search}`;
+    return readPage(await this.#http.fetch(path, options));
+  }
+
   /** {@inheritdoc TenantsApi.getTenantStatus} */
   async getTenantStatus(
     slug: string,
@@ -217,21 +234,25 @@ export class TenantsClient implements TenantsApi {
   async getCatalogConfig(
     slug: string,
     options?: TenantsRequestOptions,
-  ): Promise<TenantCatalogConfig> {
-    return this.#http.json(`${tenantPath(slug)}/catalog-config`, options);
+  ): Promise<ReadCatalogConfig> {
+    const path = `${tenantPath(slug)}/catalog-config`;
+    return readTagged(await this.#http.fetch(path, options));
   }
 
   /** {@inheritdoc TenantsApi.putCatalogConfig} */
   async putCatalogConfig(
     slug: string,
     request: CatalogConfig,
-    options?: TenantsRequestOptions,
-  ): Promise<TenantCatalogConfig> {
-    return this.#http.json(`${tenantPath(slug)}/catalog-config`, {
-      ...options,
-      method: 'PUT',
-      body: request,
-    });
+    options?: TenantsWriteOptions,
+  ): Promise<ReadCatalogConfig> {
+    const path = `${tenantPath(slug)}/catalog-config`;
+    return readTagged(
+      await this.#http.fetch(path, {
+        ...options,
+        method: 'PUT',
+        body: request,
+      }),
+    );
   }
 
   async #getIfThere<T>(
@@ -241,6 +262,17 @@ export class TenantsClient implements TenantsApi {
     const response = await this.#http.fetchIfThere(path, options);
     return response?.json();
   }
+}
+
+/**
+ * Reads what an answer has, and the entity tag of that. The plugin sends strong tags alone: a
+ * weak one is of a proxy that compresses answers, and would never match (RFC 9110, 13.1.1).
+ */
+async function readTagged<T extends object>(
+  response: Response,
+): Promise<T & { etag?: string }> {
+  const etag = response.headers.get('ETag')?.replace(/^W\//, '');
+  return { ...(await response.json()), ...(etag && { etag }) };
 }
 
 function tenantPath(slug: string): string {

@@ -1,2 +1,6 @@
-export type { TenantsApi, TenantsRequestOptions } from './TenantsApi';
+export type {
+  TenantsApi,
+  TenantsRequestOptions,
+  TenantsWriteOptions,
+} from './TenantsApi';
 export { TenantsClient } from './TenantsClient';

@@ -1,0 +1,247 @@
+import { createServiceFactory } from '@backstage/backend-plugin-api';
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import type { Entity } from '@backstage/catalog-model';
+import { catalogServiceRef } from '@backstage/plugin-catalog-node';
+import { catalogServiceMock } from '@backstage/plugin-catalog-node/testUtils';
+import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { TenantsClient } from 'backstage-plugin-tenants-common';
+import {
+  ALICE,
+  CI,
+  startTenantsBackend,
+  type TenantsBackend,
+} from '../__testUtils__/startTenantsBackend';
+import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const entity = (
+  kind: string,
+  name: string,
+  more: { title?: string; displayName?: unknown; namespace?: string } = {},
+): Entity => ({
+  apiVersion: 'backstage.io/v1alpha1',
+  kind,
+  metadata: {
+    name,
+    namespace: more.namespace ?? 'default',
+    title: more.title,
+  },
+  spec: { profile: { displayName: more.displayName as string } },
+});
+
+const JANE = {
+  principal: 'user:default/jane',
+  kind: 'user',
+  display_name: 'Jane Doe',
+};
+const CREW = {
+  principal: 'group:teams/crew',
+  kind: 'group',
+  display_name: 'The Crew of Jane',
+};
+
+// Whose rights the catalog sees, and that it is the default tenant's, is shown with the gate
+// in front of a real catalog: catalog-backend-module-tenancy/src/gate/principals.test.ts.
+describe.each(databases.eachSupportedId().slice(-1))(
+  'GET …/principals on %s',
+  id => {
+    const catalog = catalogServiceMock({
+      entities: [
+        entity('Component', 'jane-service'),
+        entity('User', 'Jane', { title: 'other', displayName: 'Jane Doe' }),
+        entity('Group', 'crew', {
+          title: 'The Crew of Jane',
+          namespace: 'teams',
+        }),
+        entity('User', 'odd', { displayName: { not: 'a text' } }),
+        ...Array.from({ length: 60 }, (_, i) => entity('User', `many-${i}`)),
+      ],
+    });
+    const authorize = jest.fn();
+    let database: TenancyDatabase;
+    let backend: TenantsBackend;
+
+    beforeAll(async () => {
+      database = await TenancyDatabase.create(databases, id);
+      await database.client.query(
+        `insert into tenants (tenant_slug, tenant_name, deleted_at)
+         values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now());
+         insert into tenant_members (tenant_id, principal, role, created_by)
+         select tenant_id, '${ALICE}', 'admin', 'x' from tenants where tenant_slug = 'acme'
+         union all
+         select tenant_id, '${ALICE}', 'member', 'x' from tenants where tenant_slug = 'globex'`,
+      );
+      backend = await startTenantsBackend({
+        pool: database.createPool(),
+        features: [
+          mockServices.permissions.mock({ authorize }).factory,
+          createServiceFactory({
+            service: catalogServiceRef,
+            deps: {},
+            factory: () => catalog,
+          }),
+        ],
+      });
+    });
+    afterAll(() => database.close());
+
+    beforeEach(() => {
+      authorize.mockImplementation(async requests =>
+        requests.map(() => ({ result: AuthorizeResult.ALLOW })),
+      );
+    });
+    afterEach(() => jest.restoreAllMocks());
+
+    const find = (query = '', slug = 'acme', caller = backend.alice) =>
+      caller.get(`/${slug}/principals${query}`);
+
+    it('finds users and groups by name, display name and title, in any case', async () => {
+      const { status, body, headers } = await find('?search=%20JANE%20');
+      expect([status, body, headers['x-total-count']]).toEqual([
+        200,
+        [CREW, JANE],
+        '2',
+      ]);
+      expect((await find('?search=the%20crew')).body).toEqual([CREW]);
+      expect((await find('?search=odd')).body).toEqual([
+        { principal: 'user:default/odd', kind: 'user', display_name: null },
+      ]);
+      expect((await find('?search=nobody')).body).toEqual([]);
+    });
+
+    it('answers 20 of all by default and 50 at most, and says how many there are', async () => {
+      for (const [query, length] of [
+        ['', 20],
+        ['?limit=50', 50],
+        ['?search=many&limit=1', 1],
+      ] as const) {
+        const { body, headers } = await find(query);
+        expect(body).toHaveLength(length);
+        expect(Number(headers['x-total-count'])).toBeGreaterThanOrEqual(60);
+      }
+    });
+
+    it('looks named ones up, those of them that the catalog has', async () => {
+      const named = ['User:default/JANE', CREW.principal, 'user:default/none'];
+      const query = [...named, 'ci', JANE.principal]
+        .map(principal => `principal=${encodeURIComponent(principal)}`)
+        .join('&');
+      const { body, headers } = await find(`?${query}`);
+      expect([body, headers['x-total-count']]).toEqual([[CREW, JANE], '2']);
+      expect((await find('?principal=ci')).body).toEqual([]);
+    });
+
+    it('is what the client calls, with many references too', async () => {
+      const client = new TenantsClient({
+        discoveryApi: {
+          getBaseUrl: async pluginId =>
+            `http://localhost:${backend.port()}/api/${pluginId}`,
+        },
+      });
+      const asAlice = { token: mockCredentials.user.token(ALICE) };
+      const principals = Array.from(
+        { length: 50 },
+        (_, i) => `user:default/many-${i}`,
+      );
+      const named = await client.findPrincipals(
+        'acme',
+        { principals },
+        asAlice,
+      );
+      expect(named.totalItems).toBe(50);
+      const search = { search: 'crew', limit: 5 };
+      await expect(
+        client.findPrincipals('acme', search, asAlice),
+      ).resolves.toEqual({ items: [CREW], totalItems: 1 });
+    });
+
+    it.each([
+      ['?search=', 'search must be a text of 1 to 100 characters'],
+      [`?search=${'x'.repeat(101)}`, 'search must be a text of 1 to 100'],
+      ['?search=a%00b', 'without control characters, got "a\\u0000b"'],
+      ['?search=a&search=b', 'search must be a text, got a list'],
+      ['?limit=51', 'limit must be an integer from 1 to 50, got 51'],
+      ['?limit=x', 'limit must be an integer from 1 to 50, got "x"'],
+      ['?kind=user', 'unknown field "kind"'],
+      ['?search=a&principal=ci', 'expected either search or principal'],
+      ['?principal=user:jane', 'Invalid principal: got "user:jane"'],
+      [
+        `?${'principal=ci&'.repeat(51)}`,
+        'principal must be at most 50 references, got a list',
+      ],
+    ])(
+      'refuses %s with 400 that names the bad value',
+      async (query, problem) => {
+        const { status, body } = await find(query);
+        expect([status, body.error.message]).toEqual([
+          400,
+          expect.stringContaining(problem),
+        ]);
+      },
+    );
+
+    it('is for those who may change the members, before it asks any catalog', async () => {
+      const asked = jest.spyOn(catalog, 'queryEntities');
+      expect((await find('', 'acme', backend.admin)).status).toBe(200);
+      expect((await find()).status).toBe(200);
+      asked.mockClear();
+      const refusals = [
+        await find('', 'globex'),
+        await find('', 'none'),
+        await find('', 'acme', backend.as(mockCredentials.user.header())),
+      ];
+      authorize.mockImplementation(async requests =>
+        requests.map(({ permission }: { permission: { name: string } }) => ({
+          result:
+            permission.name === 'tenancy.member.update'
+              ? AuthorizeResult.DENY
+              : AuthorizeResult.ALLOW,
+        })),
+      );
+      refusals.push(await find());
+      expect(refusals.map(({ status }) => status)).toEqual([
+        403, 403, 403, 403,
+      ]);
+      expect(new Set(refusals.map(({ body }) => body.error.message)).size).toBe(
+        1,
+      );
+      expect((await find('', 'acme', backend.anonymous)).status).toBe(401);
+      expect((await find('', 'gone', backend.admin)).status).toBe(404);
+      expect(asked).not.toHaveBeenCalled();
+    });
+
+    it('refuses services, for which the call would be the plugin’s own', async () => {
+      const asked = jest.spyOn(catalog, 'queryEntities');
+      const { status, body } = await find(
+        '',
+        'acme',
+        backend.as(
+          mockCredentials.service.header({
+            onBehalfOf: mockCredentials.service(CI),
+            targetPluginId: 'tenants',
+          }),
+        ),
+      );
+      expect([status, body.error.name]).toEqual([
+        403,
+        'IdentityCatalogNotAllowedError',
+      ]);
+      expect(asked).not.toHaveBeenCalled();
+    });
+
+    it('says with 503 that the catalog does not answer, and nothing of why', async () => {
+      jest
+        .spyOn(catalog, 'queryEntities')
+        .mockRejectedValue(new Error('connect ECONNREFUSED 10.0.0.1:5432'));
+      const { status, body } = await find('?search=a', 'acme', backend.admin);
+      expect([status, body.error.message]).toEqual([
+        503,
+        expect.stringMatching(
+          /^The catalog of the default tenant.*does not answer/,
+        ),
+      ]);
+    });
+  },
+);

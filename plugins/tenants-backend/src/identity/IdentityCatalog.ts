@@ -1,0 +1,154 @@
+import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
+import {
+  CustomErrorBase,
+  isError,
+  ServiceUnavailableError,
+} from '@backstage/errors';
+import type { CatalogService } from '@backstage/plugin-catalog-node';
+import {
+  DEFAULT_TENANT_ID,
+  DEFAULT_TENANT_SLUG,
+  withTenant,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type {
+  CatalogPrincipal,
+  FindPrincipals,
+  Page,
+} from 'backstage-plugin-tenants-common';
+import type { CallerCredentials } from '../authorization/Administrators';
+
+type Catalog = Pick<CatalogService, 'getEntitiesByRefs' | 'queryEntities'>;
+
+/** The default tenant, whatever tenant a request is in. */
+const IDENTITIES = {
+  tenantId: DEFAULT_TENANT_ID,
+  tenantSlug: DEFAULT_TENANT_SLUG,
+};
+
+const KINDS = ['user', 'group'] as const;
+const SHOWN = [
+  'kind',
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.title',
+  'spec.profile.displayName',
+];
+const SEARCHED = [
+  'metadata.name',
+  'metadata.title',
+  'spec.profile.displayName',
+];
+
+/**
+ * The caller may change the members of a tenant, but may not read the catalog that says who
+ * there is. A principal that the caller knows can still become a member.
+ */
+class IdentityCatalogNotAllowedError extends CustomErrorBase {
+  name = 'IdentityCatalogNotAllowedError' as const;
+  readonly statusCode = 403;
+}
+
+/**
+ * The users and groups who can become members of tenants: those of the default tenant's
+ * catalog, as far as the caller may read them there.
+ */
+export class IdentityCatalog {
+  readonly #catalog: Catalog;
+
+  constructor(catalog: Catalog) {
+    this.#catalog = catalog;
+  }
+
+  /** Ordered by name, and how many there are in all. */
+  async find(
+    caller: CallerCredentials,
+    query: FindPrincipals & { limit: number },
+  ): Promise<Page<CatalogPrincipal>> {
+    if (caller.principal.type !== 'user') {
+      // Backstage has a plugin call others on behalf of users only: for a service the call
+      // would be the plugin's own, which may read everything.
+      throw new IdentityCatalogNotAllowedError(
+        'Only users find users and groups here: a service asks the catalog itself',
+      );
+    }
+    // The request may be in any tenant, and its credentials carry that.
+    const credentials = withTenant(IDENTITIES, caller);
+    try {
+      return query.principals
+        ? await this.#named(query.principals, credentials)
+        : await this.#search(query, credentials);
+    } catch (error) {
+      throw toCallerError(error);
+    }
+  }
+
+  async #search(
+    { search, limit }: { search?: string; limit: number },
+    credentials: CallerCredentials,
+  ): Promise<Page<CatalogPrincipal>> {
+    const { items, totalItems } = await this.#catalog.queryEntities(
+      {
+        filter: { kind: [...KINDS] },
+        fields: SHOWN,
+        fullTextFilter: search ? { term: search, fields: SEARCHED } : undefined,
+        limit,
+        orderFields: { field: 'metadata.name', order: 'asc' },
+      },
+      { credentials },
+    );
+    return { items: items.map(toPrincipal), totalItems };
+  }
+
+  async #named(
+    principals: string[],
+    credentials: CallerCredentials,
+  ): Promise<Page<CatalogPrincipal>> {
+    // Subjects of services are in no catalog.
+    const entityRefs = [...new Set(principals)]
+      .filter(ref => KINDS.some(kind => ref.startsWith(`${kind}:`)))
+      .sort();
+    if (entityRefs.length === 0) {
+      return { items: [], totalItems: 0 };
+    }
+    const { items } = await this.#catalog.getEntitiesByRefs(
+      { entityRefs, fields: SHOWN },
+      { credentials },
+    );
+    const found = items.filter(entity => entity !== undefined);
+    return { items: found.map(toPrincipal), totalItems: found.length };
+  }
+}
+
+function toPrincipal(entity: Entity): CatalogPrincipal {
+  const principal = stringifyEntityRef(entity);
+  return {
+    principal,
+    kind: principal.startsWith('group:') ? 'group' : 'user',
+    display_name: displayNameOf(entity) ?? null,
+  };
+}
+
+/** Nothing has checked the form of what is in an entity. */
+function displayNameOf({ metadata, spec }: Entity): string | undefined {
+  const profile = spec?.profile;
+  const names: unknown[] = [
+    typeof profile === 'object' && profile !== null && 'displayName' in profile
+      ? profile.displayName
+      : undefined,
+    metadata.title,
+  ];
+  return names.find(
+    (name): name is string => typeof name === 'string' && name.trim() !== '',
+  );
+}
+
+function toCallerError(error: unknown): Error {
+  return isError(error) && error.statusCode === 403
+    ? new IdentityCatalogNotAllowedError(
+        'You may not read the catalog of the default tenant, which has the users and groups who can be members',
+      )
+    : new ServiceUnavailableError(
+        'The catalog of the default tenant, which has the users and groups, does not answer at the moment',
+        error,
+      );
+}
