@@ -1,13 +1,6 @@
-import { useApi } from '@backstage/frontend-plugin-api';
-import {
-  Content,
-  ErrorPanel,
-  Header,
-  Link,
-  Page,
-  Progress,
-} from '@backstage/core-components';
-import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { ErrorPanel, Progress } from '@backstage/core-components';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Container, Header, Link } from '@backstage/ui';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
@@ -21,19 +14,19 @@ export function TenantList() {
     [tenantsApi],
   );
   return (
-    <Page themeId="tool">
+    <>
       <Header title={t('list.title')} />
-      <Content>
+      <Container>
         {loading && <Progress />}
         {error && <ErrorPanel error={error} />}
         <ul>
           {value?.items.map(tenant => (
             <li key={tenant.tenant_slug}>
-              <Link to={tenant.tenant_slug}>{tenant.tenant_name}</Link>
+              <Link href={tenant.tenant_slug}>{tenant.tenant_name}</Link>
             </li>
           ))}
         </ul>
-      </Content>
-    </Page>
+      </Container>
+    </>
   );
 }

@@ -1,4 +1,4 @@
 /** Texts of the list of tenants. */
 export const listMessages = {
-  title: 'Tenants',
+  title: 'All tenants',
 } as const;

@@ -1,6 +1,11 @@
-import { Content, Header, Page, RoutedTabs } from '@backstage/core-components';
-import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { useParams } from 'react-router-dom';
+import {
+  BreadcrumbEntry,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { Container, Header } from '@backstage/ui';
+import { Route, Routes, useParams } from 'react-router-dom';
+import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
 import { MembersTab } from '../members/MembersTab';
 import { SourcesTab } from '../sources/SourcesTab';
@@ -10,30 +15,32 @@ import { OverviewTab } from './OverviewTab';
 export function TenantPage() {
   const { slug = '' } = useParams();
   const { t } = useTranslationRef(tenantsTranslationRef);
+  const href = `${useRouteRef(rootRouteRef)?.() ?? ''}/${slug}`;
   return (
-    <Page themeId="tool">
-      <Header title={slug} />
-      <Content>
-        <RoutedTabs
-          routes={[
-            {
-              path: '/',
-              title: t('tenant.tabs.overview'),
-              children: <OverviewTab slug={slug} />,
-            },
-            {
-              path: '/members',
-              title: t('tenant.tabs.members'),
-              children: <MembersTab slug={slug} />,
-            },
-            {
-              path: '/sources',
-              title: t('tenant.tabs.sources'),
-              children: <SourcesTab slug={slug} />,
-            },
-          ]}
-        />
-      </Content>
-    </Page>
+    <BreadcrumbEntry entry={{ label: slug, href }}>
+      <Header
+        title={slug}
+        tabs={[
+          { id: 'overview', label: t('tenant.tabs.overview'), href },
+          {
+            id: 'members',
+            label: t('tenant.tabs.members'),
+            href: `${href}/members`,
+          },
+          {
+            id: 'sources',
+            label: t('tenant.tabs.sources'),
+            href: `${href}/sources`,
+          },
+        ]}
+      />
+      <Container>
+        <Routes>
+          <Route path="/" element={<OverviewTab slug={slug} />} />
+          <Route path="/members/*" element={<MembersTab slug={slug} />} />
+          <Route path="/sources/*" element={<SourcesTab slug={slug} />} />
+        </Routes>
+      </Container>
+    </BreadcrumbEntry>
   );
 }
