@@ -7,3 +7,5 @@
 export { tenants as default } from './plugin';
 export { tenantsApiRef } from './api';
 export { tenantsTranslationRef } from './translation';
+export { TenantSwitcher } from './openTenant/TenantSwitcher';
+export { useTenantNav } from './openTenant/useTenantNav';
