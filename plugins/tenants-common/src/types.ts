@@ -87,6 +87,11 @@ export type UpdateTenant = Partial<Omit<CreateTenant, 'tenant_slug'>>;
 export interface ListTenants {
   /** Deleted tenants too; without them by default. */
   deleted?: boolean;
+  /**
+   * Those whose slug or name contains this text, in any case: 255 characters at most; all
+   * by default.
+   */
+  search?: string;
   /** 1 to 500; 100 by default */
   limit?: number;
   /** How many tenants of the list to pass over first; none by default. */

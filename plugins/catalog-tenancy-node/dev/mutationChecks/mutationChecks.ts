@@ -601,6 +601,17 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${NODE}/engines`],
   },
   {
+    name: 'that a search for tenants takes wildcards as they stand',
+    edits: [
+      {
+        file: `${NODE}/tenants/PostgresTenantStore.ts`,
+        find: "search.replace(/[\\\\%_]/g, '\\\\$&')",
+        replace: 'search',
+      },
+    ],
+    tests: [`${NODE}/tenants/PostgresTenantStore.test`],
+  },
+  {
     name: 'that a tenant is created with its engine or not at all',
     edits: [
       {

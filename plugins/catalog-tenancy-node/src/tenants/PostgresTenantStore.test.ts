@@ -152,6 +152,52 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
       await expect(slugs({ offset: 9 })).resolves.toEqual([[], 4]);
     });
 
+    it('finds a part of the slug or of the name, in any case', async () => {
+      await store.update('ab', { tenant_name: 'Ärzte & Co' });
+      await expect(slugs({ search: 'A-' })).resolves.toEqual([['a-b'], 1]);
+      await expect(slugs({ search: 'tE & cO' })).resolves.toEqual([['ab'], 1]);
+      await expect(slugs({ search: 'of ' })).resolves.toEqual([
+        ['a-b', 'b'],
+        2,
+      ]);
+      await expect(slugs({ search: 'none' })).resolves.toEqual([[], 0]);
+      await expect(slugs({ search: '' })).resolves.toMatchObject({ 1: 4 });
+    });
+
+    it('finds deleted tenants where they are asked for', async () => {
+      await expect(slugs({ search: 'gone' })).resolves.toEqual([[], 0]);
+      await expect(slugs({ search: 'gone', deleted: true })).resolves.toEqual([
+        ['gone'],
+        1,
+      ]);
+    });
+
+    it('takes every character of what it looks for as itself', async () => {
+      await store.update('ab', { tenant_name: '100 % of_a \\ b' });
+      for (const search of ['%', '_', '\\', '% of_a \\']) {
+        await expect(slugs({ search })).resolves.toEqual([['ab'], 1]);
+      }
+      for (const search of ['1%0', 'of%a', '0_%', '\\\\', "'"]) {
+        await expect(slugs({ search })).resolves.toEqual([[], 0]);
+      }
+    });
+
+    it('counts and pages what it finds', async () => {
+      const search = 'OF';
+      await expect(slugs({ search, limit: 2 })).resolves.toEqual([
+        ['a-b', 'ab'],
+        3,
+      ]);
+      await expect(slugs({ search, limit: 2, offset: 2 })).resolves.toEqual([
+        ['b'],
+        3,
+      ]);
+      await expect(slugs({ search, limit: 2, offset: 4 })).resolves.toEqual([
+        [],
+        3,
+      ]);
+    });
+
     it('refuses more than 500 at once', async () => {
       await expect(slugs({ limit: 501 })).rejects.toThrow(
         'limit must be an integer from 1 to 500, got 501',

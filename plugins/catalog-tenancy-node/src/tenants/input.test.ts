@@ -148,8 +148,9 @@ describe('a list of tenants', () => {
       deleted: false,
       limit: 100,
       offset: 0,
+      search: '',
     });
-    const all = { deleted: true, limit: 500, offset: 7 };
+    const all = { deleted: true, limit: 500, offset: 7, search: 'x' };
     expect(parseListTenants(all)).toEqual(all);
   });
 
@@ -159,6 +160,10 @@ describe('a list of tenants', () => {
     [{ limit: '1' }, 'got "1"'],
     [{ offset: -1 }, 'offset must be an integer from 0 to'],
     [{ deleted: 'yes' }, 'deleted must be true or false, got "yes"'],
+    [{ search: 1 }, 'search must be a text of at most 255 characters, got 1'],
+    [{ search: 'x'.repeat(256) }, 'search must be a text of at most 255'],
+    [{ search: 'a\0' }, 'without NUL characters and lone surrogates'],
+    [{ search: '\ud800' }, 'without NUL characters and lone surrogates'],
     [{ order: 'x' }, 'unknown field "order"'],
   ])('is not %j', (input, message) => {
     expect(messageOf(() => parseListTenants(input))).toContain(message);

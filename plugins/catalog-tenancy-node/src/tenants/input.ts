@@ -6,6 +6,7 @@ import type { CreateTenant, ListTenants, UpdateTenant } from './TenantStore';
 
 const LARGEST_INT4 = 2_147_483_647;
 const LONGEST_NAME = 255;
+const LONGEST_SEARCH = 255;
 const LARGEST_PAGE = 500;
 const DEFAULT_PAGE = 100;
 
@@ -19,6 +20,7 @@ const UNSTORABLE = /[\0\p{Surrogate}]/u;
 
 const SLUG = `1 to ${LONGEST_SLUG} characters of a-z, 0-9 and -`;
 const NAME = `a text of 1 to ${LONGEST_NAME} characters`;
+const SEARCH = `a text of at most ${LONGEST_SEARCH} characters`;
 const CHANGES =
   'an object with one or more of tenant_name, max_entities and entity_ttl_days';
 
@@ -84,9 +86,17 @@ export const pageFields = {
   offset: integer(0, Number.MAX_SAFE_INTEGER).default(0),
 };
 
+const search = z
+  .string({ error: SEARCH })
+  .max(LONGEST_SEARCH, { error: SEARCH, abort: true })
+  .refine(text => !UNSTORABLE.test(text), {
+    error: `${SEARCH} without NUL characters and lone surrogates`,
+  });
+
 const listTenantsSchema: z.ZodType<Required<ListTenants>> = z.strictObject(
   {
     deleted: z.boolean({ error: 'true or false' }).default(false),
+    search: search.default(''),
     ...pageFields,
   },
   { error: 'an object' },

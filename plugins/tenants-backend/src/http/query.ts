@@ -14,11 +14,12 @@ import type { Request } from 'express';
  * @throws InputError that names each unknown or malformed parameter
  */
 export function parseListQuery(req: Request): Required<ListTenants> {
-  const { deleted, limit, offset, ...unknown } = req.query;
+  const { deleted, limit, offset, search, ...unknown } = req.query;
   return parseListTenants({
     deleted: toBoolean(deleted),
     limit: toNumber(limit),
     offset: toNumber(offset),
+    search,
     ...unknown,
   });
 }

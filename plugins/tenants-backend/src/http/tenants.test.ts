@@ -178,7 +178,25 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
       expect(slugs).toEqual(['a', 'b', 'c', 'd', 'default']);
     });
 
+    it('finds tenants by a part of the slug or name, page by page', async () => {
+      for (const slug of ['acme', 'my-acme', 'other']) {
+        await create(slug);
+      }
+      const response = await backend.admin.get('?search=ACME&limit=1');
+      expect(response.get('X-Total-Count')).toBe('2');
+      expect(response.body).toMatchObject([{ tenant_slug: 'acme' }]);
+      expect(response.get('Link')).toMatch(
+        /^<\/api\/tenants\/?\?search=ACME&limit=1&offset=1>; rel="next"$/,
+      );
+      const none = await backend.admin.get('?search=%25');
+      expect(none.get('X-Total-Count')).toBe('0');
+      expect(none.body).toEqual([]);
+    });
+
     it.each([
+      ['search=a&search=b', 'search must be a text of at most 255 characters'],
+      [`search=${'x'.repeat(256)}`, 'search must be a text of at most 255'],
+      ['search=%00', 'search must be a text of at most 255 characters without'],
       ['limit=0', 'limit must be an integer from 1 to 500, got 0'],
       ['limit=501', 'limit must be an integer from 1 to 500, got 501'],
       ['limit=1.5', 'limit must be an integer from 1 to 500, got "1.5"'],

@@ -30,6 +30,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'List tenants, ordered by slug',
       parameters: [
         parameter('deleted', { type: 'boolean', default: false }),
+        parameter('search', { type: 'string', maxLength: 255, default: '' }),
         ...page,
       ],
       success: {
