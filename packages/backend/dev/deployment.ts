@@ -49,53 +49,82 @@ export function yarn(
 
 /** A backend that was started. */
 export interface RunningBackend {
+  /** Where this machine reaches it. */
   baseUrl: string;
   /** Resolves with the exit code once it has ended. */
   exited: Promise<number | null>;
   isRunning(): boolean;
   /** All that it has logged so far. */
   log(): string;
+  stop(): Promise<void>;
 }
 
-/** Starts a backend, hands it to a check, and stops it again. */
-export async function withBackend<T>(
-  options: { folder: string; args: string[]; env: Record<string, string> },
-  check: (backend: RunningBackend) => Promise<T>,
-): Promise<T> {
-  const port = await freePort('localhost');
+/** What to start, as in production. */
+export interface Deployment {
+  folder: string;
+  args: string[];
+  /** On top of this process's own environment, and of what production gets here. */
+  env: Record<string, string>;
+  port?: number;
+}
+
+/**
+ * Starts a backend.
+ *
+ * @param onOutput - gets what it logs
+ */
+export async function startBackend(
+  deployment: Deployment,
+  onOutput: (chunk: Buffer) => void = () => {},
+): Promise<RunningBackend> {
+  const port = deployment.port ?? (await freePort('localhost'));
   const baseUrl = `http://localhost:${port}`;
-  const child = spawn(process.execPath, options.args, {
-    cwd: options.folder,
+  const child = spawn(process.execPath, deployment.args, {
+    cwd: deployment.folder,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...process.env,
-      ...options.env,
       NODE_ENV: 'production',
       APP_BASE_URL: baseUrl,
       BACKEND_BASE_URL: baseUrl,
       APP_CONFIG_backend_listen: JSON.stringify(`localhost:${port}`),
+      ...deployment.env,
     },
   });
   let log = '';
   const keep = (chunk: Buffer) => {
     log += chunk;
-    process.stderr.write(chunk);
+    onOutput(chunk);
   };
   child.stdout.on('data', keep);
   child.stderr.on('data', keep);
   const exited = once(child, 'exit').then(([code]) => code as number | null);
+  return {
+    baseUrl,
+    exited,
+    isRunning: () => child.exitCode === null && child.signalCode === null,
+    log: () => log,
+    async stop() {
+      child.kill('SIGTERM');
+      const overdue = setTimeout(() => child.kill('SIGKILL'), STOP_PATIENCE_MS);
+      await exited;
+      clearTimeout(overdue);
+    },
+  };
+}
+
+/** Starts a backend, hands it to a check, and stops it again. */
+export async function withBackend<T>(
+  deployment: Deployment,
+  check: (backend: RunningBackend) => Promise<T>,
+): Promise<T> {
+  const backend = await startBackend(deployment, chunk =>
+    process.stderr.write(chunk),
+  );
   try {
-    return await check({
-      baseUrl,
-      exited,
-      isRunning: () => child.exitCode === null && child.signalCode === null,
-      log: () => log,
-    });
+    return await check(backend);
   } finally {
-    child.kill('SIGTERM');
-    const overdue = setTimeout(() => child.kill('SIGKILL'), STOP_PATIENCE_MS);
-    await exited;
-    clearTimeout(overdue);
+    await backend.stop();
   }
 }
 

@@ -14,6 +14,8 @@ export function createPortal() {
     // module would keep the backend from starting.
     backend.add(import('@backstage/plugin-auth-backend-module-guest-provider'));
   }
+  // Signs nobody in without its configuration: app-config.oidc.yaml.
+  backend.add(import('@backstage/plugin-auth-backend-module-oidc-provider'));
 
   backend.add(import('@backstage/plugin-catalog-backend'));
   backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
