@@ -15,6 +15,7 @@ export interface HttpRequest {
   body?: unknown;
   token?: string;
   ifMatch?: string;
+  tenantSlug?: string;
 }
 
 /** Calls the routes of one plugin. */
@@ -56,7 +57,7 @@ export class HttpClient {
   }
 
   async #send(path: string, request: HttpRequest = {}): Promise<Response> {
-    const { method = 'GET', body, token, ifMatch } = request;
+    const { method = 'GET', body, token, ifMatch, tenantSlug } = request;
     const headers: Record<string, string> = {};
     if (token) {
       headers.Authorization = `Bearer ${token}`;
@@ -64,6 +65,9 @@ export class HttpClient {
     // An empty tag must not turn a conditional write into an unconditional one.
     if (ifMatch !== undefined) {
       headers['If-Match'] = ifMatch;
+    }
+    if (tenantSlug !== undefined) {
+      headers['X-Tenant-Slug'] = tenantSlug;
     }
     if (body !== undefined) {
       headers['Content-Type'] = 'application/json';

@@ -150,7 +150,10 @@ export {
   assignTenant,
   OpenTenantGate,
   type TenantGate,
+  type TenantGates,
   tenantOf,
+  type TenantSource,
+  tenantSourceOf,
 } from './tenants/TenantGate';
 export {
   type CreateTenant,

@@ -22,7 +22,12 @@ import {
 import { ChangeListener } from './tenants/ChangeListener';
 import { PostgresTenantStore } from './tenants/PostgresTenantStore';
 import { type TenantDirectory } from './tenants/TenantDirectory';
-import { OpenTenantGate, type TenantGate } from './tenants/TenantGate';
+import {
+  createTenantGates,
+  OpenTenantGate,
+  type TenantGate,
+  type TenantGates,
+} from './tenants/TenantGate';
 import { type TenantStore } from './tenants/TenantStore';
 import { ListeningTenantEngines } from './engines/ListeningTenantEngines';
 import { PostgresTenantEngineStore } from './engines/PostgresTenantEngineStore';
@@ -238,6 +243,19 @@ export const tenantGateServiceRef = createServiceRef<TenantGate>({
         return new OpenTenantGate(httpRouter);
       },
     }),
+});
+
+/**
+ * The gates of all plugins of this backend; none without the package
+ * `backstage-plugin-catalog-backend-module-tenancy`, or with the flag off.
+ *
+ * @public
+ */
+export const tenantGatesServiceRef = createServiceRef<TenantGates>({
+  id: 'catalog-tenancy.gates',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({ service, deps: {}, factory: createTenantGates }),
 });
 
 /**

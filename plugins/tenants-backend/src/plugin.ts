@@ -9,6 +9,7 @@ import {
   tenantDirectoryServiceRef,
   tenantEnginesServiceRef,
   tenantEngineStoreServiceRef,
+  tenantGatesServiceRef,
   tenantMembersServiceRef,
   tenantMemberStoreServiceRef,
   tenantPermissions,
@@ -37,6 +38,7 @@ export const tenantsPlugin = createBackendPlugin({
         directory: tenantDirectoryServiceRef,
         engines: tenantEnginesServiceRef,
         engineStore: tenantEngineStoreServiceRef,
+        gates: tenantGatesServiceRef,
         httpAuth: coreServices.httpAuth,
         httpRouter: coreServices.httpRouter,
         members: tenantMembersServiceRef,
@@ -54,6 +56,7 @@ export const tenantsPlugin = createBackendPlugin({
         directory,
         engines,
         engineStore,
+        gates,
         httpAuth,
         httpRouter,
         members,
@@ -66,19 +69,23 @@ export const tenantsPlugin = createBackendPlugin({
       }) {
         permissionsRegistry.addPermissions(tenantPermissions);
         const administrators = Administrators.create({ config, permissions });
+        const tenancy = readTenancyConfig(config);
         httpRouter.use(
           createRouter({
             administrators,
+            config: tenancy,
             engines,
             engineStore,
+            gates,
             identities: new IdentityCatalog(catalog),
             operation: createOperations({ auditor, httpAuth, metrics }),
             store,
             members: memberStore,
             ownTenants: new OwnTenants({
               administrators,
-              config: readTenancyConfig(config),
+              config: tenancy,
               members: memberStore,
+              roles: members,
               tenants: store,
               userInfo,
             }),

@@ -179,6 +179,43 @@ export interface Membership {
 }
 
 /**
+ * The tenant that a request belongs to, as its caller sees it: what a page has to know of the
+ * tenant that is open in it.
+ *
+ * @public
+ */
+export interface OpenTenant {
+  /** What requests call the tenant. */
+  tenant_slug: string;
+  /** What people call the tenant. */
+  tenant_name: string;
+  /**
+   * The highest of the roles that the caller has there; null for one who may enter without
+   * being a member.
+   */
+  role: TenantRole | null;
+  /** Whether the caller may see all tenants of the registry. */
+  administers_tenants: boolean;
+  /**
+   * What of the request names the tenant: the hostname, a tenant's token, the header
+   * `X-Tenant-Slug`, the page at a tenant's hostname that sends it to another host, the
+   * plugin that makes it while it handles another request; or nothing.
+   */
+  named_by: 'hostname' | 'token' | 'header' | 'origin' | 'call' | 'default';
+  /** The first of `tenancy.baseDomains`, below which tenants have their hostnames. */
+  base_domain: string | null;
+  /** Whether locations can be registered: an engine or the catalog plugin feeds the tenant. */
+  takes_locations: boolean;
+  /**
+   * The plugins, by id, that refuse the tenant. Only those that run in the process that
+   * answers are known.
+   */
+  closed_plugins: string[];
+  /** Whether multi-tenancy is on; otherwise every request belongs to the default tenant. */
+  enabled: boolean;
+}
+
+/**
  * Which part of a list is asked for.
  *
  * @public

@@ -123,6 +123,11 @@ export class PluginGate implements TenantGate {
     this.#isTenantAware = true;
   }
 
+  /** Whether tenants other than the default one are refused. */
+  get isClosed(): boolean {
+    return this.#class === 'closed';
+  }
+
   readonly #close: RequestHandler = (req, _res, next) => {
     const tenant = tenantOf(req);
     if (this.#class !== 'closed' || isDefault(tenant)) {

@@ -1,10 +1,16 @@
-import { createServiceFactory } from '@backstage/backend-plugin-api';
+import {
+  coreServices,
+  createBackendPlugin,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { ServiceUnavailableError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import {
+  tenantGatesServiceRef,
   tenantOf,
   tenantPluginsServiceRef,
+  tenantSourceOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import { InMemoryTenants } from '../resolution/__testUtils__/InMemoryTenants';
@@ -15,6 +21,24 @@ import {
 } from './__testUtils__/startGatedBackend';
 
 const REFUSED = '{"error":"Invalid tenant"}';
+
+/** Answers with what the gates know. */
+const knowing = createBackendPlugin({
+  pluginId: 'tenants',
+  register(env) {
+    env.registerInit({
+      deps: {
+        gates: tenantGatesServiceRef,
+        httpRouter: coreServices.httpRouter,
+      },
+      async init({ gates, httpRouter }) {
+        httpRouter.use((req, res) => {
+          res.json([tenantSourceOf(req), ...gates.closedPlugins()]);
+        });
+      },
+    });
+  },
+});
 
 describe('the class of a plugin', () => {
   const logger = mockServices.logger.mock();
@@ -31,6 +55,7 @@ describe('the class of a plugin', () => {
         classifiedPlugin('auth'),
         classifiedPlugin('news'),
         classifiedPlugin('search'),
+        knowing,
       ],
     });
   });
@@ -80,6 +105,15 @@ describe('the class of a plugin', () => {
         ),
       ],
     ]);
+  });
+
+  it('tells other plugins which are closed, and what named the tenant', async () => {
+    expect(await get('tenants', 'acme')).toBe('200 ["header","search"]');
+    const { text } = await send('/api/tenants', {
+      host: 'acme.example.com',
+      authorization: mockCredentials.user.header(),
+    });
+    expect(text).toBe('["hostname","search"]');
   });
 
   it.each(['aware', 'auth', 'news', 'search'])(

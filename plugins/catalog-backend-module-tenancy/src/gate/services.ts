@@ -16,6 +16,7 @@ import {
   type TenantGate,
   tenantDirectoryServiceRef,
   tenantGateServiceRef,
+  tenantGatesServiceRef,
   tenantMembersServiceRef,
   tenantPluginsServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -111,6 +112,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     config: coreServices.rootConfig,
     directory: tenantDirectoryServiceRef,
     discovery: coreServices.discovery,
+    gates: tenantGatesServiceRef,
     httpAuth: coreServices.httpAuth,
     httpRouter: coreServices.httpRouter,
     logger: coreServices.logger,
@@ -126,6 +128,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     config,
     directory,
     discovery,
+    gates,
     httpAuth,
     httpRouter,
     logger,
@@ -170,6 +173,7 @@ export const tenantGateServiceFactory = createServiceFactory({
       admits: (req, tenant) => admission.admits(req, tenant),
     });
     httpRouter.use(gate.router);
+    gates.add(pluginId, () => gate.isClosed);
     return gate;
   },
 });

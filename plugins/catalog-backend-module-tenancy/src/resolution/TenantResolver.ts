@@ -3,37 +3,29 @@ import {
   DEFAULT_TENANT_SLUG,
   isTenantSlug,
   type TenantDirectory,
+  type TenantSource,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 import type { HostnameTenants } from './HostnameTenants';
 import { headerValues, type HostedRequest, requestHost } from './requestHost';
 import type { TenantToken, TenantTokens } from './TenantTokens';
 
-/** Where a slug was taken from. */
-export type SlugSource =
-  | 'call'
-  | 'hostname'
-  | 'token'
-  | 'header'
-  | 'origin'
-  | 'default';
-
 /** What of a request names its tenant. */
 export type TenantRequest = HostedRequest & Pick<Request, 'headers'>;
 
 /** What became of the attempt to find the tenant of a request. */
 export type Resolution =
-  | { outcome: 'resolved'; source: SlugSource; tenant: ActiveTenant }
+  | { outcome: 'resolved'; source: TenantSource; tenant: ActiveTenant }
   /** There is no active tenant with this slug. */
-  | { outcome: 'invalid'; source: SlugSource; slug: string }
+  | { outcome: 'invalid'; source: TenantSource; slug: string }
   /** The host is none of this portal's. */
   | { outcome: 'foreign'; source: 'hostname'; host: string }
   /** It names no host, or several. */
   | { outcome: 'malformed'; source: 'hostname'; error: unknown }
   /** The token is for another tenant. */
-  | { outcome: 'mismatch'; source: SlugSource; slug: string }
+  | { outcome: 'mismatch'; source: TenantSource; slug: string }
   /** It could not be found out. */
-  | { outcome: 'failed'; source: SlugSource; error: unknown };
+  | { outcome: 'failed'; source: TenantSource; error: unknown };
 
 /**
  * Finds the tenant of a request (specification, "Tenant resolution"). A call of another
@@ -122,7 +114,7 @@ export class TenantResolver {
   #chooseSlug(
     req: TenantRequest,
     token: TenantToken | undefined,
-  ): { source: SlugSource; slug: string } {
+  ): { source: TenantSource; slug: string } {
     if (token && !token.expired) {
       return { source: 'token', slug: token.tenantSlug };
     }

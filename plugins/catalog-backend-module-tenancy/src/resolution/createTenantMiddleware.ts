@@ -86,7 +86,7 @@ export function createTenantMiddleware(
       count(resolution);
       switch (resolution.outcome) {
         case 'resolved':
-          assignTenant(req, resolution.tenant);
+          assignTenant(req, resolution.tenant, resolution.source);
           next();
           break;
         case 'malformed':

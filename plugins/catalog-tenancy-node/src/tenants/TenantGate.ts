@@ -22,6 +22,52 @@ export interface TenantGate {
   declareTenantAware(): void;
 }
 
+/**
+ * What of a request names its tenant:
+ *
+ * - `call`: another plugin handles a request of that tenant, and makes this one for it
+ * - `hostname`: the host that the request was sent to
+ * - `token`: the token of a tenant
+ * - `header`: `X-Tenant-Slug`
+ * - `origin`: the page at a tenant's hostname that sends the request to another host
+ * - `default`: nothing does
+ *
+ * @public
+ */
+export type TenantSource =
+  | 'call'
+  | 'hostname'
+  | 'token'
+  | 'header'
+  | 'origin'
+  | 'default';
+
+/**
+ * The gates of all plugins of this backend.
+ *
+ * @public
+ */
+export interface TenantGates {
+  /** Adds the gate of a plugin. `isClosed` is asked each time: the plugin declares itself later. */
+  add(pluginId: string, isClosed: () => boolean): void;
+
+  /**
+   * The plugins of this process that answer tenants other than the default one with 403, by
+   * id and in order. A plugin that runs in another process is not among them.
+   */
+  closedPlugins(): string[];
+}
+
+/** What the gates of a backend add themselves to. */
+export function createTenantGates(): TenantGates {
+  const gates = new Map<string, () => boolean>();
+  return {
+    add: (pluginId, isClosed) => gates.set(pluginId, isClosed),
+    closedPlugins: () =>
+      [...gates.keys()].filter(id => gates.get(id)?.()).sort(),
+  };
+}
+
 const DEFAULT_TENANT: ActiveTenant = {
   tenantId: DEFAULT_TENANT_ID,
   tenantSlug: DEFAULT_TENANT_SLUG,
@@ -30,10 +76,15 @@ const DEFAULT_TENANT: ActiveTenant = {
 // Not a property of the request, which any middleware could set. In the registry of
 // symbols, because the gate and a plugin may each bring a copy of this package.
 const TENANTS = Symbol.for('backstage-plugin-catalog-tenancy-node.tenants');
+const SOURCES = Symbol.for(
+  'backstage-plugin-catalog-tenancy-node.tenant-sources',
+);
 const shared = globalThis as {
   [TENANTS]?: WeakMap<object, ActiveTenant>;
+  [SOURCES]?: WeakMap<object, TenantSource>;
 };
 const tenants = (shared[TENANTS] ??= new WeakMap());
+const sources = (shared[SOURCES] ??= new WeakMap());
 
 /**
  * The tenant that a request belongs to; without the flag, the default tenant.
@@ -57,14 +108,28 @@ export function tenantOf(request: Request): ActiveTenant {
 }
 
 /**
+ * What names the tenant that {@link tenantOf} returns.
+ *
+ * @public
+ */
+export function tenantSourceOf(request: Request): TenantSource {
+  return sources.get(request) ?? 'default';
+}
+
+/**
  * Gives a request its tenant, which {@link tenantOf} returns from then on. It is for
  * gates, and for tests of routes.
  *
  * @public
  */
-export function assignTenant(request: Request, tenant: ActiveTenant): void {
+export function assignTenant(
+  request: Request,
+  tenant: ActiveTenant,
+  source: TenantSource = 'default',
+): void {
   const { tenantId, tenantSlug } = tenant;
   tenants.set(request, Object.freeze({ tenantId, tenantSlug }));
+  sources.set(request, source);
 }
 
 /**

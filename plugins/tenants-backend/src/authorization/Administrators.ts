@@ -67,18 +67,26 @@ export class Administrators {
       : users.has(normalizeUserRef(principal.userEntityRef));
   }
 
+  /** Whether the caller may do what the permission is for. */
+  async may(
+    credentials: CallerCredentials,
+    permission: BasicPermission,
+  ): Promise<boolean> {
+    const { principal } = credentials;
+    return (
+      isWithinRestrictions(principal, permission) &&
+      (this.isListed(credentials) ||
+        (principal.type === 'user' &&
+          (await this.#isAllowed(credentials, permission))))
+    );
+  }
+
   /** @throws NotAllowedError if the caller may not do what the permission is for */
   async assertMay(
     credentials: CallerCredentials,
     permission: BasicPermission,
   ): Promise<void> {
-    const { principal } = credentials;
-    const may =
-      isWithinRestrictions(principal, permission) &&
-      (this.isListed(credentials) ||
-        (principal.type === 'user' &&
-          (await this.#isAllowed(credentials, permission))));
-    if (!may) {
+    if (!(await this.may(credentials, permission))) {
       throw new NotAllowedError(
         `You may not ${permission.attributes.action} tenants: that is for ` +
           'administrators, whom tenancy.admins lists',

@@ -1,10 +1,13 @@
 import type { UserInfoService } from '@backstage/backend-plugin-api';
 import {
+  type ActiveTenant,
+  DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
   type ListMembers,
   type Membership,
   principalsOf,
   type TenancyConfig,
+  type TenantMembers,
   type TenantMemberStore,
   type TenantRole,
   type TenantStore,
@@ -28,6 +31,7 @@ export class OwnTenants {
     'enabled' | 'membership' | 'membershipOfDefault'
   >;
   readonly #members: Pick<TenantMemberStore, 'tenantsOf'>;
+  readonly #roles: Pick<TenantMembers, 'roleOf'>;
   readonly #tenants: Pick<TenantStore, 'get'>;
   readonly #userInfo: UserInfoService;
 
@@ -38,12 +42,14 @@ export class OwnTenants {
       'enabled' | 'membership' | 'membershipOfDefault'
     >;
     members: Pick<TenantMemberStore, 'tenantsOf'>;
+    roles: Pick<TenantMembers, 'roleOf'>;
     tenants: Pick<TenantStore, 'get'>;
     userInfo: UserInfoService;
   }) {
     this.#administrators = options.administrators;
     this.#config = options.config;
     this.#members = options.members;
+    this.#roles = options.roles;
     this.#tenants = options.tenants;
     this.#userInfo = options.userInfo;
   }
@@ -90,6 +96,33 @@ export class OwnTenants {
       await principalsOf(credentials, this.#userInfo),
       { ...page, beyond: this.#beyondMembership() },
     );
+  }
+
+  /** Whether a caller may enter a tenant, with the role that it has there if it has one. */
+  async enter(
+    credentials: CallerCredentials,
+    tenant: ActiveTenant,
+  ): Promise<{ mayEnter: boolean; role?: TenantRole }> {
+    if (this.#administrators.isListed(credentials)) {
+      return { mayEnter: true, role: 'admin' };
+    }
+    const { principal } = credentials;
+    if (
+      principal.type === 'service' &&
+      [PLUGIN, TENANT_TOKEN].some(start => principal.subject.startsWith(start))
+    ) {
+      // The gate has let them in.
+      return { mayEnter: true, role: 'member' };
+    }
+    const role = await this.#roles.roleOf(
+      tenant,
+      await principalsOf(credentials, this.#userInfo),
+    );
+    const beyond = this.#beyondMembership();
+    const isOpen =
+      beyond === 'all' ||
+      (beyond === 'default' && tenant.tenantId === DEFAULT_TENANT_ID);
+    return { mayEnter: role !== undefined || isOpen, role };
   }
 
   #beyondMembership(): 'default' | 'all' | undefined {

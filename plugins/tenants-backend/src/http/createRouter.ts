@@ -23,6 +23,10 @@ import {
   NO_ENGINES,
 } from './engineRoutes';
 import { addMemberRoutes, type MemberRoutesOptions } from './memberRoutes';
+import {
+  addOwnTenantRoutes,
+  type OwnTenantRoutesOptions,
+} from './ownTenantRoutes';
 import type { Access } from './operations';
 import { parseListQuery } from './query';
 
@@ -33,7 +37,8 @@ export function createRouter(
   options: {
     store: TenantStore;
   } & EngineRoutesOptions &
-    MemberRoutesOptions,
+    MemberRoutesOptions &
+    OwnTenantRoutesOptions,
 ): Router {
   const { administrators, engines, operation, store } = options;
   const router = PromiseRouter();
@@ -52,7 +57,8 @@ export function createRouter(
     res.json(createOpenApiDocument());
   });
 
-  // Before those by slug: one of them is `mine`.
+  // Before those by slug, for it has `mine` in the place of one.
+  addOwnTenantRoutes(router, options);
   addMemberRoutes(router, options);
   addEngineRoutes(router, options);
 

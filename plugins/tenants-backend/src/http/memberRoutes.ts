@@ -13,7 +13,6 @@ import {
   type CallerCredentials,
   nameOf,
 } from '../authorization/Administrators';
-import type { OwnTenants } from '../authorization/OwnTenants';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { IdentityCatalog } from '../identity/IdentityCatalog';
 import { sendPage } from './answers';
@@ -27,16 +26,15 @@ export interface MemberRoutesOptions {
   identities: IdentityCatalog;
   members: TenantMemberStore;
   operation: MakeOperation;
-  ownTenants: OwnTenants;
   tenantAdmins: TenantAdmins;
 }
 
-/** Adds the routes of members, and of the tenants that a caller may enter. */
+/** Adds the routes of members. */
 export function addMemberRoutes(
   router: Router,
   options: MemberRoutesOptions,
 ): void {
-  const { identities, members, operation, ownTenants, tenantAdmins } = options;
+  const { identities, members, operation, tenantAdmins } = options;
   const assertMay = (
     credentials: CallerCredentials,
     permission: BasicPermission,
@@ -61,19 +59,6 @@ export function addMemberRoutes(
       return credentials;
     },
   };
-  const anyCaller: Access<CallerCredentials> = {
-    changes: false,
-    check: async credentials => credentials,
-  };
-
-  router.get(
-    '/mine',
-    operation('list-own-tenants', anyCaller, async (req, res, credentials) => {
-      const page = parsePageQuery(req);
-      sendPage(req, res, await ownTenants.list(credentials, page), page);
-    }),
-  );
-
   router.get(
     '/:slug/members',
     operation(

@@ -55,6 +55,13 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [400],
     },
   },
+  '/mine/current': {
+    get: {
+      summary: 'Get the tenant that the request belongs to, for its caller',
+      success: { 200: answer('The tenant', schemaRef('OpenTenant')) },
+      errors: [403],
+    },
+  },
   '/{slug}': {
     get: {
       summary: 'Get a tenant, also a deleted one',

@@ -62,6 +62,20 @@ export const SCHEMAS = {
     display_name: orNull({ type: 'string' }),
   }),
   Membership: object({ tenant_slug: slug, tenant_name: name, role }),
+  OpenTenant: object({
+    tenant_slug: slug,
+    tenant_name: name,
+    role: orNull(role),
+    administers_tenants: flag,
+    named_by: {
+      type: 'string',
+      enum: ['hostname', 'token', 'header', 'origin', 'call', 'default'],
+    },
+    base_domain: orNull({ type: 'string' }),
+    takes_locations: flag,
+    closed_plugins: { type: 'array', items: { type: 'string' } },
+    enabled: flag,
+  }),
   CreateTenant: {
     ...object(
       {

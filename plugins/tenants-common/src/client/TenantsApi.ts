@@ -8,6 +8,7 @@ import type {
   ListMembers,
   ListTenants,
   Membership,
+  OpenTenant,
   Page,
   PutMember,
   ReadCatalogConfig,
@@ -27,6 +28,11 @@ import type {
 export interface TenantsRequestOptions {
   /** A Backstage token, if the `fetchApi` of the client adds none. */
   token?: string;
+  /**
+   * The tenant that the request belongs to, where neither a hostname nor a token names one;
+   * otherwise the one that the `fetchApi` of the client names, or the default tenant.
+   */
+  tenantSlug?: string;
 }
 
 /**
@@ -52,6 +58,12 @@ export interface TenantsApi {
     query?: ListMembers,
     options?: TenantsRequestOptions,
   ): Promise<Page<Membership>>;
+
+  /**
+   * Gets the tenant that this request belongs to. It rejects with status 403 where the
+   * caller may not enter it.
+   */
+  getOpenTenant(options?: TenantsRequestOptions): Promise<OpenTenant>;
 
   /** Lists tenants, ordered by slug. */
   listTenants(

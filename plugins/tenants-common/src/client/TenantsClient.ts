@@ -9,6 +9,7 @@ import type {
   ListMembers,
   ListTenants,
   Membership,
+  OpenTenant,
   Page,
   PutMember,
   ReadCatalogConfig,
@@ -52,6 +53,11 @@ export class TenantsClient implements TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<Page<Membership>> {
     return readPage(await this.#http.fetch(`/mine${toSearch(query)}`, options));
+  }
+
+  /** {@inheritdoc TenantsApi.getOpenTenant} */
+  async getOpenTenant(options?: TenantsRequestOptions): Promise<OpenTenant> {
+    return this.#http.json('/mine/current', options);
   }
 
   /** {@inheritdoc TenantsApi.listTenants} */

@@ -1,0 +1,118 @@
+import {
+  type ActiveTenant,
+  DEFAULT_TENANT_ID,
+  DEFAULT_TENANT_SLUG,
+  type TenancyConfig,
+  type TenantEngines,
+  type TenantEngineStore,
+  type TenantGates,
+  tenantOf,
+  tenantReadPermission,
+  tenantSourceOf,
+  type TenantStore,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { OpenTenant } from 'backstage-plugin-tenants-common';
+import type { Response, Router } from 'express';
+import type {
+  Administrators,
+  CallerCredentials,
+} from '../authorization/Administrators';
+import type { OwnTenants } from '../authorization/OwnTenants';
+import { sendPage } from './answers';
+import type { Access, MakeOperation } from './operations';
+import { parsePageQuery } from './query';
+
+/** What the routes of the caller's own tenants work with. */
+export interface OwnTenantRoutesOptions {
+  administrators: Administrators;
+  config: Pick<TenancyConfig, 'baseDomains' | 'enabled'>;
+  engines: Pick<TenantEngines, 'isAvailable'>;
+  engineStore: Pick<TenantEngineStore, 'get'>;
+  gates: Pick<TenantGates, 'closedPlugins'>;
+  operation: MakeOperation;
+  ownTenants: OwnTenants;
+  store: Pick<TenantStore, 'get'>;
+}
+
+/** Adds the routes of the tenants that a caller may enter, and of the one that is open. */
+export function addOwnTenantRoutes(
+  router: Router,
+  options: OwnTenantRoutesOptions,
+): void {
+  const { administrators, config, engines, engineStore } = options;
+  const { gates, operation, ownTenants, store } = options;
+
+  const anyCaller: Access<CallerCredentials> = {
+    changes: false,
+    check: async credentials => credentials,
+  };
+
+  const isFedByEngine = async ({ tenantSlug }: ActiveTenant) =>
+    engines.isAvailable && (await engineStore.get(tenantSlug)) !== undefined;
+
+  router.get(
+    '/mine',
+    operation('list-own-tenants', anyCaller, async (req, res, credentials) => {
+      const page = parsePageQuery(req);
+      sendPage(req, res, await ownTenants.list(credentials, page), page);
+    }),
+  );
+
+  router.get(
+    '/mine/current',
+    operation('get-open-tenant', anyCaller, async (req, res, credentials) => {
+      const administers_tenants = await administrators.may(
+        credentials,
+        tenantReadPermission,
+      );
+      if (!config.enabled) {
+        send(res, {
+          tenant_slug: DEFAULT_TENANT_SLUG,
+          // There may be no table to read it from.
+          tenant_name: 'Default tenant',
+          role: null,
+          administers_tenants,
+          named_by: 'default',
+          base_domain: null,
+          takes_locations: true,
+          closed_plugins: [],
+          enabled: false,
+        });
+        return;
+      }
+      const tenant = tenantOf(req);
+      const isDefault = tenant.tenantId === DEFAULT_TENANT_ID;
+      const [row, entry] = await Promise.all([
+        store.get(tenant.tenantSlug),
+        ownTenants.enter(credentials, tenant),
+      ]);
+      // Deleted since the gate has let the request in. Or this is the default tenant, of
+      // which the gate asks nothing here: this plugin holds nothing of any tenant.
+      if (!row || row.deleted_at || !entry.mayEnter) {
+        refuse(res);
+        return;
+      }
+      send(res, {
+        tenant_slug: row.tenant_slug,
+        tenant_name: row.tenant_name,
+        role: entry.role ?? null,
+        administers_tenants,
+        named_by: tenantSourceOf(req),
+        base_domain: config.baseDomains[0] ?? null,
+        takes_locations: isDefault || (await isFedByEngine(tenant)),
+        closed_plugins: isDefault ? [] : gates.closedPlugins(),
+        enabled: true,
+      });
+    }),
+  );
+}
+
+function send(res: Response, tenant: OpenTenant): void {
+  // A browser asks at each load of a page, and has to hear of what changed since.
+  res.set('Cache-Control', 'no-store').json(tenant);
+}
+
+/** As the gate does, to the byte. */
+function refuse(res: Response): void {
+  res.status(403).type('application/json').send('{"error":"Invalid tenant"}');
+}

@@ -1,0 +1,250 @@
+import {
+  coreServices,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import type { JsonObject } from '@backstage/types';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  assignTenant,
+  tenantDirectoryServiceRef,
+  type TenantEngines,
+  tenantEnginesServiceRef,
+  tenantGateServiceRef,
+  tenantGatesServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { TenantsClient } from 'backstage-plugin-tenants-common';
+import {
+  ADMIN,
+  type Caller,
+  startTenantsBackend,
+  type TenantsBackend,
+} from '../__testUtils__/startTenantsBackend';
+import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const JANE = 'user:default/jane';
+const MALLORY = 'user:default/mallory';
+const OPERATOR = 'user:default/operator';
+
+/** Takes every header for that of a tenant that the caller may enter. */
+const gate = createServiceFactory({
+  service: tenantGateServiceRef,
+  initialization: 'always',
+  deps: {
+    directory: tenantDirectoryServiceRef,
+    httpRouter: coreServices.httpRouter,
+  },
+  factory({ directory, httpRouter }) {
+    httpRouter.use((req, _res, next) => {
+      const slug = req.headers['x-tenant-slug'];
+      directory
+        .findActive(String(slug ?? 'default'))
+        .then(tenant => {
+          assignTenant(req, tenant!, slug ? 'header' : 'default');
+          next();
+        })
+        .catch(next);
+    });
+    return { declareTenantAware: () => {} };
+  },
+});
+
+const engines = createServiceFactory({
+  service: tenantEnginesServiceRef,
+  deps: {},
+  factory: (): TenantEngines => ({
+    isAvailable: true,
+    handler: (_req, _res, next) => next(),
+    validateConfig: async () => {},
+    isConfiguredByOperator: () => false,
+    statusOf: () => ({ state: 'running' }),
+    report: async () => ({ state: 'running', faults: 0 }),
+  }),
+});
+
+const gates = createServiceFactory({
+  service: tenantGatesServiceRef,
+  deps: {},
+  factory: () => ({
+    add: () => {},
+    closedPlugins: () => ['scaffolder', 'search'],
+  }),
+});
+
+describe.each(databases.eachSupportedId().slice(-1))(
+  'GET /mine/current on %s',
+  id => {
+    let database: TenancyDatabase;
+    let backend: TenantsBackend;
+    const authorize = jest.fn();
+
+    const start = (tenancy: JsonObject = {}) =>
+      startTenantsBackend({
+        pool: database.createPool(),
+        config: {
+          permission: { enabled: true },
+          tenancy: { enabled: true, admins: [ADMIN], ...tenancy },
+        },
+        features: [
+          gate,
+          engines,
+          gates,
+          mockServices.permissions.mock({ authorize }).factory,
+        ],
+      });
+
+    const get = async (
+      caller: Caller,
+      slug?: string,
+    ): Promise<{ status: number; text: string; body: any }> => {
+      const request = caller.get('/mine/current');
+      return slug === undefined ? request : request.set('X-Tenant-Slug', slug);
+    };
+    const user = (ref: string, of = backend): Caller =>
+      of.as(mockCredentials.user.header(ref));
+
+    beforeAll(async () => {
+      database = await TenancyDatabase.create(databases, id);
+      await database.client.query(
+        `insert into tenants (tenant_slug, tenant_name)
+         values ('acme', 'Acme'), ('globex', 'Globex');
+         insert into tenant_members (tenant_id, principal, role, created_by)
+         select tenant_id, '${JANE}', 'admin', 'test' from tenants
+         where tenant_slug = 'acme';
+         insert into tenant_engines (tenant_id, created_by)
+         select tenant_id, 'test' from tenants where tenant_slug = 'acme'`,
+      );
+      backend = await start();
+    });
+    afterAll(() => database.close());
+    beforeEach(() => {
+      authorize.mockImplementation(async requests =>
+        requests.map(() => ({ result: AuthorizeResult.ALLOW })),
+      );
+    });
+
+    it('says what the tenant is to a member, and what works in it', async () => {
+      const { status, body } = await get(user(JANE), 'acme');
+      expect([status, body]).toEqual([
+        200,
+        {
+          tenant_slug: 'acme',
+          tenant_name: 'Acme',
+          role: 'admin',
+          administers_tenants: false,
+          named_by: 'header',
+          base_domain: null,
+          takes_locations: true,
+          closed_plugins: ['scaffolder', 'search'],
+          enabled: true,
+        },
+      ]);
+    });
+
+    it('closes nothing to the default tenant, which everybody may enter', async () => {
+      const { status, body } = await get(user(MALLORY));
+      expect([status, body]).toMatchObject([
+        200,
+        {
+          tenant_slug: 'default',
+          role: null,
+          named_by: 'default',
+          takes_locations: true,
+          closed_plugins: [],
+        },
+      ]);
+    });
+
+    it('says that code feeds a tenant, and that its caller administers all', async () => {
+      const { body } = await get(backend.admin, 'globex');
+      expect(body).toMatchObject({
+        tenant_slug: 'globex',
+        role: 'admin',
+        administers_tenants: true,
+        takes_locations: false,
+      });
+    });
+
+    it('counts an administrator by permission', async () => {
+      const byPermission = await start({ adminsByPermission: true });
+      const { body } = await get(user(OPERATOR, byPermission));
+      expect(body.administers_tenants).toBe(true);
+      authorize.mockImplementation(async requests =>
+        requests.map(() => ({ result: AuthorizeResult.DENY })),
+      );
+      const denied = await get(user(OPERATOR, byPermission));
+      expect(denied.body.administers_tenants).toBe(false);
+    });
+
+    it('refuses as the gate does who is no member of a default tenant that is for members', async () => {
+      const members = await start({
+        membershipOfDefault: 'members',
+        baseDomains: ['portal.example', 'other.example'],
+      });
+      const refused = await get(user(MALLORY, members));
+      expect([refused.status, refused.text]).toEqual([
+        403,
+        '{"error":"Invalid tenant"}',
+      ]);
+      const { body } = await get(user(JANE, members), 'acme');
+      expect(body.base_domain).toBe('portal.example');
+    });
+
+    it('is in the typed client, for the tenant that the caller names', async () => {
+      const client = new TenantsClient({
+        discoveryApi: {
+          getBaseUrl: async pluginId =>
+            `http://localhost:${backend.port()}/api/${pluginId}`,
+        },
+      });
+      const token = mockCredentials.user.token(JANE);
+      await expect(
+        client.getOpenTenant({ token, tenantSlug: 'acme' }),
+      ).resolves.toMatchObject({ tenant_slug: 'acme', role: 'admin' });
+      await expect(client.getOpenTenant({ token })).resolves.toMatchObject({
+        tenant_slug: 'default',
+      });
+    });
+
+    it('is of no use without credentials', async () => {
+      expect((await get(backend.anonymous)).status).toBe(401);
+    });
+
+    it('needs no tables where multi-tenancy is off', async () => {
+      const empty = await TenancyDatabase.create(databases, id, 0);
+      try {
+        const { as } = await startTenantsBackend({
+          pool: empty.createPool({
+            login: {
+              user: empty.connection.user,
+              password: empty.connection.password as string,
+            },
+          }),
+          config: { tenancy: { enabled: false, admins: [ADMIN] } },
+        });
+        const answer = await as(mockCredentials.user.header(MALLORY)).get(
+          '/mine/current',
+        );
+        expect([answer.status, answer.body]).toEqual([
+          200,
+          {
+            tenant_slug: 'default',
+            tenant_name: 'Default tenant',
+            role: null,
+            administers_tenants: false,
+            named_by: 'default',
+            base_domain: null,
+            takes_locations: true,
+            closed_plugins: [],
+            enabled: false,
+          },
+        ]);
+      } finally {
+        await empty.close();
+      }
+    });
+  },
+);
