@@ -72,7 +72,7 @@ export class Browser {
 
   /**
    * Calls a URL as the script of a page does, with `credentials: 'include'`. Rejects
-   * where a browser keeps the answer from the script.
+   * where a browser keeps the answer from the script, or does not call.
    */
   async fetch(page: string, url: string, call: Call = {}): Promise<Answer> {
     const from = new URL(page);
@@ -83,6 +83,7 @@ export class Browser {
       ? { origin: from.origin }
       : {};
     if (isCrossOrigin) {
+      assertMayCall(to, await this.#send(from, {}, 'lax'));
       const names = Object.keys(call.headers ?? {}).join(',');
       const preflight = await this.#send(to, {
         method: 'OPTIONS',
@@ -160,6 +161,17 @@ function siteOf({ protocol, hostname }: URL): string {
   return `${protocol}//${getPublicSuffix(hostname) ?? hostname}`;
 }
 
+/** The policy of the page itself. */
+function assertMayCall(to: URL, { headers }: Answer): void {
+  const policy = String(headers['content-security-policy'] ?? '');
+  const sources =
+    /connect-src ([^;]*)/.exec(policy) ?? /default-src ([^;]*)/.exec(policy);
+  if (sources && !sources[1].split(' ').includes(to.origin)) {
+    throw new Error(`The policy of the page has no ${to.origin}: ${policy}`);
+  }
+}
+
+/** CORS. */
 function assertAllowed(from: URL, { headers }: Answer): void {
   if (
     headers['access-control-allow-origin'] !== from.origin ||
