@@ -4,26 +4,47 @@ import { Settings } from './settings';
 export const SAMPLE_SLUG = 'acme';
 
 /** What a person wants to know once everything runs. */
-export function banner(settings: Settings, embedded?: string): string {
+export function banner(
+  settings: Settings,
+  options: {
+    /** Where the embedded database has its data, if it is used. */
+    embedded?: string;
+    /** Whether the backend serves pages. */
+    hasPages: boolean;
+  },
+): string {
   const { baseUrl, tenancy } = settings;
   const tenants = tenancy.enabled
     ? `${baseUrl}/api/tenants`
     : `off (${explainOff(tenancy)})`;
-  const database = embedded
-    ? `embedded PostgreSQL, data in ${embedded}`
+  const database = options.embedded
+    ? `embedded PostgreSQL, data in ${options.embedded}`
     : `your own: ${settings.ownDatabase}`;
+  const about = [
+    ...(options.hasPages ? [`Portal    ${baseUrl}`] : []),
+    ...(options.hasPages && settings.hasGuest
+      ? [`          ${whoSignsIn(tenancy)}`]
+      : []),
+    `Catalog   ${baseUrl}/api/catalog/entities`,
+    `Tenants   ${tenants}`,
+    `Mockups   ${baseUrl}/api/mockup/mockups`,
+    `Database  ${database}`,
+  ];
   return [
     '',
-    `Ready.  Mockups   ${baseUrl}/api/mockup/mockups`,
-    `        Catalog   ${baseUrl}/api/catalog/entities`,
-    `        Tenants   ${tenants}`,
-    `        Database  ${database}`,
+    ...about.map((line, nr) => `${nr === 0 ? 'Ready.' : '      '}  ${line}`),
     '',
     ...(settings.hasGuest ? firstRequest(settings) : []),
     'Ctrl-C stops everything and keeps the data.',
     '',
     '',
   ].join('\n');
+}
+
+function whoSignsIn({ enabled }: Settings['tenancy']): string {
+  return enabled
+    ? 'Open it, and sign in as Anna, of Acme, as Peter, of Initech, or as an administrator.'
+    : 'Open it, and sign in.';
 }
 
 function explainOff({ misspeltFlag }: Settings['tenancy']): string {
@@ -34,7 +55,7 @@ function explainOff({ misspeltFlag }: Settings['tenancy']): string {
 
 function firstRequest(settings: Settings): string[] {
   return [
-    'Try it in another terminal:',
+    'Or ask the API, in another terminal:',
     '',
     ...firstCommands(settings).map(command => `  ${command}`),
     '',

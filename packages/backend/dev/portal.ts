@@ -143,7 +143,7 @@ async function readEntities(path: string): Promise<Entity[]> {
   });
 }
 
-const portal = createPortal();
+const portal = createPortal({ pages: process.env.PORTAL_PAGES !== 'false' });
 portal.add(sampleTenants);
 portal.add(sampleUsers);
 startPortal(portal);

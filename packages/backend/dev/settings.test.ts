@@ -3,20 +3,32 @@ import { JsonObject } from '@backstage/types';
 import { once } from 'events';
 import { AddressInfo, createServer } from 'net';
 import { resolve } from 'path';
-import { assertPortIsFree, backendArguments, readSettings } from './settings';
+import { assertPortIsFree, parseArguments, readSettings } from './settings';
 
-describe('backendArguments', () => {
-  it('passes configuration files on, whatever folder the backend runs in', () => {
-    expect(
-      backendArguments(['--config', 'a.yaml', '--config=/b.yaml']),
-    ).toEqual(['--config', resolve('a.yaml'), '--config', '/b.yaml']);
+describe('the arguments of npm start', () => {
+  it('pass configuration files on, whatever folder the backend runs in', () => {
+    expect(parseArguments(['--config', 'a.yaml', '--config=/b.yaml'])).toEqual({
+      config: ['--config', resolve('a.yaml'), '--config', '/b.yaml'],
+      app: true,
+    });
   });
 
-  it('refuses what it does not know, on one line', () => {
-    expect(() => backendArguments(['--confg', 'a.yaml'])).toThrow(
-      /^Unknown option '--confg'.*Usage: npm start -- \[--config <file>\]\.\.\.$/,
-    );
+  it('leave the pages out', () => {
+    expect(parseArguments(['--no-app'])).toEqual({ config: [], app: false });
   });
+
+  it('ask for help', () => {
+    expect(parseArguments(['--help']).help).toMatch(/^Usage: .*--no-app/);
+  });
+
+  it.each([['--confg', 'a.yaml'], ['--app'], ['acme']])(
+    'are refused where they are not known: %s',
+    (...args) => {
+      expect(() => parseArguments(args)).toThrow(
+        new RegExp(`'${args[0]}'.*Usage: npm start -- \\[--no-app\\]`),
+      );
+    },
+  );
 });
 
 function settingsWith(backend: object) {

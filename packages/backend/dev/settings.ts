@@ -9,21 +9,45 @@ import { parseArgs } from 'util';
 /** Something that the person who typed `npm start` can act upon, on one line. */
 export class StartError extends Error {}
 
-/**
- * Checks the arguments of `npm start -- …`, and makes them fit for the backend,
- * which runs in another folder.
- */
-export function backendArguments(args: string[]): string[] {
+const USAGE = `Usage: npm start -- [--no-app] [--config <file>]...
+
+  --no-app          run the backend alone, without building and serving pages
+  --config <file>   a configuration file in place of app-config.yaml and
+                    app-config.local.yaml; may be given several times
+  --help            print this
+`;
+
+/** What was asked of `npm start`. */
+export interface Arguments {
+  /** Configuration files, as the backend takes them, which runs in another folder. */
+  config: string[];
+  /** Whether to build and serve the pages. */
+  app: boolean;
+  /** What to print instead of starting. */
+  help?: string;
+}
+
+/** Checks the arguments of `npm start -- …`. */
+export function parseArguments(args: string[]): Arguments {
   try {
     const { values } = parseArgs({
       args,
-      options: { config: { type: 'string', multiple: true } },
+      options: {
+        config: { type: 'string', multiple: true },
+        help: { type: 'boolean', short: 'h' },
+        'no-app': { type: 'boolean' },
+      },
     });
-    return (values.config ?? []).flatMap(file => ['--config', resolve(file)]);
+    return {
+      config: (values.config ?? []).flatMap(file => [
+        '--config',
+        resolve(file),
+      ]),
+      app: !values['no-app'],
+      ...(values.help && { help: USAGE }),
+    };
   } catch (error) {
-    throw new StartError(
-      `${(error as Error).message}. Usage: npm start -- [--config <file>]...`,
-    );
+    throw new StartError(`${(error as Error).message}. ${USAGE}`);
   }
 }
 
@@ -33,6 +57,8 @@ export type Settings = {
   /** Where this machine reaches the backend, whatever the world calls it. */
   localUrl: string;
   baseUrl: string;
+  /** Which packages' plugins the pages have (`app.packages`). */
+  appPackages: string;
   /** Describes the database that was configured, if one was. */
   ownDatabase?: string;
   hasGuest: boolean;
@@ -75,6 +101,7 @@ export function readSettings(config: Config): Settings {
     listen,
     localUrl: `${https ? 'https' : 'http'}://${host}:${listen.port}`,
     baseUrl: config.getString('backend.baseUrl'),
+    appPackages: JSON.stringify(config.getOptional('app.packages') ?? null),
     ownDatabase: describeOwnDatabase(config),
     hasGuest: config.has('auth.providers.guest'),
     hasSamples: readsSamples(config),

@@ -1,12 +1,16 @@
 // What `npm start` runs: PostgreSQL, if the configuration names none, and the
-// backend, both of which end when this process does.
+// backend, both of which end when this process does. Before, it builds the pages that the
+// backend serves.
 
 import { targetPaths } from '@backstage/cli-common';
 import { Postgres, PostgresStartError } from '@internal/postgres';
+import { readFile } from 'fs/promises';
+import { buildApp, findAppSources, runBuild } from './app';
 import {
-  backendArguments,
+  Arguments,
   assertPortIsFree,
   loadSettings,
+  parseArguments,
   Settings,
   StartError,
 } from './settings';
@@ -26,14 +30,71 @@ const EXIT_CODE_WHEN_STOPPED = 0;
 
 const stopped = stopRequest().then(() => EXIT_CODE_WHEN_STOPPED);
 
+const print = (line: string) => process.stdout.write(`${line}\n`);
+
 async function start(): Promise<number> {
-  const args = backendArguments(process.argv.slice(2));
-  const settings = await loadSettings(args);
+  const args = parseArguments(process.argv.slice(2));
+  if (args.help) {
+    process.stdout.write(args.help);
+    return 0;
+  }
+  const settings = await loadSettings(args.config);
   await assertPortIsFree(settings.listen);
   if (settings.ownDatabase) {
     assertTenancyUser(settings);
-    return await runBackend(args, settings);
   }
+  const stopping = new AbortController();
+  const pages = args.app
+    ? preparePages(args, settings, stopping.signal)
+    : Promise.resolve(false);
+  try {
+    return settings.ownDatabase
+      ? await runBackend({ args, settings, pages })
+      : await runWithEmbeddedDatabase({ args, settings, pages });
+  } finally {
+    stopping.abort();
+    await pages;
+  }
+}
+
+interface Run {
+  args: Arguments;
+  settings: Settings;
+  /** Whether there are pages to serve, once they are built. */
+  pages: Promise<boolean>;
+}
+
+/** Builds the pages if need be. Without them the backend is worth running still. */
+async function preparePages(
+  args: Arguments,
+  settings: Settings,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    const { folder, sources } = await findAppSources();
+    const lockFile = targetPaths.resolveRoot('yarn.lock');
+    await buildApp({
+      folder,
+      sources,
+      settings: [settings.appPackages, await readFile(lockFile, 'utf8')],
+      build: app => runBuild(app, { args: args.config, signal }),
+      print,
+    });
+    return true;
+  } catch (error) {
+    if (!signal.aborted) {
+      process.stderr.write(
+        `The pages can't be built, and the backend runs without them:\n${explain(
+          error as Error,
+        )}\n`,
+      );
+    }
+    return false;
+  }
+}
+
+async function runWithEmbeddedDatabase(run: Run): Promise<number> {
+  const { settings } = run;
   const postgres = await startEmbeddedDatabase(targetPaths.rootDir);
   try {
     const user = await createApplicationUser(postgres);
@@ -41,9 +102,9 @@ async function start(): Promise<number> {
       settings.tenancy.enabled &&
       (await prepareEarlierData(postgres, settings));
     if (done) {
-      process.stdout.write(`${done}\n`);
+      print(done);
     }
-    return await runBackend(args, settings, {
+    return await runBackend(run, {
       postgres,
       env: {
         ...databaseEnvironment(postgres),
@@ -56,15 +117,18 @@ async function start(): Promise<number> {
 }
 
 async function runBackend(
-  args: string[],
-  settings: Settings,
+  { args, settings, pages }: Run,
   embedded?: { postgres: Postgres; env: Record<string, string> },
 ): Promise<number> {
   const postgres = embedded?.postgres;
+  const hasPages = await Promise.race([pages, stopped.then(() => undefined)]);
+  if (hasPages === undefined) {
+    return stopped;
+  }
   const backend = BackendProcess.start({
-    args,
+    args: args.config,
     folder: targetPaths.resolveRoot('packages/backend'),
-    env: embedded?.env ?? {},
+    env: { ...embedded?.env, PORTAL_PAGES: String(hasPages) },
   });
   let isOver = false;
   const ended = Promise.race([
@@ -88,7 +152,9 @@ async function runBackend(
       ]);
     }
     if (isReady && !isOver) {
-      process.stdout.write(banner(settings, postgres?.dataDirectory));
+      process.stdout.write(
+        banner(settings, { embedded: postgres?.dataDirectory, hasPages }),
+      );
     }
     return await ended;
   } finally {

@@ -1,12 +1,14 @@
 import { createBackend } from '@backstage/backend-defaults';
 import { tenantEngines } from 'backstage-plugin-catalog-backend-module-tenant-engines';
 
-/** The portal's backend, with everything mounted. */
-export function createPortal() {
+/** The portal's backend, with everything mounted; in development, maybe without pages. */
+export function createPortal({ pages = true }: { pages?: boolean } = {}) {
   const backend = createBackend();
 
-  // Serves the pages that packages/app builds.
-  backend.add(import('@backstage/plugin-app-backend'));
+  if (pages) {
+    // Serves what packages/app builds.
+    backend.add(import('@backstage/plugin-app-backend'));
+  }
 
   backend.add(import('@backstage/plugin-auth-backend'));
   if (process.env.NODE_ENV === 'development') {

@@ -68,6 +68,8 @@ export class Clone {
         '--require',
         require.resolve('@backstage/cli/config/nodeTransform.cjs'),
         require.resolve('../start.ts'),
+        // It has no sources of pages.
+        '--no-app',
       ],
       {
         cwd: this.folder,
