@@ -1,25 +1,248 @@
-import { ErrorPanel, Progress } from '@backstage/core-components';
-import { useApi } from '@backstage/frontend-plugin-api';
+import { Progress } from '@backstage/core-components';
+import {
+  identityApiRef,
+  useApi,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { Alert, Button, Flex, Text } from '@backstage/ui';
+import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
+import { useCallback, useRef, useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../../api';
+import { tenantsTranslationRef } from '../../translation';
+import { ConfirmDialog } from '../ConfirmDialog';
+import { messageOf, statusOf } from '../failures';
+import { AddMember } from './AddMember';
+import { MemberRow } from './MemberRow';
+import styles from './members.module.css';
+import { kindOf, PAGE_SIZE, useMembers } from './useMembers';
+
+/** A change that is asked about before it is made. */
+type Question =
+  | { about: 'removal'; member: TenantMember }
+  | { about: 'demotion'; member: TenantMember };
 
 /** Who may enter a tenant. */
 export function MembersTab({ slug }: { slug: string }) {
   const tenantsApi = useApi(tenantsApiRef);
-  const { value, error, loading } = useAsync(
-    () => tenantsApi.listMembers(slug),
-    [tenantsApi, slug],
+  const identityApi = useApi(identityApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [offset, setOffset] = useState(0);
+  const { value, error, loading, retry, nameOf } = useMembers(
+    slug,
+    offset,
+    setOffset,
   );
-  if (loading) {
-    return <Progress />;
+  const { value: identity } = useAsync(
+    () => identityApi.getBackstageIdentity(),
+    [identityApi],
+  );
+  const [question, setQuestion] = useState<Question>();
+  const [pending, setPending] = useState<string>();
+  const [failure, setFailure] = useState<{ title: string; error: unknown }>();
+  const [announcement, setAnnouncement] = useState('');
+  const heading = useRef<HTMLHeadingElement>(null);
+
+  const ownOf = useCallback(
+    ({ principal }: TenantMember) => {
+      if (identity?.userEntityRef.toLowerCase() === principal) {
+        return 'yourself';
+      }
+      return identity?.ownershipEntityRefs.some(
+        ref => ref.toLowerCase() === principal,
+      )
+        ? 'yourGroup'
+        : undefined;
+    },
+    [identity],
+  );
+  const roleText = (role: TenantRole) => t(`members.roles.${role}`);
+
+  const putRole = async ({ principal }: TenantMember, role: TenantRole) => {
+    const name = nameOf(principal);
+    setFailure(undefined);
+    setPending(principal);
+    try {
+      await tenantsApi.putMember(slug, principal, { role });
+      setAnnouncement(
+        t('members.roles.changed', { name, role: roleText(role) }),
+      );
+      retry();
+    } catch (cause) {
+      setFailure({
+        title: t('members.roles.failed', { name }),
+        error: cause,
+      });
+    } finally {
+      setPending(undefined);
+    }
+  };
+
+  const changeRole = (member: TenantMember, role: TenantRole) => {
+    if (role === 'member' && ownOf(member)) {
+      setQuestion({ about: 'demotion', member });
+    } else {
+      putRole(member, role);
+    }
+  };
+
+  const remove = async ({ principal }: TenantMember) => {
+    await tenantsApi.removeMember(slug, principal);
+    setQuestion(undefined);
+    setAnnouncement(t('members.remove.removed', { name: nameOf(principal) }));
+    retry();
+    // The button that asked for it goes with its row.
+    heading.current?.focus();
+  };
+
+  const items = value?.items ?? [];
+  const total = value?.totalItems ?? 0;
+  const isRefused = [403, 404].includes(statusOf(error) ?? 0);
+  return (
+    <Flex direction="column" gap="4" pb="6">
+      <div>
+        <h2 ref={heading} tabIndex={-1} className={styles.heading}>
+          {t('members.title')}
+        </h2>
+        <Text as="p" color="secondary">
+          {t('members.explanation')}
+        </Text>
+      </div>
+      {!isRefused && (
+        <AddMember
+          slug={slug}
+          onAdded={(member, picked) => {
+            const known = items.some(
+              each => each.principal === member.principal,
+            );
+            setAnnouncement(
+              t(known ? 'members.add.changed' : 'members.add.added', {
+                name: picked.text,
+                role: roleText(member.role),
+              }),
+            );
+            retry();
+          }}
+        />
+      )}
+      <div role="status">
+        {announcement && <Text color="secondary">{announcement}</Text>}
+      </div>
+      {(failure || error) && (
+        <Alert
+          role="alert"
+          status="danger"
+          icon
+          title={failure?.title ?? t('members.failed')}
+          description={messageOf(failure?.error ?? error)}
+          customActions={
+            failure ? undefined : (
+              <Button size="small" variant="secondary" onPress={retry}>
+                {t('members.retry')}
+              </Button>
+            )
+          }
+        />
+      )}
+      {!value && loading && <Progress aria-label={t('members.loading')} />}
+      {value && total === 0 && (
+        <Alert
+          status="info"
+          icon
+          title={t('members.none.title')}
+          description={t('members.none.description')}
+        />
+      )}
+      {items.length > 0 && (
+        <table className={styles.table} aria-busy={loading}>
+          <thead>
+            <tr>
+              <th scope="col">{t('members.columns.member')}</th>
+              <th scope="col">{t('members.columns.role')}</th>
+              <th scope="col">{t('members.columns.added')}</th>
+              <th scope="col" className={styles.actions}>
+                {t('members.columns.actions')}
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {items.map(member => (
+              <MemberRow
+                key={member.principal}
+                member={member}
+                name={nameOf(member.principal)}
+                own={ownOf(member)}
+                isPending={pending === member.principal}
+                onRole={role => changeRole(member, role)}
+                onRemove={() => setQuestion({ about: 'removal', member })}
+              />
+            ))}
+          </tbody>
+        </table>
+      )}
+      {total > PAGE_SIZE && (
+        <nav aria-label={t('members.paging.label')} className={styles.paging}>
+          <Text color="secondary">
+            {t('members.paging.range', {
+              first: String(offset + 1),
+              last: String(offset + items.length),
+              total: String(total),
+            })}
+          </Text>
+          <Button
+            size="small"
+            variant="secondary"
+            isDisabled={offset === 0 || loading}
+            onPress={() => setOffset(Math.max(0, offset - PAGE_SIZE))}
+          >
+            {t('members.paging.previous')}
+          </Button>
+          <Button
+            size="small"
+            variant="secondary"
+            isDisabled={offset + items.length >= total || loading}
+            onPress={() => setOffset(offset + PAGE_SIZE)}
+          >
+            {t('members.paging.next')}
+          </Button>
+        </nav>
+      )}
+      {question && renderQuestion(question)}
+    </Flex>
+  );
+
+  function renderQuestion({ about, member }: Question) {
+    const name = nameOf(member.principal);
+    const own = ownOf(member);
+    const close = () => setQuestion(undefined);
+    if (about === 'removal') {
+      const kind = kindOf(member.principal);
+      return (
+        <ConfirmDialog
+          title={t('members.remove.title', { name })}
+          meaning={[t(`members.remove.${kind}`, { name })]}
+          warning={own && t(`members.remove.${own}`)}
+          confirm={t('members.remove.confirm')}
+          cancel={t('members.remove.cancel')}
+          failed={t('members.remove.failed')}
+          onConfirm={() => remove(member)}
+          onCancel={close}
+        />
+      );
+    }
+    return (
+      <ConfirmDialog
+        title={t('members.demote.title')}
+        meaning={[t(`members.demote.${own ?? 'yourself'}`, { name })]}
+        confirm={t('members.demote.confirm')}
+        cancel={t('members.demote.cancel')}
+        failed={t('members.roles.failed', { name })}
+        onConfirm={async () => {
+          close();
+          await putRole(member, 'member');
+        }}
+        onCancel={close}
+      />
+    );
   }
-  return error ? (
-    <ErrorPanel error={error} />
-  ) : (
-    <ul>
-      {value?.items.map(({ principal }) => (
-        <li key={principal}>{principal}</li>
-      ))}
-    </ul>
-  );
 }

@@ -1,4 +1,91 @@
 /** Texts of the members of a tenant. */
 export const membersMessages = {
   title: 'Members',
+  explanation:
+    'Members may enter the tenant. An admin also changes its members and the sources of its catalog.',
+  loading: 'Loading the members',
+  failed: 'The members could not be loaded',
+  retry: 'Try again',
+  none: {
+    title: 'Nobody is a member yet',
+    description:
+      'Until you add somebody, only those whom the operator lists in tenancy.admins may enter this tenant.',
+  },
+  columns: {
+    member: 'Member',
+    role: 'Role',
+    added: 'Added',
+    actions: 'Actions',
+  },
+  kinds: {
+    user: 'Person',
+    group: 'Group',
+    service: 'Service',
+  },
+  you: 'you',
+  yours: 'a group of yours',
+  added: 'by {{by}}',
+  roles: {
+    member: 'Member',
+    admin: 'Admin',
+    of: 'Role of {{name}}',
+    changed: '{{name}} has the role {{role}} now.',
+    failed: 'The role of {{name}} could not be changed',
+  },
+  paging: {
+    label: 'Pages of members',
+    range: '{{first}} to {{last}} of {{total}}',
+    previous: 'Previous',
+    next: 'Next',
+  },
+  add: {
+    title: 'Add a member',
+    label: 'Person or group',
+    description:
+      'Search the people and groups of the portal, or type a principal: user:<namespace>/<name>, group:<namespace>/<name>, or the subject of a service.',
+    placeholder: 'Name, or principal',
+    role: 'Role',
+    submit: 'Add',
+    failed: 'Not added',
+    missing: 'Choose a person or group, or type a principal.',
+    asTyped: '{{text}} as typed',
+    asService: 'The service {{text}}',
+    unclear:
+      'Choose somebody from the list. If this is the subject of a service, choose “The service {{text}}” there.',
+    nobody: 'Nobody of this name is in the catalog of the portal',
+    more: '{{shown}} of {{total}}: type more to find others',
+    refused:
+      'You may not read the catalog of the default tenant, which has the people and groups. Type the principal of whom you want to add.',
+    unavailable:
+      'The catalog of the default tenant, which has the people and groups, can’t be searched at the moment. You can still type a principal.',
+    found_one: '{{count}} person or group found',
+    found_other: '{{count}} people and groups found',
+    added: '{{name}} was added with the role {{role}}.',
+    changed: '{{name}} was a member before, and has the role {{role}} now.',
+  },
+  remove: {
+    action: 'Remove {{name}}',
+    title: 'Remove {{name}}?',
+    user: '{{name}} is refused from the next request on, unless a group that is a member lets them in.',
+    group:
+      'The people of {{name}} are refused from their next request on, unless they are members by themselves or by another group.',
+    service: '{{name}} is refused from its next request on.',
+    yourself:
+      'This is you. Afterwards you may not undo it, unless tenancy.admins lists you or a group of yours is an admin here.',
+    yourGroup:
+      'You belong to this group. Unless you are an admin here in another way, you lose this page too.',
+    confirm: 'Remove',
+    cancel: 'Cancel',
+    failed: 'Not removed',
+    removed: '{{name}} was removed.',
+  },
+  demote: {
+    title: 'Give up your own role of admin?',
+    yourself:
+      'As a member you still enter the tenant, but you may change neither its members nor its sources. Another admin has to give the role back to you.',
+    yourGroup:
+      'You belong to {{name}}. Unless you are an admin here in another way, you may change neither the members nor the sources of the tenant any more.',
+    confirm: 'Change the role',
+    cancel: 'Keep it',
+  },
 } as const;

@@ -1,0 +1,111 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Alert, Button, Card, CardBody, Select } from '@backstage/ui';
+import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
+import { type FormEvent, useState } from 'react';
+import { tenantsApiRef } from '../../api';
+import { tenantsTranslationRef } from '../../translation';
+import { messageOf, statusOf } from '../failures';
+import styles from './members.module.css';
+import {
+  NOTHING_PICKED,
+  type PickedPrincipal,
+  PrincipalPicker,
+} from './PrincipalPicker';
+import { isPlainSubject, ROLES } from './useMembers';
+
+/** Adds a person, a group or a service to a tenant. */
+export function AddMember(props: {
+  slug: string;
+  onAdded: (member: TenantMember, picked: PickedPrincipal) => void;
+}) {
+  const { slug, onAdded } = props;
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [picked, setPicked] = useState(NOTHING_PICKED);
+  const [role, setRole] = useState<TenantRole>('member');
+  const [isPending, setIsPending] = useState(false);
+  const [error, setError] = useState<Error>();
+
+  const isOfPrincipal = error && isAboutPrincipal(error);
+
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if (isPending) {
+      return;
+    }
+    if (!picked.principal) {
+      setError(new MissingPrincipal(t('members.add.missing')));
+      return;
+    }
+    if (!picked.isPicked && isPlainSubject(picked.principal)) {
+      // A name that somebody has typed would become a service of that name.
+      const text = picked.principal;
+      setError(new MissingPrincipal(t('members.add.unclear', { text })));
+      return;
+    }
+    setIsPending(true);
+    setError(undefined);
+    try {
+      const member = await tenantsApi.putMember(slug, picked.principal, {
+        role,
+      });
+      setPicked(NOTHING_PICKED);
+      onAdded(member, picked);
+    } catch (failure) {
+      setError(failure as Error);
+    } finally {
+      setIsPending(false);
+    }
+  };
+
+  return (
+    <Card>
+      <CardBody>
+        <form
+          onSubmit={submit}
+          aria-label={t('members.add.title')}
+          className={styles.add}
+        >
+          <div className={styles.picker}>
+            <PrincipalPicker
+              slug={slug}
+              value={picked}
+              onChange={next => {
+                setPicked(next);
+                setError(undefined);
+              }}
+              error={isOfPrincipal ? messageOf(error) : undefined}
+            />
+          </div>
+          <Select
+            label={t('members.add.role')}
+            size="medium"
+            options={ROLES.map(id => ({ id, label: t(`members.roles.${id}`) }))}
+            value={role}
+            onChange={next => setRole(next === 'admin' ? 'admin' : 'member')}
+          />
+          <Button type="submit" size="medium" isPending={isPending}>
+            {t('members.add.submit')}
+          </Button>
+        </form>
+        {error && !isOfPrincipal && (
+          <Alert
+            role="alert"
+            status="danger"
+            icon
+            mt="4"
+            title={t('members.add.failed')}
+            description={messageOf(error)}
+          />
+        )}
+      </CardBody>
+    </Card>
+  );
+}
+
+class MissingPrincipal extends Error {}
+
+/** The backend says of each principal what is wrong with it; it is the field's then. */
+function isAboutPrincipal(error: Error): boolean {
+  return error instanceof MissingPrincipal || statusOf(error) === 400;
+}

@@ -1,0 +1,89 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Badge, ButtonIcon, Select, Text } from '@backstage/ui';
+import {
+  RiDeleteBinLine,
+  RiGroupLine,
+  RiServerLine,
+  RiUserLine,
+} from '@remixicon/react';
+import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
+import { tenantsTranslationRef } from '../../translation';
+import styles from './members.module.css';
+import { kindOf, ROLES } from './useMembers';
+
+const ICONS = { user: RiUserLine, group: RiGroupLine, service: RiServerLine };
+
+/** A member in the table. */
+export function MemberRow(props: {
+  member: TenantMember;
+  name: string;
+  /** What the person who looks has to do with this member. */
+  own?: 'yourself' | 'yourGroup';
+  isPending: boolean;
+  onRole: (role: TenantRole) => void;
+  onRemove: () => void;
+}) {
+  const { member, name, own, isPending, onRole, onRemove } = props;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const kind = kindOf(member.principal);
+  const Icon = ICONS[kind];
+  return (
+    <tr className={styles.row}>
+      <th scope="row">
+        <div className={styles.member}>
+          <Icon size={20} aria-label={t(`members.kinds.${kind}`)} role="img" />
+          <div className={styles.names}>
+            <div>
+              <Text as="span" weight="bold">
+                {name}
+              </Text>{' '}
+              {own && (
+                <Badge>
+                  {t(own === 'yourself' ? 'members.you' : 'members.yours')}
+                </Badge>
+              )}
+            </div>
+            {name !== member.principal && (
+              <Text as="span" variant="body-small" color="secondary">
+                {member.principal}
+              </Text>
+            )}
+          </div>
+        </div>
+      </th>
+      <td>
+        <Select
+          aria-label={t('members.roles.of', { name })}
+          options={ROLES.map(id => ({ id, label: t(`members.roles.${id}`) }))}
+          value={member.role}
+          isDisabled={isPending}
+          onChange={role => {
+            if (role !== member.role) {
+              onRole(role === 'admin' ? 'admin' : 'member');
+            }
+          }}
+        />
+      </td>
+      <td className={styles.added}>
+        <time dateTime={member.created_at}>
+          {new Date(member.created_at).toLocaleString(undefined, {
+            dateStyle: 'medium',
+            timeStyle: 'short',
+          })}
+        </time>{' '}
+        <Text as="span" variant="body-small" color="secondary">
+          {t('members.added', { by: member.created_by })}
+        </Text>
+      </td>
+      <td className={styles.actions}>
+        <ButtonIcon
+          variant="tertiary"
+          icon={<RiDeleteBinLine />}
+          aria-label={t('members.remove.action', { name })}
+          isDisabled={isPending}
+          onPress={onRemove}
+        />
+      </td>
+    </tr>
+  );
+}

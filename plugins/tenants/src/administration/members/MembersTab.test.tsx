@@ -1,0 +1,497 @@
+import {
+  mockApis,
+  renderInTestApp,
+  TestApiProvider,
+} from '@backstage/frontend-test-utils';
+import { ResponseError } from '@backstage/errors';
+import { identityApiRef } from '@backstage/frontend-plugin-api';
+import {
+  act,
+  renderHook,
+  screen,
+  waitFor,
+  within,
+} from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import axe from 'axe-core';
+import type {
+  CatalogPrincipal,
+  Page,
+  TenantMember,
+  TenantsApi,
+} from 'backstage-plugin-tenants-common';
+import type { ReactNode } from 'react';
+import { tenantsApiRef } from '../../api';
+import { MembersTab } from './MembersTab';
+import { useMembers } from './useMembers';
+import { DEBOUNCE_MS, usePrincipalSearch } from './usePrincipalSearch';
+
+const ANNA = 'user:default/anna';
+const CREW = 'group:default/crew';
+
+const member = (
+  principal: string,
+  role: TenantMember['role'] = 'member',
+): TenantMember => ({
+  principal,
+  role,
+  created_by: 'user:default/guest',
+  created_at: '2026-11-20T10:00:00.000Z',
+});
+
+/** What a request rejects with, as the client has it. */
+function refusal(status: number, name: string, message: string) {
+  return ResponseError.fromResponse(
+    new Response(
+      JSON.stringify({
+        error: { name, message },
+        response: { statusCode: status },
+      }),
+      { status, headers: { 'Content-Type': 'application/json' } },
+    ),
+  );
+}
+
+const found = (...items: CatalogPrincipal[]): Page<CatalogPrincipal> => ({
+  items,
+  totalItems: items.length,
+});
+const PETER: CatalogPrincipal = {
+  principal: 'user:default/peter',
+  kind: 'user',
+  display_name: 'Peter Gibbons',
+};
+
+/** The registry with some members, whose changes it keeps. */
+function registry(...members: TenantMember[]) {
+  const api = {
+    listMembers: jest.fn<
+      ReturnType<TenantsApi['listMembers']>,
+      Parameters<TenantsApi['listMembers']>
+    >(async (_slug, { offset = 0, limit = 100 } = {}) => ({
+      items: members.slice(offset, offset + limit),
+      totalItems: members.length,
+    })),
+    findPrincipals: jest.fn<
+      ReturnType<TenantsApi['findPrincipals']>,
+      Parameters<TenantsApi['findPrincipals']>
+    >(async () => found()),
+    putMember: jest.fn<
+      ReturnType<TenantsApi['putMember']>,
+      Parameters<TenantsApi['putMember']>
+    >(async (_slug, principal, { role }) => {
+      const at = members.findIndex(each => each.principal === principal);
+      members.splice(Math.max(at, 0), at < 0 ? 0 : 1, member(principal, role));
+      return member(principal, role);
+    }),
+    removeMember: jest.fn<
+      ReturnType<TenantsApi['removeMember']>,
+      Parameters<TenantsApi['removeMember']>
+    >(async (_slug, principal) => {
+      members.splice(
+        members.findIndex(each => each.principal === principal),
+        1,
+      );
+    }),
+  };
+  return api;
+}
+
+function render(api: ReturnType<typeof registry>, userEntityRef = ANNA) {
+  return renderInTestApp(<MembersTab slug="acme" />, {
+    apis: [
+      [tenantsApiRef, api as unknown as TenantsApi],
+      [
+        identityApiRef,
+        mockApis.identity({
+          userEntityRef,
+          ownershipEntityRefs: [userEntityRef, CREW],
+        }),
+      ],
+    ],
+  });
+}
+
+const rowOf = async (name: RegExp | string) =>
+  (await screen.findByRole('rowheader', { name })).closest('tr')!;
+const field = () => screen.getByRole('combobox', { name: /Person or group/ });
+/** As one does it with the keyboard, which leaves the list of the field. */
+const add = async () => {
+  await userEvent.tab();
+  await userEvent.click(screen.getByRole('button', { name: 'Add' }));
+};
+
+describe('MembersTab', () => {
+  it('shows who each member is, with the name that the identity catalog has', async () => {
+    const api = registry(member(PETER.principal), member(CREW), member('ci'));
+    api.findPrincipals.mockImplementation(async (_slug, query) =>
+      found(...(query?.principals?.includes(PETER.principal) ? [PETER] : [])),
+    );
+    await render(api);
+    const row = await rowOf(/Peter Gibbons/);
+    expect(within(row).getByRole('img', { name: 'Person' })).toBeVisible();
+    expect(row).toHaveTextContent(PETER.principal);
+    expect(row).toHaveTextContent('by user:default/guest');
+    expect(
+      within(await rowOf(/crew/)).getByRole('img', { name: 'Group' }),
+    ).toBeVisible();
+    expect(
+      within(await rowOf(/ci/)).getByRole('img', { name: 'Service' }),
+    ).toBeVisible();
+    // Services are in no catalog.
+    expect(api.findPrincipals).toHaveBeenCalledWith('acme', {
+      principals: [PETER.principal, CREW],
+    });
+  });
+
+  it('has the members where their names can’t be had', async () => {
+    const api = registry(member(ANNA));
+    api.findPrincipals.mockRejectedValue(new Error('refused'));
+    await render(api);
+    expect(await rowOf(/user:default\/anna/)).toBeVisible();
+    expect(screen.queryByRole('alert')).not.toBeInTheDocument();
+  });
+
+  it('shows the next page, and the last one again where that is gone', async () => {
+    const api = registry();
+    api.listMembers.mockImplementation(async (_slug, { offset = 0 } = {}) => ({
+      items: offset < 200 ? [member(`user:default/u${offset}`)] : [],
+      totalItems: 250,
+    }));
+    await render(api);
+    expect(await rowOf(/u0/)).toBeVisible();
+    expect(screen.getByText('1 to 1 of 250')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Next' }));
+    expect(await rowOf(/u100/)).toBeVisible();
+    // Somebody has removed the last page meanwhile.
+    api.listMembers.mockImplementation(async (_slug, { offset = 0 } = {}) => ({
+      items: offset < 200 ? [member(`user:default/u${offset}`)] : [],
+      totalItems: 200,
+    }));
+    await userEvent.click(screen.getByRole('button', { name: 'Next' }));
+    expect(await rowOf(/u100/)).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Previous' })).toBeEnabled();
+  });
+
+  it('says what happened where the list fails, and tries again', async () => {
+    const api = registry(member(ANNA));
+    api.listMembers.mockRejectedValueOnce(
+      await refusal(503, 'ServiceUnavailableError', 'The database is away'),
+    );
+    await render(api);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'The database is away',
+    );
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await rowOf(/anna/)).toBeVisible();
+    expect(screen.queryByRole('alert')).not.toBeInTheDocument();
+  });
+
+  describe('adding', () => {
+    it('adds whom one picks, by the principal', async () => {
+      const api = registry();
+      api.findPrincipals.mockResolvedValue(found(PETER));
+      await render(api);
+      await userEvent.type(field(), 'pet');
+      await userEvent.click(
+        await screen.findByRole('option', { name: /Peter Gibbons/ }),
+      );
+      expect(field()).toHaveValue('Peter Gibbons (user:default/peter)');
+      await add();
+      expect(await screen.findByText(/Peter.* was added/)).toBeVisible();
+      expect(api.putMember).toHaveBeenCalledWith('acme', PETER.principal, {
+        role: 'member',
+      });
+      expect(field()).toHaveValue('');
+    });
+
+    it('adds a principal that is typed, without anything to pick', async () => {
+      const api = registry();
+      await render(api);
+      await userEvent.type(field(), 'user:default/jane');
+      await add();
+      await waitFor(() =>
+        expect(api.putMember).toHaveBeenCalledWith(
+          'acme',
+          'user:default/jane',
+          { role: 'member' },
+        ),
+      );
+    });
+
+    it('takes a name for no service, unless that is chosen', async () => {
+      const api = registry();
+      await render(api);
+      await userEvent.type(field(), 'deploy');
+      await add();
+      expect(await screen.findByText(/Choose somebody/)).toBeVisible();
+      expect(api.putMember).not.toHaveBeenCalled();
+      await userEvent.type(field(), 'er');
+      await userEvent.click(
+        await screen.findByRole('option', { name: 'The service deployer' }),
+      );
+      await add();
+      await waitFor(() =>
+        expect(api.putMember).toHaveBeenCalledWith('acme', 'deployer', {
+          role: 'member',
+        }),
+      );
+    });
+
+    it('says at the field what the backend says of a principal, and keeps it', async () => {
+      const api = registry();
+      const message = 'Invalid principal: got "user:bad", expected a user as …';
+      api.putMember.mockRejectedValue(
+        await refusal(400, 'InputError', message),
+      );
+      await render(api);
+      await userEvent.type(field(), 'user:bad');
+      await add();
+      await waitFor(() =>
+        expect(field()).toHaveAccessibleDescription(
+          expect.stringContaining(message),
+        ),
+      );
+      expect(field()).toBeInvalid();
+      expect(field()).toHaveValue('user:bad');
+    });
+
+    it('explains that the catalog is not to be read, and still takes a principal', async () => {
+      const api = registry();
+      api.findPrincipals.mockRejectedValue(
+        await refusal(403, 'IdentityCatalogNotAllowedError', 'You may not'),
+      );
+      await render(api);
+      await userEvent.type(field(), 'user:default/x');
+      expect(
+        await screen.findByText(
+          /may not read the catalog of the default tenant/,
+        ),
+      ).toBeVisible();
+      const searches = () =>
+        api.findPrincipals.mock.calls.filter(([, query]) => !query?.principals);
+      const before = searches().length;
+      await userEvent.type(field(), 'y');
+      await add();
+      await waitFor(() =>
+        expect(api.putMember).toHaveBeenCalledWith(
+          'acme',
+          'user:default/xy',
+          expect.anything(),
+        ),
+      );
+      expect(searches()).toHaveLength(before);
+    });
+  });
+
+  describe('the role', () => {
+    const choose = async (name: RegExp, role: string) => {
+      await userEvent.click(
+        within(await rowOf(name)).getByRole('button', { name: /Role of/ }),
+      );
+      await userEvent.click(await screen.findByRole('option', { name: role }));
+    };
+
+    it('is changed, and said', async () => {
+      const api = registry(member(PETER.principal));
+      await render(api);
+      await choose(/peter/, 'Admin');
+      expect(await screen.findByText(/has the role Admin now/)).toBeVisible();
+      expect(api.putMember).toHaveBeenCalledWith('acme', PETER.principal, {
+        role: 'admin',
+      });
+    });
+
+    it('stays as it was where the backend refuses, which says why', async () => {
+      const api = registry(member(PETER.principal, 'admin'));
+      api.putMember.mockRejectedValue(
+        await refusal(409, 'ConflictError', 'is the last admin'),
+      );
+      await render(api);
+      await choose(/peter/, 'Member');
+      expect(await screen.findByRole('alert')).toHaveTextContent(
+        'is the last admin',
+      );
+      expect(
+        within(await rowOf(/peter/)).getByRole('button', { name: /Role of/ }),
+      ).toHaveTextContent('Admin');
+    });
+
+    it.each([ANNA, CREW])(
+      'of admin is not given up for %s without a question',
+      async own => {
+        const api = registry(member(own, 'admin'));
+        await render(api);
+        await choose(/anna|crew/, 'Member');
+        const dialog = await screen.findByRole('dialog');
+        expect(dialog).toHaveTextContent('Give up your own role of admin?');
+        expect(api.putMember).not.toHaveBeenCalled();
+        await userEvent.click(
+          within(dialog).getByRole('button', { name: 'Change the role' }),
+        );
+        await waitFor(() => expect(api.putMember).toHaveBeenCalled());
+      },
+    );
+  });
+
+  describe('removing', () => {
+    const ask = async (name: RegExp) => {
+      await userEvent.click(
+        within(await rowOf(name)).getByRole('button', { name: /^Remove/ }),
+      );
+      return screen.findByRole('dialog');
+    };
+
+    it('is asked about, and says what it means', async () => {
+      const api = registry(member(PETER.principal), member('ci'));
+      await render(api);
+      const dialog = await ask(/peter/);
+      expect(dialog).toHaveTextContent('from the next request on');
+      expect(dialog).not.toHaveTextContent('This is you');
+      expect(api.removeMember).not.toHaveBeenCalled();
+      await userEvent.click(
+        within(dialog).getByRole('button', { name: 'Remove' }),
+      );
+      expect(await screen.findByText(/peter was removed/)).toBeVisible();
+      await waitFor(() =>
+        expect(screen.queryByRole('rowheader', { name: /peter/ })).toBeNull(),
+      );
+      expect(api.removeMember).toHaveBeenCalledWith('acme', PETER.principal);
+    });
+
+    it.each([
+      [ANNA, 'This is you'],
+      [CREW, 'You belong to this group'],
+    ])(
+      'warns of %s, which lets the person in who removes it',
+      async (own, warning) => {
+        await render(registry(member(own)));
+        expect(await ask(/anna|crew/)).toHaveTextContent(warning);
+      },
+    );
+
+    it('keeps the question open where it fails, and says why', async () => {
+      const api = registry(member(PETER.principal));
+      api.removeMember.mockRejectedValueOnce(
+        await refusal(503, 'ServiceUnavailableError', 'The database is away'),
+      );
+      await render(api);
+      const dialog = await ask(/peter/);
+      const remove = within(dialog).getByRole('button', { name: 'Remove' });
+      await userEvent.click(remove);
+      expect(await within(dialog).findByRole('alert')).toHaveTextContent(
+        'The database is away',
+      );
+      await userEvent.click(remove);
+      expect(await screen.findByText(/peter was removed/)).toBeVisible();
+    });
+  });
+
+  it.each([
+    ['no members', []],
+    ['members', [member(ANNA, 'admin'), member(CREW), member('ci')]],
+  ])('has nothing that axe calls serious, with %s', async (_, members) => {
+    const { container } = await render(registry(...members));
+    await (members.length ? rowOf(/anna/) : screen.findByText(/Nobody is/));
+    const { violations } = await axe.run(container, {
+      // It needs a browser that paints.
+      rules: { 'color-contrast': { enabled: false } },
+    });
+    expect(
+      violations.filter(({ impact }) =>
+        ['serious', 'critical'].includes(impact ?? ''),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe('useMembers', () => {
+  it('asks for the names of many members in parts, each as big as the backend takes', async () => {
+    const api = registry(
+      ...Array.from({ length: 100 }, (_, i) => member(`user:default/u${i}`)),
+    );
+    api.findPrincipals.mockImplementation(async (_slug, query) =>
+      found(
+        ...(query?.principals ?? []).map(principal => ({
+          ...PETER,
+          principal,
+        })),
+      ),
+    );
+    const { result } = renderHook(() => useMembers('acme', 0, () => {}), {
+      wrapper: ({ children }: { children: ReactNode }) => (
+        <TestApiProvider apis={[[tenantsApiRef, api as unknown as TenantsApi]]}>
+          {children}
+        </TestApiProvider>
+      ),
+    });
+    await waitFor(() =>
+      expect(result.current.nameOf('user:default/u99')).toBe('Peter Gibbons'),
+    );
+    expect(
+      api.findPrincipals.mock.calls.map(
+        ([, query]) => query?.principals?.length,
+      ),
+    ).toEqual([50, 50]);
+  });
+});
+
+describe('usePrincipalSearch', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  const answers = new Map<
+    string | undefined,
+    (page: Page<CatalogPrincipal>) => void
+  >();
+  const api = {
+    findPrincipals: jest.fn(
+      (_slug: string, { search }: { search?: string }) =>
+        new Promise<Page<CatalogPrincipal>>(resolve => {
+          answers.set(search, resolve);
+        }),
+    ),
+  };
+  const wrapper = ({ children }: { children: ReactNode }) => (
+    <TestApiProvider apis={[[tenantsApiRef, api as unknown as TenantsApi]]}>
+      {children}
+    </TestApiProvider>
+  );
+  const search = () =>
+    renderHook(({ text }) => usePrincipalSearch('acme', text), {
+      wrapper,
+      initialProps: { text: 'a' },
+    });
+  const pause = () => act(() => jest.advanceTimersByTimeAsync(DEBOUNCE_MS));
+  const answer = (text: string, page: Page<CatalogPrincipal>) =>
+    act(async () => answers.get(text)?.(page));
+
+  it('asks once somebody pauses, for the last text alone', async () => {
+    const { rerender } = search();
+    rerender({ text: 'an' });
+    rerender({ text: 'ann' });
+    expect(api.findPrincipals).not.toHaveBeenCalled();
+    await pause();
+    expect(api.findPrincipals.mock.calls).toEqual([
+      ['acme', { search: 'ann' }],
+    ]);
+  });
+
+  it('has the answer to the last text, whichever comes last', async () => {
+    const { rerender, result } = search();
+    await pause();
+    rerender({ text: 'p' });
+    await pause();
+    await answer('p', found(PETER));
+    await answer('a', found());
+    expect(result.current).toEqual({
+      state: 'found',
+      items: [PETER],
+      totalItems: 1,
+    });
+  });
+});

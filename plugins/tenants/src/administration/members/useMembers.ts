@@ -1,0 +1,89 @@
+import { useApi } from '@backstage/frontend-plugin-api';
+import type {
+  CatalogPrincipal,
+  TenantMember,
+  TenantRole,
+} from 'backstage-plugin-tenants-common';
+import { useEffect } from 'react';
+import useAsync from 'react-use/esm/useAsync';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { tenantsApiRef } from '../../api';
+
+/** The roles that a member can have, the lower first. */
+export const ROLES: readonly TenantRole[] = ['member', 'admin'];
+
+/** How many members a page of the table has. */
+export const PAGE_SIZE = 100;
+
+/** How many principals one request may name. */
+const NAMED_AT_ONCE = 50;
+
+/** One page of the members of a tenant, and what the identity catalog calls them. */
+export function useMembers(
+  slug: string,
+  offset: number,
+  onBeyondTheEnd: (lastOffset: number) => void,
+) {
+  const tenantsApi = useApi(tenantsApiRef);
+  const page = useAsyncRetry(
+    () => tenantsApi.listMembers(slug, { limit: PAGE_SIZE, offset }),
+    [tenantsApi, slug, offset],
+  );
+  const { items, totalItems } = page.value ?? {};
+  const isBeyond = offset > 0 && items?.length === 0;
+  useEffect(() => {
+    if (isBeyond && totalItems !== undefined) {
+      // Somebody has removed what was there.
+      onBeyondTheEnd(
+        Math.max(0, Math.ceil(totalItems / PAGE_SIZE) - 1) * PAGE_SIZE,
+      );
+    }
+  }, [isBeyond, totalItems, onBeyondTheEnd]);
+
+  const { value: known } = useAsync(
+    async () => new Map(await findNames(items ?? [])),
+    [tenantsApi, slug, items],
+  );
+
+  /** Without them the table has the principals, which is what counts. */
+  async function findNames(
+    members: TenantMember[],
+  ): Promise<[string, CatalogPrincipal][]> {
+    const principals = members
+      .map(({ principal }) => principal)
+      .filter(principal => kindOf(principal) !== 'service');
+    const chunks = Array.from(
+      { length: Math.ceil(principals.length / NAMED_AT_ONCE) },
+      (_, i) => principals.slice(i * NAMED_AT_ONCE, (i + 1) * NAMED_AT_ONCE),
+    );
+    const found = await Promise.allSettled(
+      chunks.map(chunk =>
+        tenantsApi.findPrincipals(slug, { principals: chunk }),
+      ),
+    );
+    return found.flatMap(result =>
+      result.status === 'fulfilled'
+        ? result.value.items.map(
+            each => [each.principal, each] as [string, CatalogPrincipal],
+          )
+        : [],
+    );
+  }
+
+  return {
+    ...page,
+    nameOf: (principal: string) =>
+      known?.get(principal)?.display_name ?? principal,
+  };
+}
+
+/** What a principal is, which its form says. */
+export function kindOf(principal: string): 'user' | 'group' | 'service' {
+  const kind = principal.match(/^(user|group):/i)?.[1].toLowerCase();
+  return kind === 'user' || kind === 'group' ? kind : 'service';
+}
+
+/** Whether a text can only be the subject of a service, as names of people can, too. */
+export function isPlainSubject(text: string): boolean {
+  return !/^[a-z]+:/i.test(text);
+}
