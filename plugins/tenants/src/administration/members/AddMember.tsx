@@ -13,6 +13,8 @@ import {
 } from './PrincipalPicker';
 import { isPlainSubject, ROLES } from './useMembers';
 
+class MissingPrincipal extends Error {}
+
 /** Adds a person, a group or a service to a tenant. */
 export function AddMember(props: {
   slug: string;
@@ -102,8 +104,6 @@ export function AddMember(props: {
     </Card>
   );
 }
-
-class MissingPrincipal extends Error {}
 
 /** The backend says of each principal what is wrong with it; it is the field's then. */
 function isAboutPrincipal(error: Error): boolean {
