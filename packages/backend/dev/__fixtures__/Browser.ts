@@ -22,7 +22,7 @@ interface Call {
 /**
  * What a browser does with redirects, cookies, forms and calls to other origins, in one
  * profile: `tough-cookie` keeps the cookies by their host, path, `Secure` and `SameSite`.
- * A host of https is reached by a proxy that ends TLS, which this stands in for.
+ * Every host but 127.0.0.1 is reached by a proxy that ends TLS, which this stands in for.
  */
 export class Browser {
   readonly #jar = new CookieJar();
@@ -120,7 +120,7 @@ export class Browser {
     const cookie = sameSite
       ? await this.#jar.getCookieString(url.href, { sameSiteContext: sameSite })
       : '';
-    const isProxied = url.protocol === 'https:';
+    const isProxied = url.hostname !== '127.0.0.1';
     const request = http.request({
       method,
       host: '127.0.0.1',
@@ -128,7 +128,9 @@ export class Browser {
       path: `${url.pathname}${url.search}`,
       headers: {
         host: url.host,
-        ...(isProxied ? { 'x-forwarded-proto': 'https' } : {}),
+        ...(isProxied
+          ? { 'x-forwarded-proto': url.protocol.slice(0, -1) }
+          : {}),
         ...(cookie ? { cookie } : {}),
         ...headers,
       },
