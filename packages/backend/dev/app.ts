@@ -101,9 +101,11 @@ export async function runBuild(
     dirname(require.resolve('@backstage/cli/package.json')),
     'bin/backstage-cli',
   );
-  const child = spawn(process.execPath, [cli, 'package', 'build', ...args], {
+  const exitWithParent = require.resolve('./exitWithParent.cjs');
+  const command = ['--require', exitWithParent, cli, 'package', 'build'];
+  const child = spawn(process.execPath, [...command, ...args], {
     cwd: folder,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // Ctrl-C would otherwise reach it too, and look like a failure.
     detached: true,
     env: { ...process.env, NODE_ENV: 'production', CI: undefined },
@@ -113,8 +115,8 @@ export async function runBuild(
   try {
     const [[code], output, errors] = await Promise.all([
       once(child, 'exit'),
-      text(child.stdout),
-      text(child.stderr),
+      text(child.stdout!),
+      text(child.stderr!),
     ]);
     if (code !== 0) {
       throw new Error(`${errors}${output}`.trim() || `Exit code ${code}`);

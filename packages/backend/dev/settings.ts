@@ -189,6 +189,6 @@ function explain(
 ): string {
   return error.code === 'EADDRINUSE'
     ? `Port ${port} is taken, maybe by another \`npm start\`: stop that, or set ` +
-        `backend.listen.port and backend.baseUrl in app-config.local.yaml`
+        `backend.listen.port, backend.baseUrl and app.baseUrl in app-config.local.yaml`
     : `The backend can't listen on ${host}:${port}: ${error.message}`;
 }
