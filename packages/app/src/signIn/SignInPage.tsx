@@ -1,0 +1,216 @@
+import { Progress, UserIdentity } from '@backstage/core-components';
+import { ResponseError } from '@backstage/errors';
+import {
+  configApiRef,
+  type IdentityApi,
+  useApi,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { Alert, Button, Card, CardBody, Flex, Text } from '@backstage/ui';
+import { useEffect, useId, useState } from 'react';
+import { portalTranslationRef } from '../translation';
+import { type SignInProvider, useSignInProviders } from './providers';
+
+/** What is going on: the provider that signs in now, or what the last one ended with. */
+type State =
+  | { resuming: true }
+  | { pending?: SignInProvider['id']; error?: Error };
+
+/** Asks who one is, unless a session of before goes on. */
+export function SignInPage({
+  onSignInSuccess,
+}: {
+  onSignInSuccess: (identityApi: IdentityApi) => void;
+}) {
+  const title = useApi(configApiRef).getOptionalString('app.title');
+  const { t } = useTranslationRef(portalTranslationRef);
+  const providers = useSignInProviders();
+  const [state, setState] = useState<State>({ resuming: true });
+
+  useEffect(() => {
+    let isOver = false;
+    resumeSession(providers).then(identity => {
+      if (!isOver) {
+        if (identity) {
+          onSignInSuccess(identity);
+        } else {
+          setState({});
+        }
+      }
+    });
+    return () => {
+      isOver = true;
+    };
+  }, [providers, onSignInSuccess]);
+
+  if ('resuming' in state) {
+    return <Progress />;
+  }
+
+  const signIn = async (provider: SignInProvider) => {
+    setState({ pending: provider.id });
+    try {
+      const identity = await openSession(provider, { instantPopup: true });
+      if (!identity) {
+        throw new Error(`${provider.id} is not configured for signing in`);
+      }
+      onSignInSuccess(identity);
+    } catch (error) {
+      setState({ error: error as Error });
+    }
+  };
+
+  const guests = providers.filter(({ id }) => id !== 'oidc');
+  const buttons = (of: SignInProvider[]) =>
+    of.map(provider => (
+      <ProviderButton
+        key={provider.id}
+        id={provider.id}
+        isPending={state.pending === provider.id}
+        isDisabled={state.pending !== undefined}
+        onPress={() => signIn(provider)}
+      />
+    ));
+  return (
+    <Flex
+      direction="column"
+      align="center"
+      justify="center"
+      p="4"
+      style={{ minHeight: '100dvh', boxSizing: 'border-box' }}
+    >
+      <main style={{ width: '100%', maxWidth: '26rem' }}>
+        <Card>
+          <CardBody>
+            <Flex direction="column" gap="4" p="2">
+              <Flex direction="column" gap="1">
+                <Text as="h1" variant="title-small" weight="bold">
+                  {title ?? t('signIn.title')}
+                </Text>
+                {title && (
+                  <Text as="p" color="secondary">
+                    {t('signIn.title')}
+                  </Text>
+                )}
+              </Flex>
+              {providers.length === 0 && (
+                <Alert
+                  status="warning"
+                  icon
+                  title={t('signIn.providers.none')}
+                  description={t('signIn.providers.noneHint')}
+                />
+              )}
+              <Failure error={state.error} />
+              {buttons(providers.filter(({ id }) => id === 'oidc'))}
+              {guests.length > 0 && (
+                <>
+                  <Text as="p" variant="body-medium">
+                    {t('signIn.guests.title')}
+                  </Text>
+                  {buttons(guests)}
+                </>
+              )}
+            </Flex>
+          </CardBody>
+        </Card>
+      </main>
+    </Flex>
+  );
+}
+
+function ProviderButton({
+  id,
+  ...props
+}: {
+  id: SignInProvider['id'];
+  isPending: boolean;
+  isDisabled: boolean;
+  onPress: () => void;
+}) {
+  const { t } = useTranslationRef(portalTranslationRef);
+  const organization =
+    useApi(configApiRef).getOptionalString('organization.name');
+  const key = useId();
+  if (id === 'oidc') {
+    return (
+      <Button {...props} size="medium">
+        {organization ? t('signIn.oidcOf', { organization }) : t('signIn.oidc')}
+      </Button>
+    );
+  }
+  return (
+    <Button
+      {...props}
+      variant="secondary"
+      aria-labelledby={`${key}-name`}
+      aria-describedby={`${key}-description`}
+      style={{ height: 'auto', padding: 'var(--bui-space-3)' }}
+    >
+      <Flex direction="column" align="center" gap="0.5">
+        <Text id={`${key}-name`} weight="bold">
+          {t(`signIn.guests.${id}.name`)}
+        </Text>
+        <Text id={`${key}-description`} variant="body-small" color="secondary">
+          {t(`signIn.guests.${id}.description`)}
+        </Text>
+      </Flex>
+    </Button>
+  );
+}
+
+function Failure({ error }: { error?: Error }) {
+  const { t } = useTranslationRef(portalTranslationRef);
+  // Screen readers announce what appears in a region that was there before.
+  return (
+    <div role="alert">
+      {error && (
+        <Alert
+          status={error.name === 'PopupRejectedError' ? 'info' : 'danger'}
+          icon
+          title={t('signIn.failed')}
+          description={
+            error.name === 'PopupRejectedError'
+              ? t('signIn.windowClosed')
+              : explain(error)
+          }
+        />
+      )}
+    </div>
+  );
+}
+
+/** The backend's own words, where it answered. */
+function explain(error: Error): string {
+  return error instanceof ResponseError
+    ? error.body.error.message
+    : error.message;
+}
+
+/** The session that one of the providers still has. */
+async function resumeSession(
+  providers: SignInProvider[],
+): Promise<IdentityApi | undefined> {
+  for (const provider of providers) {
+    const identity = await openSession(provider, { optional: true });
+    if (identity) {
+      return identity;
+    }
+  }
+  return undefined;
+}
+
+async function openSession(
+  { auth }: SignInProvider,
+  options: { optional: true } | { instantPopup: true },
+): Promise<IdentityApi | undefined> {
+  const response = await auth.getBackstageIdentity(options);
+  return (
+    response &&
+    UserIdentity.create({
+      identity: response.identity,
+      authApi: auth,
+      profile: await auth.getProfile({ optional: true }),
+    })
+  );
+}
