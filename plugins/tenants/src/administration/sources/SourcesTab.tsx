@@ -1,21 +1,157 @@
-import { ErrorPanel, Progress } from '@backstage/core-components';
-import { useApi } from '@backstage/frontend-plugin-api';
-import useAsync from 'react-use/esm/useAsync';
+import { Progress } from '@backstage/core-components';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Alert, Button, Flex, Text } from '@backstage/ui';
+import type {
+  ReadCatalogConfig,
+  TenantStatus,
+} from 'backstage-plugin-tenants-common';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import useInterval from 'react-use/esm/useInterval';
 import { tenantsApiRef } from '../../api';
+import { tenantsTranslationRef } from '../../translation';
+import { messageOf } from '../failures';
+import { ConfigEditor } from './ConfigEditor';
+import { EngineState } from './EngineState';
+import { RegisteredLocations } from './RegisteredLocations';
+import styles from './sources.module.css';
+
+/** How often the page looks what the engine does. */
+const REFRESH_MS = 5_000;
 
 /** What feeds a tenant's catalog. */
 export function SourcesTab({ slug }: { slug: string }) {
   const tenantsApi = useApi(tenantsApiRef);
-  const { value, error, loading } = useAsync(
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const status = useAsyncRetry(
+    () => tenantsApi.getTenantStatus(slug),
+    [tenantsApi, slug],
+  );
+  useInterval(() => {
+    if (!status.loading && document.visibilityState !== 'hidden') {
+      status.retry();
+    }
+  }, REFRESH_MS);
+
+  return (
+    <Flex direction="column" gap="4" pb="6">
+      <div>
+        <h2 className={styles.title}>{t('sources.title')}</h2>
+        <Text as="p" color="secondary">
+          {t('sources.explanation')}
+        </Text>
+      </div>
+      {status.value && renderSources(status.value)}
+      {!status.value && status.loading && (
+        <Progress aria-label={t('sources.loading')} />
+      )}
+      {!status.value && status.error && (
+        <Failure error={status.error} onRetry={status.retry} />
+      )}
+    </Flex>
+  );
+
+  function renderSources(current: TenantStatus) {
+    switch (current.state) {
+      case 'catalog_plugin':
+        return (
+          <>
+            <Alert
+              status="info"
+              icon
+              title={t('sources.catalogPlugin.title')}
+              description={t('sources.catalogPlugin.description')}
+            />
+            <RegisteredLocations slug={slug} />
+          </>
+        );
+      case 'code':
+        return (
+          <Alert
+            status="info"
+            icon
+            title={t('sources.code.title')}
+            description={t('sources.code.description', { slug })}
+          />
+        );
+      default:
+        return (
+          <>
+            <EngineState status={current} error={status.error} />
+            <Configuration
+              slug={slug}
+              hasEngines={current.state !== 'unknown'}
+              onSaved={status.retry}
+            />
+            {current.state !== 'unknown' && <RegisteredLocations slug={slug} />}
+          </>
+        );
+    }
+  }
+}
+
+function Configuration(props: {
+  slug: string;
+  hasEngines: boolean;
+  onSaved: () => void;
+}) {
+  const { slug, hasEngines, onSaved } = props;
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const { value, error, retry } = useAsyncRetry<ReadCatalogConfig>(
     () => tenantsApi.getCatalogConfig(slug),
     [tenantsApi, slug],
   );
-  if (loading) {
-    return <Progress />;
+  if (error) {
+    return <Failure error={error} onRetry={retry} />;
   }
-  return error ? (
-    <ErrorPanel error={error} />
-  ) : (
-    <pre>{JSON.stringify(value?.catalog, null, 2)}</pre>
+  if (!value) {
+    return <Progress aria-label={t('sources.loading')} />;
+  }
+  if (value.configured_by === 'operator') {
+    return (
+      <Alert
+        status="info"
+        icon
+        title={t('sources.operator.title')}
+        description={t('sources.operator.description', { slug })}
+      />
+    );
+  }
+  return (
+    <>
+      {!hasEngines && (
+        <Alert
+          status="info"
+          icon
+          title={t('sources.noEngines.title')}
+          description={t('sources.noEngines.description')}
+        />
+      )}
+      <ConfigEditor
+        key={slug}
+        slug={slug}
+        config={value}
+        isReadOnly={!hasEngines}
+        onSaved={onSaved}
+      />
+    </>
+  );
+}
+
+function Failure({ error, onRetry }: { error: Error; onRetry: () => void }) {
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  return (
+    <Alert
+      role="alert"
+      status="danger"
+      icon
+      title={t('sources.failed')}
+      description={messageOf(error)}
+      customActions={
+        <Button size="small" variant="secondary" onPress={onRetry}>
+          {t('sources.retry')}
+        </Button>
+      }
+    />
   );
 }

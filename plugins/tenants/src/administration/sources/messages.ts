@@ -1,4 +1,121 @@
 /** Texts of the sources of a tenant's catalog. */
 export const sourcesMessages = {
   title: 'Sources of the catalog',
+  explanation:
+    'What the catalog engine of this tenant reads: locations, providers, and the integrations that these use.',
+  loading: 'Loading the sources',
+  failed: 'The sources could not be loaded',
+  retry: 'Try again',
+  catalogPlugin: {
+    title: 'The catalog plugin of the portal feeds this tenant',
+    description:
+      'It is the default tenant. The operator configures its sources under catalog and integrations in app-config.',
+  },
+  code: {
+    title: 'Code feeds this tenant',
+    description:
+      'A plugin of the backend writes its entities, so there is nothing to configure here. To have locations and providers instead, whom tenancy.admins lists gives the tenant a catalog engine: PUT /api/tenants/{{slug}}/engine.',
+  },
+  operator: {
+    title: 'The operator configures this engine',
+    description:
+      'Its sources are in app-config, under tenancy.tenants.{{slug}}. They are not shown here, and only the operator changes them.',
+  },
+  noEngines: {
+    title: 'This backend has no catalog engines',
+    description:
+      'The configuration can be read, and not changed, until the backend has the package again.',
+  },
+  state: {
+    title: 'Engine',
+    catalog_plugin: 'Fed by the catalog plugin',
+    code: 'Fed by code',
+    paused: 'Paused',
+    unassigned: 'Waits for a process',
+    starting: 'Starting',
+    running: 'Running',
+    failed: 'Failed',
+    stopped: 'Stopped',
+    unknown: 'Unknown',
+    entities_zero: 'No entities yet',
+    entities_one: '{{count}} entity',
+    entities_other: '{{count}} entities',
+    faults_one: '{{count}} entity could not be taken over',
+    faults_other: '{{count}} entities could not be taken over',
+    reason: 'Why: {{reason}}',
+    lastError: 'Last failure, {{at}}: {{error}}',
+    paused_by:
+      'Paused by {{by}}. What you save takes effect when it is resumed.',
+    ingestion:
+      'Errors of single entities, such as a file that can’t be read, are in the log of the backend.',
+    stale: 'The state could not be refreshed: {{error}}',
+  },
+  locations: {
+    title: 'Locations',
+    explanation:
+      'Files and folders of entities, which the engine reads again and again.',
+    none: 'No locations are configured.',
+    remove: 'Remove the location {{target}}',
+    kinds: 'Kinds: {{kinds}}',
+    unreadable:
+      'The locations can’t be shown while the YAML below is not valid.',
+    add: 'Add a location',
+    target: 'URL',
+    targetDescription:
+      'The address of a catalog-info.yaml, at a host that the operator allows.',
+    targetMissing: 'Type the URL of a file.',
+    targetTaken: 'This location is there already.',
+    allow: 'Only these kinds',
+    allowDescription:
+      'Separated by commas, such as User, Group. Empty: what the rules allow.',
+    submit: 'Add',
+    added: '{{target}} was added. Save to have the engine read it.',
+    removed: '{{target}} was removed. Save to have the engine forget it.',
+  },
+  yaml: {
+    title: 'Whole configuration',
+    label: 'Configuration as YAML',
+    description:
+      'catalog (locations, providers, rules, processingInterval) and integrations, as in app-config. A secret is a reference, never a value: $' +
+      '{NAME} or $file.',
+    invalid: 'Line {{line}}: {{message}}',
+  },
+  save: {
+    unsaved: 'Not saved yet',
+    saved: 'Saved. The engine restarts with it.',
+    submit: 'Save',
+    discard: 'Discard changes',
+    failed: 'Not saved',
+    wasSaved: 'Last saved by {{by}}, {{at}}',
+    never: 'Nothing has been saved yet',
+  },
+  conflict: {
+    title: '{{by}} has changed the configuration since you have read it',
+    description:
+      'What you typed is still here, and is not saved. This is what they changed:',
+    somebody: 'Somebody else',
+    overwrite: 'Save mine, and undo theirs',
+    takeTheirs: 'Take theirs, and drop mine',
+    same: 'Their configuration is what you started from.',
+  },
+  registered: {
+    title: 'Locations that people registered',
+    explanation:
+      'Members of the tenant register these on its import page. They are not part of the configuration above.',
+    loading: 'Loading the registered locations',
+    none: 'Nobody has registered a location.',
+    failed: 'The registered locations could not be loaded',
+    refused:
+      'You may not see them: they are for those who may enter the tenant and read its locations. Add yourself as a member to see them.',
+    elsewhere:
+      'This page is at the hostname of another tenant and can’t ask for those of {{slug}}. Open the administration at {{url}}.',
+    remove: 'Remove the registered location {{target}}',
+    question: 'Remove this location?',
+    meaning:
+      'The engine forgets {{target}}, and deletes the entities that come from it alone.',
+    confirm: 'Remove',
+    cancel: 'Cancel',
+    notRemoved: 'Not removed',
+    removed: '{{target}} was removed.',
+  },
 } as const;

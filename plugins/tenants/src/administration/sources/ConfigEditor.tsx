@@ -1,0 +1,233 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  Alert,
+  Button,
+  Card,
+  CardBody,
+  Flex,
+  Text,
+  TextAreaField,
+} from '@backstage/ui';
+import type { ReadCatalogConfig } from 'backstage-plugin-tenants-common';
+import { useEffect, useState } from 'react';
+import { tenantsApiRef } from '../../api';
+import { tenantsTranslationRef } from '../../translation';
+import { messageOf, statusOf } from '../failures';
+import {
+  addLocation,
+  locationIn,
+  locationsOf,
+  parseText,
+  removeLocation,
+  toText,
+} from './configText';
+import { Conflict } from './Conflict';
+import { LocationsForm } from './LocationsForm';
+import styles from './sources.module.css';
+
+const FEWEST_ROWS = 8;
+const MOST_ROWS = 30;
+
+/**
+ * Edits the configuration of a tenant's engine: its locations by a form, and all of it as YAML.
+ * Both edit one text, which is saved as a whole.
+ */
+export function ConfigEditor(props: {
+  slug: string;
+  /** What the backend has. A newer one does not undo what was typed meanwhile. */
+  config: ReadCatalogConfig;
+  isReadOnly: boolean;
+  onSaved: () => void;
+}) {
+  const { slug, isReadOnly, onSaved } = props;
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [base, setBase] = useState(props.config);
+  const [text, setText] = useState(() => toText(props.config));
+  const [theirs, setTheirs] = useState<ReadCatalogConfig>();
+  const [isPending, setIsPending] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const [announcement, setAnnouncement] = useState('');
+
+  const parsed = parseText(text);
+  const isChanged = text !== toText(base);
+  const refusal = statusOf(error) === 400 ? messageOf(error) : undefined;
+  const refusedLocation = refusal ? locationIn(refusal) : undefined;
+
+  useEffect(() => {
+    if (!isChanged) {
+      return undefined;
+    }
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+    window.addEventListener('beforeunload', ask);
+    return () => window.removeEventListener('beforeunload', ask);
+  }, [isChanged]);
+
+  const edit = (next: string, said = '') => {
+    setText(next);
+    setError(undefined);
+    setAnnouncement(said);
+  };
+  const startFrom = (next: ReadCatalogConfig) => {
+    setBase(next);
+    setTheirs(undefined);
+    edit(toText(next));
+  };
+
+  const save = async (ifMatch: string | undefined) => {
+    if (!parsed.config) {
+      return;
+    }
+    setIsPending(true);
+    setError(undefined);
+    setAnnouncement('');
+    try {
+      const saved = await tenantsApi.putCatalogConfig(slug, parsed.config, {
+        ifMatch,
+      });
+      startFrom(saved);
+      setAnnouncement(t('sources.save.saved'));
+      onSaved();
+    } catch (failure) {
+      if (statusOf(failure) !== 412) {
+        setError(failure);
+        return;
+      }
+      try {
+        setTheirs(await tenantsApi.getCatalogConfig(slug));
+      } catch (another) {
+        setError(another);
+      }
+    } finally {
+      setIsPending(false);
+    }
+  };
+
+  return (
+    <Flex direction="column" gap="4">
+      <Card>
+        <CardBody>
+          <Flex direction="column" gap="3">
+            <h3 className={styles.heading}>{t('sources.locations.title')}</h3>
+            <Text as="p" color="secondary">
+              {t('sources.locations.explanation')}
+            </Text>
+            {parsed.config ? (
+              <LocationsForm
+                locations={locationsOf(parsed.config)}
+                error={
+                  refusal !== undefined && refusedLocation !== undefined
+                    ? { index: refusedLocation, message: refusal }
+                    : undefined
+                }
+                isReadOnly={isReadOnly}
+                onAdd={location =>
+                  edit(
+                    addLocation(text, location),
+                    t('sources.locations.added', location),
+                  )
+                }
+                onRemove={index =>
+                  edit(
+                    removeLocation(text, index),
+                    t('sources.locations.removed', {
+                      target: locationsOf(parsed.config)[index].target,
+                    }),
+                  )
+                }
+              />
+            ) : (
+              <Alert
+                status="warning"
+                icon
+                description={t('sources.locations.unreadable')}
+              />
+            )}
+          </Flex>
+        </CardBody>
+      </Card>
+      <Card>
+        <CardBody>
+          <Flex direction="column" gap="3">
+            <h3 className={styles.heading}>{t('sources.yaml.title')}</h3>
+            <TextAreaField
+              className={styles.yaml}
+              label={t('sources.yaml.label')}
+              description={t('sources.yaml.description')}
+              rows={Math.min(
+                MOST_ROWS,
+                Math.max(FEWEST_ROWS, text.split('\n').length),
+              )}
+              value={text}
+              onChange={next => edit(next)}
+              isReadOnly={isReadOnly}
+              spellCheck="false"
+              validationBehavior="aria"
+              validate={() =>
+                parsed.problem
+                  ? t('sources.yaml.invalid', {
+                      line: String(parsed.problem.line),
+                      message: parsed.problem.message,
+                    })
+                  : refusal ?? null
+              }
+            />
+          </Flex>
+        </CardBody>
+      </Card>
+      {theirs && (
+        <Conflict
+          base={base}
+          theirs={theirs}
+          isPending={isPending}
+          onOverwrite={() => save(theirs.etag)}
+          onTakeTheirs={() => startFrom(theirs)}
+        />
+      )}
+      {error !== undefined && (
+        <Alert
+          role="alert"
+          status="danger"
+          icon
+          title={t('sources.save.failed')}
+          description={messageOf(error)}
+        />
+      )}
+      <div className={isChanged ? styles.unsaved : undefined}>
+        <div role="status" className={styles.said}>
+          <Text color="secondary">
+            {announcement ||
+              (isChanged ? t('sources.save.unsaved') : saidOf(base))}
+          </Text>
+        </div>
+        {!isReadOnly && (isChanged || isPending) && (
+          <Flex gap="2" className={styles.buttons}>
+            <Button
+              variant="secondary"
+              isDisabled={isPending}
+              onPress={() => startFrom(theirs ?? base)}
+            >
+              {t('sources.save.discard')}
+            </Button>
+            <Button
+              isPending={isPending}
+              isDisabled={!parsed.config || theirs !== undefined}
+              onPress={() => save(base.etag)}
+            >
+              {t('sources.save.submit')}
+            </Button>
+          </Flex>
+        )}
+      </div>
+    </Flex>
+  );
+
+  function saidOf({ updated_at, updated_by }: ReadCatalogConfig) {
+    return updated_at
+      ? t('sources.save.wasSaved', {
+          by: updated_by ?? '',
+          at: new Date(updated_at).toLocaleString(),
+        })
+      : t('sources.save.never');
+  }
+}

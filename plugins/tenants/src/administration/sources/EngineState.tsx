@@ -1,0 +1,55 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Alert, Text } from '@backstage/ui';
+import type { TenantStatus } from 'backstage-plugin-tenants-common';
+import { tenantsTranslationRef } from '../../translation';
+import { messageOf } from '../failures';
+
+const LEVELS: Partial<
+  Record<TenantStatus['state'], 'success' | 'warning' | 'danger'>
+> = {
+  running: 'success',
+  failed: 'danger',
+  paused: 'warning',
+  unassigned: 'warning',
+  stopped: 'warning',
+};
+
+/** What becomes of the sources: the state of the engine, and how much it has brought. */
+export function EngineState(props: { status: TenantStatus; error?: Error }) {
+  const { status, error } = props;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const { state, reason, entities, faults, last_error, paused_by } = status;
+  const lines = [
+    reason && t('sources.state.reason', { reason }),
+    state === 'paused' &&
+      paused_by &&
+      t('sources.state.paused_by', { by: paused_by }),
+    faults && t('sources.state.faults', { count: faults }),
+    last_error &&
+      last_error !== reason &&
+      t('sources.state.lastError', {
+        at: status.last_error_at
+          ? new Date(status.last_error_at).toLocaleString()
+          : '',
+        error: last_error,
+      }),
+    state === 'running' && t('sources.state.ingestion'),
+    error && t('sources.state.stale', { error: messageOf(error) }),
+  ].filter(Boolean);
+  return (
+    <Alert
+      role="status"
+      status={LEVELS[state] ?? 'info'}
+      icon
+      title={`${t('sources.state.title')}: ${t(`sources.state.${state}`)} · ${t(
+        'sources.state.entities',
+        { count: entities },
+      )}`}
+      description={lines.map(line => (
+        <Text as="p" variant="body-small" key={String(line)}>
+          {line}
+        </Text>
+      ))}
+    />
+  );
+}

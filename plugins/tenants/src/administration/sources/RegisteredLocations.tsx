@@ -1,0 +1,179 @@
+import { Progress } from '@backstage/core-components';
+import { ResponseError } from '@backstage/errors';
+import {
+  configApiRef,
+  discoveryApiRef,
+  fetchApiRef,
+  useApi,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import {
+  Alert,
+  Button,
+  ButtonIcon,
+  Card,
+  CardBody,
+  Flex,
+  Text,
+} from '@backstage/ui';
+import { RiDeleteBinLine } from '@remixicon/react';
+import { useState } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { tenantsTranslationRef } from '../../translation';
+import { ConfirmDialog } from '../ConfirmDialog';
+import { messageOf, statusOf } from '../failures';
+import styles from './sources.module.css';
+
+interface RegisteredLocation {
+  id: string;
+  type: string;
+  target: string;
+}
+
+/** The hostname decides before the header which tenant a request is for. */
+class OtherTenantsHostname extends Error {
+  constructor(readonly portal: string) {
+    super(`The tenant can't be named at this hostname`);
+  }
+}
+
+/** The locations that members of the tenant have registered with its catalog. */
+export function RegisteredLocations({ slug }: { slug: string }) {
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const catalog = useCatalogOf(slug);
+  const { value, error, loading, retry } = useAsyncRetry(
+    () => catalog.list(),
+    [slug],
+  );
+  const [removing, setRemoving] = useState<RegisteredLocation>();
+  const [announcement, setAnnouncement] = useState('');
+
+  return (
+    <Card>
+      <CardBody>
+        <Flex direction="column" gap="3">
+          <h3 className={styles.heading}>{t('sources.registered.title')}</h3>
+          <Text as="p" color="secondary">
+            {t('sources.registered.explanation')}
+          </Text>
+          {loading && !value && (
+            <Progress aria-label={t('sources.registered.loading')} />
+          )}
+          {error && renderFailure(error)}
+          {!error && value?.length === 0 && (
+            <Text as="p">{t('sources.registered.none')}</Text>
+          )}
+          {value && value.length > 0 && (
+            <ul className={styles.list}>
+              {value.map(location => (
+                <li key={location.id}>
+                  <div className={styles.target}>{location.target}</div>
+                  <ButtonIcon
+                    variant="tertiary"
+                    icon={<RiDeleteBinLine />}
+                    aria-label={t('sources.registered.remove', location)}
+                    onPress={() => setRemoving(location)}
+                  />
+                </li>
+              ))}
+            </ul>
+          )}
+          <div role="status">
+            {announcement && <Text color="secondary">{announcement}</Text>}
+          </div>
+        </Flex>
+      </CardBody>
+      {removing && (
+        <ConfirmDialog
+          title={t('sources.registered.question')}
+          meaning={[t('sources.registered.meaning', removing)]}
+          confirm={t('sources.registered.confirm')}
+          cancel={t('sources.registered.cancel')}
+          failed={t('sources.registered.notRemoved')}
+          onConfirm={async () => {
+            await catalog.remove(removing.id);
+            setRemoving(undefined);
+            setAnnouncement(t('sources.registered.removed', removing));
+            retry();
+          }}
+          onCancel={() => setRemoving(undefined)}
+        />
+      )}
+    </Card>
+  );
+
+  function renderFailure(failure: Error) {
+    if (failure instanceof OtherTenantsHostname) {
+      return (
+        <Alert
+          status="info"
+          icon
+          description={t('sources.registered.elsewhere', {
+            slug,
+            url: failure.portal,
+          })}
+        />
+      );
+    }
+    if (statusOf(failure) === 403) {
+      return (
+        <Alert
+          status="info"
+          icon
+          description={t('sources.registered.refused')}
+        />
+      );
+    }
+    return (
+      <Alert
+        role="alert"
+        status="danger"
+        icon
+        title={t('sources.registered.failed')}
+        description={messageOf(failure)}
+        customActions={
+          <Button size="small" variant="secondary" onPress={retry}>
+            {t('sources.retry')}
+          </Button>
+        }
+      />
+    );
+  }
+}
+
+/** Calls the catalog of one tenant, whichever tenant is open in the page. */
+function useCatalogOf(slug: string) {
+  const configApi = useApi(configApiRef);
+  const discoveryApi = useApi(discoveryApiRef);
+  const fetchApi = useApi(fetchApiRef);
+
+  async function send(path: string, method = 'GET'): Promise<Response> {
+    const baseUrl = await discoveryApi.getBaseUrl('catalog');
+    const portal = configApi.getString('app.baseUrl');
+    const hosts = [portal, configApi.getString('backend.baseUrl')].map(
+      url => new URL(url).host,
+    );
+    if (!hosts.includes(new URL(baseUrl, window.location.href).host)) {
+      throw new OtherTenantsHostname(portal);
+    }
+    const response = await fetchApi.fetch(`${baseUrl}${path}`, {
+      method,
+      headers: { 'X-Tenant-Slug': slug },
+    });
+    if (!response.ok) {
+      throw await ResponseError.fromResponse(response);
+    }
+    return response;
+  }
+
+  return {
+    async list(): Promise<RegisteredLocation[]> {
+      const response = await send('/locations');
+      const locations: { data: RegisteredLocation }[] = await response.json();
+      return locations.map(({ data }) => data);
+    },
+    async remove(id: string): Promise<void> {
+      await send(`/locations/${encodeURIComponent(id)}`, 'DELETE');
+    },
+  };
+}

@@ -1,0 +1,348 @@
+import { ResponseError } from '@backstage/errors';
+import { discoveryApiRef, fetchApiRef } from '@backstage/frontend-plugin-api';
+import { renderInTestApp } from '@backstage/frontend-test-utils';
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import axe from 'axe-core';
+import type {
+  ReadCatalogConfig,
+  TenantsApi,
+  TenantStatus,
+} from 'backstage-plugin-tenants-common';
+import { tenantsApiRef } from '../../api';
+import { SourcesTab } from './SourcesTab';
+
+const TARGET = 'https://git.example.com/acme.yaml';
+const CONFIG: ReadCatalogConfig = {
+  configured_by: 'registry',
+  catalog: { locations: [{ type: 'url', target: TARGET }] },
+  integrations: {},
+  updated_at: '2026-11-20T10:00:00.000Z',
+  updated_by: 'user:default/anna',
+  etag: '"1"',
+};
+const STATUS: TenantStatus = {
+  tenant_slug: 'acme',
+  state: 'running',
+  reason: null,
+  paused_at: null,
+  paused_by: null,
+  entities: 3,
+  faults: 0,
+  lag_seconds: 0,
+  oldest_due_at: null,
+  last_error: null,
+  last_error_at: null,
+  last_full_run_at: null,
+  process: null,
+  lease_expires_at: null,
+};
+
+/** What a request rejects with, as the client has it. */
+function refusal(status: number, name: string, message: string) {
+  return ResponseError.fromResponse(
+    new Response(
+      JSON.stringify({
+        error: { name, message },
+        response: { statusCode: status },
+      }),
+      { status, headers: { 'Content-Type': 'application/json' } },
+    ),
+  );
+}
+
+async function render(
+  options: {
+    config?: Partial<ReadCatalogConfig>;
+    status?: Partial<TenantStatus>;
+    catalogUrl?: string;
+    /** Whether the first request for the configuration fails. */
+    failing?: boolean;
+  } = {},
+) {
+  const api = {
+    getTenantStatus: jest.fn(async () => ({ ...STATUS, ...options.status })),
+    getCatalogConfig: jest.fn<
+      ReturnType<TenantsApi['getCatalogConfig']>,
+      Parameters<TenantsApi['getCatalogConfig']>
+    >(async () => ({ ...CONFIG, ...options.config })),
+    putCatalogConfig: jest.fn<
+      ReturnType<TenantsApi['putCatalogConfig']>,
+      Parameters<TenantsApi['putCatalogConfig']>
+    >(async (_slug, config) => ({ ...CONFIG, ...config, etag: '"2"' })),
+  };
+  if (options.failing) {
+    api.getCatalogConfig.mockRejectedValueOnce(
+      await refusal(503, 'ServiceUnavailableError', 'The database is away'),
+    );
+  }
+  const registered = [
+    {
+      data: { id: 'x/1', type: 'url', target: 'https://people.example/a.yaml' },
+    },
+  ];
+  const fetchMock = jest.fn(
+    async (_url: RequestInfo | URL, init?: RequestInit) =>
+      init?.method === 'DELETE'
+        ? new Response(null, { status: 204 })
+        : new Response(JSON.stringify(registered), { status: 200 }),
+  );
+  const { container } = await renderInTestApp(<SourcesTab slug="acme" />, {
+    apis: [
+      [tenantsApiRef, api as unknown as TenantsApi],
+      [fetchApiRef, { fetch: fetchMock }],
+      [
+        discoveryApiRef,
+        {
+          getBaseUrl: async () =>
+            options.catalogUrl ?? 'http://portal.example/api/catalog',
+        },
+      ],
+    ],
+    config: {
+      app: { baseUrl: 'http://portal.example' },
+      backend: { baseUrl: 'http://portal.example' },
+    },
+  });
+  return { api, container, fetchMock };
+}
+
+const yaml = () =>
+  screen.findByRole('textbox', { name: /Configuration as YAML/ });
+const click = (name: string | RegExp) =>
+  userEvent.click(screen.getByRole('button', { name }));
+const add = async (target: string, kinds = '') => {
+  const form = await screen.findByRole('form', { name: 'Add a location' });
+  const [url, allowed] = within(form).getAllByRole('textbox');
+  await userEvent.click(url);
+  await userEvent.paste(target);
+  if (kinds) {
+    await userEvent.click(allowed);
+    await userEvent.paste(kinds);
+  }
+  await userEvent.click(within(form).getByRole('button', { name: 'Add' }));
+};
+
+describe('SourcesTab', () => {
+  it('adds a location, and saves it on top of what it has read', async () => {
+    const { api } = await render();
+    await add('https://git.example.com/b.yaml', 'User, Group');
+    expect(screen.getByText('https://git.example.com/b.yaml')).toBeVisible();
+    expect(api.putCatalogConfig).not.toHaveBeenCalled();
+    await click('Save');
+    expect(await screen.findByText(/^Saved/)).toBeVisible();
+    expect(api.putCatalogConfig).toHaveBeenCalledWith(
+      'acme',
+      {
+        catalog: {
+          locations: [
+            { type: 'url', target: TARGET },
+            {
+              type: 'url',
+              target: 'https://git.example.com/b.yaml',
+              rules: [{ allow: ['User', 'Group'] }],
+            },
+          ],
+        },
+      },
+      { ifMatch: '"1"' },
+    );
+    // The next one is on top of what was saved.
+    await click(`Remove the location ${TARGET}`);
+    await click('Save');
+    await waitFor(() =>
+      expect(api.putCatalogConfig).toHaveBeenLastCalledWith(
+        'acme',
+        expect.anything(),
+        { ifMatch: '"2"' },
+      ),
+    );
+  });
+
+  it('removes a location, and takes that back', async () => {
+    await render();
+    await yaml();
+    await click(`Remove the location ${TARGET}`);
+    expect(await yaml()).toHaveValue('');
+    expect(screen.getByText('No locations are configured.')).toBeVisible();
+    await click('Discard changes');
+    expect(screen.getByText(TARGET)).toBeVisible();
+  });
+
+  it('names the line of invalid YAML, saves none of it, and keeps it', async () => {
+    const { api } = await render();
+    const field = await yaml();
+    await userEvent.click(field);
+    await userEvent.paste('a: [');
+    expect(field).toBeInvalid();
+    expect(field).toHaveAccessibleDescription(
+      expect.stringMatching(/Line \d+: /),
+    );
+    expect(screen.getByRole('button', { name: 'Save' })).toBeDisabled();
+    expect(screen.getByText(/can’t be shown while the YAML/)).toBeVisible();
+    expect(api.putCatalogConfig).not.toHaveBeenCalled();
+  });
+
+  it('says at the location what the backend says of it, and keeps it', async () => {
+    const { api } = await render();
+    const message = "catalog.locations[1].target: the host 'x' is none of …";
+    api.putCatalogConfig.mockRejectedValue(
+      await refusal(400, 'InputError', message),
+    );
+    await add('https://x/b.yaml');
+    await click('Save');
+    expect(await screen.findByRole('alert')).toHaveTextContent(message);
+    expect(
+      screen.getByText('https://x/b.yaml').closest('li'),
+    ).toHaveTextContent(message);
+    expect(await yaml()).toBeInvalid();
+  });
+
+  describe('where somebody else has saved meanwhile', () => {
+    const theirs: ReadCatalogConfig = {
+      ...CONFIG,
+      catalog: { locations: [{ type: 'url', target: 'https://theirs' }] },
+      updated_by: 'user:default/peter',
+      etag: '"9"',
+    };
+    const conflict = async () => {
+      const { api } = await render();
+      api.putCatalogConfig.mockRejectedValueOnce(
+        await refusal(412, 'PreconditionFailedError', 'changed'),
+      );
+      await add('https://mine');
+      api.getCatalogConfig.mockResolvedValue(theirs);
+      await click('Save');
+      return { api, alert: await screen.findByRole('alert') };
+    };
+
+    it('shows who, and what they changed, and keeps what one has typed', async () => {
+      const { alert } = await conflict();
+      expect(alert).toHaveTextContent('user:default/peter has changed');
+      expect(within(alert).getByText(/https:\/\/theirs/)).toBeVisible();
+      expect(within(alert).getByText(new RegExp(TARGET))).toBeVisible();
+      expect(screen.getByText('https://mine')).toBeVisible();
+      expect(screen.getByRole('button', { name: 'Save' })).toBeDisabled();
+    });
+
+    it('saves one’s own over theirs only on demand', async () => {
+      const { api } = await conflict();
+      await click('Save mine, and undo theirs');
+      expect(await screen.findByText(/^Saved/)).toBeVisible();
+      expect(api.putCatalogConfig).toHaveBeenLastCalledWith(
+        'acme',
+        expect.objectContaining({
+          catalog: {
+            locations: [
+              expect.objectContaining({ target: TARGET }),
+              expect.objectContaining({ target: 'https://mine' }),
+            ],
+          },
+        }),
+        { ifMatch: '"9"' },
+      );
+    });
+
+    it('takes theirs', async () => {
+      await conflict();
+      await click('Take theirs, and drop mine');
+      expect(screen.getByText('https://theirs')).toBeVisible();
+      expect(screen.queryByText('https://mine')).not.toBeInTheDocument();
+      expect(screen.queryByRole('alert')).not.toBeInTheDocument();
+    });
+  });
+
+  it.each([
+    [{ state: 'code' }, 'Code feeds this tenant'],
+    [{ state: 'catalog_plugin' }, 'The catalog plugin of the portal feeds'],
+  ] as const)('offers nothing to configure where %j', async (status, said) => {
+    const { api } = await render({ status });
+    expect(await screen.findByText(new RegExp(said))).toBeVisible();
+    expect(api.getCatalogConfig).not.toHaveBeenCalled();
+    expect(screen.queryByRole('textbox')).not.toBeInTheDocument();
+  });
+
+  it('is read only where the operator configures the engine, and says where', async () => {
+    await render({ config: { configured_by: 'operator' } });
+    expect(
+      await screen.findByText(/under tenancy\.tenants\.acme/),
+    ).toBeVisible();
+    expect(screen.queryByRole('textbox')).not.toBeInTheDocument();
+  });
+
+  it('shows why the engine failed, and what could not be taken over', async () => {
+    await render({
+      status: { state: 'failed', reason: 'No such host', faults: 2 },
+    });
+    const state = await screen.findByText(/Engine: Failed/);
+    expect(state.closest('[role=status]')).toHaveTextContent(
+      /Why: No such host.*2 entities could not be taken over/,
+    );
+  });
+
+  it('says that a request failed, and tries again', async () => {
+    const { api } = await render({ failing: true });
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'The database is away',
+    );
+    expect(api.getCatalogConfig).toHaveBeenCalledTimes(1);
+    await click('Try again');
+    expect(await yaml()).toBeVisible();
+    expect(screen.queryByRole('alert')).not.toBeInTheDocument();
+  });
+
+  describe('the registered locations', () => {
+    it('are those of the tenant of the page, whichever tenant is open', async () => {
+      const { fetchMock } = await render();
+      expect(
+        await screen.findByText('https://people.example/a.yaml'),
+      ).toBeVisible();
+      expect(fetchMock).toHaveBeenCalledWith(
+        'http://portal.example/api/catalog/locations',
+        expect.objectContaining({ headers: { 'X-Tenant-Slug': 'acme' } }),
+      );
+    });
+
+    it('are removed once one has said yes', async () => {
+      const { fetchMock } = await render();
+      await screen.findByText('https://people.example/a.yaml');
+      await click(/Remove the registered location/);
+      const dialog = await screen.findByRole('dialog');
+      expect(fetchMock).toHaveBeenCalledTimes(1);
+      await userEvent.click(
+        within(dialog).getByRole('button', { name: 'Remove' }),
+      );
+      await waitFor(() =>
+        expect(fetchMock).toHaveBeenCalledWith(
+          'http://portal.example/api/catalog/locations/x%2F1',
+          { method: 'DELETE', headers: { 'X-Tenant-Slug': 'acme' } },
+        ),
+      );
+    });
+
+    it('are not asked for at a hostname that names a tenant by itself', async () => {
+      const { fetchMock } = await render({
+        catalogUrl: 'http://globex.portal.example/api/catalog',
+      });
+      expect(
+        await screen.findByText(/at the hostname of another tenant/),
+      ).toBeVisible();
+      expect(fetchMock).not.toHaveBeenCalled();
+    });
+  });
+
+  it('has nothing that axe calls serious', async () => {
+    const { container } = await render();
+    await screen.findByText('https://people.example/a.yaml');
+    await add('https://git.example.com/b.yaml');
+    const { violations } = await axe.run(container, {
+      // It needs a browser that paints.
+      rules: { 'color-contrast': { enabled: false } },
+    });
+    expect(
+      violations.filter(({ impact }) =>
+        ['serious', 'critical'].includes(impact ?? ''),
+      ),
+    ).toEqual([]);
+  });
+});
