@@ -1,6 +1,13 @@
 import { createApp } from '@backstage/frontend-defaults';
-import { createFrontendModule } from '@backstage/frontend-plugin-api';
-import { SignInPageBlueprint } from '@backstage/plugin-app-react';
+import {
+  createFrontendModule,
+  createTranslationMessages,
+} from '@backstage/frontend-plugin-api';
+import {
+  SignInPageBlueprint,
+  TranslationBlueprint,
+} from '@backstage/plugin-app-react';
+import { catalogTranslationRef } from '@backstage/plugin-catalog/alpha';
 import tenants from 'backstage-plugin-tenants';
 import { navigation } from './navigation/Navigation';
 import { oidcAuthApi } from './signIn/providers';
@@ -11,10 +18,21 @@ const signInPage = SignInPageBlueprint.make({
   },
 });
 
+// Each tenant has its own catalog: none is that of the organization that runs the portal.
+const catalogTitle = TranslationBlueprint.make({
+  name: 'catalog',
+  params: {
+    resource: createTranslationMessages({
+      ref: catalogTranslationRef,
+      messages: { 'indexPage.title': 'Catalog' },
+    }),
+  },
+});
+
 /** The frame around the pages of the plugins. */
 const frame = createFrontendModule({
   pluginId: 'app',
-  extensions: [navigation, oidcAuthApi, signInPage],
+  extensions: [catalogTitle, navigation, oidcAuthApi, signInPage],
 });
 
 /**

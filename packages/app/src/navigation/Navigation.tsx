@@ -8,7 +8,6 @@ import {
   SidebarScrollWrapper,
   SidebarSpace,
   useSidebarOpenState,
-  useSidebarPinState,
 } from '@backstage/core-components';
 import {
   configApiRef,
@@ -45,22 +44,12 @@ const useStyles = makeStyles(theme => ({
     '& > div:last-child:empty': { display: 'none' },
     '& > span': { paddingRight: theme.spacing(1) },
   },
-  phone: {
-    display: 'flex',
-    alignItems: 'center',
-    background: theme.palette.navigation.background,
-    color: theme.palette.navigation.color,
-    paddingRight: theme.spacing(2),
-    '& > :first-child': { width: 'auto', minHeight: 48, flex: 1 },
-  },
 }));
 
-/** The sidebar; on phones, a bar at the top and the stock one at the bottom. */
+/** The sidebar; on phones, a bar at the bottom. */
 function Navigation({ navItems }: NavContentComponentProps) {
   const { t } = useTranslationRef(portalTranslationRef);
-  const { isMobile } = useSidebarPinState();
   const works = useTenantNav();
-  const classes = useStyles();
 
   const items = navItems.clone();
   const [catalog, search, settings] = [
@@ -76,47 +65,39 @@ function Navigation({ navItems }: NavContentComponentProps) {
     .filter(works)
     .sort((a, b) => a.title.localeCompare(b.title));
   return (
-    <>
-      {isMobile && (
-        <header className={classes.phone}>
-          <Wordmark isOpen />
-          <TenantSwitcher />
-        </header>
-      )}
-      <Sidebar>
-        <SidebarWordmark />
-        <TenantSwitcher />
-        <SidebarDivider />
-        {search && (
-          <SidebarGroup
-            label={t('navigation.search')}
-            icon={<RiSearchLine />}
-            to={search.href}
-          >
-            <SidebarSearchModal icon={SearchIcon} />
-          </SidebarGroup>
-        )}
-        <SidebarGroup label={t('navigation.menu')} icon={<RiMenuLine />}>
-          {catalog && <Item {...catalog} />}
-          <SidebarScrollWrapper>
-            {others.map(item => (
-              <Item key={item.node.spec.id} {...item} />
-            ))}
-          </SidebarScrollWrapper>
+    <Sidebar>
+      <SidebarWordmark />
+      <TenantSwitcher />
+      <SidebarDivider />
+      {search && (
+        <SidebarGroup
+          label={t('navigation.search')}
+          icon={<RiSearchLine />}
+          to={search.href}
+        >
+          <SidebarSearchModal icon={SearchIcon} />
         </SidebarGroup>
-        <SidebarSpace />
-        <SidebarDivider />
-        {settings && (
-          <SidebarGroup
-            label={t('navigation.settings')}
-            icon={<UserSettingsSignInAvatar />}
-            to={settings.href}
-          >
-            <Item {...settings} icon={<UserSettingsSignInAvatar />} />
-          </SidebarGroup>
-        )}
-      </Sidebar>
-    </>
+      )}
+      <SidebarGroup label={t('navigation.menu')} icon={<RiMenuLine />}>
+        {catalog && <Item {...catalog} />}
+        <SidebarScrollWrapper>
+          {others.map(item => (
+            <Item key={item.node.spec.id} {...item} />
+          ))}
+        </SidebarScrollWrapper>
+      </SidebarGroup>
+      <SidebarSpace />
+      <SidebarDivider />
+      {settings && (
+        <SidebarGroup
+          label={t('navigation.settings')}
+          icon={<UserSettingsSignInAvatar />}
+          to={settings.href}
+        >
+          <Item {...settings} icon={<UserSettingsSignInAvatar />} />
+        </SidebarGroup>
+      )}
+    </Sidebar>
   );
 }
 

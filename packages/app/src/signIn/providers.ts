@@ -21,7 +21,7 @@ import {
 import { useState } from 'react';
 
 /** The users of a portal in development: they sign in without a password. */
-const GUESTS = ['anna', 'peter', 'guest'] as const;
+const GUESTS = { anna: 'Anna', peter: 'Peter', guest: 'Administrator' };
 
 /** Which of them is signed in at this origin. */
 const STORAGE_KEY = 'portal:guest';
@@ -31,7 +31,7 @@ type SignInApi = ProfileInfoApi & BackstageIdentityApi & SessionApi;
 
 /** A way to sign in that is configured. */
 export type SignInProvider = {
-  id: (typeof GUESTS)[number] | 'oidc';
+  id: keyof typeof GUESTS | 'oidc';
   auth: SignInApi;
 };
 
@@ -71,10 +71,10 @@ export const oidcAuthApi = ApiBlueprint.make({
  * storage is to this one: with it, the session comes back after a reload.
  */
 class GuestConnector implements AuthConnector<OAuth2Session> {
-  readonly #id: string;
+  readonly #id: keyof typeof GUESTS;
   readonly #discoveryApi: DiscoveryApi;
 
-  constructor(id: string, discoveryApi: DiscoveryApi) {
+  constructor(id: keyof typeof GUESTS, discoveryApi: DiscoveryApi) {
     this.#id = id;
     this.#discoveryApi = discoveryApi;
   }
@@ -112,7 +112,7 @@ class GuestConnector implements AuthConnector<OAuth2Session> {
     const { profile, backstageIdentity } = await response.json();
     const { token, identity, expiresInSeconds } = backstageIdentity;
     return {
-      profile,
+      profile: { displayName: GUESTS[this.#id], ...profile },
       providerInfo: { idToken: '', accessToken: '', scopes: new Set() },
       backstageIdentity: {
         token,
@@ -132,18 +132,19 @@ export function useSignInProviders(): SignInProvider[] {
   const configApi = useApi(configApiRef);
   const discoveryApi = useApi(discoveryApiRef);
   const oidc = useApi(oidcAuthApiRef);
+  const guestIds = Object.keys(GUESTS) as Array<keyof typeof GUESTS>;
   const [providers] = useState((): SignInProvider[] => [
     ...(isConfigured(configApi, 'oidc')
       ? [{ id: 'oidc' as const, auth: oidc }]
       : []),
-    ...(isDevelopment(configApi)
-      ? GUESTS.filter(id => isConfigured(configApi, id)).map(id => ({
-          id,
-          auth: OAuth2.create({
-            authConnector: new GuestConnector(id, discoveryApi),
-          }),
-        }))
-      : []),
+    ...(isDevelopment(configApi) ? guestIds : [])
+      .filter(id => isConfigured(configApi, id))
+      .map(id => ({
+        id,
+        auth: OAuth2.create({
+          authConnector: new GuestConnector(id, discoveryApi),
+        }),
+      })),
   ]);
   return providers;
 }

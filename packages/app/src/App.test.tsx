@@ -1,0 +1,248 @@
+import {
+  createFrontendPlugin,
+  createRouteRef,
+  identityApiRef,
+  PageBlueprint,
+  useApi,
+} from '@backstage/frontend-plugin-api';
+import { render, screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { createPortalApp } from './App';
+
+const AUTH = 'http://localhost:7007/api/auth';
+const GUESTS = { guest: {}, anna: {}, peter: {} };
+
+/** A page that asks for the token of the user, as requests do, and signs the user out. */
+function HomePage() {
+  const identityApi = useApi(identityApiRef);
+  return (
+    <>
+      <h1>The first page</h1>
+      <button onClick={() => identityApi.getCredentials()}>Ask</button>
+      <button onClick={() => identityApi.signOut()}>Sign out</button>
+    </>
+  );
+}
+
+const home = createFrontendPlugin({
+  pluginId: 'catalog',
+  extensions: [
+    PageBlueprint.make({
+      params: {
+        path: '/',
+        routeRef: createRouteRef(),
+        title: 'Catalog',
+        icon: <i />,
+        loader: async () => <HomePage />,
+      },
+    }),
+  ],
+});
+
+/** The configuration that the backend gives to the pages, for one portal. */
+function configure(auth: object, app: object = {}): void {
+  jest.replaceProperty(process, 'env', {
+    NODE_ENV: 'test',
+    APP_CONFIG: [
+      {
+        context: 'test',
+        data: {
+          app: {
+            title: 'A portal',
+            baseUrl: 'http://localhost',
+            packages: 'all',
+            ...app,
+          },
+          backend: { baseUrl: 'http://localhost:7007' },
+          organization: { name: 'Initrode' },
+          auth,
+        },
+      },
+    ],
+  } as unknown as NodeJS.ProcessEnv);
+}
+
+/** What the auth plugin answers for a user, in Backstage's form. */
+function session(name: string, expiresInSeconds = 3600): object {
+  return {
+    profile: {},
+    providerInfo: {},
+    backstageIdentity: {
+      token: `token-of-${name}`,
+      expiresInSeconds,
+      identity: {
+        type: 'user',
+        userEntityRef: `user:default/${name}`,
+        ownershipEntityRefs: [`user:default/${name}`],
+      },
+    },
+  };
+}
+
+const answers = new Map<string, () => Response>();
+const calls: string[] = [];
+const originalFetch = global.fetch;
+
+beforeEach(() => {
+  localStorage.clear();
+  window.history.replaceState(null, '', '/');
+  answers.clear();
+  calls.length = 0;
+  global.fetch = async input => {
+    const url = input instanceof Request ? input.url : String(input);
+    calls.push(url);
+    const known = answers.get(url.split('?')[0]);
+    return known?.() ?? Response.json({ error: {} }, { status: 404 });
+  };
+  Object.assign(window, {
+    // What the bundler finds among the dependencies of the app.
+    '__@backstage/discovered__': {
+      modules: [{ name: '@backstage/plugin-catalog', default: home }],
+    },
+  });
+});
+
+afterEach(() => {
+  global.fetch = originalFetch;
+  jest.restoreAllMocks();
+});
+
+function answer(path: string, body: object, status = 200): void {
+  answers.set(`${AUTH}/${path}`, () => Response.json(body, { status }));
+}
+
+const refreshesOf = (name: string) =>
+  calls.filter(url => url.startsWith(`${AUTH}/${name}/refresh`)).length;
+
+const button = (name: string) => screen.findByRole('button', { name });
+const firstPage = () =>
+  screen.findByRole('heading', { name: 'The first page' });
+
+async function buttonNames(): Promise<string[]> {
+  const buttons = await screen.findAllByRole('button');
+  return buttons.map(
+    each =>
+      document.getElementById(each.getAttribute('aria-labelledby') ?? '')
+        ?.textContent ?? each.textContent!,
+  );
+}
+
+describe('signing in', () => {
+  it('offers the people of the local configuration', async () => {
+    configure({ providers: GUESTS });
+    render(createPortalApp().createRoot());
+    expect(await buttonNames()).toEqual([
+      'Anna, of Acme',
+      'Peter, of Initech',
+      'Administrator',
+    ]);
+    expect(await button('Anna, of Acme')).toHaveAccessibleDescription(
+      'Member of the tenant Acme',
+    );
+    expect(calls).toEqual([]);
+  });
+
+  it('offers no guests in production, but the OpenID provider', async () => {
+    configure({
+      environment: 'production',
+      providers: { ...GUESTS, oidc: {} },
+    });
+    render(createPortalApp().createRoot());
+    expect(await buttonNames()).toEqual([
+      'Continue with your account at Initrode',
+    ]);
+  });
+
+  it('says that nothing is configured', async () => {
+    configure({ environment: 'production' });
+    render(createPortalApp().createRoot());
+    expect(
+      await screen.findByText('No way to sign in is configured.'),
+    ).toBeVisible();
+    expect(screen.queryByRole('button')).toBeNull();
+  });
+
+  it('goes on after a reload, until the user signs out', async () => {
+    configure({ providers: GUESTS });
+    answer('anna/refresh', session('anna'));
+    const { unmount } = render(createPortalApp().createRoot());
+    await userEvent.click(await button('Anna, of Acme'));
+    await firstPage();
+    unmount();
+
+    const { unmount: unmountAgain } = render(createPortalApp().createRoot());
+    await firstPage();
+    expect(refreshesOf('anna')).toBe(2);
+    // jsdom loads no other page, and says so.
+    jest.spyOn(console, 'error').mockImplementation(() => {});
+    await userEvent.click(await button('Sign out'));
+    await waitFor(() =>
+      expect(localStorage.getItem('portal:guest')).toBeNull(),
+    );
+    unmountAgain();
+
+    render(createPortalApp().createRoot());
+    await button('Anna, of Acme');
+    expect(refreshesOf('anna')).toBe(2);
+  });
+
+  it('goes on with the session that the OpenID provider still has', async () => {
+    configure({ environment: 'production', providers: { oidc: {} } });
+    answer('oidc/refresh', session('jane'));
+    render(createPortalApp().createRoot());
+    await firstPage();
+    expect(calls[0]).toBe(
+      `${AUTH}/oidc/refresh?optional&scope=openid%20profile%20email&env=production`,
+    );
+  });
+
+  it('says why it failed, and lets the user try again', async () => {
+    configure({ providers: GUESTS });
+    answer(
+      'peter/refresh',
+      {
+        error: { name: 'NotFoundError', message: 'No such user' },
+        response: { statusCode: 404 },
+      },
+      404,
+    );
+    render(createPortalApp().createRoot());
+    await userEvent.click(await button('Peter, of Initech'));
+    expect(await screen.findByText('No such user')).toBeVisible();
+    expect(screen.getByRole('alert')).toHaveTextContent('Signing in failed');
+
+    answer('peter/refresh', session('peter'));
+    await userEvent.click(await button('Peter, of Initech'));
+    await firstPage();
+  });
+
+  it('renews a token that is about to expire', async () => {
+    configure({ providers: GUESTS });
+    answer('guest/refresh', session('guest', 60));
+    render(createPortalApp().createRoot());
+    await userEvent.click(await button('Administrator'));
+    await firstPage();
+    const before = refreshesOf('guest');
+    await userEvent.click(await button('Ask'));
+    await waitFor(() => expect(refreshesOf('guest')).toBe(before + 1));
+  });
+});
+
+describe('the navigation', () => {
+  it('shows the name of the portal and its pages', async () => {
+    configure({ providers: GUESTS });
+    answer('anna/refresh', session('anna'));
+    render(createPortalApp().createRoot());
+    await userEvent.click(await button('Anna, of Acme'));
+    expect(
+      await screen.findByRole('link', { name: 'A portal, Home' }),
+    ).toHaveAttribute('href', '/');
+    const sidebar = within(
+      screen.getByRole('navigation', { name: 'sidebar nav' }),
+    );
+    expect(sidebar.getByRole('link', { name: 'Catalog' })).toHaveAttribute(
+      'href',
+      '/',
+    );
+  });
+});
