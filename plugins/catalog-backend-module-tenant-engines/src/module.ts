@@ -90,8 +90,13 @@ class Engines implements TenantEngines {
   }
 
   async report(tenantId: string) {
+    const reports = await this.reports([tenantId]);
+    return reports.get(tenantId)!;
+  }
+
+  async reports(tenantIds: string[]) {
     try {
-      return await this.#status!.report(tenantId);
+      return await this.#status!.report(tenantIds);
     } catch (error) {
       // An error of the driver may quote a statement.
       throw new ServiceUnavailableError(

@@ -316,6 +316,18 @@ export interface TenantStatus {
 }
 
 /**
+ * A row of the registry with what the tenant holds and what feeds it.
+ *
+ * @public
+ */
+export interface TenantSummary extends Tenant {
+  /** As in {@link TenantStatus.state}; null while the tenant is deleted. */
+  state: TenantStatus['state'] | null;
+  /** Entities that are served: what `max_entities` bounds. */
+  entities: number;
+}
+
+/**
  * How a tenant is to be given an engine.
  *
  * @public

@@ -92,11 +92,11 @@ export class EngineStatusStore {
     this.#pool.on('error', () => undefined);
   }
 
-  /** What all processes know of the engine of a tenant. */
-  async report(tenantId: string): Promise<TenantEngineReport> {
-    const oldestDueAt = (await this.readDue([tenantId])).get(tenantId);
-    const [row] = await this.#asAdmin<NoteRow & { now: Date }>(
-      `select now() as now, s.state, s.reason, s.last_error as "lastError",
+  /** What all processes know of the engines of tenants, by the ids of the tenants. */
+  async report(tenantIds: string[]): Promise<Map<string, TenantEngineReport>> {
+    const due = await this.readDue(tenantIds);
+    const rows = await this.#asAdmin<NoteRow & { now: Date; tenantId: string }>(
+      `select t.tenant_id as "tenantId", now() as now, s.state, s.reason, s.last_error as "lastError",
               s.last_error_at as "lastErrorAt", s.caught_up_at as "caughtUpAt",
               case when p.process_id is not null
                    then s.process_id is not distinct from p.process_id end as "isOfHolder",
@@ -104,14 +104,16 @@ export class EngineStatusStore {
               p.name as process, p.expires_at as "leaseExpiresAt",
               (select count(*)::int from ${this.#name('adoption_faults')} f
                 where f.tenant_id = t.tenant_id) as faults
-         from (values ($1::uuid)) t (tenant_id)
+         from unnest($1::uuid[]) t (tenant_id)
          left join ${this.#name('engine_status')} s using (tenant_id)
          left join ${this.#name('engine_leases')} l using (tenant_id)
          left join ${this.#name('engine_processes')} p
            on p.process_id = l.process_id and p.expires_at > now()`,
-      [tenantId],
+      [tenantIds],
     );
-    return toReport(row, oldestDueAt);
+    return new Map(
+      rows.map(row => [row.tenantId, toReport(row, due.get(row.tenantId))]),
+    );
   }
 
   /**

@@ -386,7 +386,8 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
         ),
       );
     const other = EngineStatusStore.create({ connection, schema: 'tenancy' });
-    const report = () => other.report(tenant_id);
+    const report = async () =>
+      (await other.report([tenant_id])).get(tenant_id)!;
     try {
       await expect(report()).resolves.toMatchObject({ state: 'unassigned' });
       await lease(`now() + interval '1 hour'`);

@@ -60,8 +60,8 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
   }
 
   /** {@inheritDoc TenantEngineStore.list} */
-  list(): Promise<TenantEngineRecord[]> {
-    return listEngines(this.#pool);
+  list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]> {
+    return listEngines(this.#pool, options);
   }
 
   /** {@inheritDoc TenantEngineStore.get} */

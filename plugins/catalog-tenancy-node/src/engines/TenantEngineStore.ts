@@ -68,8 +68,12 @@ export class PreconditionFailedError extends CustomErrorBase {
  * @public
  */
 export interface TenantEngineStore {
-  /** All records, of deleted tenants too, ordered by slug. It is one statement. */
-  list(): Promise<TenantEngineRecord[]>;
+  /**
+   * All records, of deleted tenants too, ordered by slug. It is one statement.
+   *
+   * @param options - with `tenantIds`, the records of these tenants alone
+   */
+  list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]>;
 
   /**
    * The record of an active tenant; nothing if code feeds it.

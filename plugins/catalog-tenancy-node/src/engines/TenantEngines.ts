@@ -90,6 +90,9 @@ export interface TenantEngines {
    * @throws `ServiceUnavailableError` where the database does not answer
    */
   report(tenantId: string): Promise<TenantEngineReport>;
+
+  /** The same of several tenants at once, by their ids. */
+  reports(tenantIds: string[]): Promise<Map<string, TenantEngineReport>>;
 }
 
 /** What a backend has without the package that provides engines. */
@@ -102,6 +105,9 @@ export const NO_TENANT_ENGINES: TenantEngines = {
   isConfiguredByOperator: () => false,
   statusOf: () => ({ state: 'stopped' }),
   report: async () => {
+    throw missing();
+  },
+  reports: async () => {
     throw missing();
   },
 };

@@ -66,9 +66,11 @@ export function listDisabledEngines(
 /** All records, ordered by slug: in the same order on every server, whatever its collation. */
 export async function listEngines(
   pool: Pick<TenancyPool, 'query'>,
+  { tenantIds }: { tenantIds?: string[] } = {},
 ): Promise<TenantEngineRecord[]> {
-  const rows = await pool.query<EngineRow>(knex =>
-    selectEngines(knex).orderByRaw('t.tenant_slug collate "C"'),
-  );
+  const rows = await pool.query<EngineRow>(knex => {
+    const engines = selectEngines(knex).orderByRaw('t.tenant_slug collate "C"');
+    return tenantIds ? engines.whereIn('e.tenant_id', tenantIds) : engines;
+  });
   return rows.map(toEngineRecord);
 }

@@ -228,6 +228,34 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
       });
     });
 
+    it('counts the live entities of several tenants, each without those of others', async () => {
+      const tenants = [];
+      for (const slug of ['none', 'one', 'two', 'gone', 'other']) {
+        tenants.push(await registry.createTenant(slug));
+      }
+      const [none, one, two, gone, other] = tenants.map(
+        ({ tenant_id }) => tenant_id,
+      );
+      await registry.insertEntity(one, 'e1');
+      await registry.insertEntity(one, 'e2', new Date());
+      await registry.insertEntity(two, 'e1');
+      await registry.insertEntity(two, 'e2');
+      await registry.insertEntity(gone, 'e1');
+      await registry.insertEntity(other, 'e1');
+      await store.delete('gone');
+      await expect(
+        store.countEntities([none, one, two, gone]),
+      ).resolves.toEqual(
+        new Map([
+          [none, 0],
+          [one, 1],
+          [two, 2],
+          [gone, 1],
+        ]),
+      );
+      await expect(store.countEntities([])).resolves.toEqual(new Map());
+    });
+
     it('shows what is kept for as long as can be, and what others have lost meanwhile', async () => {
       const keeps = await registry.createTenant('keeps');
       const loses = await registry.createTenant('loses');

@@ -70,4 +70,11 @@ export interface TenantStore {
    * @throws `NotFoundError` if there is no such tenant
    */
   usage(tenantSlug: string): Promise<TenantUsage>;
+
+  /**
+   * Counts the live entities of tenants, also of deleted ones.
+   *
+   * @returns by id, with 0 for an id that is no tenant's
+   */
+  countEntities(tenantIds: string[]): Promise<Map<string, number>>;
 }

@@ -34,9 +34,15 @@ export class InMemoryTenantStore implements TenantStore, TenantDirectory {
   async list(
     options: ListTenants = {},
   ): Promise<{ items: Tenant[]; totalItems: number }> {
-    const { deleted, limit, offset } = parseListTenants(options);
+    const { deleted, limit, offset, search } = parseListTenants(options);
+    const text = search.toLowerCase();
     const found = [...this.#tenants.values()]
       .filter(tenant => deleted || tenant.deleted_at === null)
+      .filter(
+        ({ tenant_slug, tenant_name }) =>
+          tenant_slug.includes(text) ||
+          tenant_name.toLowerCase().includes(text),
+      )
       .sort((a, b) => (a.tenant_slug < b.tenant_slug ? -1 : 1));
     return {
       items: structuredClone(found.slice(offset, offset + limit)),
@@ -102,6 +108,10 @@ export class InMemoryTenantStore implements TenantStore, TenantDirectory {
       relations: 0,
       max_entities,
     };
+  }
+
+  async countEntities(tenantIds: string[]): Promise<Map<string, number>> {
+    return new Map(tenantIds.map(id => [id, 0]));
   }
 
   async findActive(tenantSlug: string): Promise<ActiveTenant | undefined> {

@@ -58,6 +58,7 @@ export namespace tenantStoreServiceMock {
       delete: jest.fn(),
       restore: jest.fn(),
       usage: jest.fn(),
+      countEntities: jest.fn(),
     }),
   );
 }

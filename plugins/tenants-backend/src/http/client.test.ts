@@ -41,6 +41,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
               isConfiguredByOperator: () => false,
               statusOf: () => ({ state: 'running' }),
               report: async () => ({ state: 'running', faults: 0 }),
+              reports: async ids =>
+                new Map(
+                  ids.map(each => [each, { state: 'running', faults: 0 }]),
+                ),
             }),
           }),
         ],
@@ -71,6 +75,12 @@ describe.each(databases.eachSupportedId().slice(-1))(
       await expect(
         client.getTenantUsage('acme', asAdmin),
       ).resolves.toMatchObject({ live_entities: 0 });
+      await expect(
+        client.listTenantSummaries({ search: 'acme' }, asAdmin),
+      ).resolves.toMatchObject({
+        items: [{ tenant_slug: 'acme', state: 'running', entities: 0 }],
+        totalItems: 1,
+      });
       await client.deleteTenant('acme', asAdmin);
       await expect(
         client.listTenants({ deleted: true, limit: 1, search: 'ACM' }, asAdmin),

@@ -29,6 +29,7 @@ import {
 } from './ownTenantRoutes';
 import type { Access } from './operations';
 import { parseListQuery } from './query';
+import { summarize } from './summaries';
 
 const readBody = createBodyReader({ limit: 100 * 1024 });
 
@@ -65,8 +66,17 @@ export function createRouter(
   router.get(
     '/',
     operation('list-tenants', may(tenantReadPermission), async (req, res) => {
-      const query = parseListQuery(req);
-      sendPage(req, res, await store.list(query), query);
+      const { summary, ...query } = parseListQuery(req);
+      const { items, totalItems } = await store.list(query);
+      sendPage(
+        req,
+        res,
+        {
+          items: summary ? await summarize(items, options) : items,
+          totalItems,
+        },
+        query,
+      );
     }),
   );
 

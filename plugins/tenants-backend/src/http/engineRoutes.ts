@@ -2,14 +2,12 @@ import { ConflictError, NotFoundError } from '@backstage/errors';
 import { createBodyReader, parseIfMatch } from '@internal/http';
 import {
   configRevisionOf,
-  DEFAULT_TENANT_SLUG,
   parseCatalogConfig,
   parseEnableEngine,
   tenantConfigReadPermission,
   tenantConfigUpdatePermission,
   type TenantEngineRecord,
   type TenantEngines,
-  type TenantEngineReport,
   type TenantEngineStore,
   type TenantStore,
   tenantUpdatePermission,
@@ -23,6 +21,7 @@ import type { Response, Router } from 'express';
 import { type Administrators, nameOf } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { Access, MakeOperation } from './operations';
+import { stateOf } from './summaries';
 
 const readSwitch = createBodyReader({ limit: 10 * 1024 });
 const readConfig = createBodyReader({ limit: 256 * 1024 });
@@ -214,7 +213,8 @@ export function addEngineRoutes(
         ]);
         res.json({
           tenant_slug: slug,
-          ...stateOf(slug, engine, report),
+          state: stateOf(slug, engine, report),
+          reason: engine && !report ? NO_ENGINES : report?.reason ?? null,
           paused_at: engine?.pausedAt?.toISOString() ?? null,
           paused_by: engine?.pausedBy ?? null,
           entities: live_entities,
@@ -288,22 +288,4 @@ export function addEngineRoutes(
       'errors may quote the body',
     ),
   );
-}
-
-/** In a backend without engines, another one on this database may have them. */
-function stateOf(
-  slug: string,
-  engine: TenantEngineRecord | undefined,
-  report: TenantEngineReport | undefined,
-): Pick<TenantStatus, 'state' | 'reason'> {
-  if (!engine) {
-    return {
-      state: slug === DEFAULT_TENANT_SLUG ? 'catalog_plugin' : 'code',
-      reason: null,
-    };
-  }
-  const reason = report ? report.reason ?? null : NO_ENGINES;
-  return engine.pausedAt
-    ? { state: 'paused', reason }
-    : { state: report?.state ?? 'unknown', reason };
 }

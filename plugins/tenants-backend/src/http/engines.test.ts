@@ -47,6 +47,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       isConfiguredByOperator: jest.fn(),
       statusOf: jest.fn(),
       report: jest.fn(),
+      reports: jest.fn(),
     } satisfies TenantEngines;
 
     const start = (available: boolean) =>
@@ -87,6 +88,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       engines.isConfiguredByOperator.mockReturnValue(false);
       engines.statusOf.mockReturnValue({ state: 'running' });
       engines.report.mockResolvedValue({ state: 'running', faults: 0 });
+      engines.reports.mockResolvedValue(new Map());
       auditor.createEvent.mockImplementation(
         async ({ request: _, ...event }) => ({
           success: async more => audited({ ...event, ...more }),
@@ -276,6 +278,62 @@ describe.each(databases.eachSupportedId().slice(-1))(
         const { admin } = without;
         expect((await admin.put('/acme/engine/pause')).status).toBe(200);
         expect((await admin.delete('/acme/engine/pause')).status).toBe(204);
+      });
+    });
+
+    describe('GET /?summary=true', () => {
+      const summariesOf = ({ body }: { body: any[] }) =>
+        body.map(({ tenant_slug, state, entities }) => [
+          tenant_slug,
+          state,
+          entities,
+        ]);
+
+      it('adds to each tenant what feeds it and how many entities it has', async () => {
+        const { body: acme } = await backend.admin.get('/acme');
+        await enable();
+        await enable('globex');
+        await backend.admin.put('/globex/engine/pause');
+        await insertEntity();
+        engines.reports.mockResolvedValue(
+          new Map([[acme.tenant_id, { state: 'failed', faults: 0 }]]),
+        );
+        const response = await backend.admin.get('?summary=true&deleted=true');
+        expect(summariesOf(response)).toEqual([
+          ['acme', 'failed', 1],
+          ['default', 'catalog_plugin', 0],
+          ['globex', 'paused', 0],
+          ['gone', null, 0],
+        ]);
+        expect(response.body[0]).toMatchObject(acme);
+        expect(response.get('X-Total-Count')).toBe('4');
+        // However many engines there are.
+        expect(engines.reports).toHaveBeenCalledTimes(1);
+      });
+
+      it('asks no engines where the backend has none', async () => {
+        await enable();
+        await expect(
+          without.admin.get('?summary=true&search=acme').then(summariesOf),
+        ).resolves.toEqual([['acme', 'unknown', 0]]);
+        await backend.admin.delete('/acme/engine');
+        await expect(
+          without.admin.get('?summary=true&search=acme').then(summariesOf),
+        ).resolves.toEqual([['acme', 'code', 0]]);
+      });
+
+      it.each([
+        ['summary=yes', 'summary must be true or false, got "yes"'],
+        [
+          'summary=true&limit=101',
+          'limit must be at most 100 with summary=true, got 101',
+        ],
+      ])('answers 400 to ?%s', async (query, message) => {
+        const { status, body } = await backend.admin.get(`?${query}`);
+        expect([status, body.error.message]).toEqual([
+          400,
+          `Invalid query: ${message}`,
+        ]);
       });
     });
 

@@ -62,6 +62,7 @@ const engines = createServiceFactory({
     isConfiguredByOperator: () => false,
     statusOf: () => ({ state: 'running' }),
     report: async () => ({ state: 'running', faults: 0 }),
+    reports: async () => new Map(),
   }),
 });
 

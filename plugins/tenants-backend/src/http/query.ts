@@ -1,3 +1,4 @@
+import { InputError } from '@backstage/errors';
 import {
   type ListMembers,
   type ListTenants,
@@ -8,20 +9,39 @@ import {
 import type { FindPrincipals } from 'backstage-plugin-tenants-common';
 import type { Request } from 'express';
 
+/** To count the entities of a tenant is work for the database. */
+const LARGEST_PAGE_OF_SUMMARIES = 100;
+
 /**
- * Parses the query of the list of tenants.
+ * Parses the query of the list of tenants, and whether it asks for summaries of them.
  *
  * @throws InputError that names each unknown or malformed parameter
  */
-export function parseListQuery(req: Request): Required<ListTenants> {
-  const { deleted, limit, offset, search, ...unknown } = req.query;
-  return parseListTenants({
+export function parseListQuery(
+  req: Request,
+): Required<ListTenants> & { summary: boolean } {
+  const { deleted, limit, offset, search, summary, ...unknown } = req.query;
+  const query = parseListTenants({
     deleted: toBoolean(deleted),
     limit: toNumber(limit),
     offset: toNumber(offset),
     search,
     ...unknown,
   });
+  const isSummary = toBoolean(summary ?? 'false');
+  if (typeof isSummary !== 'boolean') {
+    throw new InputError(
+      `Invalid query: summary must be true or false, got ${JSON.stringify(
+        summary,
+      )}`,
+    );
+  }
+  if (isSummary && query.limit > LARGEST_PAGE_OF_SUMMARIES) {
+    throw new InputError(
+      `Invalid query: limit must be at most ${LARGEST_PAGE_OF_SUMMARIES} with summary=true, got ${query.limit}`,
+    );
+  }
+  return { ...query, summary: isSummary };
 }
 
 /**

@@ -85,7 +85,7 @@ describe('the OpenAPI document', () => {
           schema.default,
         ]),
       );
-    expect(defaults('/')).toEqual(parseListTenants({}));
+    expect(defaults('/')).toEqual({ ...parseListTenants({}), summary: false });
     expect(defaults('/mine')).toEqual(parseListMembers({}));
     expect(defaults('/{slug}/members')).toEqual(parseListMembers({}));
     expect(defaults('/{slug}/principals')).toEqual({

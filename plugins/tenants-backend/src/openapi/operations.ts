@@ -31,10 +31,18 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       parameters: [
         parameter('deleted', { type: 'boolean', default: false }),
         parameter('search', { type: 'string', maxLength: 255, default: '' }),
+        parameter('summary', { type: 'boolean', default: false }),
         ...page,
       ],
       success: {
-        200: answer('A page of tenants', listOf('Tenant'), pageHeaders),
+        200: answer(
+          'A page of tenants; with summary=true at most 100, with their state and entities',
+          {
+            type: 'array',
+            items: { anyOf: [schemaRef('Tenant'), schemaRef('TenantSummary')] },
+          },
+          pageHeaders,
+        ),
       },
       errors: [400, 403],
     },

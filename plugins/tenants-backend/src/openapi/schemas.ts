@@ -16,6 +16,31 @@ const flag = { type: 'boolean' };
 const configuredBy = { enum: ['operator', 'registry', null] };
 const count = { type: 'integer', minimum: 0 };
 
+const tenant = {
+  tenant_id: { type: 'string', format: 'uuid' },
+  tenant_slug: slug,
+  tenant_name: name,
+  max_entities: orNull(maxEntities),
+  entity_ttl_days: orNull(ttlDays),
+  created_at: time,
+  updated_at: time,
+  deleted_at: orNull(time),
+};
+const state = {
+  type: 'string',
+  enum: [
+    'catalog_plugin',
+    'code',
+    'paused',
+    'unassigned',
+    'stopped',
+    'starting',
+    'running',
+    'failed',
+    'unknown',
+  ],
+};
+
 const engine = {
   tenant_slug: slug,
   state: { type: 'string', enum: ['stopped', 'starting', 'running', 'failed'] },
@@ -33,16 +58,8 @@ const sections = {
 
 /** The schemas of requests and answers. */
 export const SCHEMAS = {
-  Tenant: object({
-    tenant_id: { type: 'string', format: 'uuid' },
-    tenant_slug: slug,
-    tenant_name: name,
-    max_entities: orNull(maxEntities),
-    entity_ttl_days: orNull(ttlDays),
-    created_at: time,
-    updated_at: time,
-    deleted_at: orNull(time),
-  }),
+  Tenant: object(tenant),
+  TenantSummary: object({ ...tenant, state: orNull(state), entities: count }),
   TenantUsage: object({
     tenant_slug: slug,
     live_entities: count,
@@ -105,20 +122,7 @@ export const SCHEMAS = {
   TenantEngine: object(engine, engineRequired),
   TenantStatus: object({
     tenant_slug: slug,
-    state: {
-      type: 'string',
-      enum: [
-        'catalog_plugin',
-        'code',
-        'paused',
-        'unassigned',
-        'stopped',
-        'starting',
-        'running',
-        'failed',
-        'unknown',
-      ],
-    },
+    state,
     reason: orNull({ type: 'string' }),
     paused_at: orNull(time),
     paused_by: orNull({ type: 'string' }),

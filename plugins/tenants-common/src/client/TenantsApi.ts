@@ -16,6 +16,7 @@ import type {
   TenantEngine,
   TenantMember,
   TenantStatus,
+  TenantSummary,
   TenantUsage,
   UpdateTenant,
 } from '../types';
@@ -70,6 +71,15 @@ export interface TenantsApi {
     query?: ListTenants,
     options?: TenantsRequestOptions,
   ): Promise<Page<Tenant>>;
+
+  /**
+   * Lists tenants as {@link TenantsApi.listTenants} does, with what each holds and what feeds
+   * it: at most 100 at once.
+   */
+  listTenantSummaries(
+    query?: ListTenants,
+    options?: TenantsRequestOptions,
+  ): Promise<Page<TenantSummary>>;
 
   /** Gets a tenant, also a deleted one, or `undefined`. */
   getTenant(

@@ -17,6 +17,7 @@ import type {
   TenantEngine,
   TenantMember,
   TenantStatus,
+  TenantSummary,
   TenantUsage,
   UpdateTenant,
 } from '../types';
@@ -66,6 +67,15 @@ export class TenantsClient implements TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<Page<Tenant>> {
     return readPage(await this.#http.fetch(toSearch(query), options));
+  }
+
+  /** {@inheritdoc TenantsApi.listTenantSummaries} */
+  async listTenantSummaries(
+    query: ListTenants = {},
+    options?: TenantsRequestOptions,
+  ): Promise<Page<TenantSummary>> {
+    const path = toSearch({ ...query, summary: true });
+    return readPage(await this.#http.fetch(path, options));
   }
 
   /** {@inheritdoc TenantsApi.getTenant} */
