@@ -1,5 +1,6 @@
 import { createTranslationRef } from '@backstage/frontend-plugin-api';
 import { listMessages } from './administration/list/messages';
+import { administrationMessages } from './administration/messages';
 import { membersMessages } from './administration/members/messages';
 import { sourcesMessages } from './administration/sources/messages';
 import { tenantMessages } from './administration/tenant/messages';
@@ -13,6 +14,7 @@ import { openTenantMessages } from './openTenant/messages';
 export const tenantsTranslationRef = createTranslationRef({
   id: 'tenants',
   messages: {
+    administration: administrationMessages,
     list: listMessages,
     members: membersMessages,
     openTenant: openTenantMessages,

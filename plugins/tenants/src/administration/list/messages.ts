@@ -1,4 +1,69 @@
 /** Texts of the list of tenants. */
 export const listMessages = {
   title: 'All tenants',
+  ownTitle: 'Tenants that you administer',
+  failed: 'The tenants could not be read',
+  search: { label: 'Search', placeholder: 'A part of the name or slug' },
+  deleted: 'Show deleted tenants',
+  found_one: '{{count}} tenant',
+  found_other: '{{count}} tenants',
+  none: 'There is no tenant yet.',
+  ownNone:
+    'You administer no tenant. Administrators of the portal, and those of each tenant, can make you an admin of one.',
+  noMatch: 'No tenant has “{{search}}” in its name or slug.',
+  clear: 'Clear the search',
+  beyond: 'The list ends before this page.',
+  first: 'First page',
+  column: {
+    name: 'Name',
+    slug: 'Slug',
+    state: 'State',
+    entities: 'Entities',
+    created: 'Created',
+  },
+  entities: {
+    ofLimit: '{{entities}} of {{limit}}',
+    unlimited: '{{entities}}, no limit',
+    kept: 'not counted',
+  },
+  page: {
+    label: 'Pages',
+    shown: '{{from}} to {{to}} of {{total}}',
+    previous: 'Previous page',
+    next: 'Next page',
+  },
+  create: {
+    open: 'Create tenant',
+    title: 'Create a tenant',
+    submit: 'Create',
+    failed: 'The tenant was not created',
+    name: {
+      label: 'Name',
+      description: 'What people call the tenant.',
+      missing: 'Give the tenant a name.',
+      long: 'A name has at most 255 characters.',
+    },
+    slug: {
+      label: 'Slug',
+      description:
+        'Part of addresses and tokens. It stays for ever, also when the tenant is deleted.',
+      form: 'A slug has 1 to 63 characters of a-z, 0-9 and -.',
+      reserved: '“{{slug}}” is reserved. Choose another slug.',
+    },
+    fedBy: {
+      label: 'What writes its catalog',
+      engine:
+        'A catalog engine: it reads the sources that the tenant’s admins add',
+      code: 'Code of yours, through the catalog store',
+    },
+    maxEntities: {
+      label: 'Most entities',
+      description: 'More are refused. 50,000 by default.',
+    },
+    ttlDays: {
+      label: 'Days to keep what is deleted',
+      description:
+        'Deleted entities are gone for good after this. 365 by default.',
+    },
+  },
 } as const;

@@ -1,17 +1,171 @@
-import { ErrorPanel, Progress } from '@backstage/core-components';
-import { useApi } from '@backstage/frontend-plugin-api';
-import useAsync from 'react-use/esm/useAsync';
+import {
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { Alert, ButtonLink, Flex, Skeleton, Text } from '@backstage/ui';
+import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
+import { rootRouteRef } from '../../routes';
+import { tenantsTranslationRef } from '../../translation';
+import { Failure } from '../Failure';
+import { ActionDialog } from './ActionDialog';
+import { EngineSection } from './EngineSection';
+import { Section } from './Section';
+import type { usePolled } from './usePolled';
+import { UseSection } from './UseSection';
+import {
+  DEFAULT_TENANT_SLUG,
+  POLL_MS,
+  type TenantState,
+  type VisibleTenant,
+} from './useTenant';
 
-/** What a tenant is, and what its engine does. */
-export function OverviewTab({ slug }: { slug: string }) {
-  const tenantsApi = useApi(tenantsApiRef);
-  const { value, error, loading } = useAsync(
-    () => tenantsApi.getTenant(slug),
-    [tenantsApi, slug],
+/** What a tenant is, what it holds, and what feeds it. */
+export function OverviewTab(props: {
+  tenant: VisibleTenant;
+  state: ReturnType<typeof usePolled<TenantState>>;
+  /** After the row of the tenant has changed. */
+  onChanged: () => void;
+}) {
+  const { tenant, state, onChanged } = props;
+  const { value, error, loading, refresh } = state;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [notice, setNotice] = useState('');
+
+  return (
+    <Flex direction="column" gap="4" mb="6">
+      <div role="status">
+        {notice && <Alert status="success" icon title={notice} />}
+      </div>
+      {error && (
+        <Failure
+          title={t('tenant.engine.failed')}
+          error={error}
+          onRetry={refresh}
+        />
+      )}
+      {!value && loading && <Skeleton width="100%" height={240} />}
+      {value && <FirstEntities tenant={tenant} state={value} />}
+      {value && (
+        <EngineSection
+          tenant={tenant}
+          state={value}
+          loading={loading}
+          onRefresh={refresh}
+          onDone={text => {
+            setNotice(text);
+            refresh();
+          }}
+        />
+      )}
+      {tenant.row && value?.usage && (
+        <UseSection
+          row={tenant.row}
+          usage={value.usage}
+          onSaved={() => {
+            setNotice(t('tenant.edit.done'));
+            onChanged();
+            refresh();
+          }}
+        />
+      )}
+      {tenant.row && <DeleteSection row={tenant.row} onDeleted={onChanged} />}
+    </Flex>
   );
-  if (loading) {
-    return <Progress />;
+}
+
+/** What to do while a tenant is empty; and when the first entities are there, that they are. */
+function FirstEntities(props: { tenant: VisibleTenant; state: TenantState }) {
+  const { status } = props.state;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const href = `${useRouteRef(rootRouteRef)?.() ?? ''}/${props.tenant.slug}`;
+  const [wasEmpty] = useState(status.entities === 0);
+  const hasEngine = !['code', 'catalog_plugin'].includes(status.state);
+  let words: 'engine' | 'code' | 'paused' = hasEngine ? 'engine' : 'code';
+  if (status.state === 'paused') {
+    words = 'paused';
   }
-  return error ? <ErrorPanel error={error} /> : <>{value?.tenant_name}</>;
+  return (
+    <div role="status">
+      {wasEmpty && status.entities > 0 && (
+        <Alert
+          status="success"
+          icon
+          title={t('tenant.next.arrived', { count: status.entities })}
+        />
+      )}
+      {status.entities === 0 && (
+        <Alert
+          status="info"
+          icon
+          title={t('tenant.next.title')}
+          description={t(`tenant.next.${words}`, {
+            seconds: String(POLL_MS / 1000),
+          })}
+          customActions={
+            <Flex gap="2" style={{ flexWrap: 'wrap' }}>
+              {hasEngine && (
+                <ButtonLink size="small" href={`${href}/sources`}>
+                  {t('tenant.next.sources')}
+                </ButtonLink>
+              )}
+              <ButtonLink
+                size="small"
+                variant="secondary"
+                href={`${href}/members`}
+              >
+                {t('tenant.next.members')}
+              </ButtonLink>
+            </Flex>
+          }
+        />
+      )}
+    </div>
+  );
+}
+
+function DeleteSection(props: {
+  row: NonNullable<VisibleTenant['row']>;
+  onDeleted: () => void;
+}) {
+  const { row, onDeleted } = props;
+  const { tenant_slug: slug, tenant_name: name, entity_ttl_days: days } = row;
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  if (slug === DEFAULT_TENANT_SLUG) {
+    return (
+      <Section title={t('tenant.remove.heading')}>
+        <Text>{t('tenant.remove.default')}</Text>
+      </Section>
+    );
+  }
+  return (
+    <Section
+      title={t('tenant.remove.heading')}
+      actions={
+        <ActionDialog
+          open={t('tenant.remove.open')}
+          title={t('tenant.remove.title', { name })}
+          texts={[
+            t('tenant.remove.now'),
+            days === null
+              ? t('tenant.remove.keptForever')
+              : t('tenant.remove.kept', { count: days }),
+          ]}
+          typed={{
+            label: t('tenant.remove.typed', { value: name }),
+            value: name,
+          }}
+          submit={t('tenant.remove.submit')}
+          destructive
+          failed={t('tenant.remove.failed')}
+          onSubmit={() => tenantsApi.deleteTenant(slug)}
+          onDone={onDeleted}
+        />
+      }
+    >
+      <Text>{t('tenant.remove.hint')}</Text>
+    </Section>
+  );
 }

@@ -1,25 +1,130 @@
 import {
   BreadcrumbEntry,
+  useApi,
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Container, Header } from '@backstage/ui';
+import { toError } from '@backstage/errors';
+import {
+  Alert,
+  Button,
+  ButtonLink,
+  Container,
+  Flex,
+  Header,
+  Skeleton,
+} from '@backstage/ui';
+import type { Tenant } from 'backstage-plugin-tenants-common';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { Route, Routes, useParams } from 'react-router-dom';
+import { tenantsApiRef } from '../../api';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
+import { Failure } from '../Failure';
 import { MembersTab } from '../members/MembersTab';
+import { Moment } from '../Moment';
 import { SourcesTab } from '../sources/SourcesTab';
+import { State } from '../State';
 import { OverviewTab } from './OverviewTab';
+import { usePolled } from './usePolled';
+import {
+  loadState,
+  POLL_MS,
+  type TenantState,
+  useTenant,
+  type VisibleTenant,
+} from './useTenant';
 
 /** One tenant: what it is and does, who may enter it, and what feeds its catalog. */
 export function TenantPage() {
   const { slug = '' } = useParams();
+  // With a page of its own for each, nothing of one tenant shows in that of another.
+  return <PageOf key={slug} slug={slug} />;
+}
+
+function PageOf({ slug }: { slug: string }) {
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const listHref = useRouteRef(rootRouteRef)?.() ?? '';
+  const { value: tenant, error, loading, retry } = useTenant(slug);
+  const isFirst = !tenant && loading;
+  return (
+    <BreadcrumbEntry
+      entry={{ label: tenant?.name ?? slug, href: `${listHref}/${slug}` }}
+    >
+      {tenant && !tenant.row?.deleted_at && (
+        <ActiveTenant tenant={tenant} onChanged={retry} />
+      )}
+      {tenant?.row?.deleted_at && (
+        <DeletedTenant row={tenant.row} onRestored={retry} />
+      )}
+      {!tenant && (
+        <>
+          <Header title={slug} />
+          <Container>
+            {isFirst && <Skeleton width="100%" height={240} />}
+            {error && !loading && (
+              <Failure
+                title={t('tenant.failed')}
+                error={error}
+                onRetry={retry}
+              />
+            )}
+            {!error && !loading && (
+              <Alert
+                role="alert"
+                status="warning"
+                icon
+                title={t('tenant.missing.title', { slug })}
+                description={t('tenant.missing.description')}
+                customActions={
+                  <ButtonLink size="small" href={listHref}>
+                    {t('tenant.missing.list')}
+                  </ButtonLink>
+                }
+              />
+            )}
+          </Container>
+        </>
+      )}
+    </BreadcrumbEntry>
+  );
+}
+
+/** Whether what is shown is about to change: something is to arrive, or to start. */
+function isExpected({ status }: TenantState): boolean {
+  return (
+    ['starting', 'unassigned', 'stopped'].includes(status.state) ||
+    (status.entities === 0 && status.state !== 'paused')
+  );
+}
+
+function ActiveTenant(props: { tenant: VisibleTenant; onChanged: () => void }) {
+  const { tenant, onChanged } = props;
+  const { slug, name, row } = tenant;
+  const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const href = `${useRouteRef(rootRouteRef)?.() ?? ''}/${slug}`;
+  const hasRow = row !== undefined;
+  const load = useCallback(
+    () => loadState(tenantsApi, slug, hasRow),
+    [tenantsApi, slug, hasRow],
+  );
+  const state = usePolled(load, isExpected, POLL_MS);
   return (
-    <BreadcrumbEntry entry={{ label: slug, href }}>
+    <>
       <Header
-        title={slug}
+        title={name}
+        metadata={[
+          { label: t('tenant.slug'), value: slug },
+          ...(state.value
+            ? [
+                {
+                  label: t('tenant.state'),
+                  value: <State state={state.value.status.state} />,
+                },
+              ]
+            : []),
+        ]}
         tabs={[
           { id: 'overview', label: t('tenant.tabs.overview'), href },
           {
@@ -36,11 +141,85 @@ export function TenantPage() {
       />
       <Container>
         <Routes>
-          <Route path="/" element={<OverviewTab slug={slug} />} />
+          <Route
+            path="/"
+            element={
+              <OverviewTab
+                tenant={tenant}
+                state={state}
+                onChanged={onChanged}
+              />
+            }
+          />
           <Route path="/members/*" element={<MembersTab slug={slug} />} />
           <Route path="/sources/*" element={<SourcesTab slug={slug} />} />
         </Routes>
       </Container>
-    </BreadcrumbEntry>
+    </>
+  );
+}
+
+/** Says that a tenant is deleted, and brings it back. */
+function DeletedTenant(props: { row: Tenant; onRestored: () => void }) {
+  const { row, onRestored } = props;
+  const { tenant_slug: slug, tenant_name: name, deleted_at } = row;
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [isPending, setPending] = useState(false);
+  const [error, setError] = useState<Error>();
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => button.current?.focus(), []);
+
+  async function restore() {
+    setPending(true);
+    setError(undefined);
+    try {
+      await tenantsApi.restoreTenant(slug);
+      onRestored();
+    } catch (thrown) {
+      setError(toError(thrown));
+      setPending(false);
+    }
+  }
+
+  return (
+    <>
+      <Header
+        title={name}
+        metadata={[
+          { label: t('tenant.slug'), value: slug },
+          { label: t('tenant.state'), value: <State state="deleted" /> },
+          {
+            label: t('tenant.deleted.since'),
+            value: deleted_at && <Moment at={deleted_at} />,
+          },
+        ]}
+      />
+      <Container>
+        <Flex direction="column" gap="4">
+          <div role="status">
+            <Alert
+              status="warning"
+              icon
+              title={t('tenant.deleted.title')}
+              description={t('tenant.deleted.text')}
+              customActions={
+                <Button
+                  ref={button}
+                  size="small"
+                  isPending={isPending}
+                  onPress={restore}
+                >
+                  {t('tenant.deleted.restore')}
+                </Button>
+              }
+            />
+          </div>
+          {error && (
+            <Failure title={t('tenant.deleted.failed')} error={error} />
+          )}
+        </Flex>
+      </Container>
+    </>
   );
 }

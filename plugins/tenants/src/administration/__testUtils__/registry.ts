@@ -1,0 +1,125 @@
+import { ResponseError } from '@backstage/errors';
+import type {
+  Tenant,
+  TenantEngine,
+  TenantsApi,
+  TenantStatus,
+  TenantSummary,
+  TenantUsage,
+} from 'backstage-plugin-tenants-common';
+
+export const tenantOf = (
+  tenant_slug: string,
+  more: Partial<Tenant> = {},
+): Tenant => ({
+  tenant_id: `id of ${tenant_slug}`,
+  tenant_slug,
+  tenant_name: tenant_slug.toUpperCase(),
+  max_entities: 50_000,
+  entity_ttl_days: 365,
+  created_at: '2026-11-20T10:00:00.000Z',
+  updated_at: '2026-11-20T10:00:00.000Z',
+  deleted_at: null,
+  ...more,
+});
+
+export const summaryOf = (
+  slug: string,
+  more: Partial<TenantSummary> = {},
+): TenantSummary => ({
+  ...tenantOf(slug),
+  state: 'running',
+  entities: 7,
+  ...more,
+});
+
+export const statusOf = (more: Partial<TenantStatus> = {}): TenantStatus => ({
+  tenant_slug: 'acme',
+  state: 'running',
+  reason: null,
+  paused_at: null,
+  paused_by: null,
+  entities: 7,
+  faults: 0,
+  lag_seconds: 0,
+  oldest_due_at: null,
+  last_error: null,
+  last_error_at: null,
+  last_full_run_at: '2026-11-20T10:00:00.000Z',
+  process: 'portal-1 17',
+  lease_expires_at: '2026-11-20T10:01:00.000Z',
+  ...more,
+});
+
+export const usageOf = (more: Partial<TenantUsage> = {}): TenantUsage => ({
+  tenant_slug: 'acme',
+  live_entities: 7,
+  deleted_entities: 2,
+  relations: 11,
+  max_entities: 50_000,
+  ...more,
+});
+
+/** What a request rejects with, as the client has it. */
+export function refusal(
+  status: number,
+  name: string,
+  message: string,
+): Promise<ResponseError> {
+  return ResponseError.fromResponse(
+    new Response(
+      JSON.stringify({
+        error: { name, message },
+        response: { statusCode: status },
+      }),
+      { status, headers: { 'Content-Type': 'application/json' } },
+    ),
+  );
+}
+
+/** One method of the registry. */
+function mock<TName extends keyof TenantsApi>(
+  _name: TName,
+  answer: TenantsApi[TName],
+) {
+  return jest.fn<ReturnType<TenantsApi[TName]>, Parameters<TenantsApi[TName]>>(
+    answer as (
+      ...args: Parameters<TenantsApi[TName]>
+    ) => ReturnType<TenantsApi[TName]>,
+  );
+}
+
+/** A registry with one tenant, as an administrator of all tenants sees it. */
+export function mockRegistry() {
+  const engine: TenantEngine = {
+    tenant_slug: 'acme',
+    state: 'running',
+    configured_by: null,
+  };
+  return {
+    listTenantSummaries: mock('listTenantSummaries', async () => ({
+      items: [summaryOf('acme')],
+      totalItems: 1,
+    })),
+    listOwnTenants: mock('listOwnTenants', async () => ({
+      items: [],
+      totalItems: 0,
+    })),
+    createTenant: mock('createTenant', async ({ tenant_slug }) =>
+      tenantOf(tenant_slug),
+    ),
+    getTenant: mock('getTenant', async slug => tenantOf(slug)),
+    updateTenant: mock('updateTenant', async slug => tenantOf(slug)),
+    deleteTenant: mock('deleteTenant', async () => {}),
+    restoreTenant: mock('restoreTenant', async slug => tenantOf(slug)),
+    getTenantStatus: mock('getTenantStatus', async () => statusOf()),
+    getTenantUsage: mock('getTenantUsage', async () => usageOf()),
+    pauseEngine: mock('pauseEngine', async () => engine),
+    resumeEngine: mock('resumeEngine', async () => {}),
+    enableEngine: mock('enableEngine', async () => ({
+      ...engine,
+      replaced_entities: 0,
+    })),
+    disableEngine: mock('disableEngine', async () => {}),
+  };
+}

@@ -1,0 +1,314 @@
+import { renderInTestApp } from '@backstage/frontend-test-utils';
+import { act, screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import axe from 'axe-core';
+import type {
+  Page,
+  TenantsApi,
+  TenantSummary,
+} from 'backstage-plugin-tenants-common';
+import { tenantsApiRef } from '../../api';
+import { rootRouteRef } from '../../routes';
+import {
+  mockRegistry,
+  refusal,
+  summaryOf,
+  tenantOf,
+} from '../__testUtils__/registry';
+import { TenantsPage } from '../TenantsPage';
+import { findProblems, suggestSlug } from './newTenant';
+
+function render(api: ReturnType<typeof mockRegistry>, at = '/') {
+  return renderInTestApp(<TenantsPage />, {
+    apis: [[tenantsApiRef, api as unknown as TenantsApi]],
+    mountedRoutes: { '/': rootRouteRef },
+    initialRouteEntries: [at],
+  });
+}
+
+const searchField = () => screen.getByRole('searchbox', { name: 'Search' });
+const rowOf = (name: string) => screen.findByRole('row', { name });
+const lastQuery = (api: ReturnType<typeof mockRegistry>) =>
+  api.listTenantSummaries.mock.calls.at(-1)?.[0];
+const page = (...items: TenantSummary[]): Page<TenantSummary> => ({
+  items,
+  totalItems: items.length,
+});
+
+async function seriousProblems() {
+  const { violations } = await axe.run(document.body, {
+    // Colors need a browser.
+    rules: { 'color-contrast': { enabled: false }, region: { enabled: false } },
+  });
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+}
+
+describe('the list of tenants', () => {
+  afterEach(() => jest.useRealTimers());
+
+  it('has of each tenant its name, slug, state, entities and age', async () => {
+    const api = mockRegistry();
+    api.listTenantSummaries.mockResolvedValue(
+      page(
+        summaryOf('acme', { entities: 1204 }),
+        summaryOf('gone', { state: null, deleted_at: '2026-11-21T10:00:00Z' }),
+        summaryOf('free', { max_entities: null, state: 'failed' }),
+      ),
+    );
+    await render(api);
+    expect(await rowOf('ACME')).toHaveTextContent(
+      /ACMEacmeEngine is running1,204 of 50,000Nov 20, 2026/,
+    );
+    expect(await rowOf('GONE')).toHaveTextContent('Deleted');
+    expect(await rowOf('FREE')).toHaveTextContent(
+      /Engine has failed7, no limit/,
+    );
+    expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('asks once the typing pauses, and shows the answer to the last question alone', async () => {
+    const api = mockRegistry();
+    await render(api);
+    await rowOf('ACME');
+    const answers = new Map<
+      string | undefined,
+      (found: Page<TenantSummary>) => void
+    >();
+    api.listTenantSummaries.mockImplementation(
+      query =>
+        new Promise(resolve => {
+          answers.set(query?.search, resolve);
+        }),
+    );
+    jest.useFakeTimers();
+    const user = userEvent.setup({ advanceTimers: jest.advanceTimersByTime });
+    await user.type(searchField(), 'glo');
+    expect(answers.size).toBe(0);
+    await act(async () => jest.advanceTimersByTime(300));
+    await user.type(searchField(), 'bex');
+    await act(async () => jest.advanceTimersByTime(300));
+    expect([...answers.keys()]).toEqual(['glo', 'globex']);
+    await act(async () => answers.get('globex')!(page(summaryOf('globex'))));
+    expect(await rowOf('GLOBEX')).toBeVisible();
+    await act(async () => answers.get('glo')!(page(summaryOf('glory'))));
+    expect(screen.getByRole('row', { name: 'GLOBEX' })).toBeVisible();
+    expect(screen.queryByRole('row', { name: 'GLORY' })).toBeNull();
+    expect(searchField()).toHaveValue('globex');
+    expect(screen.getByText('1 tenant')).toBeInTheDocument();
+  });
+
+  it('begins with what its address says', async () => {
+    const api = mockRegistry();
+    await render(api, '/?search=ac&page=3&deleted=true');
+    await waitFor(() =>
+      expect(lastQuery(api)).toEqual({
+        search: 'ac',
+        deleted: true,
+        limit: 20,
+        offset: 40,
+      }),
+    );
+    expect(searchField()).toHaveValue('ac');
+    expect(
+      screen.getByRole('switch', { name: 'Show deleted tenants' }),
+    ).toBeChecked();
+  });
+
+  it('goes through the pages, and to the first one with another question', async () => {
+    const api = mockRegistry();
+    api.listTenantSummaries.mockImplementation(async () => ({
+      items: [summaryOf('acme')],
+      totalItems: 45,
+    }));
+    await render(api);
+    await rowOf('ACME');
+    expect(
+      screen.getByRole('button', { name: 'Previous page' }),
+    ).toBeDisabled();
+    for (const offset of [20, 40]) {
+      await userEvent.click(screen.getByRole('button', { name: 'Next page' }));
+      await waitFor(() =>
+        expect(lastQuery(api)).toEqual({ limit: 20, offset }),
+      );
+    }
+    expect(await screen.findByText('41 to 45 of 45')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Next page' })).toBeDisabled();
+    await userEvent.click(screen.getByRole('switch'));
+    await waitFor(() =>
+      expect(lastQuery(api)).toEqual({ limit: 20, offset: 0, deleted: true }),
+    );
+  });
+
+  it('says that nothing was found, and goes back to all', async () => {
+    const api = mockRegistry();
+    api.listTenantSummaries.mockImplementation(async query =>
+      query?.search ? page() : page(summaryOf('acme')),
+    );
+    await render(api, '/?search=none');
+    expect(
+      await screen.findByText('No tenant has “none” in its name or slug.'),
+    ).toBeVisible();
+    await userEvent.click(
+      screen.getByRole('button', { name: 'Clear the search' }),
+    );
+    expect(await rowOf('ACME')).toBeVisible();
+    expect(searchField()).toHaveValue('');
+  });
+
+  it('says what happened where it fails, and tries again', async () => {
+    const api = mockRegistry();
+    api.listTenantSummaries.mockRejectedValueOnce(
+      new TypeError('Failed to fetch'),
+    );
+    await render(api);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'The tenants could not be readThe backend does not answer.',
+    );
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await rowOf('ACME')).toBeVisible();
+    expect(screen.queryByRole('alert')).toBeNull();
+  });
+
+  it('has for an admin of some tenants those alone', async () => {
+    const api = mockRegistry();
+    api.listTenantSummaries.mockRejectedValue(
+      await refusal(403, 'NotAllowedError', 'You may not read tenants'),
+    );
+    api.listOwnTenants.mockResolvedValue({
+      items: [
+        { tenant_slug: 'acme', tenant_name: 'Acme', role: 'admin' },
+        { tenant_slug: 'other', tenant_name: 'Other', role: 'member' },
+      ],
+      totalItems: 2,
+    });
+    await render(api);
+    expect(await rowOf('Acme')).toBeVisible();
+    expect(
+      screen.getByRole('heading', { name: 'Tenants that you administer' }),
+    ).toBeVisible();
+    expect(screen.queryByText('Other')).toBeNull();
+    expect(screen.queryByRole('button', { name: 'Create tenant' })).toBeNull();
+    expect(screen.queryByRole('switch')).toBeNull();
+  });
+});
+
+describe('a new tenant', () => {
+  const field = (name: RegExp) => screen.getByRole('textbox', { name });
+  const open = async (api: ReturnType<typeof mockRegistry>) => {
+    await render(api);
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Create tenant' }),
+    );
+    return screen.findByRole('dialog', { name: 'Create a tenant' });
+  };
+  const submit = () =>
+    userEvent.click(screen.getByRole('button', { name: 'Create' }));
+
+  it('gets a slug from its name, until one is typed', async () => {
+    const api = mockRegistry();
+    const dialog = await open(api);
+    expect(field(/^Name/)).toHaveFocus();
+    await userEvent.type(field(/^Name/), 'Müller & Co.');
+    expect(field(/^Slug/)).toHaveValue('muller-co');
+    await userEvent.clear(field(/^Slug/));
+    await userEvent.type(field(/^Slug/), 'mueller');
+    await userEvent.type(field(/^Name/), ' KG');
+    expect(field(/^Slug/)).toHaveValue('mueller');
+    expect(await seriousProblems()).toEqual([]);
+    await submit();
+    await waitFor(() => expect(dialog).not.toBeInTheDocument());
+    expect(api.createTenant).toHaveBeenCalledWith({
+      tenant_name: 'Müller & Co. KG',
+      tenant_slug: 'mueller',
+      engine: true,
+      max_entities: 50_000,
+      entity_ttl_days: 365,
+    });
+    // Its page.
+    expect(api.getTenant).toHaveBeenCalledWith('mueller');
+  });
+
+  it('is not sent with a slug that the backend would refuse', async () => {
+    const api = mockRegistry();
+    await open(api);
+    await userEvent.type(field(/^Name/), 'www');
+    await submit();
+    expect(await screen.findByText(/“www” is reserved/)).toBeVisible();
+    expect(field(/^Slug/)).toHaveFocus();
+    expect(field(/^Slug/)).toBeInvalid();
+    await userEvent.type(field(/^Slug/), '!');
+    expect(screen.getByText(/1 to 63 characters/)).toBeVisible();
+    expect(api.createTenant).not.toHaveBeenCalled();
+  });
+
+  it.each([
+    [
+      409,
+      "The slug 'acme' is taken by a deleted tenant, which can be restored",
+      /^Slug/,
+    ],
+    [
+      400,
+      'Invalid tenant: tenant_name must be a text of 1 to 255 characters, got "x"',
+      /^Name/,
+    ],
+  ])(
+    'has what the backend refuses (%d) at its field',
+    async (status, message, at) => {
+      const api = mockRegistry();
+      api.createTenant.mockRejectedValue(
+        await refusal(status, 'Error', message),
+      );
+      await open(api);
+      await userEvent.type(field(/^Name/), 'Acme');
+      await submit();
+      await waitFor(() => expect(field(at)).toBeInvalid());
+      expect(field(at)).toHaveAccessibleDescription(
+        expect.stringContaining(message.replace('Invalid tenant: ', '')),
+      );
+      expect(field(/^Name/)).toHaveValue('Acme');
+      expect(screen.queryByRole('alert')).toBeNull();
+    },
+  );
+
+  it('keeps what was typed when creating fails', async () => {
+    const api = mockRegistry();
+    api.createTenant.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    const dialog = await open(api);
+    await userEvent.type(field(/^Name/), 'Acme');
+    await submit();
+    expect(await within(dialog).findByRole('alert')).toHaveTextContent(
+      'The tenant was not created',
+    );
+    expect(field(/^Name/)).toHaveValue('Acme');
+    await submit();
+    await waitFor(() => expect(api.createTenant).toHaveBeenCalledTimes(2));
+    await waitFor(() => expect(dialog).not.toBeInTheDocument());
+  });
+
+  it.each([
+    ['Acme', 'acme'],
+    ['  Größe  & Œuvre ', 'gro-e-uvre'],
+    ['--a--', 'a'],
+    ['日本', ''],
+    [`${'a'.repeat(62)} b`, 'a'.repeat(62)],
+  ])('%j suggests the slug %j', (name, slug) => {
+    expect(suggestSlug(name)).toBe(slug);
+  });
+
+  it('has the form of the backend', () => {
+    const problems = (tenant_slug: string) =>
+      findProblems({ tenant_name: tenantOf('a').tenant_name, tenant_slug });
+    expect(problems('a'.repeat(63))).toEqual({});
+    expect(problems('-0-')).toEqual({});
+    expect(problems('a'.repeat(64))).toEqual({ tenant_slug: 'form' });
+    expect(problems('')).toEqual({ tenant_slug: 'form' });
+    expect(problems('A')).toEqual({ tenant_slug: 'form' });
+    expect(problems('mine')).toEqual({ tenant_slug: 'reserved' });
+    expect(findProblems({ tenant_name: ' ', tenant_slug: 'a' })).toEqual({
+      tenant_name: 'missing',
+    });
+  });
+});

@@ -1,0 +1,78 @@
+import type { CreateTenantRequest } from 'backstage-plugin-tenants-common';
+
+const LONGEST_SLUG = 63;
+const LONGEST_NAME = 255;
+const RESERVED_SLUGS = ['www', 'mine'];
+
+/** The fields of a tenant that can be wrong. */
+export const FIELDS = [
+  'tenant_name',
+  'tenant_slug',
+  'engine',
+  'max_entities',
+  'entity_ttl_days',
+] as const;
+
+export type Field = (typeof FIELDS)[number];
+
+/** The limits that the backend gives a tenant for which none are named. */
+export const DEFAULT_LIMITS = { max_entities: 50_000, entity_ttl_days: 365 };
+
+/** A slug that resembles a name; nothing where the name has no letter that a slug can have. */
+export function suggestSlug(name: string): string {
+  return (
+    name
+      .normalize('NFKD')
+      // The accents that the normalization has taken off their letters.
+      .replace(/\p{Mark}/gu, '')
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-/, '')
+      .slice(0, LONGEST_SLUG)
+      .replace(/-$/, '')
+  );
+}
+
+/** What is wrong with a new tenant, by field, as far as it shows without the backend. */
+export function findProblems({
+  tenant_name: name,
+  tenant_slug: slug,
+}: Pick<CreateTenantRequest, 'tenant_name' | 'tenant_slug'>): {
+  tenant_name?: 'missing' | 'long';
+  tenant_slug?: 'form' | 'reserved';
+} {
+  const problems: ReturnType<typeof findProblems> = {};
+  if (!name.trim()) {
+    problems.tenant_name = 'missing';
+  } else if (Array.from(name).length > LONGEST_NAME) {
+    problems.tenant_name = 'long';
+  }
+  if (!/^[a-z0-9-]+$/.test(slug) || slug.length > LONGEST_SLUG) {
+    problems.tenant_slug = 'form';
+  } else if (RESERVED_SLUGS.includes(slug)) {
+    problems.tenant_slug = 'reserved';
+  }
+  return problems;
+}
+
+/** What the backend finds wrong with a tenant: its error names the fields. */
+export function readProblems(
+  statusCode: number | undefined,
+  message: string,
+): Partial<Record<Field, string>> {
+  if (statusCode === 409) {
+    return { tenant_slug: message };
+  }
+  const problems: Partial<Record<Field, string>> = {};
+  if (statusCode === 400) {
+    for (const problem of message
+      .replace(/^Invalid tenant: /, '')
+      .split('; ')) {
+      const field = FIELDS.find(each => problem.startsWith(`${each} `));
+      if (field) {
+        problems[field] = problem;
+      }
+    }
+  }
+  return problems;
+}

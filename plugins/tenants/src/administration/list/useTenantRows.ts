@@ -1,0 +1,82 @@
+import { useApi } from '@backstage/frontend-plugin-api';
+import type {
+  Membership,
+  TenantsApi,
+  TenantSummary,
+} from 'backstage-plugin-tenants-common';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { tenantsApiRef } from '../../api';
+import { statusOf } from '../failures';
+
+/** How many tenants a page of the list has. */
+export const PAGE_SIZE = 20;
+
+/** Which part of the list is shown. */
+export interface ListQuery {
+  search: string;
+  deleted: boolean;
+  /** From 1 on. */
+  page: number;
+}
+
+export interface TenantRows {
+  /** Whether the list has all tenants, or those alone that the user is an admin of. */
+  of: 'all' | 'own';
+  items: (Membership | TenantSummary)[];
+  totalItems: number;
+}
+
+/** A part of the list. The answer to the last question counts, whichever comes last. */
+export function useTenantRows({ search, deleted, page }: ListQuery) {
+  const tenantsApi = useApi(tenantsApiRef);
+  return useAsyncRetry(
+    () => loadRows(tenantsApi, { search, deleted, page }),
+    [tenantsApi, search, deleted, page],
+  );
+}
+
+async function loadRows(
+  tenantsApi: TenantsApi,
+  { search, deleted, page }: ListQuery,
+): Promise<TenantRows> {
+  const offset = (page - 1) * PAGE_SIZE;
+  try {
+    const found = await tenantsApi.listTenantSummaries({
+      limit: PAGE_SIZE,
+      offset,
+      ...(search && { search }),
+      ...(deleted && { deleted }),
+    });
+    return { of: 'all', ...found };
+  } catch (error) {
+    if (statusOf(error) !== 403) {
+      throw error;
+    }
+    // The registry is for administrators of all tenants. Others may administer some.
+    const text = search.toLowerCase();
+    const items = (await listOwn(tenantsApi)).filter(
+      ({ tenant_slug, tenant_name }) =>
+        tenant_slug.includes(text) || tenant_name.toLowerCase().includes(text),
+    );
+    return {
+      of: 'own',
+      items: items.slice(offset, offset + PAGE_SIZE),
+      totalItems: items.length,
+    };
+  }
+}
+
+/** The tenants that the user is an admin of. */
+export async function listOwn(tenantsApi: TenantsApi): Promise<Membership[]> {
+  const limit = 500;
+  const all: Membership[] = [];
+  for (let isEnd = false; !isEnd; ) {
+    const { items } = await tenantsApi.listOwnTenants({
+      limit,
+      offset: all.length,
+    });
+    all.push(...items);
+    isEnd = items.length < limit;
+  }
+  return all.filter(({ role }) => role === 'admin');
+}

@@ -1,0 +1,74 @@
+import { useApi } from '@backstage/frontend-plugin-api';
+import type {
+  Tenant,
+  TenantsApi,
+  TenantStatus,
+  TenantUsage,
+} from 'backstage-plugin-tenants-common';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { tenantsApiRef } from '../../api';
+import { statusOf } from '../failures';
+import { listOwn } from '../list/useTenantRows';
+
+/** Requests that name no tenant belong to it. */
+export const DEFAULT_TENANT_SLUG = 'default';
+
+/** A tenant, as far as the user may see it. */
+export interface VisibleTenant {
+  slug: string;
+  name: string;
+  /** Its row of the registry, for administrators of all tenants. */
+  row?: Tenant;
+}
+
+/** The tenant of a page; nothing if there is none. */
+export function useTenant(slug: string) {
+  const tenantsApi = useApi(tenantsApiRef);
+  return useAsyncRetry(() => loadTenant(tenantsApi, slug), [tenantsApi, slug]);
+}
+
+async function loadTenant(
+  tenantsApi: TenantsApi,
+  slug: string,
+): Promise<VisibleTenant | undefined> {
+  try {
+    const row = await tenantsApi.getTenant(slug);
+    return row && { slug, name: row.tenant_name, row };
+  } catch (error) {
+    if (statusOf(error) !== 403) {
+      throw error;
+    }
+    // The registry is for administrators of all tenants. An admin of this one sees less.
+    const own = (await listOwn(tenantsApi)).find(
+      ({ tenant_slug }) => tenant_slug === slug,
+    );
+    if (!own) {
+      throw error;
+    }
+    return { slug, name: own.tenant_name };
+  }
+}
+
+/** How often the page looks, while it expects a change. */
+export const POLL_MS = 5_000;
+
+/** What a tenant does and holds at a moment. */
+export interface TenantState {
+  status: TenantStatus;
+  /** For administrators of all tenants. */
+  usage?: TenantUsage;
+  /** When this was read. */
+  at: string;
+}
+
+export async function loadState(
+  tenantsApi: TenantsApi,
+  slug: string,
+  withUsage: boolean,
+): Promise<TenantState> {
+  const [status, usage] = await Promise.all([
+    tenantsApi.getTenantStatus(slug),
+    withUsage ? tenantsApi.getTenantUsage(slug) : undefined,
+  ]);
+  return { status, usage, at: new Date().toISOString() };
+}
