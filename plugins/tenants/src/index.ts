@@ -9,3 +9,5 @@ export { tenantsApiRef } from './api';
 export { tenantsTranslationRef } from './translation';
 export { TenantSwitcher } from './openTenant/TenantSwitcher';
 export { useTenantNav } from './openTenant/useTenantNav';
+export { createTenantFetchMiddleware } from './openTenant/createTenantFetchMiddleware';
+export { type PageTenant, pageTenantApiRef } from './openTenant/PageTenant';

@@ -9,6 +9,7 @@ import {
 import { RiBuilding2Line } from '@remixicon/react';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
 import { tenantsApiRef } from './api';
+import { openTenantModule } from './openTenant/appModule';
 import { rootRouteRef } from './routes';
 
 const tenantsApi = ApiBlueprint.make({
@@ -49,5 +50,5 @@ const tenantsPlugin = createFrontendPlugin({
  * @public
  */
 export const tenants = createFrontendFeatureLoader({
-  loader: () => [tenantsPlugin],
+  loader: () => [tenantsPlugin, openTenantModule],
 });

@@ -1,9 +1,90 @@
+import {
+  useSidebarOpenState,
+  useSidebarPinState,
+} from '@backstage/core-components';
+import { makeStyles } from '@material-ui/core/styles';
+import { RiBuilding2Line, RiExpandUpDownLine } from '@remixicon/react';
+import { useContext, useLayoutEffect } from 'react';
+import { OpenTenantContext } from './OpenTenantContext';
+import { TenantMenu } from './TenantMenu';
+
+const useStyles = makeStyles(theme => ({
+  // As items of the sidebar are.
+  root: {
+    boxSizing: 'border-box',
+    display: 'flex',
+    alignItems: 'center',
+    justifyContent: 'flex-start',
+    width: '100%',
+    height: 48,
+    padding: theme.spacing(0, 1, 0, 3),
+    borderRadius: 0,
+    background: 'none',
+    color: theme.palette.navigation.color,
+    '&[data-hovered], &[data-pressed]': {
+      background: theme.palette.navigation.navItem?.hoverBackground,
+      color: theme.palette.navigation.selectedColor,
+    },
+    '&[data-focus-visible]': {
+      outline: '2px solid currentColor',
+      outlineOffset: -4,
+    },
+    '& svg': { flexShrink: 0 },
+  },
+  content: {
+    display: 'flex',
+    alignItems: 'center',
+    gap: theme.spacing(2),
+    width: '100%',
+    minWidth: 0,
+  },
+  name: {
+    flexGrow: 1,
+    overflow: 'hidden',
+    textOverflow: 'ellipsis',
+    whiteSpace: 'nowrap',
+    textAlign: 'start',
+    fontSize: theme.typography.fontSize,
+    fontWeight: 'bold',
+  },
+}));
+
 /**
- * The name of the tenant that is open in this page, for the sidebar of an app, with a menu of
- * the tenants that its user may enter. It is nothing while multi-tenancy is off.
+ * The name of the tenant that is open in this page, for the sidebar of an app or a bar of its own
+ * on narrow screens, with a menu of the tenants that its user may enter. It is nothing while
+ * multi-tenancy is off. Where an app shows none, the plugin shows a bar above the pages.
  *
  * @public
  */
 export function TenantSwitcher() {
-  return null;
+  const classes = useStyles();
+  const { isOpen } = useSidebarOpenState();
+  const { isMobile } = useSidebarPinState();
+  const open = useContext(OpenTenantContext);
+  const showsTenant = open?.showsTenant;
+  // The menu of the stock sidebar on narrow screens, which is closed but for a moment.
+  const isInMenu = isMobile && isOpen;
+
+  // Before the browser paints: the bar must not be seen for a moment.
+  useLayoutEffect(
+    () => (isInMenu ? undefined : showsTenant?.()),
+    [isInMenu, showsTenant],
+  );
+
+  if (isInMenu || !open?.tenant.enabled) {
+    return null;
+  }
+  return (
+    <TenantMenu tenant={open.tenant} className={classes.root}>
+      <span className={classes.content}>
+        <RiBuilding2Line aria-hidden />
+        {(isOpen || isMobile) && (
+          <>
+            <span className={classes.name}>{open.tenant.tenant_name}</span>
+            <RiExpandUpDownLine aria-hidden size={16} />
+          </>
+        )}
+      </span>
+    </TenantMenu>
+  );
 }

@@ -1,4 +1,50 @@
 /** Texts about the tenant that is open in this page. */
 export const openTenantMessages = {
   label: 'Tenant',
+  loading: 'Opening the tenant',
+  retry: 'Try again',
+  signedInAs: 'You are signed in as {{user}}.',
+  signOut: 'Sign out',
+  menu: {
+    button: 'Tenant {{name}}. Open another tenant',
+    name: 'Tenant {{name}}',
+    find: 'Find a tenant',
+    list: 'Tenants that you may enter',
+    empty: 'No tenant has this name',
+    loading: 'Loading…',
+    failed: 'The tenants could not be listed. Try again',
+    notKept:
+      'This browser does not keep which tenant you choose. Allow this site to store data, and choose again.',
+  },
+  failed: {
+    title: 'The tenant could not be opened',
+    text: 'The portal could not say which tenant this page belongs to. Nothing was lost: try again in a moment.',
+  },
+  none: {
+    title: 'You may not enter any tenant',
+    text: 'Ask an administrator of this portal to add you, or one of your groups, as a member of a tenant.',
+  },
+  other: {
+    title: 'You may not enter this tenant',
+    named:
+      'You may not enter the tenant “{{slug}}”: there is none of this name, or you are not a member of it.',
+    unnamed:
+      'You may not enter the tenant at this address: there is none, or you are not a member of it.',
+    ask: 'If you need it, ask an administrator of this portal to add you as a member.',
+    choose: 'You may enter these tenants:',
+    more: 'There are {{number}} more: open one of these, and find them in its menu.',
+    portal: 'Go to {{host}}',
+  },
+  gone: {
+    title: 'You can no longer enter {{name}}',
+    text: 'The portal refuses this page since a moment ago: the tenant may have been deleted, or you may no longer be a member of it.',
+    keep: 'What you have typed here is still on the page, and can no longer be saved. Copy what you need before you leave.',
+    stay: 'Stay on this page',
+    check: 'Check again',
+    stillRefused: 'The portal still refuses this page.',
+    checkFailed: 'The portal does not answer. Check again in a moment.',
+    banner:
+      'You can no longer enter {{name}}. What this page shows may be out of date, and nothing can be saved.',
+    leave: 'Open another tenant',
+  },
 } as const;

@@ -1,0 +1,192 @@
+import { Progress } from '@backstage/core-components';
+import {
+  configApiRef,
+  useApi,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { Alert, Button, Container } from '@backstage/ui';
+import { makeStyles } from '@material-ui/core/styles';
+import { RiBuilding2Line, RiExpandUpDownLine } from '@remixicon/react';
+import type { OpenTenant } from 'backstage-plugin-tenants-common';
+import {
+  type ReactNode,
+  useCallback,
+  useEffect,
+  useMemo,
+  useState,
+} from 'react';
+import useAsync from 'react-use/esm/useAsync';
+import { tenantsApiRef } from '../api';
+import { tenantsTranslationRef } from '../translation';
+import { decideTenant } from './decideTenant';
+import { NoTenantPage } from './NoTenantPage';
+import {
+  basePathOf,
+  OpenTenantContext,
+  pageNavigation,
+} from './OpenTenantContext';
+import { BrowserPageTenant, pageTenantApiRef } from './PageTenant';
+import { tenantAddress } from './tenantAddress';
+import { TenantGone } from './TenantGone';
+import { TenantMenu } from './TenantMenu';
+
+/**
+ * Around the whole app, once its user has signed in: shows nothing of it before the portal has
+ * said which tenant is open.
+ */
+export function OpenTenantRoot({ children }: { children: ReactNode }) {
+  const tenantsApi = useApi(tenantsApiRef);
+  const pageTenant = useApi(pageTenantApiRef);
+  const { slug } = pageTenant;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const basePath = basePathOf(useApi(configApiRef).getString('app.baseUrl'));
+  const [attempt, setAttempt] = useState(0);
+
+  useEffect(
+    () => pageTenant.onOther(() => pageNavigation.open(basePath)),
+    [pageTenant, basePath],
+  );
+
+  const { value, error } = useAsync(async () => {
+    const decision = await decideTenant(tenantsApi, slug);
+    if (decision.kind !== 'other') {
+      return decision;
+    }
+    const { slug: other, tenant } = decision;
+    const address =
+      tenant &&
+      other &&
+      tenantAddress(other, tenant, window.location, basePath);
+    const isKept = BrowserPageTenant.choose(address ? undefined : other);
+    if (address) {
+      pageNavigation.open(address);
+    } else if (isKept) {
+      pageNavigation.reload();
+    } else {
+      throw new Error(t('openTenant.menu.notKept'));
+    }
+    return undefined;
+  }, [tenantsApi, slug, basePath, attempt]);
+
+  if (error) {
+    return (
+      <Container>
+        <Alert
+          role="alert"
+          status="danger"
+          icon
+          mt="8"
+          title={t('openTenant.failed.title')}
+          description={`${t('openTenant.failed.text')} (${error.message})`}
+          customActions={
+            <Button onPress={() => setAttempt(attempt + 1)}>
+              {t('openTenant.retry')}
+            </Button>
+          }
+        />
+      </Container>
+    );
+  }
+  if (!value) {
+    return (
+      <div role="status" aria-label={t('openTenant.loading')}>
+        <Progress />
+      </div>
+    );
+  }
+  if (value.kind === 'refused') {
+    return <NoTenantPage slug={slug} own={value.own} />;
+  }
+  return value.tenant ? (
+    <Opened tenant={value.tenant}>{children}</Opened>
+  ) : (
+    <>{children}</>
+  );
+}
+
+/** The app, in its tenant. */
+function Opened(props: { tenant: OpenTenant; children: ReactNode }) {
+  const { tenant, children } = props;
+  const pageTenant = useApi(pageTenantApiRef);
+  const [isRefused, setRefused] = useState(false);
+  const [shown, setShown] = useState(0);
+
+  useEffect(() => pageTenant.onRefusal(() => setRefused(true)), [pageTenant]);
+
+  const showsTenant = useCallback(() => {
+    setShown(count => count + 1);
+    return () => setShown(count => count - 1);
+  }, []);
+  const context = useMemo(
+    () => ({ tenant, showsTenant }),
+    [tenant, showsTenant],
+  );
+  return (
+    <OpenTenantContext.Provider value={context}>
+      {tenant.enabled && shown === 0 && <TenantBar tenant={tenant} />}
+      {isRefused && (
+        <TenantGone tenant={tenant} onBack={() => setRefused(false)} />
+      )}
+      {children}
+    </OpenTenantContext.Provider>
+  );
+}
+
+const useBarStyles = makeStyles(theme => ({
+  bar: {
+    position: 'sticky',
+    top: 0,
+    // Below the sidebar, which begins at the top of the window.
+    zIndex: 999,
+    display: 'flex',
+    justifyContent: 'flex-end',
+    height: 32,
+    padding: theme.spacing(0, 1),
+    background: theme.palette.navigation.background,
+  },
+  menu: {
+    display: 'flex',
+    alignItems: 'center',
+    height: 32,
+    minWidth: 0,
+    maxWidth: '100%',
+    padding: theme.spacing(0, 1),
+    borderRadius: 0,
+    background: 'none',
+    color: theme.palette.navigation.selectedColor,
+    '&[data-focus-visible]': {
+      outline: '2px solid currentColor',
+      outlineOffset: -4,
+    },
+  },
+  content: {
+    display: 'flex',
+    alignItems: 'center',
+    gap: theme.spacing(1),
+    minWidth: 0,
+    '& svg': { flexShrink: 0 },
+  },
+  name: {
+    overflow: 'hidden',
+    textOverflow: 'ellipsis',
+    whiteSpace: 'nowrap',
+    fontSize: theme.typography.fontSize,
+    fontWeight: 'bold',
+  },
+}));
+
+/** Above the pages of an app whose sidebar does not show the tenant. */
+function TenantBar({ tenant }: { tenant: OpenTenant }) {
+  const classes = useBarStyles();
+  return (
+    <div className={classes.bar}>
+      <TenantMenu tenant={tenant} className={classes.menu}>
+        <span className={classes.content}>
+          <RiBuilding2Line aria-hidden size={16} />
+          <span className={classes.name}>{tenant.tenant_name}</span>
+          <RiExpandUpDownLine aria-hidden size={16} />
+        </span>
+      </TenantMenu>
+    </div>
+  );
+}

@@ -1,0 +1,158 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  Button,
+  MenuAutocompleteListbox,
+  MenuListBoxItem,
+  MenuTrigger,
+} from '@backstage/ui';
+import type {
+  Membership,
+  OpenTenant,
+  TenantsApi,
+} from 'backstage-plugin-tenants-common';
+import { type ReactElement, useCallback, useEffect, useState } from 'react';
+import { tenantsApiRef } from '../api';
+import { tenantsTranslationRef } from '../translation';
+import { useOpenOther } from './OpenTenantContext';
+
+/** What the list shows at once without a virtual one. */
+const FEW = 100;
+/** The most that the backend gives at once. */
+const MOST = 500;
+
+/** Keys of what is no tenant in the list: no slug has a space. */
+const RETRY = 'try again';
+const LOADING = 'still loading';
+const NOT_KEPT = 'not kept';
+
+/**
+ * The name of the open tenant, which opens a list of those that the user may enter; the name
+ * alone where there is no other.
+ */
+export function TenantMenu(props: {
+  tenant: OpenTenant;
+  className: string;
+  children: ReactElement;
+}) {
+  const { tenant, className, children } = props;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const { tenants, totalItems, failed, load } = useOwnTenants();
+  const openOther = useOpenOther(tenant);
+  const [notKept, setNotKept] = useState(false);
+
+  if (!failed && totalItems <= 1) {
+    return (
+      <div
+        className={className}
+        role="img"
+        aria-label={t('openTenant.menu.name', { name: tenant.tenant_name })}
+        title={tenant.tenant_name}
+      >
+        {children}
+      </div>
+    );
+  }
+  const notes: { id: string; text: string }[] = [
+    ...(notKept ? [{ id: NOT_KEPT, text: t('openTenant.menu.notKept') }] : []),
+    ...(failed ? [{ id: RETRY, text: t('openTenant.menu.failed') }] : []),
+    ...(!failed && tenants.length < totalItems
+      ? [{ id: LOADING, text: t('openTenant.menu.loading') }]
+      : []),
+  ];
+  const select = (key: unknown) => {
+    if (key === RETRY) {
+      load(MOST);
+    } else if (typeof key === 'string' && !key.includes(' ')) {
+      setNotKept(key !== tenant.tenant_slug && !openOther(key));
+    }
+  };
+  return (
+    <MenuTrigger onOpenChange={isOpen => isOpen && load(MOST)}>
+      <Button
+        variant="tertiary"
+        className={className}
+        aria-label={t('openTenant.menu.button', { name: tenant.tenant_name })}
+      >
+        {children}
+      </Button>
+      <MenuAutocompleteListbox
+        aria-label={t('openTenant.menu.list')}
+        placeholder={t('openTenant.menu.find')}
+        selectionMode="single"
+        selectedKeys={[tenant.tenant_slug]}
+        onSelectionChange={keys => select([...keys][0] ?? tenant.tenant_slug)}
+        renderEmptyState={() => t('openTenant.menu.empty')}
+        virtualized={tenants.length > FEW}
+        maxHeight="60vh"
+        items={[
+          ...notes,
+          ...tenants.map(({ tenant_slug, tenant_name }) => ({
+            id: tenant_slug,
+            text: tenant_name,
+          })),
+        ]}
+      >
+        {item => {
+          const { id, text } = item as { id: string; text: string };
+          return (
+            <MenuListBoxItem
+              id={id}
+              textValue={id.includes(' ') ? text : `${text} ${id}`}
+              isDisabled={id === LOADING || id === NOT_KEPT}
+            >
+              {text}
+            </MenuListBoxItem>
+          );
+        }}
+      </MenuAutocompleteListbox>
+    </MenuTrigger>
+  );
+}
+
+/** The tenants that the user may enter: a few at first, and all that `load` asks for. */
+function useOwnTenants() {
+  const tenantsApi = useApi(tenantsApiRef);
+  const [state, setState] = useState<{
+    tenants: Membership[];
+    totalItems: number;
+    failed: boolean;
+  }>({ tenants: [], totalItems: 0, failed: false });
+
+  const load = useCallback(
+    async (limit: number) => {
+      try {
+        for await (const page of pagesOf(tenantsApi, limit)) {
+          setState({ ...page, failed: false });
+          if (limit < MOST) {
+            break;
+          }
+        }
+      } catch {
+        setState(before => ({ ...before, failed: true }));
+      }
+    },
+    [tenantsApi],
+  );
+
+  useEffect(() => {
+    load(FEW);
+  }, [load]);
+
+  return { ...state, load };
+}
+
+/** All pages so far, after each. */
+async function* pagesOf(tenantsApi: TenantsApi, limit: number) {
+  let tenants: Membership[] = [];
+  for (;;) {
+    const { items, totalItems } = await tenantsApi.listOwnTenants({
+      limit,
+      offset: tenants.length,
+    });
+    tenants = [...tenants, ...items];
+    yield { tenants, totalItems };
+    if (items.length === 0 || tenants.length >= totalItems) {
+      return;
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import { mockApis } from '@backstage/frontend-test-utils';
+import type { JsonObject } from '@backstage/types';
+import { createTenantFetchMiddleware } from './createTenantFetchMiddleware';
+import type { PageTenant } from './PageTenant';
+
+const REFUSAL = '{"error":"Invalid tenant"}';
+
+describe('the fetch middleware of tenants', () => {
+  const next = jest.fn();
+  const refuse = jest.fn();
+
+  const middleware = (
+    slug: string | undefined,
+    discovery: JsonObject[] = [],
+  ) => {
+    const pageTenant: PageTenant = {
+      slug,
+      refuse,
+      onRefusal: () => () => {},
+      onOther: () => () => {},
+    };
+    const configApi = mockApis.config({
+      data: {
+        backend: { baseUrl: 'https://portal.example/base' },
+        discovery: { endpoints: discovery },
+      },
+    });
+    return createTenantFetchMiddleware({ configApi, pageTenant }).apply(next);
+  };
+
+  /** What the next middleware would send as the tenant. */
+  const sent = (): string | null => {
+    const [input, init] = next.mock.calls[0];
+    return new Headers(init?.headers ?? input.headers).get('X-Tenant-Slug');
+  };
+
+  const answer = (status: number, text: string) => ({
+    status,
+    clone: () => ({ text: async () => text }),
+  });
+
+  beforeEach(() => {
+    jest.resetAllMocks();
+    next.mockResolvedValue(answer(200, ''));
+  });
+
+  it.each([
+    'https://portal.example/base',
+    'https://portal.example/base/api/catalog/entities?limit=1',
+  ])('names the tenant of the page at %s', async url => {
+    await middleware('acme')(url, { headers: { Accept: 'text/plain' } });
+    expect(sent()).toBe('acme');
+    expect(new Headers(next.mock.calls[0][1].headers).get('accept')).toBe(
+      'text/plain',
+    );
+  });
+
+  it.each([
+    'https://portal.example/',
+    'https://portal.example/basement',
+    'https://portal.example.evil.example/base/api',
+    'https://evil.example/?u=https://portal.example/base/',
+    'http://portal.example/base/api',
+    '/api/catalog',
+  ])('does not name it at %s', async url => {
+    await middleware('acme')(url);
+    expect(next.mock.calls).toEqual([[url, undefined]]);
+  });
+
+  it('names it at the endpoints that discovery has beside the backend', async () => {
+    const fetchIt = middleware('acme', [
+      { target: 'https://search.example/api/search', plugins: ['search'] },
+      {
+        target: {
+          internal: 'http://inside/{{pluginId}}',
+          external: 'https://{{ pluginId }}.example/api/{{pluginId}}',
+        },
+        plugins: ['*'],
+      },
+      { target: { internal: 'http://inside' }, plugins: ['auth'] },
+    ]);
+    const namedAt: Record<string, boolean> = {};
+    for (const url of [
+      'https://search.example/api/search/query',
+      'https://docs.example/api/docs/x',
+      'https://docs.example/api/other/x',
+      'http://inside/docs',
+    ]) {
+      next.mockClear();
+      await fetchIt(url);
+      namedAt[url] = next.mock.calls[0][1] !== undefined;
+    }
+    expect(namedAt).toEqual({
+      'https://search.example/api/search/query': true,
+      'https://docs.example/api/docs/x': true,
+      'https://docs.example/api/other/x': false,
+      'http://inside/docs': false,
+    });
+  });
+
+  it('leaves the tenant that the caller names', async () => {
+    await middleware('acme')('https://portal.example/base/api', {
+      headers: { 'x-tenant-slug': 'default' },
+    });
+    expect(sent()).toBe('default');
+  });
+
+  it('names none where the page has none, as at the hostname of a tenant', async () => {
+    await middleware(undefined)('https://portal.example/base/api');
+    expect(next.mock.calls).toEqual([
+      ['https://portal.example/base/api', undefined],
+    ]);
+  });
+
+  it.each([
+    [403, REFUSAL, 1],
+    [403, `${REFUSAL} `, 0],
+    [403, '{"error":{"name":"NotAllowedError"}}', 0],
+    [503, REFUSAL, 0],
+    [401, REFUSAL, 0],
+    [200, REFUSAL, 0],
+  ])(
+    'takes %d %s for %d refusals of the tenant',
+    async (status, text, times) => {
+      next.mockResolvedValue(answer(status, text));
+      await middleware('acme')('https://portal.example/base/api');
+      expect(refuse).toHaveBeenCalledTimes(times);
+    },
+  );
+
+  it('takes no failure of the network for a refusal', async () => {
+    next.mockRejectedValue(new TypeError('Failed to fetch'));
+    await expect(
+      middleware('acme')('https://portal.example/base/api'),
+    ).rejects.toThrow('Failed to fetch');
+    expect(refuse).not.toHaveBeenCalled();
+  });
+
+  it('does not count the refusal of a tenant that the caller names, or of another host', async () => {
+    next.mockResolvedValue(answer(403, REFUSAL));
+    await middleware('acme')('https://portal.example/base/api', {
+      headers: { 'X-Tenant-Slug': 'other' },
+    });
+    await middleware('acme')('https://other.example/api');
+    expect(refuse).not.toHaveBeenCalled();
+  });
+});

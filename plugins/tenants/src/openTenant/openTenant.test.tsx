@@ -1,0 +1,442 @@
+import { ResponseError } from '@backstage/errors';
+import type { AppNode } from '@backstage/frontend-plugin-api';
+import {
+  renderInTestApp,
+  TestApiProvider,
+} from '@backstage/frontend-test-utils';
+import {
+  act,
+  renderHook,
+  screen,
+  waitFor,
+  within,
+} from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import axe from 'axe-core';
+import type { Membership, OpenTenant } from 'backstage-plugin-tenants-common';
+import type { ReactNode } from 'react';
+import { tenantsApiRef } from '../api';
+import { OpenTenantContext, pageNavigation } from './OpenTenantContext';
+import { OpenTenantRoot } from './OpenTenantRoot';
+import {
+  BrowserPageTenant,
+  createTenantStorage,
+  pageTenantApiRef,
+} from './PageTenant';
+import { TenantSwitcher } from './TenantSwitcher';
+import { useTenantNav } from './useTenantNav';
+
+const ACME: OpenTenant = {
+  tenant_slug: 'acme',
+  tenant_name: 'Acme',
+  role: 'member',
+  administers_tenants: false,
+  named_by: 'header',
+  base_domain: null,
+  takes_locations: true,
+  closed_plugins: [],
+  enabled: true,
+};
+
+const membership = (slug: string): Membership => ({
+  tenant_slug: slug,
+  tenant_name: slug[0].toUpperCase() + slug.slice(1),
+  role: 'member',
+});
+
+const refusal = () =>
+  ResponseError.fromResponse({
+    status: 403,
+    statusText: 'Forbidden',
+    headers: new Headers({ 'content-type': 'application/json' }),
+    text: async () => '{"error":"Invalid tenant"}',
+  } as Response);
+
+const tenantsApi = { getOpenTenant: jest.fn(), listOwnTenants: jest.fn() };
+const open = jest.spyOn(pageNavigation, 'open').mockImplementation(() => {});
+const reload = jest
+  .spyOn(pageNavigation, 'reload')
+  .mockImplementation(() => {});
+
+/** The tenants that the user may enter, as the backend gives them by pages. */
+const list = (...slugs: string[]) =>
+  tenantsApi.listOwnTenants.mockImplementation(
+    async ({ limit = 100, offset = 0 }) => ({
+      items: slugs.slice(offset, offset + limit).map(membership),
+      totalItems: slugs.length,
+    }),
+  );
+
+async function render(
+  children: ReactNode,
+  pageTenant = new BrowserPageTenant(),
+) {
+  await renderInTestApp(
+    <TestApiProvider
+      apis={[
+        [tenantsApiRef, tenantsApi],
+        [pageTenantApiRef, pageTenant],
+      ]}
+    >
+      <OpenTenantRoot>{children}</OpenTenantRoot>
+    </TestApiProvider>,
+  );
+  return pageTenant;
+}
+
+const expectAccessible = async () => {
+  const { violations } = await axe.run(document.body, {
+    rules: { 'color-contrast': { enabled: false }, region: { enabled: false } },
+  });
+  expect(violations.map(({ id, nodes }) => [id, nodes[0].html])).toEqual([]);
+};
+
+beforeEach(() => {
+  jest.clearAllMocks();
+  localStorage.clear();
+  BrowserPageTenant.choose('acme');
+  tenantsApi.getOpenTenant.mockReset().mockResolvedValue(ACME);
+  list('acme', 'default', 'initech');
+});
+
+describe('a page, before its tenant is known', () => {
+  it('shows nothing of the app', async () => {
+    let answer: (tenant: OpenTenant) => void = () => {};
+    tenantsApi.getOpenTenant.mockReturnValue(
+      new Promise(resolve => {
+        answer = resolve;
+      }),
+    );
+    await render(<p>App</p>);
+    expect(screen.queryByText('App')).not.toBeInTheDocument();
+    expect(
+      screen.getByRole('status', { name: 'Opening the tenant' }),
+    ).toBeInTheDocument();
+    await act(async () => answer(ACME));
+    expect(screen.getByText('App')).toBeInTheDocument();
+  });
+
+  it('says that the backend does not answer, and tries again', async () => {
+    tenantsApi.getOpenTenant.mockRejectedValueOnce(
+      new Error('Failed to fetch'),
+    );
+    await render(<p>App</p>);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      /could not be opened.*Failed to fetch/,
+    );
+    expect(screen.queryByText('App')).not.toBeInTheDocument();
+    await expectAccessible();
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await screen.findByText('App')).toBeInTheDocument();
+  });
+
+  it('loads itself again, once, for the only tenant of its user', async () => {
+    BrowserPageTenant.choose(undefined);
+    list('acme', 'default');
+    tenantsApi.getOpenTenant.mockResolvedValue({
+      ...ACME,
+      tenant_slug: 'default',
+      named_by: 'default',
+    });
+    await render(<p>App</p>);
+    await waitFor(() => expect(reload).toHaveBeenCalledTimes(1));
+    expect(new BrowserPageTenant().slug).toBe('acme');
+    expect(screen.queryByText('App')).not.toBeInTheDocument();
+  });
+
+  it('does not load itself for ever where the browser stores nothing', async () => {
+    BrowserPageTenant.choose(undefined);
+    list('acme', 'default');
+    tenantsApi.getOpenTenant.mockResolvedValue({
+      ...ACME,
+      tenant_slug: 'default',
+      named_by: 'default',
+    });
+    const { setItem } = Storage.prototype;
+    const store = jest
+      .spyOn(Storage.prototype, 'setItem')
+      .mockImplementation(function set(this: Storage, key, value) {
+        if (key.startsWith('backstage-plugin-tenants')) {
+          throw new DOMException('No storage');
+        }
+        setItem.call(this, key, value);
+      });
+    try {
+      await render(<p>App</p>);
+      expect(await screen.findByRole('alert')).toHaveTextContent(
+        /Allow this site to store data/,
+      );
+      expect(reload).not.toHaveBeenCalled();
+    } finally {
+      store.mockRestore();
+    }
+  });
+
+  it('goes to the hostname of the tenant that was chosen, where there are hostnames', async () => {
+    tenantsApi.getOpenTenant.mockResolvedValue({
+      ...ACME,
+      base_domain: 'portal.example',
+    });
+    await render(<p>App</p>);
+    await waitFor(() =>
+      expect(open.mock.calls).toEqual([['http://acme.portal.example/']]),
+    );
+    expect(new BrowserPageTenant().slug).toBeUndefined();
+  });
+});
+
+describe('somebody who may not enter the tenant of the page', () => {
+  it('chooses another one', async () => {
+    tenantsApi.getOpenTenant.mockRejectedValue(await refusal());
+    list('default', 'initech');
+    await render(<p>App</p>);
+    expect(
+      await screen.findByRole('heading', {
+        name: 'You may not enter this tenant',
+      }),
+    ).toBeInTheDocument();
+    expect(screen.getByText(/the tenant “acme”/)).toBeInTheDocument();
+    await expectAccessible();
+    await userEvent.click(screen.getByRole('button', { name: 'Initech' }));
+    expect(new BrowserPageTenant().slug).toBe('initech');
+    expect(open.mock.calls).toEqual([['/']]);
+  });
+
+  it('is told what to do where there is none, and can sign out', async () => {
+    tenantsApi.getOpenTenant.mockRejectedValue(await refusal());
+    list();
+    await render(<p>App</p>);
+    expect(
+      await screen.findByRole('heading', {
+        name: 'You may not enter any tenant',
+      }),
+    ).toBeInTheDocument();
+    expect(screen.getByText(/Ask an administrator/)).toBeInTheDocument();
+    expect(await screen.findByText(/signed in as user:/)).toBeInTheDocument();
+    expect(screen.getByRole('button', { name: 'Sign out' })).toBeEnabled();
+    expect(screen.queryByText('App')).not.toBeInTheDocument();
+  });
+});
+
+describe('a page whose tenant is refused while it is open', () => {
+  const form = <input aria-label="Note" />;
+
+  it('says so over what is there, and keeps what was typed', async () => {
+    const pageTenant = await render(form);
+    await userEvent.type(await screen.findByLabelText('Note'), 'typed');
+    act(() => pageTenant.refuse());
+    const dialog = await screen.findByRole('dialog', {
+      name: 'You can no longer enter Acme',
+    });
+    expect(dialog).toHaveTextContent(
+      /may have been deleted, or you may no longer be a member/,
+    );
+    await within(dialog).findByRole('button', { name: 'Initech' });
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Stay on this page' }),
+    );
+    expect(screen.getByLabelText('Note')).toHaveValue('typed');
+    expect(screen.getByRole('alert')).toHaveTextContent(
+      'You can no longer enter Acme',
+    );
+    await userEvent.click(
+      screen.getByRole('button', { name: 'Open another tenant' }),
+    );
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Initech' }),
+    );
+    expect(new BrowserPageTenant().slug).toBe('initech');
+  });
+
+  it('goes on where the portal lets it in again', async () => {
+    const pageTenant = await render(form);
+    await screen.findByLabelText('Note');
+    act(() => pageTenant.refuse());
+    tenantsApi.getOpenTenant.mockRejectedValueOnce(await refusal());
+    const check = await screen.findByRole('button', { name: 'Check again' });
+    await userEvent.click(check);
+    expect(await screen.findByText(/still refuses/)).toBeInTheDocument();
+    await userEvent.click(check);
+    expect(await screen.findByLabelText('Note')).toBeInTheDocument();
+    expect(screen.queryByRole('alert')).not.toBeInTheDocument();
+  });
+});
+
+describe('other pages of the browser', () => {
+  const change = (key: string | null) =>
+    act(() => {
+      window.dispatchEvent(new StorageEvent('storage', { key }));
+    });
+
+  it('load their first page where another tenant was chosen', async () => {
+    await render(<p>App</p>);
+    BrowserPageTenant.choose('initech');
+    change('something else');
+    expect(open).not.toHaveBeenCalled();
+    change('backstage-plugin-tenants.tenant');
+    expect(open.mock.calls).toEqual([['/']]);
+  });
+
+  it('stay where the same tenant was chosen', async () => {
+    await render(<p>App</p>);
+    BrowserPageTenant.choose('acme');
+    change('backstage-plugin-tenants.tenant');
+    change(null);
+    expect(open).not.toHaveBeenCalled();
+  });
+
+  it('do so too where they are shown again by the button to go back', async () => {
+    await render(<p>App</p>);
+    BrowserPageTenant.choose('initech');
+    act(() => {
+      window.dispatchEvent(new Event('pageshow'));
+    });
+    expect(open.mock.calls).toEqual([['/']]);
+  });
+
+  it('keep naming the tenant that they were loaded for', async () => {
+    const pageTenant = new BrowserPageTenant();
+    BrowserPageTenant.choose('initech');
+    expect(pageTenant.slug).toBe('acme');
+  });
+});
+
+describe('the storage of the browser', () => {
+  const starred = (slug?: string) =>
+    createTenantStorage({
+      errorApi: { post: jest.fn(), error$: jest.fn() },
+      pageTenant: { slug },
+    }).forBucket('starredEntities');
+
+  it('keeps what is starred in one tenant from another', async () => {
+    await starred('acme').set('refs', ['component:default/secret']);
+    expect(starred('initech').snapshot('refs').presence).toBe('absent');
+    expect(starred().snapshot('refs').presence).toBe('absent');
+    expect(starred('acme').snapshot('refs').value).toEqual([
+      'component:default/secret',
+    ]);
+  });
+
+  it('gives the default tenant what there was before there were others', async () => {
+    localStorage.setItem('/starredEntities/refs', '["component:default/old"]');
+    for (const slug of [undefined, 'default']) {
+      expect(starred(slug).snapshot('refs').value).toEqual([
+        'component:default/old',
+      ]);
+    }
+  });
+});
+
+describe('the name of the tenant', () => {
+  const menu = { name: 'Tenant Acme. Open another tenant' };
+
+  it('is above the page, once, unless the app shows it', async () => {
+    await render(<p>App</p>);
+    expect(await screen.findAllByRole('button', menu)).toHaveLength(1);
+  });
+
+  it('is where the app puts it', async () => {
+    await render(
+      <nav>
+        <TenantSwitcher />
+      </nav>,
+    );
+    const button = await screen.findByRole('button', menu);
+    expect(screen.getAllByRole('button', menu)).toHaveLength(1);
+    expect(screen.getByRole('navigation')).toContainElement(button);
+  });
+
+  it('is nowhere while multi-tenancy is off', async () => {
+    BrowserPageTenant.choose(undefined);
+    tenantsApi.getOpenTenant.mockResolvedValue({
+      ...ACME,
+      named_by: 'default',
+      enabled: false,
+    });
+    await render(<TenantSwitcher />);
+    expect(screen.queryByText('Acme')).not.toBeInTheDocument();
+    expect(screen.queryByRole('button')).not.toBeInTheDocument();
+  });
+
+  it('has no menu where there is no other', async () => {
+    list('acme');
+    await render(<p>App</p>);
+    expect(await screen.findByText('Acme')).toBeInTheDocument();
+    expect(screen.queryByRole('button', menu)).not.toBeInTheDocument();
+  });
+
+  it('opens a list that is searched and operated by the keyboard', async () => {
+    await render(<p>App</p>);
+    (await screen.findByRole('button', menu)).focus();
+    await userEvent.keyboard('{Enter}');
+    const options = await screen.findAllByRole('option');
+    expect(options.map(({ textContent }) => textContent)).toEqual([
+      'Acme',
+      'Default',
+      'Initech',
+    ]);
+    expect(options[0]).toHaveAttribute('aria-selected', 'true');
+    await userEvent.type(
+      screen.getByRole('searchbox', { name: 'Find a tenant' }),
+      'ini{ArrowDown}{Enter}',
+    );
+    expect(new BrowserPageTenant().slug).toBe('initech');
+    expect(open.mock.calls).toEqual([['/']]);
+  });
+
+  it('asks for all pages of tenants once the list is open, and again where that failed', async () => {
+    const slugs = ['acme', 'default', 'initech', 'umbrella', 'wayne'];
+    list(...slugs);
+    const whole = tenantsApi.listOwnTenants.getMockImplementation()!;
+    tenantsApi.listOwnTenants.mockImplementation(({ offset }) =>
+      whole({ limit: 2, offset }),
+    );
+    await render(<p>App</p>);
+    const button = await screen.findByRole('button', menu);
+    expect(tenantsApi.listOwnTenants.mock.calls).toEqual([
+      [{ limit: 100, offset: 0 }],
+    ]);
+    tenantsApi.listOwnTenants.mockRejectedValueOnce(new Error('503'));
+    await userEvent.click(button);
+    const again = await screen.findByRole('option', { name: /Try again/ });
+    tenantsApi.listOwnTenants.mockClear();
+    await userEvent.click(again);
+    expect(tenantsApi.listOwnTenants.mock.calls).toEqual([
+      [{ limit: 500, offset: 0 }],
+      [{ limit: 500, offset: 2 }],
+      [{ limit: 500, offset: 4 }],
+    ]);
+  });
+});
+
+describe('an item of the navigation', () => {
+  const works = (pluginId: string, changes: Partial<OpenTenant>) => {
+    const { result } = renderHook(() => useTenantNav(), {
+      wrapper: ({ children }) => (
+        <OpenTenantContext.Provider
+          value={{
+            tenant: { ...ACME, ...changes },
+            showsTenant: () => () => {},
+          }}
+        >
+          {children}
+        </OpenTenantContext.Provider>
+      ),
+    });
+    const node = { spec: { plugin: { pluginId } } } as unknown as AppNode;
+    return result.current({ node });
+  };
+
+  it.each<[string, Partial<OpenTenant>, boolean]>([
+    ['catalog', {}, true],
+    ['search', { closed_plugins: ['search'] }, false],
+    ['search', { closed_plugins: ['scaffolder'] }, true],
+    ['catalog-import', {}, true],
+    ['catalog-import', { takes_locations: false }, false],
+    ['tenants', {}, false],
+    ['tenants', { role: 'admin' }, true],
+    ['tenants', { administers_tenants: true }, true],
+  ])('of %s, with %j, works: %s', (pluginId, changes, expected) => {
+    expect(works(pluginId, changes)).toBe(expected);
+  });
+});
