@@ -9,6 +9,7 @@ import {
   Text,
 } from '@backstage/ui';
 import { useState } from 'react';
+import styles from './administration.module.css';
 import { messageOf } from './failures';
 
 /**
@@ -78,7 +79,12 @@ export function ConfirmDialog(props: {
         <Button variant="secondary" onPress={onCancel} isDisabled={isPending}>
           {cancel}
         </Button>
-        <Button destructive onPress={act} isPending={isPending}>
+        <Button
+          className={styles.danger}
+          destructive
+          onPress={act}
+          isPending={isPending}
+        >
           {confirm}
         </Button>
       </DialogFooter>

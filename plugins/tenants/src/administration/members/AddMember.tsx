@@ -1,9 +1,10 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Card, CardBody, Select } from '@backstage/ui';
+import { Alert, Button, Select } from '@backstage/ui';
 import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
 import { type FormEvent, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
+import shared from '../administration.module.css';
 import { messageOf, statusOf } from '../failures';
 import styles from './members.module.css';
 import {
@@ -61,47 +62,45 @@ export function AddMember(props: {
   };
 
   return (
-    <Card>
-      <CardBody>
-        <form
-          onSubmit={submit}
-          aria-label={t('members.add.title')}
-          className={styles.add}
-        >
-          <div className={styles.picker}>
-            <PrincipalPicker
-              slug={slug}
-              value={picked}
-              onChange={next => {
-                setPicked(next);
-                setError(undefined);
-              }}
-              error={isOfPrincipal ? messageOf(error) : undefined}
-            />
-          </div>
-          <Select
-            label={t('members.add.role')}
-            size="medium"
-            options={ROLES.map(id => ({ id, label: t(`members.roles.${id}`) }))}
-            value={role}
-            onChange={next => setRole(next === 'admin' ? 'admin' : 'member')}
+    <section className={shared.section}>
+      <form
+        onSubmit={submit}
+        aria-label={t('members.add.title')}
+        className={styles.add}
+      >
+        <div className={styles.picker}>
+          <PrincipalPicker
+            slug={slug}
+            value={picked}
+            onChange={next => {
+              setPicked(next);
+              setError(undefined);
+            }}
+            error={isOfPrincipal ? messageOf(error) : undefined}
           />
-          <Button type="submit" size="medium" isPending={isPending}>
-            {t('members.add.submit')}
-          </Button>
-        </form>
-        {error && !isOfPrincipal && (
-          <Alert
-            role="alert"
-            status="danger"
-            icon
-            mt="4"
-            title={t('members.add.failed')}
-            description={messageOf(error)}
-          />
-        )}
-      </CardBody>
-    </Card>
+        </div>
+        <Select
+          label={t('members.add.role')}
+          size="medium"
+          options={ROLES.map(id => ({ id, label: t(`members.roles.${id}`) }))}
+          value={role}
+          onChange={next => setRole(next === 'admin' ? 'admin' : 'member')}
+        />
+        <Button type="submit" size="medium" isPending={isPending}>
+          {t('members.add.submit')}
+        </Button>
+      </form>
+      {error && !isOfPrincipal && (
+        <Alert
+          role="alert"
+          status="danger"
+          icon
+          mt="4"
+          title={t('members.add.failed')}
+          description={messageOf(error)}
+        />
+      )}
+    </section>
   );
 }
 

@@ -1,17 +1,10 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import {
-  Alert,
-  Button,
-  Card,
-  CardBody,
-  Flex,
-  Text,
-  TextAreaField,
-} from '@backstage/ui';
+import { Alert, Button, Flex, Text, TextAreaField } from '@backstage/ui';
 import type { ReadCatalogConfig } from 'backstage-plugin-tenants-common';
 import { useEffect, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
+import shared from '../administration.module.css';
 import { messageOf, statusOf } from '../failures';
 import {
   addLocation,
@@ -105,113 +98,111 @@ export function ConfigEditor(props: {
 
   return (
     <Flex direction="column" gap="4">
-      <Card>
-        <CardBody>
-          <Flex direction="column" gap="3">
-            <h3 className={styles.heading}>{t('sources.locations.title')}</h3>
-            <Text as="p" color="secondary">
-              {t('sources.locations.explanation')}
-            </Text>
-            {parsed.config ? (
-              <LocationsForm
-                locations={locationsOf(parsed.config)}
-                error={
-                  refusal !== undefined && refusedLocation !== undefined
-                    ? { index: refusedLocation, message: refusal }
-                    : undefined
-                }
-                isReadOnly={isReadOnly}
-                onAdd={location =>
-                  edit(
-                    addLocation(text, location),
-                    t('sources.locations.added', location),
-                  )
-                }
-                onRemove={index =>
-                  edit(
-                    removeLocation(text, index),
-                    t('sources.locations.removed', {
-                      target: locationsOf(parsed.config)[index].target,
-                    }),
-                  )
-                }
-              />
-            ) : (
-              <Alert
-                status="warning"
-                icon
-                description={t('sources.locations.unreadable')}
-              />
-            )}
-          </Flex>
-        </CardBody>
-      </Card>
-      <Card>
-        <CardBody>
-          <Flex direction="column" gap="3">
-            <h3 className={styles.heading}>{t('sources.yaml.title')}</h3>
-            <TextAreaField
-              className={styles.yaml}
-              label={t('sources.yaml.label')}
-              description={t('sources.yaml.description')}
-              rows={Math.min(
-                MOST_ROWS,
-                Math.max(FEWEST_ROWS, text.split('\n').length),
-              )}
-              value={text}
-              onChange={next => edit(next)}
+      <section className={shared.section}>
+        <Flex direction="column" gap="3">
+          <h3 className={styles.heading}>{t('sources.locations.title')}</h3>
+          <Text as="p" color="secondary">
+            {t('sources.locations.explanation')}
+          </Text>
+          {parsed.config ? (
+            <LocationsForm
+              locations={locationsOf(parsed.config)}
+              error={
+                refusal !== undefined && refusedLocation !== undefined
+                  ? { index: refusedLocation, message: refusal }
+                  : undefined
+              }
               isReadOnly={isReadOnly}
-              spellCheck="false"
-              validationBehavior="aria"
-              validate={() =>
-                parsed.problem
-                  ? t('sources.yaml.invalid', {
-                      line: String(parsed.problem.line),
-                      message: parsed.problem.message,
-                    })
-                  : refusal ?? null
+              onAdd={location =>
+                edit(
+                  addLocation(text, location),
+                  t('sources.locations.added', location),
+                )
+              }
+              onRemove={index =>
+                edit(
+                  removeLocation(text, index),
+                  t('sources.locations.removed', {
+                    target: locationsOf(parsed.config)[index].target,
+                  }),
+                )
               }
             />
-          </Flex>
-        </CardBody>
-      </Card>
+          ) : (
+            <Alert
+              status="warning"
+              icon
+              description={t('sources.locations.unreadable')}
+            />
+          )}
+        </Flex>
+      </section>
+      <section className={shared.section}>
+        <Flex direction="column" gap="3">
+          <h3 className={styles.heading}>{t('sources.yaml.title')}</h3>
+          <TextAreaField
+            className={styles.yaml}
+            label={t('sources.yaml.label')}
+            description={t('sources.yaml.description')}
+            rows={Math.min(
+              MOST_ROWS,
+              Math.max(FEWEST_ROWS, text.split('\n').length),
+            )}
+            value={text}
+            onChange={next => edit(next)}
+            isReadOnly={isReadOnly}
+            spellCheck="false"
+            validationBehavior="aria"
+            validate={() =>
+              parsed.problem
+                ? t('sources.yaml.invalid', {
+                    line: String(parsed.problem.line),
+                    message: parsed.problem.message,
+                  })
+                : refusal ?? null
+            }
+          />
+        </Flex>
+      </section>
       {theirs && (
         <Conflict
           base={base}
           theirs={theirs}
           isPending={isPending}
+          canSave={parsed.config !== undefined}
           onOverwrite={() => save(theirs.etag)}
           onTakeTheirs={() => startFrom(theirs)}
         />
       )}
-      {error !== undefined && (
-        <Alert
-          role="alert"
-          status="danger"
-          icon
-          title={t('sources.save.failed')}
-          description={messageOf(error)}
-        />
-      )}
       <div className={isChanged ? styles.unsaved : undefined}>
+        {error !== undefined && (
+          <Alert
+            role="alert"
+            status="danger"
+            icon
+            className={styles.refusal}
+            title={t('sources.save.failed')}
+            description={messageOf(error)}
+          />
+        )}
         <div role="status" className={styles.said}>
           <Text color="secondary">
             {announcement ||
               (isChanged ? t('sources.save.unsaved') : saidOf(base))}
           </Text>
         </div>
-        {!isReadOnly && (isChanged || isPending) && (
+        {!isReadOnly && !theirs && (isChanged || isPending) && (
           <Flex gap="2" className={styles.buttons}>
             <Button
               variant="secondary"
               isDisabled={isPending}
-              onPress={() => startFrom(theirs ?? base)}
+              onPress={() => startFrom(base)}
             >
               {t('sources.save.discard')}
             </Button>
             <Button
               isPending={isPending}
-              isDisabled={!parsed.config || theirs !== undefined}
+              isDisabled={!parsed.config}
               onPress={() => save(base.etag)}
             >
               {t('sources.save.submit')}

@@ -2,7 +2,9 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Button, Flex, Text } from '@backstage/ui';
 import type { ReadCatalogConfig } from 'backstage-plugin-tenants-common';
 import { diffLines } from 'diff';
+import { useEffect, useRef } from 'react';
 import { tenantsTranslationRef } from '../../translation';
+import shared from '../administration.module.css';
 import { toText } from './configText';
 import styles from './sources.module.css';
 
@@ -12,16 +14,25 @@ export function Conflict(props: {
   base: ReadCatalogConfig;
   theirs: ReadCatalogConfig;
   isPending: boolean;
+  /** Whether what was typed can be saved at all. */
+  canSave: boolean;
   onOverwrite: () => void;
   onTakeTheirs: () => void;
 }) {
-  const { base, theirs, isPending, onOverwrite, onTakeTheirs } = props;
+  const { base, theirs, isPending, canSave } = props;
+  const { onOverwrite, onTakeTheirs } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
+  const alert = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // It may be below what is in sight. Not every browser can.
+    alert.current?.scrollIntoView?.({ block: 'center' });
+  }, [theirs]);
   const changes = diffLines(toText(base), toText(theirs)).filter(
     ({ added, removed }) => added || removed,
   );
   return (
     <Alert
+      ref={alert}
       role="alert"
       status="warning"
       icon
@@ -66,7 +77,9 @@ export function Conflict(props: {
             </Button>
             <Button
               size="small"
+              className={shared.danger}
               destructive
+              isDisabled={!canSave}
               onPress={onOverwrite}
               isPending={isPending}
             >

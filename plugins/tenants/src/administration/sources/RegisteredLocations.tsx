@@ -7,20 +7,13 @@ import {
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import {
-  Alert,
-  Button,
-  ButtonIcon,
-  Card,
-  CardBody,
-  Flex,
-  Text,
-} from '@backstage/ui';
+import { Alert, Button, ButtonIcon, Flex, Text } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsTranslationRef } from '../../translation';
 import { ConfirmDialog } from '../ConfirmDialog';
+import shared from '../administration.module.css';
 import { messageOf, statusOf } from '../failures';
 import styles from './sources.module.css';
 
@@ -49,8 +42,8 @@ export function RegisteredLocations({ slug }: { slug: string }) {
   const [announcement, setAnnouncement] = useState('');
 
   return (
-    <Card>
-      <CardBody>
+    <>
+      <section className={shared.section}>
         <Flex direction="column" gap="3">
           <h3 className={styles.heading}>{t('sources.registered.title')}</h3>
           <Text as="p" color="secondary">
@@ -82,7 +75,7 @@ export function RegisteredLocations({ slug }: { slug: string }) {
             {announcement && <Text color="secondary">{announcement}</Text>}
           </div>
         </Flex>
-      </CardBody>
+      </section>
       {removing && (
         <ConfirmDialog
           title={t('sources.registered.question')}
@@ -99,7 +92,7 @@ export function RegisteredLocations({ slug }: { slug: string }) {
           onCancel={() => setRemoving(undefined)}
         />
       )}
-    </Card>
+    </>
   );
 
   function renderFailure(failure: Error) {
