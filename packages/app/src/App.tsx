@@ -7,6 +7,7 @@ import {
   SignInPageBlueprint,
   TranslationBlueprint,
 } from '@backstage/plugin-app-react';
+import { apiDocsTranslationRef } from '@backstage/plugin-api-docs/alpha';
 import { catalogTranslationRef } from '@backstage/plugin-catalog/alpha';
 import tenants from 'backstage-plugin-tenants';
 import { navigation } from './navigation/Navigation';
@@ -19,20 +20,23 @@ const signInPage = SignInPageBlueprint.make({
 });
 
 // Each tenant has its own catalog: none is that of the organization that runs the portal.
-const catalogTitle = TranslationBlueprint.make({
-  name: 'catalog',
-  params: {
-    resource: createTranslationMessages({
-      ref: catalogTranslationRef,
-      messages: { 'indexPage.title': 'Catalog' },
-    }),
-  },
-});
+const titles = [
+  createTranslationMessages({
+    ref: catalogTranslationRef,
+    messages: { 'indexPage.title': 'Catalog' },
+  }),
+  createTranslationMessages({
+    ref: apiDocsTranslationRef,
+    messages: { 'defaultApiExplorerPage.subtitle': 'API explorer' },
+  }),
+].map(resource =>
+  TranslationBlueprint.make({ name: resource.id, params: { resource } }),
+);
 
 /** The frame around the pages of the plugins. */
 const frame = createFrontendModule({
   pluginId: 'app',
-  extensions: [catalogTitle, navigation, oidcAuthApi, signInPage],
+  extensions: [...titles, navigation, oidcAuthApi, signInPage],
 });
 
 /**

@@ -160,6 +160,25 @@ export async function withServer(
   }
 }
 
+/** The first page of the portal, and one of its scripts. */
+export async function callPages(baseUrl: string): Promise<void> {
+  const page = await fetch(`${baseUrl}/`);
+  assert.strictEqual(page.status, 200);
+  assert.match(page.headers.get('content-type') ?? '', /^text\/html/);
+  const html = await page.text();
+  assert(html.includes('<div id="root">'), html);
+  // The configuration of the backend, of which pages see what is not secret.
+  assert(html.includes(JSON.stringify(baseUrl)), html);
+  assert(!html.includes('password'), html);
+
+  const source = html.match(/<script[^>]* src="([^"]+)"/)?.[1];
+  assert(source, `no script in ${html}`);
+  const script = await fetch(new URL(source, baseUrl));
+  assert.strictEqual(script.status, 200);
+  assert.match(script.headers.get('content-type') ?? '', /javascript/);
+  assert((await script.text()).length > 0);
+}
+
 export async function callMockups(
   baseUrl: string,
   token: string,

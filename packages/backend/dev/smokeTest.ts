@@ -1,6 +1,6 @@
 // What `npm run smoke` runs: unpacks the built backend as a deployment does, into
 // a folder of its own, starts it with the production configuration on a
-// throw-away PostgreSQL, and calls its plugins: without tenants; with them, once the
+// throw-away PostgreSQL, and calls its pages and plugins: without tenants; with them, once the
 // catalog is adopted as an operator does it; and with them on an empty server.
 
 import { randomUUID } from 'crypto';
@@ -13,6 +13,7 @@ import { adopt, migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { createApplicationUser, databaseEnvironment } from './database';
 import {
   callMockups,
+  callPages,
   callTenants,
   callWithoutTenants,
   COMPONENT,
@@ -89,6 +90,7 @@ async function smokeTest(): Promise<void> {
       );
     await withServer(async postgres => {
       await serve(postgres, false, async baseUrl => {
+        await callPages(baseUrl);
         await callMockups(baseUrl, token);
         await callWithoutTenants(baseUrl, token);
       });
@@ -106,7 +108,7 @@ async function smokeTest(): Promise<void> {
 smokeTest().then(
   () =>
     process.stdout.write(
-      'The built backend serves mockups and the catalogs of tenants.\n',
+      'The built backend serves pages, mockups and the catalogs of tenants.\n',
     ),
   error => {
     process.stderr.write(`${error.stack}\n`);

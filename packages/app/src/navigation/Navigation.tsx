@@ -40,9 +40,13 @@ const useStyles = makeStyles(theme => ({
     '& svg': { flex: `0 0 ${sidebarConfig.iconContainerWidth - 16}px` },
   },
   item: {
-    // Stock items keep this much free for a submenu, and cut their names off.
+    // Stock items keep room for a submenu, and cut long names off.
     '& > div:last-child:empty': { display: 'none' },
-    '& > span': { paddingRight: theme.spacing(1) },
+    '& > span': {
+      paddingRight: theme.spacing(1),
+      lineHeight: 1.2,
+      whiteSpace: 'normal',
+    },
   },
 }));
 
@@ -60,6 +64,8 @@ function Navigation({ navItems }: NavContentComponentProps) {
     const item = items.take(id);
     return item && works(item) ? item : undefined;
   });
+  // Empty, unless an entity leads there.
+  items.take('page:catalog-graph');
   const others = items
     .rest()
     .filter(works)
