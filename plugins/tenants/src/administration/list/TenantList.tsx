@@ -205,7 +205,12 @@ function Rows(props: {
 
   return (
     <div style={{ overflowX: 'auto' }}>
-      <TableRoot aria-label={t('list.title')} stale={props.isStale}>
+      {/* On a narrow page it is scrolled, rather than cut off. */}
+      <TableRoot
+        aria-label={t('list.title')}
+        stale={props.isStale}
+        style={{ minWidth: shown.length > 2 ? 720 : undefined }}
+      >
         <TableHeader>
           {shown.map(column => (
             <Column key={column} id={column} isRowHeader={column === 'name'}>

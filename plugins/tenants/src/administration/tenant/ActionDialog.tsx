@@ -44,7 +44,7 @@ interface ActionDialogProps {
 
 /** A button, and the dialog that asks before it does what the button says. */
 export function ActionDialog(props: ActionDialogProps) {
-  const { open, destructive, onOpen } = props;
+  const { open, onOpen } = props;
   const [isOpen, setOpen] = useState(false);
   return (
     <DialogTrigger
@@ -56,9 +56,7 @@ export function ActionDialog(props: ActionDialogProps) {
         }
       }}
     >
-      <Button variant="secondary" destructive={destructive}>
-        {open}
-      </Button>
+      <Button variant="secondary">{open}</Button>
       <Dialog
         isDismissable={false}
         width="min(520px, calc(100vw - 32px))"

@@ -17,11 +17,10 @@ import {
 export function EngineSection(props: {
   tenant: VisibleTenant;
   state: TenantState;
-  loading: boolean;
   onRefresh: () => void;
   onDone: (notice: string) => void;
 }) {
-  const { tenant, state, loading, onRefresh, onDone } = props;
+  const { tenant, state, onRefresh, onDone } = props;
   const { status, at } = state;
   const { slug, name } = tenant;
   const tenantsApi = useApi(tenantsApiRef);
@@ -90,7 +89,7 @@ export function EngineSection(props: {
       actions={
         <>
           {switches}
-          <Button variant="tertiary" onPress={onRefresh} isPending={loading}>
+          <Button variant="tertiary" onPress={onRefresh}>
             {t('administration.refresh')}
           </Button>
         </>
@@ -105,7 +104,7 @@ export function EngineSection(props: {
             t('tenant.engine.lag'),
             status.lag_seconds === 0
               ? t('tenant.engine.lagNone')
-              : status.lag_seconds !== null &&
+              : status.lag_seconds &&
                 t('tenant.engine.lagSeconds', { count: status.lag_seconds }),
           ],
           [

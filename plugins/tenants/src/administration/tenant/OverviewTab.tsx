@@ -4,7 +4,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Alert, ButtonLink, Flex, Skeleton, Text } from '@backstage/ui';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
@@ -25,17 +25,25 @@ import {
 export function OverviewTab(props: {
   tenant: VisibleTenant;
   state: ReturnType<typeof usePolled<TenantState>>;
+  /** What has just happened to the tenant, where that brought the user here. */
+  notice: string;
   /** After the row of the tenant has changed. */
   onChanged: () => void;
 }) {
-  const { tenant, state, onChanged } = props;
+  const { tenant, state, notice: given, onChanged } = props;
   const { value, error, loading, refresh } = state;
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const [notice, setNotice] = useState('');
+  const [notice, setNotice] = useState(given);
+  const status = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (given) {
+      status.current?.focus();
+    }
+  }, [given]);
 
   return (
     <Flex direction="column" gap="4" mb="6">
-      <div role="status">
+      <div role="status" ref={status} tabIndex={-1}>
         {notice && <Alert status="success" icon title={notice} />}
       </div>
       {error && (
@@ -51,7 +59,6 @@ export function OverviewTab(props: {
         <EngineSection
           tenant={tenant}
           state={value}
-          loading={loading}
           onRefresh={refresh}
           onDone={text => {
             setNotice(text);

@@ -76,7 +76,7 @@ export function Facts({ facts }: { facts: [string, ReactNode][] }) {
         .map(([name, value]) => (
           <div key={name}>
             <dt>
-              <Text variant="body-small" color="secondary">
+              <Text variant="body-small" weight="bold">
                 {name}
               </Text>
             </dt>

@@ -46,16 +46,33 @@ function PageOf({ slug }: { slug: string }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const listHref = useRouteRef(rootRouteRef)?.() ?? '';
   const { value: tenant, error, loading, retry } = useTenant(slug);
+  const [notice, setNotice] = useState('');
+  const [hasChanged, setChanged] = useState(false);
   const isFirst = !tenant && loading;
   return (
     <BreadcrumbEntry
       entry={{ label: tenant?.name ?? slug, href: `${listHref}/${slug}` }}
     >
       {tenant && !tenant.row?.deleted_at && (
-        <ActiveTenant tenant={tenant} onChanged={retry} />
+        <ActiveTenant
+          tenant={tenant}
+          notice={notice}
+          onChanged={() => {
+            setNotice('');
+            setChanged(true);
+            retry();
+          }}
+        />
       )}
       {tenant?.row?.deleted_at && (
-        <DeletedTenant row={tenant.row} onRestored={retry} />
+        <DeletedTenant
+          row={tenant.row}
+          takesFocus={hasChanged}
+          onRestored={() => {
+            setNotice(t('tenant.deleted.done'));
+            retry();
+          }}
+        />
       )}
       {!tenant && (
         <>
@@ -98,8 +115,12 @@ function isExpected({ status }: TenantState): boolean {
   );
 }
 
-function ActiveTenant(props: { tenant: VisibleTenant; onChanged: () => void }) {
-  const { tenant, onChanged } = props;
+function ActiveTenant(props: {
+  tenant: VisibleTenant;
+  notice: string;
+  onChanged: () => void;
+}) {
+  const { tenant, notice, onChanged } = props;
   const { slug, name, row } = tenant;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
@@ -147,6 +168,7 @@ function ActiveTenant(props: { tenant: VisibleTenant; onChanged: () => void }) {
               <OverviewTab
                 tenant={tenant}
                 state={state}
+                notice={notice}
                 onChanged={onChanged}
               />
             }
@@ -160,15 +182,24 @@ function ActiveTenant(props: { tenant: VisibleTenant; onChanged: () => void }) {
 }
 
 /** Says that a tenant is deleted, and brings it back. */
-function DeletedTenant(props: { row: Tenant; onRestored: () => void }) {
-  const { row, onRestored } = props;
+function DeletedTenant(props: {
+  row: Tenant;
+  /** Where the button that deleted the tenant here had it. */
+  takesFocus: boolean;
+  onRestored: () => void;
+}) {
+  const { row, takesFocus, onRestored } = props;
   const { tenant_slug: slug, tenant_name: name, deleted_at } = row;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [isPending, setPending] = useState(false);
   const [error, setError] = useState<Error>();
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => button.current?.focus(), []);
+  useEffect(() => {
+    if (takesFocus) {
+      button.current?.focus();
+    }
+  }, [takesFocus]);
 
   async function restore() {
     setPending(true);

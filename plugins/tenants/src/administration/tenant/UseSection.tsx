@@ -55,7 +55,7 @@ function Meter({ live, limit }: { live: number; limit: number | null }) {
   const id = useId();
   const entities = numbers.format(live);
   const label = (
-    <Text id={id} variant="body-small" color="secondary">
+    <Text id={id} variant="body-small" weight="bold">
       {t('tenant.use.entities')}
     </Text>
   );

@@ -126,7 +126,7 @@ export const tenantMessages = {
     hint: 'A deleted tenant can be restored.',
     open: 'Delete tenant',
     title: 'Delete {{name}}?',
-    now: 'Nobody can enter it from this moment on, and its engine stops. Its slug stays taken.',
+    now: 'Its members can no longer enter it from this moment on, and its engine stops. Its slug stays taken.',
     kept_one:
       'Its rows stay, so that it can be restored. After {{count}} day the tables of its engine are removed, and with them the locations that were registered; its entities stay.',
     kept_other:
@@ -138,7 +138,7 @@ export const tenantMessages = {
   },
   deleted: {
     title: 'This tenant is deleted',
-    text: 'Nobody can enter it. Its entities are kept, and it can be restored.',
+    text: 'Its members cannot enter it. Its entities are kept, and it can be restored.',
     since: 'Deleted',
     restore: 'Restore tenant',
     failed: 'The tenant was not restored',

@@ -1,0 +1,307 @@
+import { renderInTestApp } from '@backstage/frontend-test-utils';
+import { act, screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import axe from 'axe-core';
+import type { TenantsApi } from 'backstage-plugin-tenants-common';
+import { tenantsApiRef } from '../../api';
+import { rootRouteRef } from '../../routes';
+import {
+  mockRegistry,
+  refusal,
+  statusOf,
+  tenantOf,
+  usageOf,
+} from '../__testUtils__/registry';
+import { TenantsPage } from '../TenantsPage';
+import { POLL_MS } from './useTenant';
+
+function render(api: ReturnType<typeof mockRegistry>, at = '/acme') {
+  return renderInTestApp(<TenantsPage />, {
+    apis: [[tenantsApiRef, api as unknown as TenantsApi]],
+    mountedRoutes: { '/': rootRouteRef },
+    initialRouteEntries: [at],
+  });
+}
+
+const button = (name: string) => screen.getByRole('button', { name });
+const findButton = (name: string) => screen.findByRole('button', { name });
+const open = async (name: string) => {
+  await userEvent.click(await findButton(name));
+  return screen.findByRole('dialog');
+};
+const valueOf = async (term: string) =>
+  (await screen.findByText(term)).closest('dt')!.nextElementSibling;
+
+async function seriousProblems() {
+  const { violations } = await axe.run(document.body, {
+    // Colors need a browser.
+    rules: { 'color-contrast': { enabled: false }, region: { enabled: false } },
+  });
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+}
+
+describe('the page of a tenant', () => {
+  afterEach(() => jest.useRealTimers());
+
+  it('says what the engine does, and how full the tenant is', async () => {
+    const api = mockRegistry();
+    api.getTenantStatus.mockResolvedValue(
+      statusOf({
+        state: 'failed',
+        reason: 'It has no token',
+        lag_seconds: 60,
+        last_error: 'No token yet',
+        last_error_at: '2026-11-20T10:00:00.000Z',
+      }),
+    );
+    api.getTenantUsage.mockResolvedValue(usageOf({ live_entities: 50_000 }));
+    await render(api);
+    expect(
+      await screen.findByText(/It is tried again within 5 minutes/),
+    ).toBeVisible();
+    expect(await valueOf('Why')).toHaveTextContent('It has no token');
+    expect(await valueOf('Behind by')).toHaveTextContent('60 seconds');
+    expect(await valueOf('Last error')).toHaveTextContent(
+      /No token yet, .* \(Nov 20, 2026/,
+    );
+    expect(screen.getByRole('meter', { name: 'Entities' })).toHaveAttribute(
+      'aria-valuetext',
+      '50,000 of at most 50,000',
+    );
+    expect(screen.getByText(/The limit is reached/)).toBeVisible();
+    expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('looks for the first entities until they are there, and only while the page is visible', async () => {
+    const api = mockRegistry();
+    api.getTenantStatus.mockResolvedValue(statusOf({ entities: 0 }));
+    const visibility = jest.spyOn(document, 'visibilityState', 'get');
+    const show = (state: DocumentVisibilityState) =>
+      act(async () => {
+        visibility.mockReturnValue(state);
+        document.dispatchEvent(new Event('visibilitychange'));
+      });
+    const wait = () => act(() => jest.advanceTimersByTimeAsync(POLL_MS));
+    jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick'] });
+    try {
+      const { unmount } = await render(api);
+      expect(await screen.findByText('No entities yet')).toBeVisible();
+      expect(screen.getByRole('link', { name: 'Add sources' })).toHaveAttribute(
+        'href',
+        expect.stringMatching(/\/acme\/sources$/),
+      );
+      const asked = () => api.getTenantStatus.mock.calls.length;
+      const before = asked();
+      await wait();
+      expect(asked()).toBe(before + 1);
+      await show('hidden');
+      await wait();
+      expect(asked()).toBe(before + 1);
+      await show('visible');
+      api.getTenantStatus.mockResolvedValue(statusOf({ entities: 3 }));
+      await wait();
+      expect(asked()).toBe(before + 2);
+      expect(screen.getByText('3 entities have arrived.')).toBeVisible();
+      await wait();
+      expect(asked()).toBe(before + 2);
+      unmount();
+    } finally {
+      visibility.mockRestore();
+    }
+  });
+
+  it('asks no more once it is left', async () => {
+    const api = mockRegistry();
+    api.getTenantStatus.mockResolvedValue(statusOf({ entities: 0 }));
+    jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick'] });
+    const { unmount } = await render(api);
+    await screen.findByText('No entities yet');
+    const asked = api.getTenantStatus.mock.calls.length;
+    unmount();
+    await jest.advanceTimersByTimeAsync(3 * POLL_MS);
+    expect(api.getTenantStatus).toHaveBeenCalledTimes(asked);
+  });
+
+  it('keeps what it knows when the backend stops answering', async () => {
+    const api = mockRegistry();
+    await render(api);
+    await screen.findByText('The engine reads the sources of this tenant.');
+    api.getTenantStatus.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await userEvent.click(button('Refresh'));
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'The backend does not answer',
+    );
+    expect(
+      screen.getByText('The engine reads the sources of this tenant.'),
+    ).toBeVisible();
+    await userEvent.click(button('Try again'));
+    await waitFor(() => expect(screen.queryByRole('alert')).toBeNull());
+  });
+
+  it('pauses the engine once that is confirmed, and resumes it', async () => {
+    const api = mockRegistry();
+    await render(api);
+    const dialog = await open('Pause engine');
+    expect(api.pauseEngine).not.toHaveBeenCalled();
+    api.getTenantStatus.mockResolvedValue(
+      statusOf({ state: 'paused', paused_by: 'user:default/guest' }),
+    );
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Pause' }),
+    );
+    expect(await findButton('Resume engine')).toBeVisible();
+    expect(api.pauseEngine).toHaveBeenCalledWith('acme');
+    expect(await valueOf('Paused by')).toHaveTextContent('user:default/guest');
+    // Its button is gone.
+    await waitFor(() =>
+      expect(
+        screen.getByRole('heading', { name: 'What feeds the catalog' }),
+      ).toHaveFocus(),
+    );
+    expect(screen.getByText('The engine is paused.')).toBeVisible();
+    const again = await open('Resume engine');
+    api.getTenantStatus.mockResolvedValue(statusOf());
+    await userEvent.click(
+      within(again).getByRole('button', { name: 'Resume' }),
+    );
+    expect(await findButton('Pause engine')).toBeVisible();
+    expect(api.resumeEngine).toHaveBeenCalledWith('acme');
+  });
+
+  it('deletes only with the name typed, and restores', async () => {
+    const api = mockRegistry();
+    await render(api);
+    const dialog = await open('Delete tenant');
+    const remove = within(dialog).getByRole('button', { name: 'Delete' });
+    const typed = within(dialog).getByRole('textbox');
+    expect(typed).toHaveFocus();
+    expect(dialog).toHaveTextContent('After 365 days');
+    for (const wrong of ['acme{Enter}', ' ACME{Enter}']) {
+      await userEvent.clear(typed);
+      await userEvent.type(typed, wrong);
+      expect(remove).toBeDisabled();
+    }
+    expect(api.deleteTenant).not.toHaveBeenCalled();
+    await userEvent.clear(typed);
+    await userEvent.type(typed, 'ACME');
+    api.deleteTenant.mockRejectedValueOnce(
+      await refusal(403, 'NotAllowedError', 'That is for administrators'),
+    );
+    await userEvent.click(remove);
+    expect(await within(dialog).findByRole('alert')).toHaveTextContent(
+      'You may not do this. That is for administrators',
+    );
+    expect(typed).toHaveValue('ACME');
+    api.getTenant.mockResolvedValue(
+      tenantOf('acme', { deleted_at: '2026-11-21T10:00:00.000Z' }),
+    );
+    await userEvent.click(remove);
+    expect(await screen.findByText('This tenant is deleted')).toBeVisible();
+    expect(api.deleteTenant).toHaveBeenLastCalledWith('acme');
+    await waitFor(() => expect(button('Restore tenant')).toHaveFocus());
+    api.getTenant.mockResolvedValue(tenantOf('acme'));
+    await userEvent.click(button('Restore tenant'));
+    expect(await screen.findByText('The tenant is restored.')).toBeVisible();
+    expect(api.restoreTenant).toHaveBeenCalledWith('acme');
+  });
+
+  it('deletes what code has written only with the slug typed', async () => {
+    const api = mockRegistry();
+    api.getTenantStatus.mockResolvedValue(statusOf({ state: 'code' }));
+    await render(api);
+    const dialog = await open('Feed by an engine');
+    expect(dialog).toHaveTextContent('7 entities that code has written');
+    const replace = within(dialog).getByRole('button', {
+      name: 'Delete the entities',
+    });
+    expect(replace).toBeDisabled();
+    await userEvent.type(within(dialog).getByRole('textbox'), 'acme');
+    await userEvent.click(replace);
+    await waitFor(() =>
+      expect(api.enableEngine).toHaveBeenCalledWith('acme', { replace: true }),
+    );
+  });
+
+  it('changes what was edited, and nothing else', async () => {
+    const api = mockRegistry();
+    await render(api);
+    const dialog = await open('Edit name and limits');
+    const name = within(dialog).getByRole('textbox', { name: /^Name/ });
+    await userEvent.clear(name);
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
+    expect(name).toBeInvalid();
+    expect(api.updateTenant).not.toHaveBeenCalled();
+    await userEvent.type(name, 'Acme Ltd');
+    api.updateTenant.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
+    await within(dialog).findByRole('alert');
+    expect(name).toHaveValue('Acme Ltd');
+    api.getTenant.mockResolvedValue(
+      tenantOf('acme', { tenant_name: 'Acme Ltd' }),
+    );
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
+    expect(
+      await screen.findByRole('heading', { name: 'Acme Ltd' }),
+    ).toBeVisible();
+    expect(api.updateTenant).toHaveBeenLastCalledWith('acme', {
+      tenant_name: 'Acme Ltd',
+    });
+  });
+
+  it('neither deletes the default tenant nor gives it an engine', async () => {
+    const api = mockRegistry();
+    api.getTenantStatus.mockResolvedValue(
+      statusOf({ state: 'catalog_plugin' }),
+    );
+    await render(api, '/default');
+    expect(
+      await screen.findByText(/The default tenant cannot be deleted/),
+    ).toBeVisible();
+    for (const name of ['Delete tenant', 'Feed by an engine', 'Pause engine']) {
+      expect(screen.queryByRole('button', { name })).toBeNull();
+    }
+  });
+
+  it('shows an admin of the tenant its state, and nothing that they may not', async () => {
+    const api = mockRegistry();
+    api.getTenant.mockRejectedValue(
+      await refusal(403, 'NotAllowedError', 'You may not read tenants'),
+    );
+    api.listOwnTenants.mockResolvedValue({
+      items: [{ tenant_slug: 'acme', tenant_name: 'Acme', role: 'admin' }],
+      totalItems: 1,
+    });
+    await render(api);
+    expect(
+      await screen.findByText('The engine reads the sources of this tenant.'),
+    ).toBeVisible();
+    expect(screen.getByRole('heading', { name: 'Acme' })).toBeVisible();
+    expect(screen.getByRole('link', { name: 'Members' })).toBeVisible();
+    expect(api.getTenantUsage).not.toHaveBeenCalled();
+    for (const name of ['Delete tenant', 'Pause engine', /^Edit/, /^Take/]) {
+      expect(screen.queryByRole('button', { name })).toBeNull();
+    }
+  });
+
+  it('refuses others in words', async () => {
+    const api = mockRegistry();
+    api.getTenant.mockRejectedValue(
+      await refusal(403, 'NotAllowedError', 'That is for administrators'),
+    );
+    await render(api);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'You may not do this. That is for administrators',
+    );
+  });
+
+  it('says that there is no such tenant', async () => {
+    const api = mockRegistry();
+    api.getTenant.mockResolvedValue(undefined);
+    await render(api);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'There is no tenant “acme”',
+    );
+  });
+});
