@@ -154,4 +154,15 @@ export const callChecks: MutationCheck[] = [
     ],
     tests: [`${TENANTS}/http/engines.test.ts`],
   },
+  {
+    name: 'the hosts whose pages get the token of a sign-in',
+    edits: [
+      {
+        file: 'app-config.oidc.yaml',
+        find: "    ['https://+([a-z0-9-]).${TENANCY_BASE_DOMAIN}']",
+        replace: "    ['https://*.${TENANCY_BASE_DOMAIN}']",
+      },
+    ],
+    tests: ['packages/backend/dev/signIn.test.ts'],
+  },
 ];
