@@ -1,4 +1,6 @@
 import {
+  ApiBlueprint,
+  createApiRef,
   createFrontendPlugin,
   createRouteRef,
   identityApiRef,
@@ -7,9 +9,11 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { render, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
+import type { OpenTenant } from 'backstage-plugin-tenants-common';
 import { createPortalApp } from './App';
 
-const AUTH = 'http://localhost:7007/api/auth';
+const BACKEND = 'http://localhost:7007/api';
+const AUTH = `${BACKEND}/auth`;
 const GUESTS = { guest: {}, anna: {}, peter: {} };
 
 /** A page that asks for the token of the user, as requests do, and signs the user out. */
@@ -24,20 +28,42 @@ function HomePage() {
   );
 }
 
-const home = createFrontendPlugin({
-  pluginId: 'catalog',
-  extensions: [
-    PageBlueprint.make({
-      params: {
-        path: '/',
-        routeRef: createRouteRef(),
-        title: 'Catalog',
-        icon: <i />,
-        loader: async () => <HomePage />,
-      },
+/** The catalog, where the avatar of the settings looks for the user. */
+const catalogApi = ApiBlueprint.make({
+  params: defineParams =>
+    defineParams({
+      api: createApiRef<{ getEntityByRef(): Promise<undefined> }>({
+        id: 'plugin.catalog.service',
+      }),
+      deps: {},
+      factory: () => ({ getEntityByRef: async () => undefined }),
     }),
-  ],
 });
+
+/** A plugin with a page in the navigation. */
+const pluginOf = (pluginId: string, title: string, path: string) =>
+  createFrontendPlugin({
+    pluginId,
+    extensions: [
+      ...(pluginId === 'catalog' ? [catalogApi] : []),
+      PageBlueprint.make({
+        params: {
+          path,
+          routeRef: createRouteRef(),
+          title,
+          icon: <i />,
+          loader: async () => <HomePage />,
+        },
+      }),
+    ],
+  });
+const plugins = [
+  pluginOf('catalog', 'Catalog', '/'),
+  pluginOf('api-docs', 'APIs', '/api-docs'),
+  pluginOf('catalog-import', 'Register', '/catalog-import'),
+  pluginOf('search', 'Search', '/search'),
+  pluginOf('user-settings', 'Settings', '/settings'),
+];
 
 /** The configuration that the backend gives to the pages, for one portal. */
 function configure(auth: object, app: object = {}): void {
@@ -97,7 +123,7 @@ beforeEach(() => {
   Object.assign(window, {
     // What the bundler finds among the dependencies of the app.
     '__@backstage/discovered__': {
-      modules: [{ name: '@backstage/plugin-catalog', default: home }],
+      modules: plugins.map(plugin => ({ name: plugin.id, default: plugin })),
     },
   });
 });
@@ -229,20 +255,61 @@ describe('signing in', () => {
 });
 
 describe('the navigation', () => {
-  it('shows the name of the portal and its pages', async () => {
+  /** What the portal says of the tenant that is open. */
+  const openTenant = (what: Partial<OpenTenant>) =>
+    answers.set(`${BACKEND}/tenants/mine/current`, () =>
+      Response.json({
+        tenant_slug: 'acme',
+        tenant_name: 'Acme',
+        role: 'member',
+        administers_tenants: false,
+        named_by: 'header',
+        base_domain: null,
+        takes_locations: true,
+        closed_plugins: [],
+        enabled: true,
+        ...what,
+      }),
+    );
+
+  /** The names in the sidebar of somebody who has signed in. */
+  async function namesOf(): Promise<string[]> {
     configure({ providers: GUESTS });
     answer('anna/refresh', session('anna'));
     render(createPortalApp().createRoot());
     await userEvent.click(await button('Anna, of Acme'));
-    expect(
-      await screen.findByRole('link', { name: 'A portal, Home' }),
-    ).toHaveAttribute('href', '/');
+    await firstPage();
     const sidebar = within(
       screen.getByRole('navigation', { name: 'sidebar nav' }),
     );
-    expect(sidebar.getByRole('link', { name: 'Catalog' })).toHaveAttribute(
-      'href',
-      '/',
-    );
+    return [
+      ...sidebar.getAllByRole('link'),
+      ...sidebar.getAllByRole('button'),
+    ].map(each => each.getAttribute('aria-label') ?? each.textContent!);
+  }
+
+  it('has the pages, the catalog first and the settings last', async () => {
+    openTenant({ administers_tenants: true });
+    expect(await namesOf()).toEqual([
+      'A portal, Home',
+      'Catalog',
+      'APIs',
+      'Register',
+      'Tenants',
+      'Settings',
+      expect.stringContaining('Acme'),
+      'Search',
+    ]);
+  });
+
+  it('leaves out what the open tenant cannot do', async () => {
+    openTenant({ closed_plugins: ['search'], takes_locations: false });
+    expect(await namesOf()).toEqual([
+      'A portal, Home',
+      'Catalog',
+      'APIs',
+      'Settings',
+      expect.stringContaining('Acme'),
+    ]);
   });
 });
