@@ -431,9 +431,8 @@ export const mutationChecks: MutationCheck[] = [
       },
       {
         file: `${MODULE}/gate/services.ts`,
-        find: '    directory,\n    discovery,\n    httpAuth,\n    httpRouter,\n',
-        replace:
-          '    directory,\n    store,\n    discovery,\n    httpAuth,\n    httpRouter,\n',
+        find: '    directory,\n    discovery,\n    gates,\n',
+        replace: '    directory,\n    store,\n    discovery,\n    gates,\n',
       },
       {
         file: `${MODULE}/gate/services.ts`,
@@ -609,7 +608,7 @@ export const mutationChecks: MutationCheck[] = [
         replace: 'search',
       },
     ],
-    tests: [`${NODE}/tenants/PostgresTenantStore.test`],
+    tests: [`${NODE}/tenants/PostgresTenantStore.test.ts`],
   },
   {
     name: 'that a tenant is created with its engine or not at all',
