@@ -10,8 +10,8 @@ import { yarn } from './deployment';
 interface PublicPackage {
   name: string;
   version: string;
-  /** Whether a backend adds it, and does not get it with another. */
-  isFeature: boolean;
+  /** Which package of a portal adds it, unless it gets it with another. */
+  addedBy?: 'backend' | 'app';
   file: string;
 }
 
@@ -31,11 +31,18 @@ function publicPackages(): PublicPackage[] {
       return {
         name,
         version,
-        isFeature: backstage.role.startsWith('backend-plugin'),
+        addedBy: addedBy(backstage.role),
         // As yarn names it.
         file: `${name}-${version}.tgz`,
       };
     });
+}
+
+function addedBy(role: string): PublicPackage['addedBy'] {
+  if (role.startsWith('backend-plugin')) {
+    return 'backend';
+  }
+  return role.startsWith('frontend-plugin') ? 'app' : undefined;
 }
 
 async function pack(folder: string): Promise<void> {
@@ -51,15 +58,18 @@ async function pack(folder: string): Promise<void> {
   ]);
 }
 
-/** Of `packages/backend/package.json`, and of the `package.json` at the root. */
+/** Of `packages/backend/package.json`, `packages/app/package.json` and the one at the root. */
 function snippetFor(packages: PublicPackage[], folder: string): object {
   const entries = (of: PublicPackage[], value: (of: PublicPackage) => string) =>
     Object.fromEntries(of.map(each => [each.name, value(each)]));
-  return {
-    dependencies: entries(
-      packages.filter(({ isFeature }) => isFeature),
+  const dependenciesOf = (part: PublicPackage['addedBy']) =>
+    entries(
+      packages.filter(each => each.addedBy === part),
       ({ version }) => `^${version}`,
-    ),
+    );
+  return {
+    dependencies: dependenciesOf('backend'),
+    appDependencies: dependenciesOf('app'),
     resolutions: entries(
       packages,
       ({ file }) => `file:./${basename(folder)}/${file}`,
@@ -78,7 +88,8 @@ async function main(): Promise<void> {
   process.stderr.write(
     `${packages.length} packages are in ${folder}. Copy that folder to the root of ` +
       'your repository. With yarn, add these dependencies to ' +
-      'packages/backend/package.json, those of them that you want, and all of the ' +
+      "packages/backend/package.json, those of them that you want, the app's to " +
+      'the dependencies in packages/app/package.json, and all of the ' +
       'resolutions to the package.json at the root, and run "yarn install". With ' +
       'npm, add nothing, and run "npm install --workspace packages/backend ' +
       `./${basename(folder)}/*.tgz".\n`,

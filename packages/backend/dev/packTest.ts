@@ -2,7 +2,8 @@
 // stock-like repository in a folder of its own, and takes that through what
 // docs/integrators/mounting.md says, on a throw-away PostgreSQL: without tenants, through
 // the migration by the package's own commands, through a start that has to fail, with
-// and without the lines that end the process then, and with tenants.
+// and without the lines that end the process then, and with tenants. Its app compiles with the
+// line that adds the pages.
 
 import assert from 'assert';
 import { randomUUID } from 'crypto';
@@ -31,6 +32,7 @@ const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
 /** What `npm run pack` prints. */
 interface Snippet {
   dependencies: Record<string, string>;
+  appDependencies: Record<string, string>;
   resolutions: Record<string, string>;
 }
 
@@ -44,23 +46,27 @@ async function createPortal(portal: string): Promise<void> {
     require.resolve('./pack.ts'),
     join(portal, 'dist-packages'),
   ]);
-  const { dependencies, resolutions } = JSON.parse(printed) as Snippet;
+  const { dependencies, appDependencies, resolutions } = JSON.parse(
+    printed,
+  ) as Snippet;
+  const ourRoot = require(targetPaths.resolveRoot('package.json'));
+  const ourApp = require(targetPaths.resolveRoot('packages/app/package.json'));
   const ours = require('../package.json')
     .dependencies as Snippet['dependencies'];
   const stock = Object.entries(ours).filter(
     ([name]) => name === 'pg' || name.startsWith('@backstage/'),
   );
-  const backend = join(portal, 'packages/backend');
-  await mkdir(join(backend, 'src'), { recursive: true });
+  for (const part of ['app', 'backend']) {
+    await mkdir(join(portal, 'packages', part, 'src'), { recursive: true });
+  }
   const files: Record<string, object> = {
     'package.json': {
       name: 'root',
       version: '1.0.0',
       private: true,
       workspaces: ['packages/*'],
-      packageManager: require(targetPaths.resolveRoot('package.json'))
-        .packageManager,
-      resolutions,
+      packageManager: ourRoot.packageManager,
+      resolutions: { ...ourRoot.resolutions, ...resolutions },
     },
     'packages/backend/package.json': {
       name: 'backend',
@@ -68,6 +74,23 @@ async function createPortal(portal: string): Promise<void> {
       private: true,
       backstage: { role: 'backend' },
       dependencies: { ...Object.fromEntries(stock), ...dependencies },
+    },
+    'packages/app/package.json': {
+      name: 'app',
+      version: '0.0.0',
+      private: true,
+      backstage: { role: 'frontend' },
+      dependencies: {
+        '@backstage/frontend-defaults':
+          ourApp.dependencies['@backstage/frontend-defaults'],
+        react: ourApp.dependencies.react,
+        'react-dom': ourApp.dependencies['react-dom'],
+        'react-router-dom': ourApp.dependencies['react-router-dom'],
+        ...appDependencies,
+      },
+      devDependencies: {
+        '@types/react': ourApp.devDependencies['@types/react'],
+      },
     },
     'catalog-info.json': COMPONENT,
   };
@@ -86,6 +109,47 @@ async function createPortal(portal: string): Promise<void> {
   yarn(portal, ['install'], { YARN_ENABLE_IMMUTABLE_INSTALLS: 'false' });
 }
 
+/** The line that adds the pages compiles, and what it loads is there. */
+async function checkApp(portal: string): Promise<void> {
+  const app = join(portal, 'packages/app');
+  const documentation = await readDocumentation();
+  const source = documentation.match(
+    /```tsx?\n(import [^`]*backstage-plugin-tenants'[^`]*)```/,
+  )?.[1];
+  assert(source, 'mounting.md has no lines for the app');
+  await writeFile(join(app, 'src/App.tsx'), source);
+  const compilerOptions = {
+    jsx: 'react-jsx',
+    lib: ['DOM', 'DOM.Iterable', 'ES2022'],
+    module: 'ESNext',
+    moduleResolution: 'bundler',
+    noEmit: true,
+    skipLibCheck: true,
+    strict: true,
+    types: [],
+  };
+  await writeFile(
+    join(app, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions, include: ['src'] }),
+  );
+  run(app, process.execPath, [require.resolve('typescript/lib/tsc.js')]);
+  const plugin = join(portal, 'node_modules/backstage-plugin-tenants');
+  const { main } = JSON.parse(
+    await readFile(join(plugin, 'package.json'), 'utf8'),
+  );
+  assert.match(
+    await readFile(join(plugin, main), 'utf8'),
+    /export .* as default/,
+  );
+}
+
+function readDocumentation(): Promise<string> {
+  return readFile(
+    targetPaths.resolveRoot('docs/integrators/mounting.md'),
+    'utf8',
+  );
+}
+
 /**
  * The entry of the backend with the lines of docs/integrators/mounting.md that end the
  * process when it can't start.
@@ -94,10 +158,7 @@ async function createMendedEntry(
   portal: string,
   stock: string,
 ): Promise<string> {
-  const documentation = await readFile(
-    targetPaths.resolveRoot('docs/integrators/mounting.md'),
-    'utf8',
-  );
+  const documentation = await readDocumentation();
   const lines = documentation.match(
     /```ts\n(backend\.start\(\)\.catch[^]*?)```/,
   )?.[1];
@@ -214,6 +275,7 @@ async function packTest(): Promise<void> {
   const portal = await mkdtemp(join(tmpdir(), 'other-repository-'));
   try {
     await createPortal(portal);
+    await checkApp(portal);
     await takeThrough(portal);
   } finally {
     await rm(portal, { recursive: true, force: true });
