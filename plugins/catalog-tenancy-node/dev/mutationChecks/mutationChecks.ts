@@ -1,3 +1,4 @@
+import { browserChecks } from './browserChecks';
 import { callChecks } from './callChecks';
 import { engineChecks } from './engineChecks';
 import { engineConfigChecks } from './engineConfigChecks';
@@ -745,6 +746,7 @@ export const mutationChecks: MutationCheck[] = [
     ],
     tests: [`${MODULE}/resolution/hostnames.test.ts`],
   },
+  ...browserChecks,
   ...callChecks,
   ...engineChecks,
   ...engineConfigChecks,

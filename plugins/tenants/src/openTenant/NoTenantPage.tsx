@@ -80,7 +80,7 @@ export function OwnTenants({ own }: { own: Page<Membership> }) {
 }
 
 /** The host below which the one of this page is. */
-function PortalLink() {
+export function PortalLink() {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const { protocol, host } = window.location;
   const portal = host.slice(host.indexOf('.') + 1);

@@ -15,7 +15,7 @@ import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../api';
 import { tenantsTranslationRef } from '../translation';
 import { isRefusal } from './decideTenant';
-import { OwnTenants } from './NoTenantPage';
+import { OwnTenants, PortalLink } from './NoTenantPage';
 
 /**
  * Says over a page that the portal refuses its tenant by now, and offers the others. The page
@@ -56,8 +56,8 @@ function Others({ onBack, onStay }: { onBack(): void; onStay(): void }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const tenantsApi = useApi(tenantsApiRef);
   const [problem, setProblem] = useState<string>();
-  // Refused too where a hostname names the tenant; then there is nothing to offer.
-  const { value: own } = useAsync(
+  // Refused too where a hostname names the tenant: the portal's own host has them.
+  const { value: own, error: failure } = useAsync(
     () => tenantsApi.listOwnTenants({ limit: 100 }, { tenantSlug: 'default' }),
     [tenantsApi],
   );
@@ -81,6 +81,7 @@ function Others({ onBack, onStay }: { onBack(): void; onStay(): void }) {
           <Text as="p">{t('openTenant.gone.text')}</Text>
           <Text as="p">{t('openTenant.gone.keep')}</Text>
           {own && own.totalItems > 0 && <OwnTenants own={own} />}
+          {isRefusal(failure) && <PortalLink />}
           <div role="status">{problem && <Text as="p">{problem}</Text>}</div>
         </Flex>
       </DialogBody>

@@ -20,6 +20,8 @@ const FEW = 100;
 /** The most that the backend gives at once. */
 const MOST = 500;
 
+const POPOVER = 'tenants-menu-popover';
+
 /** Keys of what is no tenant in the list: no slug has a space. */
 const RETRY = 'try again';
 const LOADING = 'still loading';
@@ -39,6 +41,14 @@ export function TenantMenu(props: {
   const { tenants, totalItems, failed, load } = useOwnTenants();
   const openOther = useOpenOther(tenant);
   const [notKept, setNotKept] = useState(false);
+  const [isOpen, setOpen] = useState(false);
+
+  // The list is found by typing, and the popover takes the focus itself.
+  useEffect(() => {
+    if (isOpen) {
+      document.querySelector<HTMLElement>(`.${POPOVER} input`)?.focus();
+    }
+  }, [isOpen]);
 
   if (!failed && totalItems <= 1) {
     return (
@@ -67,7 +77,15 @@ export function TenantMenu(props: {
     }
   };
   return (
-    <MenuTrigger onOpenChange={isOpen => isOpen && load(MOST)}>
+    <MenuTrigger
+      isOpen={isOpen}
+      onOpenChange={opens => {
+        setOpen(opens);
+        if (opens) {
+          load(MOST);
+        }
+      }}
+    >
       <Button
         variant="tertiary"
         className={className}
@@ -76,6 +94,7 @@ export function TenantMenu(props: {
         {children}
       </Button>
       <MenuAutocompleteListbox
+        className={POPOVER}
         aria-label={t('openTenant.menu.list')}
         placeholder={t('openTenant.menu.find')}
         selectionMode="single"

@@ -93,7 +93,7 @@ async function ifAdmitted<T>(ask: () => Promise<T>): Promise<T | undefined> {
 
 /** Whether the gate has refused a call of the client. Other answers with 403 are not this. */
 export function isRefusal(error: unknown): boolean {
-  const { body } = error as { body?: { error?: { message?: string } } };
+  const { body } = (error ?? {}) as { body?: { error?: { message?: string } } };
   return (
     statusOf(error) === 403 && body?.error?.message?.endsWith(REFUSAL) === true
   );

@@ -1,0 +1,63 @@
+import type { MutationCheck } from './MutationCheck';
+
+const OPEN_TENANT = 'plugins/tenants/src/openTenant';
+const MIDDLEWARE = `${OPEN_TENANT}/createTenantFetchMiddleware`;
+
+/** What keeps a page in the browser to one tenant. */
+export const browserChecks: MutationCheck[] = [
+  {
+    name: 'the header by which a page names its tenant',
+    edits: [
+      {
+        file: `${MIDDLEWARE}.ts`,
+        find: 'headers.set(HEADER, pageTenant.slug);',
+        replace: '',
+      },
+    ],
+    tests: [`${MIDDLEWARE}.test.ts`],
+  },
+  {
+    name: 'the limit to the backend of what a page names its tenant to',
+    edits: [
+      {
+        file: `${MIDDLEWARE}.ts`,
+        find: 'return url => patterns.some(pattern => pattern.test(url));',
+        replace: 'return url => patterns.length > 0 && url !== undefined;',
+      },
+    ],
+    tests: [`${MIDDLEWARE}.test.ts`],
+  },
+  {
+    name: 'the difference between a refused tenant and any other 403',
+    edits: [
+      {
+        file: `${MIDDLEWARE}.ts`,
+        find: 'return (await response.clone().text()) === REFUSAL;',
+        replace: 'return REFUSAL.length > 0;',
+      },
+    ],
+    tests: [`${MIDDLEWARE}.test.ts`],
+  },
+  {
+    name: 'the words over a page whose tenant is refused',
+    edits: [
+      {
+        file: `${OPEN_TENANT}/OpenTenantRoot.tsx`,
+        find: 'pageTenant.onRefusal(() => setRefused(true))',
+        replace: 'pageTenant.onRefusal(() => setRefused(false))',
+      },
+    ],
+    tests: [`${OPEN_TENANT}/openTenant.test.tsx`],
+  },
+  {
+    name: 'the part of the storage of a browser that a tenant has',
+    edits: [
+      {
+        file: `${OPEN_TENANT}/PageTenant.ts`,
+        find: "namespace: slug === 'default' ? undefined : `tenants/${slug}`,",
+        replace: "namespace: slug === 'default' ? undefined : undefined,",
+      },
+    ],
+    tests: [`${OPEN_TENANT}/openTenant.test.tsx`],
+  },
+];
