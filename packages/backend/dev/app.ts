@@ -1,3 +1,4 @@
+import { targetPaths } from '@backstage/cli-common';
 import { PackageGraph } from '@backstage/cli-node';
 import { spawn } from 'child_process';
 import { createHash } from 'crypto';
@@ -39,6 +40,28 @@ export async function findAppSources(): Promise<{
     folder: app.dir,
     sources: [...names].map(name => graph.get(name)!.dir).sort(),
   };
+}
+
+/**
+ * Builds the pages of this repository, unless the build that is there is theirs.
+ *
+ * @param options - arguments that name configuration files; `app.packages` of these; what ends
+ * the build, which then rejects; and where progress goes
+ */
+export async function buildPages(options: {
+  config: string[];
+  appPackages: string;
+  signal: AbortSignal;
+  print: (line: string) => void;
+}): Promise<void> {
+  const { config, appPackages, signal, print } = options;
+  const lockFile = targetPaths.resolveRoot('yarn.lock');
+  await buildApp({
+    ...(await findAppSources()),
+    settings: [appPackages, await readFile(lockFile, 'utf8')],
+    build: folder => runBuild(folder, { args: config, signal }),
+    print,
+  });
 }
 
 /**

@@ -22,7 +22,10 @@ export class BackendProcess {
     args: string[];
     folder: string;
     env: Record<string, string>;
+    /** The descriptor of a file for what it logs; otherwise this process prints that. */
+    log?: number;
   }): BackendProcess {
+    const output = options.log ?? 'inherit';
     const child = spawn(
       process.execPath,
       [
@@ -36,7 +39,7 @@ export class BackendProcess {
       ],
       {
         cwd: options.folder,
-        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+        stdio: ['ignore', output, output, 'ipc'],
         // Ctrl-C would otherwise reach the backend too, at the same time.
         detached: true,
         // The guest may sign in during development only.

@@ -4,8 +4,7 @@
 
 import { targetPaths } from '@backstage/cli-common';
 import { Postgres, PostgresStartError } from '@internal/postgres';
-import { readFile } from 'fs/promises';
-import { buildApp, findAppSources, runBuild } from './app';
+import { buildPages } from './app';
 import {
   Arguments,
   assertPortIsFree,
@@ -71,13 +70,10 @@ async function preparePages(
   signal: AbortSignal,
 ): Promise<boolean> {
   try {
-    const { folder, sources } = await findAppSources();
-    const lockFile = targetPaths.resolveRoot('yarn.lock');
-    await buildApp({
-      folder,
-      sources,
-      settings: [settings.appPackages, await readFile(lockFile, 'utf8')],
-      build: app => runBuild(app, { args: args.config, signal }),
+    await buildPages({
+      config: args.config,
+      appPackages: settings.appPackages,
+      signal,
       print,
     });
     return true;

@@ -1,0 +1,192 @@
+import { closeSync, mkdirSync, openSync } from 'fs';
+import { join } from 'path';
+import { targetPaths } from '@backstage/cli-common';
+import { Postgres } from '@internal/postgres';
+import { waitUntil } from '@internal/postgres/testUtils';
+import { Clone } from '../../dev/__fixtures__/clone';
+import { buildPages } from '../../dev/app';
+import { BackendProcess, untilSamplesAreServed } from '../../dev/backend';
+import {
+  createApplicationUser,
+  databaseEnvironment,
+  startEmbeddedDatabase,
+} from '../../dev/database';
+import { loadSettings } from '../../dev/settings';
+import { SourceServer } from './SourceServer';
+
+/** Who may sign in: an administrator of all tenants, and a member of a tenant each. */
+export type User = 'guest' | 'anna' | 'peter';
+
+/** Where tests keep what they have seen. Named in .gitignore. */
+export function evidenceFolder(): string {
+  const folder = targetPaths.resolveRoot('packages/backend/e2e-tests/failed');
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+/** What `npm start` starts, with data of its own: the pages, the backend and PostgreSQL. */
+export class Portal {
+  /** What the catalogs of tenants may read. */
+  readonly sources: SourceServer;
+
+  readonly #clone: Clone;
+  readonly #postgres: Postgres;
+  #backend: BackendProcess | undefined;
+
+  static async start(): Promise<Portal> {
+    const { appPackages } = await loadSettings([]);
+    await buildPages({
+      config: [],
+      appPackages,
+      signal: new AbortController().signal,
+      print: line => process.stderr.write(`${line}\n`),
+    });
+    const clone = await Clone.create();
+    const postgres = await startEmbeddedDatabase(clone.folder);
+    const portal = new Portal(clone, postgres, await SourceServer.start());
+    try {
+      await portal.startBackend();
+      await untilSamplesAreServed(portal.url(), () => true, { tenants: true });
+    } catch (error) {
+      await portal.remove();
+      throw error;
+    }
+    return portal;
+  }
+
+  private constructor(clone: Clone, postgres: Postgres, sources: SourceServer) {
+    this.#clone = clone;
+    this.#postgres = postgres;
+    this.sources = sources;
+  }
+
+  /** Where it serves, to a tenant by its hostname if one is given. */
+  url(tenant?: string): string {
+    const host = tenant ? `${tenant}.localhost` : 'localhost';
+    return `http://${host}:${this.#clone.port}`;
+  }
+
+  /** @param env - on top of what `npm start` sets */
+  async startBackend(env: Record<string, string> = {}): Promise<void> {
+    const log = openSync(join(evidenceFolder(), 'backend.txt'), 'a');
+    this.#backend = BackendProcess.start({
+      args: [],
+      folder: join(this.#clone.folder, 'packages/backend'),
+      log,
+      env: {
+        ...databaseEnvironment(this.#postgres),
+        ...(await createApplicationUser(this.#postgres)),
+        MULTI_TENANCY_ENABLED: 'true',
+        APP_CONFIG_app_baseUrl: JSON.stringify(this.url()),
+        APP_CONFIG_backend_baseUrl: JSON.stringify(this.url()),
+        APP_CONFIG_backend_listen_port: String(this.#clone.port),
+        APP_CONFIG_backend_reading_allow: JSON.stringify([
+          { host: this.sources.host },
+          // Of no machine: what pictures show.
+          { host: 'git.example.com' },
+        ]),
+        APP_CONFIG_search_collators_catalog_schedule_frequency_seconds: '5',
+        APP_CONFIG_search_collators_catalog_schedule_initialDelay_seconds: '1',
+        ...env,
+      },
+    });
+    closeSync(log);
+    const isReady = await this.#backend.untilReady(
+      `${this.url()}/.backstage/health/v1/readiness`,
+    );
+    if (!isReady) {
+      throw new Error(`The backend has ended: ${evidenceFolder()}/backend.txt`);
+    }
+  }
+
+  async stopBackend(): Promise<void> {
+    await this.#backend?.stop();
+  }
+
+  async remove(): Promise<void> {
+    await this.stopBackend();
+    await this.#postgres.stop();
+    await this.#clone.remove();
+    await this.sources.stop();
+  }
+
+  /** A request of the API, beside the browser. */
+  async request(
+    user: User,
+    path: string,
+    options: { method?: string; tenant?: string; body?: unknown } = {},
+  ): Promise<Response> {
+    const session = await fetch(`${this.url()}/api/auth/${user}/refresh`);
+    const { backstageIdentity } = await session.json();
+    return await fetch(`${this.url()}/api/${path}`, {
+      method: options.method ?? 'GET',
+      headers: {
+        authorization: `Bearer ${backstageIdentity.token}`,
+        'content-type': 'application/json',
+        ...(options.tenant && { 'x-tenant-slug': options.tenant }),
+      },
+      ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
+    });
+  }
+
+  /** The same, which has to succeed. */
+  async call(...args: Parameters<Portal['request']>): Promise<unknown> {
+    const response = await this.request(...args);
+    const text = await response.text();
+    if (!response.ok) {
+      throw new Error(`${args[1]}: ${response.status} ${text}`);
+    }
+    return text ? JSON.parse(text) : undefined;
+  }
+
+  /** Creates a tenant that an engine feeds, with one entity and members. */
+  async createTenant(options: {
+    slug: string;
+    name: string;
+    component: string;
+    members?: string[];
+  }): Promise<void> {
+    const { slug, name, component, members = [] } = options;
+    await this.call('guest', 'tenants', {
+      method: 'POST',
+      body: { tenant_slug: slug, tenant_name: name },
+    });
+    for (const member of members) {
+      await this.call(
+        'guest',
+        `tenants/${slug}/members/${encodeURIComponent(member)}`,
+        {
+          method: 'PUT',
+          body: { role: 'member' },
+        },
+      );
+    }
+    const target = this.sources.serveComponent(`/${slug}.yaml`, component);
+    await waitUntil(`the engine of ${slug}`, async () => {
+      const { status } = await this.request('guest', 'catalog/locations', {
+        method: 'POST',
+        tenant: slug,
+        body: { type: 'url', target },
+      });
+      return status === 201;
+    });
+    await this.untilServed(slug, component);
+  }
+
+  /** Waits until a tenant has a component. */
+  async untilServed(tenant: string, component: string): Promise<void> {
+    await waitUntil(`${component} in ${tenant}`, async () => {
+      const path = `catalog/entities/by-name/component/default/${component}`;
+      return (await this.request('guest', path, { tenant })).ok;
+    });
+  }
+
+  /** Waits until the search of a tenant finds something. */
+  async untilSearchFinds(tenant: string, term: string): Promise<void> {
+    await waitUntil(`${term} in the search of ${tenant}`, async () => {
+      const path = `search/query?term=${encodeURIComponent(term)}`;
+      const response = await this.request('guest', path, { tenant });
+      return response.ok && (await response.json()).results.length > 0;
+    });
+  }
+}

@@ -1,0 +1,137 @@
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Page } from 'playwright-core';
+
+/** What this repository draws, wherever it is: no excuse holds inside. */
+const OURS = 'nav, [role="dialog"]';
+
+/** The pages that this repository draws as a whole. */
+const OUR_PAGES = /^\/tenants(\/|$)/;
+
+/**
+ * What stock pages of Backstage violate by themselves. An excuse holds for its page and for
+ * what is inside of elements that Backstage or its libraries draw there.
+ */
+const EXCUSES: Array<{
+  rule: string;
+  page: RegExp;
+  within: string;
+  why: string;
+}> = [
+  {
+    rule: 'nested-interactive',
+    page: /^\/($|api-docs)/,
+    within: 'th .MuiTableSortLabel-root',
+    why: 'The head of the table of core-components: a button inside a button.',
+  },
+  {
+    rule: 'label',
+    page: /^\/catalog-graph/,
+    within: 'input[aria-autocomplete="list"]',
+    why: 'Relations and kinds of the graph are labelled by text alone.',
+  },
+  {
+    rule: 'color-contrast',
+    page: /^\/catalog\/.*\/group\//,
+    within: '.bui-CardBody',
+    why: 'Secondary text of @backstage/ui on a card in the dark theme.',
+  },
+  {
+    rule: 'color-contrast',
+    page: /^\/catalog\/.*\/api\//,
+    within: '.swagger-ui',
+    why: 'Swagger UI has colours of its own.',
+  },
+  {
+    rule: 'nested-interactive',
+    page: /^\/catalog\/.*\/api\//,
+    within: '.swagger-ui',
+    why: 'An operation of Swagger UI is a button that has another one inside.',
+  },
+  {
+    rule: 'color-contrast',
+    page: /^\/search/,
+    within: '.MuiListItem-divider',
+    why: 'Secondary text of a result on the background of the page.',
+  },
+  {
+    rule: 'listitem',
+    page: /^\/search/,
+    within: '.MuiListItem-divider',
+    why: 'A result is an item outside of a list.',
+  },
+  {
+    rule: 'aria-valid-attr-value',
+    page: /^\/settings/,
+    within: '.bui-Tab',
+    why: 'A tab of @backstage/ui names a panel that is not there.',
+  },
+];
+
+/** The serious violations of a page in some themes, but for those that are excused. */
+export async function violationsOf(
+  page: Page,
+  options: {
+    themes: readonly ('light' | 'dark')[];
+    untilQuiet: () => Promise<void>;
+  },
+): Promise<string[]> {
+  const found: string[] = [];
+  for (const colorScheme of options.themes) {
+    await page.emulateMedia({ colorScheme });
+    await page.locator(`[data-theme-mode="${colorScheme}"]`).first().waitFor();
+    // With another theme, Backstage draws the page anew.
+    await options.untilQuiet();
+    const violations = await violationsInTheme(page);
+    found.push(...violations.map(violation => `${colorScheme}: ${violation}`));
+  }
+  return found;
+}
+
+async function violationsInTheme(page: Page): Promise<string[]> {
+  const { pathname } = new URL(page.url());
+  const { violations } = await new AxeBuilder({ page })
+    // Without a page of its own, which would be a visitor's.
+    .setLegacyMode(true)
+    // What React Aria says of a button is kept here for a moment after the button is gone.
+    .exclude('[data-live-announcer]')
+    .analyze();
+  const found: string[] = [];
+  for (const { id, impact, nodes, help } of violations) {
+    if (impact !== 'serious' && impact !== 'critical') {
+      continue;
+    }
+    for (const { target, html } of nodes) {
+      const selector = target.flat().join(' ');
+      if (!(await isExcused(page, pathname, id, selector))) {
+        found.push(`${pathname}: ${id} (${help}) at ${selector}: ${html}`);
+      }
+    }
+  }
+  return found;
+}
+
+async function isExcused(
+  page: Page,
+  pathname: string,
+  rule: string,
+  selector: string,
+): Promise<boolean> {
+  if (OUR_PAGES.test(pathname)) {
+    return false;
+  }
+  const places = EXCUSES.filter(
+    excuse => excuse.rule === rule && excuse.page.test(pathname),
+  ).map(({ within }) => within);
+  return await page.evaluate(
+    ({ at, ours, allowed }) => {
+      const element = document.querySelector(at);
+      return (
+        element !== null &&
+        allowed.some(place => element.closest(place)) &&
+        !element.closest(ours) &&
+        !element.querySelector(ours)
+      );
+    },
+    { at: selector, ours: OURS, allowed: places },
+  );
+}

@@ -1,0 +1,26 @@
+/**
+ * What a tenant has and no other: words of its entities, of their owners and facets, and of
+ * what search says of them. Names of people and of their groups are not among them, since
+ * those are of the portal.
+ */
+const MARKERS: Record<string, RegExp> = {
+  default:
+    /shop-frontend|stock-service|order-database|Takes orders|on the shelves|The web shop|Everything that sells|"(react|postgres|retail|warehouse)"|:default\/(shop|retail|warehouse|orders)\b/i,
+  acme: /route-planner|Pick-up orders|logistics|doorbell|parcel|"(go|python)"|:default\/(map|tracking|delivery)\b/i,
+  initech:
+    /tps-reports|TPS reports|cover.sheet|paperwork|group:default\/reporting|Fills in forms/i,
+};
+
+/** The first thing in a text that belongs to another tenant than one of these. */
+export function foreignData(
+  text: string,
+  tenants: string[],
+): { tenant: string; found: string } | undefined {
+  for (const [tenant, marker] of Object.entries(MARKERS)) {
+    const [found] = (!tenants.includes(tenant) && marker.exec(text)) || [];
+    if (found) {
+      return { tenant, found };
+    }
+  }
+  return undefined;
+}

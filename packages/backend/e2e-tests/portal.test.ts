@@ -1,0 +1,26 @@
+// The portal in a browser: the pages that are built, and what `npm start` runs behind them.
+
+import { shareOnePortal } from './harness/inBrowser';
+import { testAdministration } from './tests/administration';
+import {
+  testLosses,
+  testMenu,
+  testSignIn,
+  testSwitching,
+} from './tests/openTenant';
+import { testKeyboard, testPhone, testRestarts } from './tests/otherWays';
+import { testStockPages } from './tests/stockPages';
+import { testSearchAndImport } from './tests/writing';
+
+shareOnePortal();
+
+testSignIn();
+testSwitching();
+testMenu();
+testStockPages();
+testSearchAndImport();
+testAdministration();
+testKeyboard();
+testPhone();
+testLosses();
+testRestarts();

@@ -1,0 +1,116 @@
+import { inBrowser } from '../harness/inBrowser';
+import { SIGN_IN } from '../harness/Visitor';
+
+/** Without a mouse. */
+export function testKeyboard(): void {
+  describe('the keyboard alone', () => {
+    inBrowser('creates a tenant', async ({ visit }) => {
+      const visitor = await visit({ as: 'guest' });
+      const { page } = visitor;
+      await visitor.open('/tenants');
+      await page.getByRole('row', { name: /Acme/ }).waitFor();
+      await visitor.untilQuiet();
+      await visitor.tabTo(page.getByRole('button', { name: 'Create tenant' }));
+      await page.keyboard.press('Enter');
+      await visitor.tabTo(page.getByRole('textbox', { name: 'Name' }));
+      await page.keyboard.type('Soylent');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'Soylent' }).first().waitFor();
+      await visitor.untilQuiet();
+    });
+  });
+}
+
+/** On a screen 360 pixels wide. */
+export function testPhone(): void {
+  describe('on a phone', () => {
+    const PHONE = { width: 360, height: 740 };
+
+    inBrowser('signing in fits the screen', async ({ visit }) => {
+      const visitor = await visit(PHONE);
+      await visitor.page.goto('/');
+      await visitor.page.getByRole('button', { name: SIGN_IN.anna }).waitFor();
+      await visitor.expectNoSidewaysScroll();
+    });
+
+    inBrowser(
+      'the tenant is shown, and another one can be opened',
+      async ({ visit }) => {
+        const visitor = await visit({ at: 'acme', as: 'guest', ...PHONE });
+        await visitor.open('/catalog/default/component/route-planner');
+        await visitor.page
+          .getByRole('heading', { name: 'Routes' })
+          .first()
+          .waitFor();
+        await visitor.untilQuiet();
+        const place = await visitor.switcher.boundingBox();
+        expect(place!.x + place!.width).toBeLessThanOrEqual(PHONE.width);
+        expect(place!.y + place!.height).toBeLessThanOrEqual(PHONE.height);
+        await visitor.switcher.click();
+        await visitor.page.getByRole('option', { name: 'Initech' }).waitFor();
+        await visitor.page.keyboard.press('Escape');
+        await visitor.expectNoSidewaysScroll();
+      },
+    );
+
+    inBrowser.each<[string]>([
+      ['/'],
+      ['/tenants'],
+      ['/tenants/acme'],
+      ['/tenants/acme/members'],
+      ['/tenants/acme/sources'],
+    ])('%s fits the screen', async ({ visit }, path) => {
+      const visitor = await visit({ as: 'guest', ...PHONE });
+      await visitor.open(path);
+      await visitor.page.getByRole('heading').first().waitFor();
+      await visitor.expectNoSidewaysScroll();
+    });
+  });
+}
+
+/** A backend that is away for a while, and who may enter nothing. They restart the backend. */
+export function testRestarts(): void {
+  describe('a restart of the backend', () => {
+    inBrowser(
+      'is survived by a page that is open',
+      async ({ portal, visit }) => {
+        const visitor = await visit({ as: 'guest' });
+        const { page } = visitor;
+        await visitor.open('/');
+        await page.getByRole('link', { name: 'Stock' }).waitFor();
+        await visitor.untilQuiet();
+        await portal.stopBackend();
+        visitor.expectProblem(/ERR_CONNECTION_REFUSED/, /Failed to fetch/);
+        await page.getByRole('link', { name: 'Tenants', exact: true }).click();
+        await page.getByText('The backend does not answer.').waitFor();
+        await portal.startBackend({
+          APP_CONFIG_tenancy_membershipOfDefault: '"members"',
+        });
+        await page.getByRole('button', { name: 'Try again' }).click();
+        await page.getByRole('row', { name: /Acme/ }).waitFor();
+      },
+    );
+
+    inBrowser(
+      'has somebody who may enter no tenant say so',
+      async ({ portal, visit }) => {
+        const staff = encodeURIComponent('group:default/initech-staff');
+        await portal.call('guest', `tenants/initech/members/${staff}`, {
+          method: 'DELETE',
+        });
+        const visitor = await visit();
+        visitor.expectProblem(/status of 403/);
+        await visitor.signIn('peter');
+        await visitor.page
+          .getByRole('heading', { name: 'You may not enter any tenant' })
+          .waitFor();
+        await visitor.page.getByText('user:default/peter').waitFor();
+        await visitor.expectAccessible();
+        await visitor.page.getByRole('button', { name: 'Sign out' }).click();
+        await visitor.page
+          .getByRole('button', { name: SIGN_IN.anna })
+          .waitFor();
+      },
+    );
+  });
+}
