@@ -1,5 +1,6 @@
 import '@backstage/cli/asset-types';
 import '@backstage/ui/css/styles.css';
+import './contrast.css';
 import ReactDOM from 'react-dom/client';
 import { createPortalApp } from './App';
 
