@@ -1,0 +1,138 @@
+// What `npm run screenshots` runs: takes the pictures of README.md and docs/ from a portal
+// with the examples, whatever the developer's own one has. Arguments name some of them.
+
+import { mkdirSync } from 'fs';
+import { join } from 'path';
+import { targetPaths } from '@backstage/cli-common';
+import { Chromium, VisitOptions } from './harness/Chromium';
+import { findChromium } from './harness/findChromium';
+import { Portal } from './harness/Portal';
+import type { Visitor } from './harness/Visitor';
+
+interface Picture {
+  name: string;
+  visit: VisitOptions;
+  path: string;
+  /** What is seen once the page is complete. */
+  shows: string;
+  /** What a person would do then. */
+  then?: (visitor: Visitor) => Promise<void>;
+}
+
+const PICTURES: Picture[] = [
+  { name: 'sign-in', visit: {}, path: '/', shows: 'Administrator' },
+  {
+    name: 'catalog',
+    visit: { at: 'acme', as: 'anna' },
+    path: '/?filters[user]=all',
+    shows: 'Routes',
+  },
+  {
+    name: 'switcher',
+    visit: { as: 'guest' },
+    path: '/?filters[user]=all',
+    shows: 'Stock',
+    then: async visitor => {
+      await visitor.switcher.click();
+      await visitor.page.getByRole('option', { name: 'Initech' }).waitFor();
+    },
+  },
+  {
+    name: 'entity',
+    visit: { at: 'acme', as: 'anna', height: 1000 },
+    path: '/catalog/default/component/route-planner',
+    shows: 'View graph',
+  },
+  {
+    name: 'tenants',
+    visit: { as: 'guest' },
+    path: '/tenants',
+    shows: 'Initech',
+  },
+  {
+    name: 'tenant',
+    visit: { as: 'guest', height: 1000 },
+    path: '/tenants/acme',
+    shows: 'Limits and use',
+  },
+  {
+    name: 'members',
+    visit: { as: 'guest' },
+    path: '/tenants/acme/members',
+    shows: 'Members may enter the tenant',
+  },
+  {
+    name: 'sources',
+    visit: { as: 'guest', height: 1000 },
+    path: '/tenants/globex/sources',
+    shows: 'Locations',
+  },
+  {
+    name: 'dark',
+    visit: { at: 'acme', as: 'anna', theme: 'dark' },
+    path: '/catalog-graph?rootEntityRefs%5B%5D=component%3Adefault%2Froute-planner',
+    shows: 'parcels',
+  },
+];
+
+async function takePictures(): Promise<void> {
+  if (!findChromium()) {
+    throw new Error(
+      'There is no Chromium in the path, and CHROMIUM names none',
+    );
+  }
+  const folder = targetPaths.resolveRoot('docs/images');
+  mkdirSync(folder, { recursive: true });
+  const portal = await Portal.start();
+  const chromium = await Chromium.start(portal);
+  try {
+    await addGlobex(portal);
+    const names = process.argv.slice(2);
+    const pictures = PICTURES.filter(
+      ({ name }) => names.length === 0 || names.includes(name),
+    );
+    for (const { name, visit, path, shows, then } of pictures) {
+      const visitor = await chromium.visit(visit);
+      await visitor.open(path);
+      await visitor.page.getByText(shows).first().waitFor();
+      await visitor.untilQuiet();
+      await then?.(visitor);
+      await visitor.page.screenshot({ path: join(folder, `${name}.png`) });
+      await visitor.leave();
+      process.stdout.write(`docs/images/${name}.png\n`);
+    }
+  } finally {
+    await chromium.stop();
+    await portal.remove();
+  }
+}
+
+/** A tenant whose sources its admins configure. */
+async function addGlobex(portal: Portal): Promise<void> {
+  await portal.call('guest', 'tenants', {
+    method: 'POST',
+    body: { tenant_slug: 'globex', tenant_name: 'Globex' },
+  });
+  await portal.call('guest', 'tenants/globex/catalog-config', {
+    method: 'PUT',
+    body: {
+      catalog: {
+        locations: [
+          {
+            type: 'url',
+            target:
+              'https://git.example.com/globex/catalog/blob/main/catalog-info.yaml',
+          },
+        ],
+      },
+    },
+  });
+}
+
+takePictures().then(
+  () => process.exit(0),
+  error => {
+    process.stderr.write(`${error.stack}\n`);
+    process.exit(1);
+  },
+);
