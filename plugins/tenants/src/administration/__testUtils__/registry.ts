@@ -1,5 +1,6 @@
 import { ResponseError } from '@backstage/errors';
 import type {
+  OpenTenant,
   Tenant,
   TenantEngine,
   TenantsApi,
@@ -58,6 +59,18 @@ export const usageOf = (more: Partial<TenantUsage> = {}): TenantUsage => ({
   relations: 11,
   max_entities: 50_000,
   ...more,
+});
+
+export const openTenantOf = (tenant_slug: string): OpenTenant => ({
+  tenant_slug,
+  tenant_name: tenant_slug.toUpperCase(),
+  role: 'admin',
+  administers_tenants: true,
+  named_by: 'header',
+  base_domain: null,
+  takes_locations: true,
+  closed_plugins: [],
+  enabled: true,
 });
 
 /** What a request rejects with, as the client has it. */

@@ -4,9 +4,15 @@ import userEvent from '@testing-library/user-event';
 import axe from 'axe-core';
 import type { TenantsApi } from 'backstage-plugin-tenants-common';
 import { tenantsApiRef } from '../../api';
+import {
+  OpenTenantContext,
+  pageNavigation,
+} from '../../openTenant/OpenTenantContext';
+import { BrowserPageTenant } from '../../openTenant/PageTenant';
 import { rootRouteRef } from '../../routes';
 import {
   mockRegistry,
+  openTenantOf,
   refusal,
   statusOf,
   tenantOf,
@@ -43,6 +49,35 @@ async function seriousProblems() {
 }
 
 describe('the page of a tenant', () => {
+  it.each([
+    ['another tenant is open', 'default', 1],
+    ['it is open itself', 'acme', 0],
+  ])('opens the tenant where %s: %s', async (_, slug, buttons) => {
+    const choose = jest.spyOn(pageNavigation, 'open').mockReturnValue();
+    await renderInTestApp(
+      <OpenTenantContext.Provider
+        value={{ tenant: openTenantOf(slug), showsTenant: () => () => {} }}
+      >
+        <TenantsPage />
+      </OpenTenantContext.Provider>,
+      {
+        apis: [[tenantsApiRef, mockRegistry() as unknown as TenantsApi]],
+        mountedRoutes: { '/': rootRouteRef },
+        initialRouteEntries: ['/acme'],
+      },
+    );
+    await screen.findByText('Limits and use');
+    const found = screen.queryAllByRole('button', { name: 'Open this tenant' });
+    expect(found).toHaveLength(buttons);
+    for (const each of found) {
+      await userEvent.click(each);
+    }
+    expect(choose).toHaveBeenCalledTimes(buttons);
+    expect(new BrowserPageTenant().slug).toBe(buttons ? 'acme' : undefined);
+    window.localStorage.clear();
+    choose.mockRestore();
+  });
+
   afterEach(() => jest.useRealTimers());
 
   it('says what the engine does, and how full the tenant is', async () => {

@@ -13,11 +13,16 @@ import {
   Flex,
   Header,
   Skeleton,
+  Text,
 } from '@backstage/ui';
 import type { Tenant } from 'backstage-plugin-tenants-common';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { Route, Routes, useParams } from 'react-router-dom';
 import { tenantsApiRef } from '../../api';
+import {
+  useOpenOther,
+  useOpenTenant,
+} from '../../openTenant/OpenTenantContext';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
 import { Failure } from '../Failure';
@@ -146,6 +151,7 @@ function ActiveTenant(props: {
               ]
             : []),
         ]}
+        customActions={<OpenTenantButton slug={slug} />}
         tabs={[
           { id: 'overview', label: t('tenant.tabs.overview'), href },
           {
@@ -177,6 +183,25 @@ function ActiveTenant(props: {
           <Route path="/sources/*" element={<SourcesTab slug={slug} />} />
         </Routes>
       </Container>
+    </>
+  );
+}
+
+/** Leaves for the pages of a tenant, where that is not the one that is open. */
+function OpenTenantButton({ slug }: { slug: string }) {
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const open = useOpenTenant();
+  const openOther = useOpenOther(open);
+  const [isKept, setKept] = useState(true);
+  if (!open?.enabled || open.tenant_slug === slug) {
+    return null;
+  }
+  return (
+    <>
+      {!isKept && <Text role="alert">{t('openTenant.menu.notKept')}</Text>}
+      <Button variant="secondary" onPress={() => setKept(openOther(slug))}>
+        {t('tenant.open')}
+      </Button>
     </>
   );
 }

@@ -2,6 +2,7 @@
 export const tenantMessages = {
   tabs: { overview: 'Overview', members: 'Members', sources: 'Sources' },
   slug: 'Slug',
+  open: 'Open this tenant',
   state: 'State',
   failed: 'The tenant could not be read',
   missing: {
