@@ -2,7 +2,7 @@ import { writeFileSync } from 'fs';
 import { join } from 'path';
 import type { BrowserContext, Locator, Page } from 'playwright-core';
 import { waitUntil } from '@internal/postgres/testUtils';
-import { violationsOf } from './accessibility';
+import { violationsInThemes, violationsOf } from './accessibility';
 import { foreignData } from './foreignData';
 import { evidenceFolder, User } from './Portal';
 import { Traffic } from './Traffic';
@@ -183,21 +183,17 @@ export class Visitor {
     expect(foreignData(shown, [tenant])).toBeUndefined();
   }
 
-  /** The page has no serious barrier, in either theme. */
+  /** The page has no serious barrier, in either theme. It is loaded again for each. */
   async expectAccessible(): Promise<void> {
-    await this.#expectAccessible(['dark', 'light']);
-  }
-
-  /** The same for what another theme would close, since Backstage draws all anew. */
-  async expectAccessibleAsIs(): Promise<void> {
-    await this.#expectAccessible(['light']);
-  }
-
-  async #expectAccessible(themes: ('light' | 'dark')[]): Promise<void> {
     await this.untilQuiet();
     const untilQuiet = () => this.untilQuiet();
-    const violations = await violationsOf(this.page, { themes, untilQuiet });
-    expect(violations).toEqual([]);
+    expect(await violationsInThemes(this.page, untilQuiet)).toEqual([]);
+  }
+
+  /** The same for what is open in the page now, such as a dialog. */
+  async expectAccessibleAsIs(): Promise<void> {
+    await this.untilQuiet();
+    expect(await violationsOf(this.page)).toEqual([]);
   }
 
   /** Nothing of the page is beside the window, which one would have to scroll to. */

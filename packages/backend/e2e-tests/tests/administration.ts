@@ -1,3 +1,5 @@
+import type { Page } from 'playwright-core';
+import { addMarker } from '../harness/foreignData';
 import { inBrowser } from '../harness/inBrowser';
 
 /** What administrators do, without a command line. */
@@ -16,5 +18,62 @@ export function testAdministration(): void {
         .waitFor({ state: 'detached' });
       await page.getByRole('row', { name: /Initech/ }).waitFor();
     });
+
+    inBrowser(
+      'takes a tenant from its creation to its first entity, and a member into it',
+      async ({ portal, visit }) => {
+        addMarker('umbrella', /virus-scanner/);
+        const admin = await visit({ as: 'guest' });
+        const { page } = admin;
+        await admin.open('/tenants');
+        await page.getByRole('button', { name: 'Create tenant' }).click();
+        await page.getByRole('textbox', { name: 'Name' }).fill('Umbrella');
+        await admin.expectAccessibleAsIs();
+        await page.getByRole('button', { name: 'Create', exact: true }).click();
+        await page.getByRole('heading', { name: 'Umbrella' }).first().waitFor();
+        await page.getByText('No entities yet').waitFor();
+
+        await addSource(
+          page,
+          portal.sources.serveComponent('/u.yaml', 'virus-scanner'),
+        );
+        await admin.expectAccessible();
+        await openTab(page, 'Overview');
+        // The location, and what it names.
+        await page.getByText('2 of at most 50,000').waitFor();
+
+        await openTab(page, 'Members');
+        await page
+          .getByRole('combobox', { name: 'Person or group' })
+          .fill('ann');
+        await page.getByRole('option', { name: /Anna/ }).first().click();
+        await page.getByRole('button', { name: 'Add', exact: true }).click();
+        await page.getByText(/Anna.* was added with the role Member/).waitFor();
+        await admin.expectAccessible();
+
+        const member = await visit({ at: 'umbrella', as: 'anna' });
+        member.traffic.expect(['umbrella']);
+        await member.open('/');
+        await member.page
+          .getByRole('link', { name: 'virus-scanner' })
+          .waitFor();
+        await member.expectNothingForeign('umbrella');
+      },
+    );
   });
+}
+
+async function openTab(page: Page, name: string): Promise<void> {
+  await page.getByRole('link', { name, exact: true }).click();
+}
+
+async function addSource(page: Page, url: string): Promise<void> {
+  await openTab(page, 'Sources');
+  await page.getByRole('textbox', { name: 'URL' }).fill(url);
+  await page.getByRole('button', { name: 'Add', exact: true }).click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page
+    .getByText(/^Saved/)
+    .first()
+    .waitFor();
 }

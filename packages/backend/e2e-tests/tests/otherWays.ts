@@ -4,6 +4,42 @@ import { SIGN_IN } from '../harness/Visitor';
 /** Without a mouse. */
 export function testKeyboard(): void {
   describe('the keyboard alone', () => {
+    inBrowser(
+      'signs in, switches the tenant and opens an entity',
+      async scene => {
+        const visitor = await scene.visit();
+        const { page } = visitor;
+        const { keyboard } = page;
+        await page.goto('/');
+        await visitor.tabTo(page.getByRole('button', { name: SIGN_IN.guest }));
+        await keyboard.press('Enter');
+        await page.getByRole('link', { name: 'Stock' }).waitFor();
+        await visitor.untilQuiet();
+
+        await visitor.tabTo(visitor.switcher);
+        await keyboard.press('Enter');
+        await page.getByRole('option', { name: 'Acme' }).waitFor();
+        await visitor.tabTo(page.getByPlaceholder('Find a tenant'));
+        await keyboard.type('init');
+        await page
+          .getByRole('option', { name: 'Acme' })
+          .waitFor({ state: 'detached' });
+        await keyboard.press('ArrowDown');
+        await keyboard.press('Enter');
+        const reports = page.getByRole('link', { name: 'TPS reports' });
+        await reports.waitFor();
+        await visitor.untilQuiet();
+
+        await visitor.tabTo(reports);
+        await keyboard.press('Enter');
+        await page
+          .getByRole('heading', { name: 'TPS reports' })
+          .first()
+          .waitFor();
+        await visitor.untilQuiet();
+      },
+    );
+
     inBrowser('creates a tenant', async ({ visit }) => {
       const visitor = await visit({ as: 'guest' });
       const { page } = visitor;
@@ -39,7 +75,7 @@ export function testPhone(): void {
         const visitor = await visit({ at: 'acme', as: 'guest', ...PHONE });
         await visitor.open('/catalog/default/component/route-planner');
         await visitor.page
-          .getByRole('heading', { name: 'Routes' })
+          .getByRole('heading', { name: 'TPS reports' })
           .first()
           .waitFor();
         await visitor.untilQuiet();
