@@ -77,7 +77,8 @@ export async function violationsInThemes(
     await page.emulateMedia({ colorScheme });
     // A page that changes its theme while it is open keeps some colours of the other one, which
     // is Backstage's.
-    await page.reload();
+    await untilQuiet();
+    await page.goto(page.url());
     await page.locator(`[data-theme-mode="${colorScheme}"]`).first().waitFor();
     await untilQuiet();
     const violations = await violationsOf(page);
