@@ -209,16 +209,18 @@ export async function applyMigrations(
       progress.done += 1;
     }
   } catch (error) {
-    throw explain(session.withoutStatement(error), progress.current, options);
-  } finally {
-    progress.stop();
     // A migration that failed between two of its statements is recognised by the row that
     // stays locked. In the default catalog's tables, the stock plugin would not start then.
     if (isWhole || options.tables === 'default') {
       await freeLockRow(session).catch(() => undefined);
     }
+    throw explain(session.withoutStatement(error), progress.current, options);
+  } finally {
+    progress.stop();
     await showOtherSchemas(session).catch(() => undefined);
   }
+  // Without this the run has failed, and the next one frees the row.
+  await freeLockRow(session);
 }
 
 async function load(directory: string, name: string): Promise<Migration> {
