@@ -191,6 +191,25 @@ describe.each(databases.eachSupportedId())(
       await expect(database.migrateStock('stock')).resolves.toBeUndefined();
     });
 
+    it('are said to have failed where they could not free their lock, and the next run does', async () => {
+      const database = await create({ hasTemplate: true });
+      await database.migrateStock('stock', { before: SEARCH_INDICES });
+      await database.query(
+        `create function stock.keep() returns trigger language plpgsql
+           as 'begin raise exception ''The lock stays''; end';
+         create trigger keep before update on stock.knex_migrations_lock
+           for each row when (new.is_locked = 0) execute function stock.keep()`,
+      );
+      const protect = () =>
+        database.tables().protectDefaultCatalog({ schema: 'stock' });
+      await expect(protect()).rejects.toThrow('The lock stays');
+      await database.query('drop function stock.keep cascade');
+      await protect();
+      await expect(
+        database.query('select is_locked from stock.knex_migrations_lock'),
+      ).resolves.toEqual([{ is_locked: 0 }]);
+    });
+
     it('lock the default catalog against the stock plugin while they run', async () => {
       const database = await create({ hasTemplate: true });
       await database.migrateStock('stock', { before: SEARCH_INDICES });
