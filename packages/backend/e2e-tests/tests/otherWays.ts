@@ -75,7 +75,7 @@ export function testPhone(): void {
         const visitor = await visit({ at: 'acme', as: 'guest', ...PHONE });
         await visitor.open('/catalog/default/component/route-planner');
         await visitor.page
-          .getByRole('heading', { name: 'TPS reports' })
+          .getByRole('heading', { name: 'Routes' })
           .first()
           .waitFor();
         await visitor.untilQuiet();
