@@ -1,0 +1,4 @@
+/** Texts that all pages share. */
+export const componentsMessages = {
+  loading: 'Loading…',
+} as const;

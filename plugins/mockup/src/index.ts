@@ -1,0 +1,9 @@
+/**
+ * Mockups of portal pages in the browser: list, editor, history.
+ *
+ * @packageDocumentation
+ */
+
+export { mockupPlugin as default } from './plugin';
+export { mockupApiRef } from './api';
+export { mockupTranslationRef } from './translation';

@@ -1,0 +1,62 @@
+import {
+  ApiBlueprint,
+  createFrontendPlugin,
+  discoveryApiRef,
+  fetchApiRef,
+  PageBlueprint,
+} from '@backstage/frontend-plugin-api';
+import { RiLayoutMasonryLine } from '@remixicon/react';
+import { MockupClient } from 'backstage-plugin-mockup-common';
+import { mockupApiRef } from './api';
+import {
+  compareRouteRef,
+  mockupRouteRef,
+  rootRouteRef,
+  trashRouteRef,
+  versionRouteRef,
+  versionsRouteRef,
+} from './routes';
+
+const mockupApi = ApiBlueprint.make({
+  params: defineParams =>
+    defineParams({
+      api: mockupApiRef,
+      deps: { discoveryApi: discoveryApiRef, fetchApi: fetchApiRef },
+      factory: ({ discoveryApi, fetchApi }) =>
+        new MockupClient({ discoveryApi, fetchApi }),
+    }),
+});
+
+const mockupsPage = PageBlueprint.make({
+  params: {
+    path: '/mockups',
+    routeRef: rootRouteRef,
+    title: 'Mockups',
+    icon: <RiLayoutMasonryLine />,
+    loader: async () => {
+      const { MockupsPage } = await import('./MockupsPage');
+      return <MockupsPage />;
+    },
+  },
+});
+
+/**
+ * The mockups: their list, editor and history. An app finds it by itself
+ * (`app.packages: all`), or has it among its `features`.
+ *
+ * @public
+ */
+export const mockupPlugin = createFrontendPlugin({
+  pluginId: 'mockup',
+  title: 'Mockups',
+  info: { packageJson: () => import('../package.json') },
+  routes: {
+    root: rootRouteRef,
+    trash: trashRouteRef,
+    mockup: mockupRouteRef,
+    versions: versionsRouteRef,
+    version: versionRouteRef,
+    compare: compareRouteRef,
+  },
+  extensions: [mockupApi, mockupsPage],
+});

@@ -1,0 +1,20 @@
+import { createTranslationRef } from '@backstage/frontend-plugin-api';
+import { componentsMessages } from './components/messages';
+import { editorMessages } from './editor/messages';
+import { historyMessages } from './history/messages';
+import { listMessages } from './list/messages';
+
+/**
+ * The texts of the plugin, to be translated.
+ *
+ * @public
+ */
+export const mockupTranslationRef = createTranslationRef({
+  id: 'mockup',
+  messages: {
+    components: componentsMessages,
+    editor: editorMessages,
+    history: historyMessages,
+    list: listMessages,
+  },
+});
