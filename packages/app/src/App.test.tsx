@@ -212,6 +212,30 @@ describe('signing in', () => {
     expect(refreshesOf('anna')).toBe(2);
   });
 
+  it('says after a reload that the backend is away, and goes on when it is back', async () => {
+    configure({ providers: GUESTS });
+    localStorage.setItem('portal:guest', 'anna');
+    answers.set(`${AUTH}/anna/refresh`, () => {
+      throw new TypeError('Failed to fetch');
+    });
+    render(createPortalApp().createRoot());
+    expect(
+      await screen.findByText(
+        'The backend does not answer. Try again when it is back.',
+      ),
+    ).toBeVisible();
+    expect(screen.getByRole('alert')).toHaveTextContent(
+      'The portal could not sign you in again',
+    );
+    await userEvent.click(await button('Try again'));
+    await screen.findByText('The portal could not sign you in again');
+    expect(localStorage.getItem('portal:guest')).toBe('anna');
+
+    answer('anna/refresh', session('anna'));
+    await userEvent.click(await button('Try again'));
+    await firstPage();
+  });
+
   it('goes on with the session that the OpenID provider still has', async () => {
     configure({ environment: 'production', providers: { oidc: {} } });
     answer('oidc/refresh', session('jane'));

@@ -29,6 +29,9 @@ export const portalTranslationRef = createTranslationRef({
           'Configure a provider under auth.providers, and restart the backend.',
       },
       failed: 'Signing in failed',
+      notResumed: 'The portal could not sign you in again',
+      unreachable: 'The backend does not answer. Try again when it is back.',
+      retry: 'Try again',
       windowClosed:
         'The window for signing in was closed before it was done, or the browser did not let it open.',
     },

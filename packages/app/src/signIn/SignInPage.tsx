@@ -14,7 +14,7 @@ import { type SignInProvider, useSignInProviders } from './providers';
 /** What is going on: the provider that signs in now, or what the last one ended with. */
 type State =
   | { resuming: true }
-  | { pending?: SignInProvider['id']; error?: Error };
+  | { pending?: SignInProvider['id']; error?: Error; resumeError?: Error };
 
 /** Asks who one is, unless a session of before goes on. */
 export function SignInPage({
@@ -27,23 +27,28 @@ export function SignInPage({
   const providers = useSignInProviders();
   const [state, setState] = useState<State>({ resuming: true });
 
+  const isResuming = 'resuming' in state;
   useEffect(() => {
+    if (!isResuming) {
+      return undefined;
+    }
     let isOver = false;
-    resumeSession(providers).then(identity => {
-      if (!isOver) {
-        if (identity) {
-          onSignInSuccess(identity);
-        } else {
-          setState({});
-        }
-      }
-    });
+    const unlessOver =
+      <T,>(act: (result: T) => void) =>
+      (result: T) =>
+        isOver ? undefined : act(result);
+    resumeSession(providers).then(
+      unlessOver(identity =>
+        identity ? onSignInSuccess(identity) : setState({}),
+      ),
+      unlessOver((resumeError: Error) => setState({ resumeError })),
+    );
     return () => {
       isOver = true;
     };
-  }, [providers, onSignInSuccess]);
+  }, [isResuming, providers, onSignInSuccess]);
 
-  if ('resuming' in state) {
+  if (isResuming) {
     return <Progress />;
   }
 
@@ -101,7 +106,11 @@ export function SignInPage({
                   description={t('signIn.providers.noneHint')}
                 />
               )}
-              <Failure error={state.error} />
+              <Failure
+                error={state.error}
+                resumeError={state.resumeError}
+                onRetry={() => setState({ resuming: true })}
+              />
               {buttons(providers.filter(({ id }) => id === 'oidc'))}
               {guests.length > 0 && (
                 <>
@@ -159,8 +168,27 @@ function ProviderButton({
   );
 }
 
-function Failure({ error }: { error?: Error }) {
+function Failure(props: {
+  error?: Error;
+  /** Why the session of before does not go on. */
+  resumeError?: Error;
+  onRetry: () => void;
+}) {
+  const { error, resumeError, onRetry } = props;
   const { t } = useTranslationRef(portalTranslationRef);
+  const explain = (failure: Error): string => {
+    if (failure.name === 'PopupRejectedError') {
+      return t('signIn.windowClosed');
+    }
+    // What fetch rejects with when there is no answer.
+    if (failure instanceof TypeError) {
+      return t('signIn.unreachable');
+    }
+    // The backend's own words, where it answered.
+    return failure instanceof ResponseError
+      ? failure.body.error.message
+      : failure.message;
+  };
   // Screen readers announce what appears in a region that was there before.
   return (
     <div role="alert">
@@ -169,10 +197,19 @@ function Failure({ error }: { error?: Error }) {
           status={error.name === 'PopupRejectedError' ? 'info' : 'danger'}
           icon
           title={t('signIn.failed')}
-          description={
-            error.name === 'PopupRejectedError'
-              ? t('signIn.windowClosed')
-              : explain(error)
+          description={explain(error)}
+        />
+      )}
+      {resumeError && (
+        <Alert
+          status="danger"
+          icon
+          title={t('signIn.notResumed')}
+          description={explain(resumeError)}
+          customActions={
+            <Button size="small" variant="tertiary" onPress={onRetry}>
+              {t('signIn.retry')}
+            </Button>
           }
         />
       )}
@@ -180,19 +217,17 @@ function Failure({ error }: { error?: Error }) {
   );
 }
 
-/** The backend's own words, where it answered. */
-function explain(error: Error): string {
-  return error instanceof ResponseError
-    ? error.body.error.message
-    : error.message;
-}
-
-/** The session that one of the providers still has. */
+/**
+ * The session that one of the providers still has. Rejects where there should be one, but the
+ * backend does not give it.
+ */
 async function resumeSession(
   providers: SignInProvider[],
 ): Promise<IdentityApi | undefined> {
   for (const provider of providers) {
-    const identity = await openSession(provider, { optional: true });
+    // An optional session hides why there is none.
+    const optional = !provider.isRemembered?.();
+    const identity = await openSession(provider, { optional });
     if (identity) {
       return identity;
     }
@@ -202,7 +237,7 @@ async function resumeSession(
 
 async function openSession(
   { auth }: SignInProvider,
-  options: { optional: true } | { instantPopup: true },
+  options: { optional: boolean } | { instantPopup: true },
 ): Promise<IdentityApi | undefined> {
   const response = await auth.getBackstageIdentity(options);
   return (

@@ -33,6 +33,8 @@ type SignInApi = ProfileInfoApi & BackstageIdentityApi & SessionApi;
 export type SignInProvider = {
   id: keyof typeof GUESTS | 'oidc';
   auth: SignInApi;
+  /** Whether this browser knows of a session that should go on. */
+  isRemembered?: () => boolean;
 };
 
 /** Sessions of a provider that speaks OpenID Connect: `auth.providers.oidc`. */
@@ -144,6 +146,7 @@ export function useSignInProviders(): SignInProvider[] {
         auth: OAuth2.create({
           authConnector: new GuestConnector(id, discoveryApi),
         }),
+        isRemembered: () => localStorage.getItem(STORAGE_KEY) === id,
       })),
   ]);
   return providers;
