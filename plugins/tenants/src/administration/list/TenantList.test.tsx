@@ -1,30 +1,15 @@
-import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import axe from 'axe-core';
-import type {
-  Page,
-  TenantsApi,
-  TenantSummary,
-} from 'backstage-plugin-tenants-common';
-import { tenantsApiRef } from '../../api';
-import { rootRouteRef } from '../../routes';
+import type { Page, TenantSummary } from 'backstage-plugin-tenants-common';
 import {
   mockRegistry,
   refusal,
+  renderPages,
+  seriousProblems,
   summaryOf,
   tenantOf,
 } from '../__testUtils__/registry';
-import { TenantsPage } from '../TenantsPage';
 import { findProblems, suggestSlug } from './newTenant';
-
-function render(api: ReturnType<typeof mockRegistry>, at = '/') {
-  return renderInTestApp(<TenantsPage />, {
-    apis: [[tenantsApiRef, api as unknown as TenantsApi]],
-    mountedRoutes: { '/': rootRouteRef },
-    initialRouteEntries: [at],
-  });
-}
 
 const searchField = () => screen.getByRole('searchbox', { name: 'Search' });
 const rowOf = (name: string) => screen.findByRole('row', { name });
@@ -34,16 +19,6 @@ const page = (...items: TenantSummary[]): Page<TenantSummary> => ({
   items,
   totalItems: items.length,
 });
-
-async function seriousProblems() {
-  const { violations } = await axe.run(document.body, {
-    // Colors need a browser.
-    rules: { 'color-contrast': { enabled: false }, region: { enabled: false } },
-  });
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
-}
 
 describe('the list of tenants', () => {
   afterEach(() => jest.useRealTimers());
@@ -57,7 +32,7 @@ describe('the list of tenants', () => {
         summaryOf('free', { max_entities: null, state: 'failed' }),
       ),
     );
-    await render(api);
+    await renderPages(api, '/');
     expect(await rowOf('ACME')).toHaveTextContent(
       /ACMEacmeEngine is running1,204 of 50,000Nov 20, 2026/,
     );
@@ -70,7 +45,7 @@ describe('the list of tenants', () => {
 
   it('asks once the typing pauses, and shows the answer to the last question alone', async () => {
     const api = mockRegistry();
-    await render(api);
+    await renderPages(api, '/');
     await rowOf('ACME');
     const answers = new Map<
       string | undefined,
@@ -101,7 +76,7 @@ describe('the list of tenants', () => {
 
   it('begins with what its address says', async () => {
     const api = mockRegistry();
-    await render(api, '/?search=ac&page=3&deleted=true');
+    await renderPages(api, '/?search=ac&page=3&deleted=true');
     await waitFor(() =>
       expect(lastQuery(api)).toEqual({
         search: 'ac',
@@ -122,7 +97,7 @@ describe('the list of tenants', () => {
       items: [summaryOf('acme')],
       totalItems: 45,
     }));
-    await render(api);
+    await renderPages(api, '/');
     await rowOf('ACME');
     expect(
       screen.getByRole('button', { name: 'Previous page' }),
@@ -146,7 +121,7 @@ describe('the list of tenants', () => {
     api.listTenantSummaries.mockImplementation(async query =>
       query?.search ? page() : page(summaryOf('acme')),
     );
-    await render(api, '/?search=none');
+    await renderPages(api, '/?search=none');
     expect(
       await screen.findByText('No tenant has “none” in its name or slug.'),
     ).toBeVisible();
@@ -162,7 +137,7 @@ describe('the list of tenants', () => {
     api.listTenantSummaries.mockRejectedValueOnce(
       new TypeError('Failed to fetch'),
     );
-    await render(api);
+    await renderPages(api, '/');
     expect(await screen.findByRole('alert')).toHaveTextContent(
       'The tenants could not be readThe backend does not answer.',
     );
@@ -183,7 +158,7 @@ describe('the list of tenants', () => {
       ],
       totalItems: 2,
     });
-    await render(api);
+    await renderPages(api, '/');
     expect(await rowOf('Acme')).toBeVisible();
     expect(
       screen.getByRole('heading', { name: 'Tenants that you administer' }),
@@ -197,7 +172,7 @@ describe('the list of tenants', () => {
 describe('a new tenant', () => {
   const field = (name: RegExp) => screen.getByRole('textbox', { name });
   const open = async (api: ReturnType<typeof mockRegistry>) => {
-    await render(api);
+    await renderPages(api, '/');
     await userEvent.click(
       await screen.findByRole('button', { name: 'Create tenant' }),
     );

@@ -10,7 +10,7 @@ import { useCallback, useRef, useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
-import { ConfirmDialog } from '../ConfirmDialog';
+import { ActionDialog } from '../ActionDialog';
 import { messageOf, statusOf } from '../failures';
 import { AddMember } from './AddMember';
 import { MemberRow } from './MemberRow';
@@ -218,30 +218,31 @@ export function MembersTab({ slug }: { slug: string }) {
     if (about === 'removal') {
       const kind = kindOf(member.principal);
       return (
-        <ConfirmDialog
+        <ActionDialog
           title={t('members.remove.title', { name })}
-          meaning={[t(`members.remove.${kind}`, { name })]}
+          texts={[t(`members.remove.${kind}`, { name })]}
           warning={own && t(`members.remove.${own}`)}
-          confirm={t('members.remove.confirm')}
-          cancel={t('members.remove.cancel')}
+          destructive
+          submit={t('members.remove.confirm')}
           failed={t('members.remove.failed')}
-          onConfirm={() => remove(member)}
-          onCancel={close}
+          onSubmit={() => remove(member)}
+          onClose={close}
         />
       );
     }
     return (
-      <ConfirmDialog
+      <ActionDialog
         title={t('members.demote.title')}
-        meaning={[t(`members.demote.${own ?? 'yourself'}`, { name })]}
-        confirm={t('members.demote.confirm')}
+        texts={[t(`members.demote.${own ?? 'yourself'}`, { name })]}
+        destructive
+        submit={t('members.demote.confirm')}
         cancel={t('members.demote.cancel')}
         failed={t('members.roles.failed', { name })}
-        onConfirm={async () => {
+        onSubmit={async () => {
           close();
           await putRole(member, 'member');
         }}
-        onCancel={close}
+        onClose={close}
       />
     );
   }

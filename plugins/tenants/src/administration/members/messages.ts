@@ -75,7 +75,6 @@ export const membersMessages = {
     yourGroup:
       'You belong to this group. Unless you are an admin here in another way, you lose this page too.',
     confirm: 'Remove',
-    cancel: 'Cancel',
     failed: 'Not removed',
     removed: '{{name}} was removed.',
   },

@@ -12,7 +12,7 @@ import { RiDeleteBinLine } from '@remixicon/react';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsTranslationRef } from '../../translation';
-import { ConfirmDialog } from '../ConfirmDialog';
+import { ActionDialog } from '../ActionDialog';
 import shared from '../administration.module.css';
 import { messageOf, statusOf } from '../failures';
 import styles from './sources.module.css';
@@ -77,19 +77,18 @@ export function RegisteredLocations({ slug }: { slug: string }) {
         </Flex>
       </section>
       {removing && (
-        <ConfirmDialog
+        <ActionDialog
           title={t('sources.registered.question')}
-          meaning={[t('sources.registered.meaning', removing)]}
-          confirm={t('sources.registered.confirm')}
-          cancel={t('sources.registered.cancel')}
+          texts={[t('sources.registered.meaning', removing)]}
+          destructive
+          submit={t('sources.registered.confirm')}
           failed={t('sources.registered.notRemoved')}
-          onConfirm={async () => {
-            await catalog.remove(removing.id);
-            setRemoving(undefined);
+          onSubmit={() => catalog.remove(removing.id)}
+          onDone={() => {
             setAnnouncement(t('sources.registered.removed', removing));
             retry();
           }}
-          onCancel={() => setRemoving(undefined)}
+          onClose={() => setRemoving(undefined)}
         />
       )}
     </>

@@ -114,7 +114,6 @@ export const sourcesMessages = {
     meaning:
       'The engine forgets {{target}}, and deletes the entities that come from it alone.',
     confirm: 'Remove',
-    cancel: 'Cancel',
     notRemoved: 'Not removed',
     removed: '{{target}} was removed.',
   },

@@ -5,7 +5,7 @@ import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { Moment } from '../Moment';
 import { State } from '../State';
-import { ActionDialog } from './ActionDialog';
+import { ActionButton } from '../ActionDialog';
 import { Facts, Section, useFocusableHeading } from './Section';
 import {
   DEFAULT_TENANT_SLUG,
@@ -36,7 +36,7 @@ export function EngineSection(props: {
   const switches = tenant.row && slug !== DEFAULT_TENANT_SLUG && (
     <>
       {hasEngine && status.state !== 'paused' && (
-        <ActionDialog
+        <ActionButton
           open={t('tenant.pause.open')}
           title={t('tenant.pause.title', { name })}
           texts={[t('tenant.pause.text')]}
@@ -49,7 +49,7 @@ export function EngineSection(props: {
         />
       )}
       {status.state === 'paused' && (
-        <ActionDialog
+        <ActionButton
           open={t('tenant.resume.open')}
           title={t('tenant.resume.title', { name })}
           texts={[t('tenant.resume.text')]}
@@ -60,7 +60,7 @@ export function EngineSection(props: {
         />
       )}
       {hasEngine ? (
-        <ActionDialog
+        <ActionButton
           open={t('tenant.disable.open')}
           title={t('tenant.disable.title', { name })}
           texts={[t('tenant.disable.text')]}
@@ -151,7 +151,7 @@ function EnableDialog(props: {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const replace = entities > 0;
   return (
-    <ActionDialog
+    <ActionButton
       open={t('tenant.enable.open')}
       title={t('tenant.enable.title', { name })}
       texts={[

@@ -9,7 +9,7 @@ import { tenantsApiRef } from '../../api';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
 import { Failure } from '../Failure';
-import { ActionDialog } from './ActionDialog';
+import { ActionButton } from '../ActionDialog';
 import { EngineSection } from './EngineSection';
 import { Section } from './Section';
 import type { usePolled } from './usePolled';
@@ -151,7 +151,7 @@ function DeleteSection(props: {
     <Section
       title={t('tenant.remove.heading')}
       actions={
-        <ActionDialog
+        <ActionButton
           open={t('tenant.remove.open')}
           title={t('tenant.remove.title', { name })}
           texts={[

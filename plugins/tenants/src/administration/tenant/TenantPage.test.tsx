@@ -1,7 +1,6 @@
 import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import axe from 'axe-core';
 import type { TenantsApi } from 'backstage-plugin-tenants-common';
 import { tenantsApiRef } from '../../api';
 import {
@@ -14,20 +13,14 @@ import {
   mockRegistry,
   openTenantOf,
   refusal,
+  renderPages,
+  seriousProblems,
   statusOf,
   tenantOf,
   usageOf,
 } from '../__testUtils__/registry';
 import { TenantsPage } from '../TenantsPage';
 import { POLL_MS } from './useTenant';
-
-function render(api: ReturnType<typeof mockRegistry>, at = '/acme') {
-  return renderInTestApp(<TenantsPage />, {
-    apis: [[tenantsApiRef, api as unknown as TenantsApi]],
-    mountedRoutes: { '/': rootRouteRef },
-    initialRouteEntries: [at],
-  });
-}
 
 const button = (name: string) => screen.getByRole('button', { name });
 const findButton = (name: string) => screen.findByRole('button', { name });
@@ -37,16 +30,6 @@ const open = async (name: string) => {
 };
 const valueOf = async (term: string) =>
   (await screen.findByText(term)).closest('dt')!.nextElementSibling;
-
-async function seriousProblems() {
-  const { violations } = await axe.run(document.body, {
-    // Colors need a browser.
-    rules: { 'color-contrast': { enabled: false }, region: { enabled: false } },
-  });
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
-}
 
 describe('the page of a tenant', () => {
   it.each([
@@ -92,7 +75,7 @@ describe('the page of a tenant', () => {
       }),
     );
     api.getTenantUsage.mockResolvedValue(usageOf({ live_entities: 50_000 }));
-    await render(api);
+    await renderPages(api, '/acme');
     expect(
       await screen.findByText(/It is tried again within 5 minutes/),
     ).toBeVisible();
@@ -121,7 +104,7 @@ describe('the page of a tenant', () => {
     const wait = () => act(() => jest.advanceTimersByTimeAsync(POLL_MS));
     jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick'] });
     try {
-      const { unmount } = await render(api);
+      const { unmount } = await renderPages(api, '/acme');
       expect(await screen.findByText('No entities yet')).toBeVisible();
       expect(screen.getByRole('link', { name: 'Add sources' })).toHaveAttribute(
         'href',
@@ -151,7 +134,7 @@ describe('the page of a tenant', () => {
     const api = mockRegistry();
     api.getTenantStatus.mockResolvedValue(statusOf({ entities: 0 }));
     jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick'] });
-    const { unmount } = await render(api);
+    const { unmount } = await renderPages(api, '/acme');
     await screen.findByText('No entities yet');
     const asked = api.getTenantStatus.mock.calls.length;
     unmount();
@@ -161,7 +144,7 @@ describe('the page of a tenant', () => {
 
   it('keeps what it knows when the backend stops answering', async () => {
     const api = mockRegistry();
-    await render(api);
+    await renderPages(api, '/acme');
     await screen.findByText('The engine reads the sources of this tenant.');
     api.getTenantStatus.mockRejectedValueOnce(new TypeError('Failed to fetch'));
     await userEvent.click(button('Refresh'));
@@ -177,7 +160,7 @@ describe('the page of a tenant', () => {
 
   it('pauses the engine once that is confirmed, and resumes it', async () => {
     const api = mockRegistry();
-    await render(api);
+    await renderPages(api, '/acme');
     const dialog = await open('Pause engine');
     expect(api.pauseEngine).not.toHaveBeenCalled();
     api.getTenantStatus.mockResolvedValue(
@@ -207,7 +190,7 @@ describe('the page of a tenant', () => {
 
   it('deletes only with the name typed, and restores', async () => {
     const api = mockRegistry();
-    await render(api);
+    await renderPages(api, '/acme');
     const dialog = await open('Delete tenant');
     const remove = within(dialog).getByRole('button', { name: 'Delete' });
     const typed = within(dialog).getByRole('textbox');
@@ -245,7 +228,7 @@ describe('the page of a tenant', () => {
   it('deletes what code has written only with the slug typed', async () => {
     const api = mockRegistry();
     api.getTenantStatus.mockResolvedValue(statusOf({ state: 'code' }));
-    await render(api);
+    await renderPages(api, '/acme');
     const dialog = await open('Feed by an engine');
     expect(dialog).toHaveTextContent('7 entities that code has written');
     const replace = within(dialog).getByRole('button', {
@@ -261,7 +244,7 @@ describe('the page of a tenant', () => {
 
   it('changes what was edited, and nothing else', async () => {
     const api = mockRegistry();
-    await render(api);
+    await renderPages(api, '/acme');
     const dialog = await open('Edit name and limits');
     const name = within(dialog).getByRole('textbox', { name: /^Name/ });
     await userEvent.clear(name);
@@ -290,7 +273,7 @@ describe('the page of a tenant', () => {
     api.getTenantStatus.mockResolvedValue(
       statusOf({ state: 'catalog_plugin' }),
     );
-    await render(api, '/default');
+    await renderPages(api, '/default');
     expect(
       await screen.findByText(/The default tenant cannot be deleted/),
     ).toBeVisible();
@@ -308,7 +291,7 @@ describe('the page of a tenant', () => {
       items: [{ tenant_slug: 'acme', tenant_name: 'Acme', role: 'admin' }],
       totalItems: 1,
     });
-    await render(api);
+    await renderPages(api, '/acme');
     expect(
       await screen.findByText('The engine reads the sources of this tenant.'),
     ).toBeVisible();
@@ -325,7 +308,7 @@ describe('the page of a tenant', () => {
     api.getTenant.mockRejectedValue(
       await refusal(403, 'NotAllowedError', 'That is for administrators'),
     );
-    await render(api);
+    await renderPages(api, '/acme');
     expect(await screen.findByRole('alert')).toHaveTextContent(
       'You may not do this. That is for administrators',
     );
@@ -334,7 +317,7 @@ describe('the page of a tenant', () => {
   it('says that there is no such tenant', async () => {
     const api = mockRegistry();
     api.getTenant.mockResolvedValue(undefined);
-    await render(api);
+    await renderPages(api, '/acme');
     expect(await screen.findByRole('alert')).toHaveTextContent(
       'There is no tenant “acme”',
     );

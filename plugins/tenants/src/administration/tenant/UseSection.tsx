@@ -9,7 +9,7 @@ import { useId, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { Moment } from '../Moment';
-import { ActionDialog } from './ActionDialog';
+import { ActionButton } from '../ActionDialog';
 import { Facts, Section } from './Section';
 
 /** What a tenant holds, of what it may, and the dialog that changes that and its name. */
@@ -131,7 +131,7 @@ function EditDialog(props: { row: Tenant; onSaved: () => void }) {
   });
 
   return (
-    <ActionDialog
+    <ActionButton
       open={t('tenant.use.edit')}
       title={t('tenant.edit.title')}
       texts={[]}
@@ -194,6 +194,6 @@ function EditDialog(props: { row: Tenant; onSaved: () => void }) {
           t('tenant.edit.number'),
         )}
       />
-    </ActionDialog>
+    </ActionButton>
   );
 }

@@ -1,4 +1,6 @@
 import { ResponseError } from '@backstage/errors';
+import { renderInTestApp } from '@backstage/frontend-test-utils';
+import axe from 'axe-core';
 import type {
   OpenTenant,
   Tenant,
@@ -8,6 +10,9 @@ import type {
   TenantSummary,
   TenantUsage,
 } from 'backstage-plugin-tenants-common';
+import { tenantsApiRef } from '../../api';
+import { rootRouteRef } from '../../routes';
+import { TenantsPage } from '../TenantsPage';
 
 export const tenantOf = (
   tenant_slug: string,
@@ -135,4 +140,23 @@ export function mockRegistry() {
     })),
     disableEngine: mock('disableEngine', async () => {}),
   };
+}
+
+/** The pages of the administration, at an address below /tenants. */
+export function renderPages(api: ReturnType<typeof mockRegistry>, at: string) {
+  return renderInTestApp(<TenantsPage />, {
+    apis: [[tenantsApiRef, api as unknown as TenantsApi]],
+    mountedRoutes: { '/': rootRouteRef },
+    initialRouteEntries: [at],
+  });
+}
+
+/** What axe calls serious, other than colors, which need a browser. */
+export async function seriousProblems() {
+  const { violations } = await axe.run(document.body, {
+    rules: { 'color-contrast': { enabled: false }, region: { enabled: false } },
+  });
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
 }

@@ -1,6 +1,7 @@
 import { toError } from '@backstage/errors';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import {
+  Alert,
   Button,
   Dialog,
   DialogBody,
@@ -18,33 +19,46 @@ import {
   useRef,
   useState,
 } from 'react';
-import { tenantsTranslationRef } from '../../translation';
-import { Failure } from '../Failure';
+import { tenantsTranslationRef } from '../translation';
+import styles from './administration.module.css';
+import { Failure } from './Failure';
 
-interface ActionDialogProps {
-  /** What the button says that opens it. */
-  open: string;
+/** What is done after the user was asked. */
+interface Action {
   title: string;
   /** What will happen, a paragraph each. */
-  texts: string[];
+  texts: readonly string[];
+  /** What makes it worse, if anything. */
+  warning?: string;
   /** What has to be typed before it can be done. */
   typed?: { label: string; value: string };
   submit: string;
+  /** What the other button says; `Cancel` where it is not given. */
+  cancel?: string;
   destructive?: boolean;
-  /** What to say when it fails. */
+  /** What to say when it fails. The dialog stays open. */
   failed: string;
   /** Fields to fill in. */
   children?: ReactNode;
   /** Returns false where a field has to be corrected first. */
   onSubmit: () => Promise<boolean | void>;
   /** After it was done, and the dialog is closed. */
-  onDone: () => void;
-  onOpen?: () => void;
+  onDone?: () => void;
 }
 
+// A click beside it must not lose what was typed.
+const DIALOG = {
+  isDismissable: false,
+  width: 'min(520px, calc(100vw - 32px))',
+  style: { minWidth: 0 },
+} as const;
+
 /** A button, and the dialog that asks before it does what the button says. */
-export function ActionDialog(props: ActionDialogProps) {
-  const { open, onOpen } = props;
+export function ActionButton({
+  open,
+  onOpen,
+  ...action
+}: Action & { open: string; onOpen?: () => void }) {
   const [isOpen, setOpen] = useState(false);
   return (
     <DialogTrigger
@@ -57,20 +71,34 @@ export function ActionDialog(props: ActionDialogProps) {
       }}
     >
       <Button variant="secondary">{open}</Button>
-      <Dialog
-        isDismissable={false}
-        width="min(520px, calc(100vw - 32px))"
-        style={{ minWidth: 0 }}
-      >
-        <ActionForm {...props} onClose={() => setOpen(false)} />
+      <Dialog {...DIALOG}>
+        <ActionForm {...action} onClose={() => setOpen(false)} />
       </Dialog>
     </DialogTrigger>
   );
 }
 
-function ActionForm(props: ActionDialogProps & { onClose: () => void }) {
-  const { title, texts, typed, submit, destructive, failed, children } = props;
-  const { onSubmit, onDone, onClose } = props;
+/** Such a dialog, open for as long as it is there. */
+export function ActionDialog(props: Action & { onClose: () => void }) {
+  const { onClose } = props;
+  return (
+    <Dialog
+      {...DIALOG}
+      isOpen
+      onOpenChange={isOpen => {
+        if (!isOpen) {
+          onClose();
+        }
+      }}
+    >
+      <ActionForm {...props} />
+    </Dialog>
+  );
+}
+
+function ActionForm(props: Action & { onClose: () => void }) {
+  const { title, texts, warning, typed, failed, children } = props;
+  const { submit, cancel, destructive, onSubmit, onDone, onClose } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const form = useRef<HTMLFormElement>(null);
   const [text, setText] = useState('');
@@ -99,7 +127,7 @@ function ActionForm(props: ActionDialogProps & { onClose: () => void }) {
       return;
     }
     onClose();
-    onDone();
+    onDone?.();
   }
 
   return (
@@ -112,6 +140,7 @@ function ActionForm(props: ActionDialogProps & { onClose: () => void }) {
               {each}
             </Text>
           ))}
+          {warning && <Alert status="warning" icon description={warning} />}
           {children}
           {typed && (
             <TextField
@@ -126,10 +155,11 @@ function ActionForm(props: ActionDialogProps & { onClose: () => void }) {
       </DialogBody>
       <DialogFooter>
         <Button variant="secondary" slot="close" isDisabled={isPending}>
-          {t('administration.cancel')}
+          {cancel ?? t('administration.cancel')}
         </Button>
         <Button
           type="submit"
+          className={destructive ? styles.danger : undefined}
           destructive={destructive}
           isPending={isPending}
           isDisabled={typed && text !== typed.value}
