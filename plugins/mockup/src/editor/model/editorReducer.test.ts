@@ -1,0 +1,316 @@
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import * as fc from 'fast-check';
+import {
+  type EditorAction,
+  editorReducer,
+  type EditorState,
+  openContent,
+} from './editorReducer';
+import { boxOf, type Items } from './grid';
+
+const item = (i: string, x: number, y: number, w = 2, h = 2): LayoutItem => ({
+  i,
+  x,
+  y,
+  w,
+  h,
+  component: 'text',
+  props: {},
+});
+const open = (...items: LayoutItem[]) =>
+  openContent({ name: 'Start page', description: '', items });
+const run = (state: EditorState, ...actions: EditorAction[]) =>
+  actions.reduce(editorReducer, state);
+const placeOf = (state: EditorState) =>
+  Object.fromEntries(
+    state.content.items.map(({ i, x, y, w, h }) => [i, [x, y, w, h]]),
+  );
+const undo: EditorAction = { type: 'undo' };
+const redo: EditorAction = { type: 'redo' };
+
+function overlaps(items: Items): string[] {
+  const boxes = items.map(each => ({ i: each.i, ...boxOf(each) }));
+  return boxes.flatMap((a, index) =>
+    boxes
+      .slice(index + 1)
+      .filter(
+        b =>
+          a.x < b.x + b.w &&
+          b.x < a.x + a.w &&
+          a.y < b.y + b.h &&
+          b.y < a.y + a.h,
+      )
+      .map(b => `${a.i} ${b.i}`),
+  );
+}
+
+const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
+const someItem = (i: string) =>
+  fc
+    .record({
+      x: fc.integer({ min: 0, max: 14 }),
+      y: fc.integer({ min: 0, max: 12 }),
+      w: fc.integer({ min: 1, max: 14 }),
+      h: fc.integer({ min: 1, max: 5 }),
+      static: fc.option(fc.boolean(), { nil: undefined }),
+      minW: fc.option(fc.integer({ min: 0, max: 4 }), { nil: undefined }),
+      maxH: fc.option(fc.integer({ min: 0, max: 4 }), { nil: undefined }),
+    })
+    .map(box => ({ i, component: 'text', props: {}, ...box }));
+const someItems = fc
+  .subarray(ids)
+  .chain(some => fc.tuple(...some.map(someItem)));
+const step = fc.integer({ min: -5, max: 5 });
+const someAction: fc.Arbitrary<EditorAction> = fc.oneof(
+  fc.record({
+    type: fc.constant('select' as const),
+    ids: fc.subarray(ids),
+  }),
+  fc.record({
+    type: fc.constant('toggle' as const),
+    id: fc.constantFrom(...ids),
+  }),
+  fc.constant<EditorAction>({ type: 'selectAll' }),
+  fc.constant<EditorAction>({ type: 'remove' }),
+  fc
+    .uuid()
+    .chain(someItem)
+    .map(added => ({ type: 'add' as const, items: [added] })),
+  fc.record(
+    {
+      type: fc.constant('move' as const),
+      dx: step,
+      dy: step,
+      burst: fc.constant('held'),
+    },
+    { requiredKeys: ['type', 'dx', 'dy'] },
+  ),
+  fc.record({ type: fc.constant('resize' as const), dw: step, dh: step }),
+  fc.record({
+    type: fc.constant('place' as const),
+    id: fc.constantFrom(...ids),
+    box: fc.record({ x: step, y: step, w: step, h: step }),
+  }),
+  fc.record({
+    type: fc.constant('props' as const),
+    id: fc.constantFrom(...ids),
+    props: fc.dictionary(fc.string(), fc.integer()),
+    burst: fc.constant('typing'),
+  }),
+  fc.record(
+    {
+      type: fc.constant('describe' as const),
+      name: fc.string(),
+      description: fc.string(),
+    },
+    { requiredKeys: ['type'] },
+  ),
+  fc.constantFrom(undo, redo),
+);
+
+describe('an editor, whatever is done in it', () => {
+  const anyRun = fc.tuple(someItems, fc.array(someAction, { maxLength: 20 }));
+
+  it('undoes every step, and does it again', () => {
+    fc.assert(
+      fc.property(anyRun, someAction, ([items, actions], action) => {
+        const before = run(open(...items), ...actions);
+        const after = editorReducer(before, action);
+        if (action.type === 'undo' || action.type === 'redo') {
+          return;
+        }
+        if (after.past.length > before.past.length) {
+          const undone = editorReducer(after, undo);
+          expect(undone.content).toBe(before.content);
+          expect(undone.selection).toEqual(before.selection);
+          expect(editorReducer(undone, redo).content).toBe(after.content);
+        } else if (after.content !== before.content) {
+          // It has joined the step before it.
+          expect(after.burst).toBeDefined();
+          expect(after.past).toEqual(before.past);
+        }
+      }),
+    );
+  });
+
+  it('comes back to what it was opened with, and to the end again', () => {
+    fc.assert(
+      fc.property(anyRun, ([items, actions]) => {
+        const start = open(...items);
+        const end = run(start, ...actions);
+        const back = end.past.reduce(state => editorReducer(state, undo), end);
+        expect(back.content).toEqual(start.content);
+        const again = back.future.reduce(
+          state => editorReducer(state, redo),
+          back,
+        );
+        const last = end.future.reduce(
+          state => editorReducer(state, redo),
+          end,
+        );
+        expect(again.content).toEqual(last.content);
+      }),
+    );
+  });
+
+  it('lays nothing on anything that it did not lie on before', () => {
+    fc.assert(
+      fc.property(anyRun, someAction, ([items, actions], action) => {
+        const before = run(open(...items), ...actions);
+        const known = new Set(overlaps(before.content.items));
+        const after = editorReducer(before, action);
+        if (action.type !== 'undo' && action.type !== 'redo') {
+          expect(
+            overlaps(after.content.items).filter(pair => !known.has(pair)),
+          ).toEqual([]);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('keeps what it moves in the grid, and statics where they are', () => {
+    fc.assert(
+      fc.property(anyRun, ([items, actions]) => {
+        const start = open(...items);
+        const end = run(
+          start,
+          ...actions.filter(({ type }) => type !== 'props'),
+        );
+        for (const each of end.content.items) {
+          const was = items.find(({ i }) => i === each.i);
+          if (was && each.static) {
+            expect(each).toEqual(was);
+          } else if (was && boxOf(each) !== boxOf(was)) {
+            expect(each.x).toBeGreaterThanOrEqual(0);
+            expect(each.y).toBeGreaterThanOrEqual(0);
+            expect(each.w).toBeGreaterThanOrEqual(1);
+            expect(each.h).toBeGreaterThanOrEqual(1);
+          }
+        }
+      }),
+    );
+  });
+
+  it('shares the items that a step leaves alone', () => {
+    const start = open(item('a', 0, 0), item('b', 4, 0));
+    const end = run(
+      start,
+      { type: 'select', ids: ['a'] },
+      { type: 'move', dx: 1, dy: 0 },
+    );
+    expect(end.content.items[1]).toBe(start.content.items[1]);
+  });
+});
+
+describe('moving', () => {
+  it('takes all that is selected, as far as the grid goes', () => {
+    const state = run(
+      open(item('a', 1, 0), item('b', 4, 3)),
+      { type: 'selectAll' },
+      { type: 'move', dx: -3, dy: 2 },
+    );
+    expect(placeOf(state)).toEqual({ a: [0, 2, 2, 2], b: [3, 5, 2, 2] });
+  });
+
+  it('pushes down what is in the way, and what is below that', () => {
+    const state = run(
+      open(item('a', 0, 0), item('b', 4, 0), item('c', 4, 2), item('d', 8, 0)),
+      { type: 'select', ids: ['a'] },
+      { type: 'move', dx: 4, dy: 1 },
+    );
+    expect(placeOf(state)).toEqual({
+      a: [4, 1, 2, 2],
+      b: [4, 3, 2, 2],
+      c: [4, 5, 2, 2],
+      d: [8, 0, 2, 2],
+    });
+  });
+
+  it('goes below what is static', () => {
+    const state = run(
+      open(item('a', 0, 0), { ...item('b', 4, 0), static: true }),
+      { type: 'select', ids: ['a', 'b'] },
+      { type: 'move', dx: 3, dy: 0 },
+    );
+    expect(placeOf(state)).toEqual({ a: [3, 2, 2, 2], b: [4, 0, 2, 2] });
+  });
+
+  it('is no step where nothing can move', () => {
+    const state = run(open(item('a', 0, 0)), { type: 'selectAll' });
+    expect(editorReducer(state, { type: 'move', dx: -1, dy: 0 })).toBe(state);
+  });
+
+  it('is one step while a key is held', () => {
+    const held = { type: 'move', dx: 1, dy: 0, burst: 'held' } as const;
+    const state = run(
+      open(item('a', 0, 0)),
+      { type: 'selectAll' },
+      held,
+      held,
+      held,
+    );
+    expect(placeOf(state)).toEqual({ a: [3, 0, 2, 2] });
+    expect(placeOf(editorReducer(state, undo))).toEqual({ a: [0, 0, 2, 2] });
+  });
+});
+
+describe('resizing', () => {
+  it('keeps to the limits of the item and of the grid', () => {
+    const state = run(
+      open({ ...item('a', 8, 0), maxH: 3, minW: 2 }),
+      { type: 'selectAll' },
+      { type: 'resize', dw: 9, dh: 9 },
+    );
+    expect(placeOf(state)).toEqual({ a: [8, 0, 4, 3] });
+    expect(
+      placeOf(editorReducer(state, { type: 'resize', dw: -9, dh: -9 })),
+    ).toEqual({ a: [8, 0, 2, 1] });
+  });
+
+  it('lays what grows into each other below each other', () => {
+    const state = run(
+      open(item('a', 0, 0), item('b', 2, 0)),
+      { type: 'selectAll' },
+      { type: 'resize', dw: 1, dh: 0 },
+    );
+    expect(placeOf(state)).toEqual({ a: [0, 0, 3, 2], b: [2, 2, 3, 2] });
+  });
+});
+
+describe('adding', () => {
+  it('selects what is added, and pushes down what is there', () => {
+    const state = run(open(item('a', 0, 0)), {
+      type: 'add',
+      items: [item('b', 1, 1)],
+    });
+    expect(placeOf(state)).toEqual({ a: [0, 3, 2, 2], b: [1, 1, 2, 2] });
+    expect([...state.selection]).toEqual(['b']);
+  });
+
+  it('adds nothing beyond what the API takes', () => {
+    const state = open(
+      ...Array.from({ length: 1000 }, (_, n) => item(`${n}`, 0, 2 * n)),
+    );
+    expect(
+      editorReducer(state, { type: 'add', items: [item('b', 4, 0)] }),
+    ).toBe(state);
+  });
+});
+
+it('pushes no more of a thousand items than it has to', () => {
+  const state = open(
+    ...Array.from({ length: 1000 }, (_, n) =>
+      item(`${n}`, (n % 6) * 2, 2 * Math.floor(n / 6)),
+    ),
+  );
+  const one = run(state, { type: 'select', ids: ['0'] });
+  const moved = editorReducer(one, { type: 'move', dx: 1, dy: 0 });
+  const changed = moved.content.items.filter(
+    (each, n) => each !== state.content.items[n],
+  );
+  // The first, and the column beside it.
+  expect(changed.map(({ i }) => Number(i) % 6 === 1 || i === '0')).toEqual(
+    Array.from({ length: 168 }, () => true),
+  );
+});
