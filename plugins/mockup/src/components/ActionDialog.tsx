@@ -1,0 +1,133 @@
+import { toError } from '@backstage/errors';
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  Alert,
+  Button,
+  Dialog,
+  DialogBody,
+  DialogFooter,
+  DialogHeader,
+  Flex,
+  Text,
+} from '@backstage/ui';
+import {
+  type FormEvent,
+  type ReactNode,
+  useEffect,
+  useRef,
+  useState,
+} from 'react';
+import { mockupTranslationRef } from '../translation';
+import styles from './ActionDialog.module.css';
+import { Failure } from './Failure';
+
+/** What is done after the user was asked. */
+interface Action {
+  title: string;
+  /** What will happen, a paragraph each. */
+  texts: readonly string[];
+  /** What makes it worse, if anything. */
+  warning?: string;
+  submit: string;
+  /** What the other button says; `Cancel` where it is not given. */
+  cancel?: string;
+  destructive?: boolean;
+  /** What to say when it fails. The dialog stays open. */
+  failed: string;
+  /** Fields to fill in. */
+  children?: ReactNode;
+  /** Returns false where a field has to be corrected first. */
+  onSubmit: () => Promise<boolean | void>;
+  /** After it was done, and the dialog is closed. */
+  onDone?: () => void;
+}
+
+// A click beside it must not lose what was typed.
+const DIALOG = {
+  isDismissable: false,
+  width: 'min(520px, calc(100vw - 32px))',
+  style: { minWidth: 0 },
+} as const;
+
+/** Asks before something is done, and is open for as long as it is there. A failure keeps it open. */
+export function ActionDialog(props: Action & { onClose: () => void }) {
+  const { onClose } = props;
+  return (
+    <Dialog
+      {...DIALOG}
+      isOpen
+      onOpenChange={isOpen => {
+        if (!isOpen) {
+          onClose();
+        }
+      }}
+    >
+      <ActionForm {...props} />
+    </Dialog>
+  );
+}
+
+function ActionForm(props: Action & { onClose: () => void }) {
+  const { title, texts, warning, failed, children } = props;
+  const { submit, cancel, destructive, onSubmit, onDone, onClose } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const form = useRef<HTMLFormElement>(null);
+  const [error, setError] = useState<Error>();
+  const [isPending, setPending] = useState(false);
+
+  // The dialog itself has the focus where it has no field.
+  useEffect(() => form.current?.querySelector('input')?.focus(), []);
+
+  async function onFormSubmit(event: FormEvent) {
+    event.preventDefault();
+    if (isPending) {
+      return;
+    }
+    setPending(true);
+    setError(undefined);
+    try {
+      const isDone = await onSubmit();
+      if (isDone === false) {
+        setPending(false);
+        return;
+      }
+    } catch (thrown) {
+      setError(toError(thrown));
+      setPending(false);
+      return;
+    }
+    onClose();
+    onDone?.();
+  }
+
+  return (
+    <form ref={form} onSubmit={onFormSubmit} noValidate>
+      <DialogHeader>{title}</DialogHeader>
+      <DialogBody>
+        <Flex direction="column" gap="4">
+          {texts.map(each => (
+            <Text as="p" key={each} style={{ margin: 0 }}>
+              {each}
+            </Text>
+          ))}
+          {warning && <Alert status="warning" icon description={warning} />}
+          {children}
+          {error && <Failure title={failed} error={error} />}
+        </Flex>
+      </DialogBody>
+      <DialogFooter>
+        <Button variant="secondary" slot="close" isDisabled={isPending}>
+          {cancel ?? t('components.cancel')}
+        </Button>
+        <Button
+          type="submit"
+          className={destructive ? styles.danger : undefined}
+          destructive={destructive}
+          isPending={isPending}
+        >
+          {submit}
+        </Button>
+      </DialogFooter>
+    </form>
+  );
+}

@@ -1,0 +1,59 @@
+import { ResponseError, toError } from '@backstage/errors';
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Alert, Button } from '@backstage/ui';
+import { mockupTranslationRef } from '../translation';
+
+/** What the backend says of a failure, without what the client puts around it. */
+export function messageOf(error: unknown): string {
+  return error instanceof ResponseError
+    ? error.cause.message
+    : toError(error).message;
+}
+
+/** The status of a failed request; nothing where there was no answer. */
+export function statusOf(error: unknown): number | undefined {
+  return error instanceof ResponseError ? error.statusCode : undefined;
+}
+
+/** What a failed request means, for people. */
+export function useFailureText(): (error: unknown) => string {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return error => {
+    const status = statusOf(error);
+    // What fetch rejects with when there is no answer.
+    if (status === undefined && error instanceof TypeError) {
+      return t('components.failure.unreachable');
+    }
+    const message = messageOf(error);
+    return status === 403
+      ? t('components.failure.refused', { message })
+      : message;
+  };
+}
+
+/** Says that something has failed, and offers to try it again. */
+export function Failure(props: {
+  title: string;
+  error: unknown;
+  onRetry?: () => void;
+}) {
+  const { title, error, onRetry } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const textOf = useFailureText();
+  return (
+    <Alert
+      role="alert"
+      status="danger"
+      icon
+      title={title}
+      description={textOf(error)}
+      customActions={
+        onRetry && (
+          <Button size="small" variant="tertiary" onPress={onRetry}>
+            {t('components.retry')}
+          </Button>
+        )
+      }
+    />
+  );
+}
