@@ -25,13 +25,14 @@ export class Traffic {
   #expected: string[] | undefined;
   #underWay = 0;
 
-  async watch(page: Page): Promise<void> {
+  /** @param onGivenUp - gets the URL of a request whose answer the page no longer wants */
+  async watch(page: Page, onGivenUp: (url: string) => void): Promise<void> {
     const session = await page.context().newCDPSession(page);
     session.on('Fetch.requestPaused', event => {
       this.#underWay += 1;
       this.#read(session, event)
-        // The page was left or closed meanwhile: it did not see the answer either.
-        .catch(() => {})
+        // The page has aborted it, or was left or closed: it did not see the answer either.
+        .catch(() => onGivenUp(event.request.url))
         .finally(() => {
           this.#underWay -= 1;
         });

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'fs';
 import { join } from 'path';
-import type { BrowserContext, Locator, Page } from 'playwright-core';
+import type { BrowserContext, Locator, Page, Request } from 'playwright-core';
 import { waitUntil } from '@internal/postgres/testUtils';
 import { violationsInThemes, violationsOf } from './accessibility';
 import { foreignData } from './foreignData';
@@ -22,7 +22,7 @@ export class Visitor {
   readonly traffic = new Traffic();
 
   readonly #pages: Page[] = [];
-  readonly #underWay = new Set<unknown>();
+  readonly #underWay = new Set<Request>();
   /** What must not be, such as errors in the console, as it was seen. */
   readonly #problems: string[] = [];
   readonly #expected: RegExp[] = [
@@ -52,7 +52,13 @@ export class Visitor {
     const page = await this.#context.newPage();
     this.#pages.push(page);
     this.#keepLog(page);
-    await this.traffic.watch(page);
+    await this.traffic.watch(page, url => {
+      for (const request of this.#underWay) {
+        if (request.url() === url) {
+          this.#underWay.delete(request);
+        }
+      }
+    });
     return page;
   }
 
@@ -164,9 +170,15 @@ export class Visitor {
         (await this.page.getByRole('progressbar').count()) === 0
       );
     };
-    await waitUntil('all that the page has asked for', isQuiet, {
-      withinMs: PATIENCE_MS,
-    });
+    try {
+      await waitUntil('all that the page has asked for', isQuiet, {
+        withinMs: PATIENCE_MS,
+      });
+    } catch (error) {
+      const left = [...this.#underWay].map(request => request.url());
+      this.#log.push(`still under way: ${left.join(', ') || 'no request'}`);
+      throw error;
+    }
   }
 
   /** What went wrong so far. */
@@ -183,11 +195,18 @@ export class Visitor {
     expect(foreignData(shown, [tenant])).toBeUndefined();
   }
 
-  /** The page has no serious barrier, in either theme. It is loaded again for each. */
-  async expectAccessible(): Promise<void> {
+  /**
+   * The page has no serious barrier, in either theme. It is loaded again for each.
+   *
+   * @param look - waits for what is seen in the end
+   */
+  async expectAccessible(look = async () => {}): Promise<void> {
     await this.untilQuiet();
-    const untilQuiet = () => this.untilQuiet();
-    expect(await violationsInThemes(this.page, untilQuiet)).toEqual([]);
+    const untilShown = async () => {
+      await look();
+      await this.untilQuiet();
+    };
+    expect(await violationsInThemes(this.page, untilShown)).toEqual([]);
   }
 
   /** The same for what is open in the page now, such as a dialog. */

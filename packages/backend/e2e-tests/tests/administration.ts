@@ -41,6 +41,7 @@ export function testAdministration(): void {
         await openTab(page, 'Overview');
         // The location, and what it names.
         await page.getByText('2 of at most 50,000').waitFor();
+        await admin.expectAccessible();
 
         await openTab(page, 'Members');
         await page
@@ -58,6 +59,64 @@ export function testAdministration(): void {
           .getByRole('link', { name: 'virus-scanner' })
           .waitFor();
         await member.expectNothingForeign('umbrella');
+      },
+    );
+
+    inBrowser(
+      'renames, limits, pauses, deletes and restores a tenant',
+      async ({ portal, visit }) => {
+        await portal.createTenant({
+          slug: 'wonka',
+          name: 'Wonka',
+          component: 'chocolate-river',
+        });
+        const admin = await visit({ as: 'guest' });
+        const { page } = admin;
+        await admin.open('/tenants/wonka');
+        await page.getByText('2 of at most 50,000').waitFor();
+
+        /** Opens a dialog, which has no barrier, and does what it is for. */
+        const act = async (
+          open: string,
+          submit: string,
+          fill: () => Promise<void> = async () => {},
+        ) => {
+          await admin.untilQuiet();
+          await page.getByRole('button', { name: open, exact: true }).click();
+          const dialog = page.getByRole('dialog');
+          await dialog.waitFor();
+          await fill();
+          await admin.expectAccessibleAsIs();
+          await dialog
+            .getByRole('button', { name: submit, exact: true })
+            .click();
+          await dialog.waitFor({ state: 'detached' });
+        };
+        const field = (name: RegExp) => page.getByRole('textbox', { name });
+
+        await act('Edit name and limits', 'Save', async () => {
+          await field(/^Name/).fill('Wonka Sweets');
+          await field(/^Most entities/).fill('2000');
+        });
+        await page.getByText('2 of at most 2,000').waitFor();
+        await page.getByRole('heading', { name: 'Wonka Sweets' }).waitFor();
+
+        await act('Pause engine', 'Pause');
+        await page.getByText('Engine is paused').first().waitFor();
+        await act('Resume engine', 'Resume');
+        await page.getByText('Engine is running').first().waitFor();
+
+        await act('Delete tenant', 'Delete', () =>
+          field(/^Type the name/).fill('Wonka Sweets'),
+        );
+        const gone = await portal.request('guest', 'catalog/entities', {
+          tenant: 'wonka',
+        });
+        expect(gone.status).toBe(403);
+        await admin.expectAccessible();
+        await page.getByRole('button', { name: 'Restore tenant' }).click();
+        await page.getByText('2 of at most 2,000').waitFor();
+        await portal.untilServed('wonka', 'chocolate-river');
       },
     );
   });
