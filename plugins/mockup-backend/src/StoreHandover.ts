@@ -53,6 +53,8 @@ export class StoreHandover {
       getVersion: async (...args) => (await opened()).getVersion(...args),
       getLatestVersion: async (...args) =>
         (await opened()).getLatestVersion(...args),
+      compareVersions: async (...args) =>
+        (await opened()).compareVersions(...args),
     };
   }
 

@@ -5,6 +5,7 @@
  */
 
 export * from './client';
+export * from './differences';
 export { MOCKUP_LIMITS } from './limits';
 export { parseInput } from './parseInput';
 export * from './permissions';

@@ -26,6 +26,7 @@ import {
   type SaveVersionRequest,
   type UpdateMockupRequest,
   type Version,
+  type VersionDifference,
 } from 'backstage-plugin-mockup-common';
 import type {
   ListMockupsOptions,
@@ -136,6 +137,16 @@ export class AuthorizedMockupStore implements MockupStore {
   async getLatestVersion(mockupId: string): Promise<Version | undefined> {
     return (await this.#mayRead(mockupId))
       ? this.#store.getLatestVersion(mockupId)
+      : undefined;
+  }
+
+  async compareVersions(
+    mockupId: string,
+    from: string,
+    to: string,
+  ): Promise<VersionDifference | undefined> {
+    return (await this.#mayRead(mockupId))
+      ? this.#store.compareVersions(mockupId, from, to)
       : undefined;
   }
 

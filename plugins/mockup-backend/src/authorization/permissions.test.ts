@@ -88,6 +88,7 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
     `/mockups/${mockupId}`,
     `/mockups/${mockupId}/versions`,
     `/mockups/${mockupId}/versions/${herVersion}`,
+    `/mockups/${mockupId}/versions/${herVersion}/diff?to=${herVersion}`,
   ];
 
   const writesTo = (mockupId: string) => [

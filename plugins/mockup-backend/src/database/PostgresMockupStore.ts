@@ -1,5 +1,6 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
+  compareLayouts,
   type CreateMockupRequest,
   listMockupsQuerySchema,
   type Mockup,
@@ -11,6 +12,7 @@ import {
   type SaveVersionRequest,
   type UpdateMockupRequest,
   type Version,
+  type VersionDifference,
 } from 'backstage-plugin-mockup-common';
 import {
   type ListMockupsOptions,
@@ -236,6 +238,23 @@ export class PostgresMockupStore implements MockupStore {
       { mockupId },
     );
     return row && toVersion(row);
+  }
+
+  async compareVersions(
+    mockupId: string,
+    from: string,
+    to: string,
+  ): Promise<VersionDifference | undefined> {
+    // Two statements: the layout of a version never changes.
+    const before = await this.getVersion(mockupId, from);
+    const after = before && (await this.getVersion(mockupId, to));
+    return (
+      after && {
+        from: before.id,
+        to: after.id,
+        ...compareLayouts(before.layoutData, after.layoutData),
+      }
+    );
   }
 
   /**

@@ -5,7 +5,7 @@ import { noSuchMockup } from './mockupRoutes';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
 import { parseIfMatch } from './request/ifMatch';
-import { parsePagination } from './request/query';
+import { parseCompareVersionsQuery, parsePagination } from './request/query';
 import { setETag, setLocation } from './response/headers';
 import { sendPage } from './response/page';
 
@@ -52,6 +52,21 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
         throw new NotFoundError(`No version '${vid}' of a mockup '${id}'`);
       }
       res.json(version);
+    }),
+  );
+
+  router.get(
+    '/mockups/:id/versions/:vid/diff',
+    operations.read('compare-versions', async ({ req, res, mockups }) => {
+      const { id, vid } = req.params;
+      const { to } = parseCompareVersionsQuery(req);
+      const difference = await mockups.compareVersions(id, vid, to);
+      if (!difference) {
+        throw new NotFoundError(
+          `No versions '${vid}' and '${to}' of a mockup '${id}'`,
+        );
+      }
+      res.json(difference);
     }),
   );
 }

@@ -1,5 +1,10 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  type Version,
+  versionDifferenceSchema,
+} from 'backstage-plugin-mockup-common';
 import type { Knex } from 'knex';
+import { applyPatch } from 'rfc6902';
 import {
   ALICE,
   item,
@@ -117,6 +122,82 @@ describe.each(databases.eachSupportedId())('version routes on %s', id => {
     it.each([UNKNOWN_ID, 'no-uuid'])('answers 404 to %s', async unknown => {
       const response = await backend.alice.get(`${path}/${unknown}`);
       expect(response.status).toBe(404);
+    });
+  });
+
+  describe('GET /mockups/:id/versions/:vid/diff', () => {
+    let older: Version;
+    let newer: Version;
+
+    beforeEach(async () => {
+      const save = async (...layoutData: object[]) =>
+        (await backend.alice.post(path, { layoutData })).body;
+      older = await save(item(), item({ i: 'title' }));
+      newer = await save(
+        item({ i: 'title', x: 4, h: 3, props: { label: 'Checkout' } }),
+        item({ i: 'logo' }),
+      );
+    });
+
+    it('says what became of each item, and how to patch the layout', async () => {
+      const response = await backend.alice.get(
+        `${path}/${older.id}/diff?to=${newer.id}`,
+      );
+      expect(response.status).toBe(200);
+      expect(response.body).toEqual({
+        from: older.id,
+        to: newer.id,
+        items: [
+          { i: 'buy', change: 'removed', before: item() },
+          {
+            i: 'title',
+            change: 'changed',
+            moved: true,
+            resized: true,
+            props: true,
+            before: older.layoutData[1],
+            after: newer.layoutData[0],
+          },
+          { i: 'logo', change: 'added', after: item({ i: 'logo' }) },
+        ],
+        patch: expect.any(Array),
+      });
+      expect(() => versionDifferenceSchema.parse(response.body)).not.toThrow();
+      applyPatch(older.layoutData, response.body.patch);
+      expect(older.layoutData).toEqual(newer.layoutData);
+    });
+
+    it.each([
+      ['', 'to is missing, expected the id of a version, a UUID'],
+      ['?to=first', 'to must be the id of a version, a UUID, got "first"'],
+      [`?to=${UNKNOWN_ID}&limit=1`, 'unknown field "limit"'],
+      [`?to=${UNKNOWN_ID}&to=${UNKNOWN_ID}`, 'got a list'],
+    ])('refuses the query %p with 400', async (query, message) => {
+      const response = await backend.alice.get(
+        `${path}/${older.id}/diff${query}`,
+      );
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(message);
+    });
+
+    it('answers 404 where either version is none of the mockup', async () => {
+      const { body: other } = await backend.alice.post('/mockups', {
+        name: 'other',
+      });
+      const { body: foreign } = await backend.alice.post(
+        `/mockups/${other.id}/versions`,
+        { layoutData: [] },
+      );
+      for (const at of [
+        `${path}/${older.id}/diff?to=${foreign.id}`,
+        `${path}/${foreign.id}/diff?to=${older.id}`,
+        `${path}/${older.id}/diff?to=${UNKNOWN_ID}`,
+        `${path}/no-uuid/diff?to=${older.id}`,
+        `/mockups/${UNKNOWN_ID}/versions/${older.id}/diff?to=${newer.id}`,
+      ]) {
+        const response = await backend.alice.get(at);
+        expect([at, response.status]).toEqual([at, 404]);
+      }
     });
   });
 

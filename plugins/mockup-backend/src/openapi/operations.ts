@@ -5,6 +5,7 @@ import {
   type OpenApiOperations,
 } from '@internal/http';
 import {
+  compareVersionsQuerySchema,
   listMockupsQuerySchema,
   paginationSchema,
 } from 'backstage-plugin-mockup-common';
@@ -87,6 +88,19 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Get one version of a mockup',
       success: { 200: answer('The version', schemaRef('Version')) },
       errors: [404],
+    },
+  },
+  '/mockups/{id}/versions/{vid}/diff': {
+    get: {
+      summary: 'Compare a version of a mockup with another one of it',
+      parameters: queryParameters(compareVersionsQuerySchema),
+      success: {
+        200: answer(
+          'What became of the items, and a JSON Patch (RFC 6902) of the layout',
+          schemaRef('VersionDifference'),
+        ),
+      },
+      errors: [400, 404],
     },
   },
 };

@@ -1,12 +1,14 @@
 import { openApiRef } from '@internal/http';
 import {
   createMockupRequestSchema,
+  jsonPatchOperationSchema,
   layoutItemInputSchema,
   layoutItemSchema,
   mockupSchema,
   mockupWithLatestVersionSchema,
   saveVersionRequestSchema,
   updateMockupRequestSchema,
+  versionDifferenceSchema,
   versionSchema,
 } from 'backstage-plugin-mockup-common';
 import { z } from 'zod';
@@ -28,6 +30,8 @@ const NAMED_SCHEMAS = {
   Mockup: mockupSchema,
   MockupWithLatestVersion: mockupWithLatestVersionSchema,
   Version: versionSchema,
+  VersionDifference: versionDifferenceSchema,
+  JsonPatchOperation: jsonPatchOperationSchema,
   Error: errorSchema,
 } satisfies Record<string, z.ZodType>;
 
@@ -55,12 +59,15 @@ export function componentSchemas(): Record<string, JsonSchema> {
   );
 }
 
-/** The query parameters of a list, from the schema of its query. */
+/** The query parameters of an operation, from the schema of its query. */
 export function queryParameters(schema: z.ZodType) {
-  const { properties = {} } = z.toJSONSchema(schema, { io: 'input' });
+  const { properties = {}, required = [] } = z.toJSONSchema(schema, {
+    io: 'input',
+  });
   return Object.entries(properties).map(([name, property]) => ({
     name,
     in: 'query',
+    ...(required.includes(name) && { required: true }),
     schema: property,
   }));
 }

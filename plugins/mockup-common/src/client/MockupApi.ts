@@ -1,3 +1,4 @@
+import type { VersionDifference } from '../differences';
 import type {
   CreateMockupRequest,
   ListMockupsQuery,
@@ -92,4 +93,15 @@ export interface MockupApi {
     versionId: string,
     options?: MockupRequestOptions,
   ): Promise<Version | undefined>;
+
+  /**
+   * Compares two versions of a mockup: what became of the items from one to the other.
+   * Layouts at hand, such as a draft, are compared by `compareLayouts`.
+   */
+  compareVersions(
+    mockupId: string,
+    from: string,
+    to: string,
+    options?: MockupRequestOptions,
+  ): Promise<VersionDifference>;
 }

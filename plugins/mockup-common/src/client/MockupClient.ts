@@ -1,4 +1,5 @@
 import { HttpClient, readPage, toSearch } from '@internal/http-client';
+import type { VersionDifference } from '../differences';
 import type {
   CreateMockupRequest,
   ListMockupsQuery,
@@ -130,6 +131,19 @@ export class MockupClient implements MockupApi {
     )}`;
     const response = await this.#http.fetchIfThere(path, options);
     return response?.json();
+  }
+
+  /** {@inheritdoc MockupApi.compareVersions} */
+  async compareVersions(
+    mockupId: string,
+    from: string,
+    to: string,
+    options?: MockupRequestOptions,
+  ): Promise<VersionDifference> {
+    const version = `${mockupPath(mockupId)}/versions/${encodeURIComponent(
+      from,
+    )}`;
+    return this.#http.json(`${version}/diff${toSearch({ to })}`, options);
   }
 }
 

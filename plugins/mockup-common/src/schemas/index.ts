@@ -1,4 +1,8 @@
 export {
+  jsonPatchOperationSchema,
+  versionDifferenceSchema,
+} from './difference';
+export {
   layoutItemInputSchema,
   layoutItemSchema,
   layoutSchema,
@@ -11,4 +15,8 @@ export {
   updateMockupRequestSchema,
   versionSchema,
 } from './mockup';
-export { listMockupsQuerySchema, paginationSchema } from './query';
+export {
+  compareVersionsQuerySchema,
+  listMockupsQuerySchema,
+  paginationSchema,
+} from './query';

@@ -49,3 +49,11 @@ export const listMockupsQuerySchema: z.ZodType<
     .enum(ORDERS, { error: `one of ${ORDERS.join(' | ')}` })
     .default('updatedAt,desc'),
 });
+
+/**
+ * Which version to compare another one with.
+ *
+ * @public
+ */
+export const compareVersionsQuerySchema: z.ZodType<{ to: string }> =
+  z.strictObject({ to: z.uuid({ error: 'the id of a version, a UUID' }) });

@@ -9,6 +9,7 @@ import type {
   SaveVersionRequest,
   UpdateMockupRequest,
   Version,
+  VersionDifference,
 } from 'backstage-plugin-mockup-common';
 
 /**
@@ -140,4 +141,14 @@ export interface MockupStore {
 
   /** Gets the newest version of a mockup, or `undefined`. */
   getLatestVersion(mockupId: string): Promise<Version | undefined>;
+
+  /**
+   * Compares two versions of a mockup: what became of the items from one to the other;
+   * `undefined` if the mockup does not have both.
+   */
+  compareVersions(
+    mockupId: string,
+    from: string,
+    to: string,
+  ): Promise<VersionDifference | undefined>;
 }

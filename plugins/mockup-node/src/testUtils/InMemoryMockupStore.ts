@@ -8,8 +8,10 @@ import type {
   SaveVersionRequest,
   UpdateMockupRequest,
   Version,
+  VersionDifference,
 } from 'backstage-plugin-mockup-common';
 import {
+  compareLayouts,
   listMockupsQuerySchema,
   paginationSchema,
   parseInput,
@@ -167,6 +169,24 @@ export class InMemoryMockupStore implements MockupStore {
 
   async getLatestVersion(mockupId: string): Promise<Version | undefined> {
     return copyOf(this.#stored.get(mockupId)?.versions.at(-1));
+  }
+
+  async compareVersions(
+    mockupId: string,
+    from: string,
+    to: string,
+  ): Promise<VersionDifference | undefined> {
+    const [before, after] = await Promise.all(
+      [from, to].map(id => this.getVersion(mockupId, id)),
+    );
+    return (
+      before &&
+      after && {
+        from: before.id,
+        to: after.id,
+        ...compareLayouts(before.layoutData, after.layoutData),
+      }
+    );
   }
 
   #findForWrite(

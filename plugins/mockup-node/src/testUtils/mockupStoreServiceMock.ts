@@ -70,6 +70,7 @@ export namespace mockupStoreServiceMock {
       listVersions: jest.fn(partialImpl.listVersions),
       getVersion: jest.fn(partialImpl.getVersion),
       getLatestVersion: jest.fn(partialImpl.getLatestVersion),
+      compareVersions: jest.fn(partialImpl.compareVersions),
     };
     const createMock = createServiceMock(mockupStoreServiceRef, () => ({
       forTenant: jest.fn(),

@@ -1,4 +1,5 @@
 import {
+  compareVersionsQuerySchema,
   listMockupsQuerySchema,
   paginationSchema,
   parseInput,
@@ -26,6 +27,15 @@ export function parsePagination(
   req: Request,
 ): z.output<typeof paginationSchema> {
   return parseInput(paginationSchema, withNumbers(req.query), 'query');
+}
+
+/**
+ * Parses the query of a comparison of two versions.
+ *
+ * @throws InputError that names each unknown, missing or malformed parameter
+ */
+export function parseCompareVersionsQuery(req: Request): { to: string } {
+  return parseInput(compareVersionsQuerySchema, req.query, 'query');
 }
 
 /** Converts plain decimal numbers, and leaves everything else as text. */

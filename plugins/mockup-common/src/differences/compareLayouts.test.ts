@@ -1,0 +1,408 @@
+import fc from 'fast-check';
+import assert from 'node:assert';
+import { isDeepStrictEqual } from 'node:util';
+import { applyPatch } from 'rfc6902';
+import type { LayoutItem } from '../types';
+import { compareLayouts, type ItemDifference } from './compareLayouts';
+import type { JsonPatchOperation } from './jsonPatch';
+
+// More of them: LAYOUT_PAIRS=50000.
+const RUNS = Number(process.env.LAYOUT_PAIRS ?? 2000);
+
+function item(overrides: Partial<LayoutItem> = {}): LayoutItem {
+  return {
+    i: 'a',
+    x: 0,
+    y: 0,
+    w: 1,
+    h: 1,
+    component: 'C',
+    props: {},
+    ...overrides,
+  };
+}
+
+function named(...names: string[]): LayoutItem[] {
+  return names.map(i => item({ i }));
+}
+
+/** As what is sent over HTTP, with no `-0`, and objects that share nothing. */
+function asJson<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value));
+}
+
+/**
+ * Applies a patch as RFC 6902 says, keys such as `__proto__` included, which rfc6902
+ * neither follows nor copies.
+ */
+function applyByTheBook<T>(document: T, patch: JsonPatchOperation[]): T {
+  const root: any = { '': asJson(document) };
+  const define = (target: object, key: string, value: unknown) =>
+    Object.defineProperty(target, key, {
+      value,
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    });
+  const locate = (pointer: string) => {
+    const keys = pointer
+      .split('/')
+      .map(key => key.replace(/~1/g, '/').replace(/~0/g, '~'));
+    let parent = root;
+    for (const key of keys.slice(0, -1)) {
+      assert(Object.hasOwn(parent, key), `nothing at ${pointer}`);
+      parent = Object.getOwnPropertyDescriptor(parent, key)!.value;
+    }
+    return { parent, key: keys.at(-1)! };
+  };
+  const remove = (pointer: string) => {
+    const { parent, key } = locate(pointer);
+    assert(Object.hasOwn(parent, key), `nothing at ${pointer}`);
+    const { value } = Object.getOwnPropertyDescriptor(parent, key)!;
+    if (Array.isArray(parent)) {
+      parent.splice(Number(key), 1);
+    } else {
+      delete parent[key];
+    }
+    return value;
+  };
+  const add = (pointer: string, value: unknown) => {
+    const { parent, key } = locate(pointer);
+    if (Array.isArray(parent)) {
+      assert(Number(key) <= parent.length, `${pointer} is beyond the end`);
+      parent.splice(Number(key), 0, value);
+    } else {
+      define(parent, key, value);
+    }
+  };
+  for (const operation of asJson(patch)) {
+    switch (operation.op) {
+      case 'remove':
+        remove(operation.path);
+        break;
+      case 'move':
+        add(operation.path, remove(operation.from));
+        break;
+      case 'replace':
+        remove(operation.path);
+        add(operation.path, operation.value);
+        break;
+      default:
+        add(operation.path, operation.value);
+    }
+  }
+  return root[''];
+}
+
+/** What differs, found out by another way than the code under test. */
+function expectedItems(before: LayoutItem[], after: LayoutItem[]) {
+  const expected: ItemDifference[] = [];
+  for (const old of before) {
+    if (!after.some(({ i }) => i === old.i)) {
+      expected.push({ i: old.i, change: 'removed', before: old });
+    }
+  }
+  for (const now of after) {
+    const old = before.find(({ i }) => i === now.i);
+    if (!old) {
+      expected.push({ i: now.i, change: 'added', after: now });
+    } else if (!isDeepStrictEqual(old, now)) {
+      const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])];
+      const differing = keys.filter(
+        key => !isDeepStrictEqual(Reflect.get(old, key), Reflect.get(now, key)),
+      );
+      const flags: Record<string, string> = {
+        x: 'moved',
+        y: 'moved',
+        w: 'resized',
+        h: 'resized',
+        component: 'component',
+        props: 'props',
+      };
+      expected.push({
+        i: now.i,
+        change: 'changed',
+        before: old,
+        after: now,
+        ...Object.fromEntries(
+          differing.map(key => [flags[key] ?? 'other', true]),
+        ),
+      });
+    }
+  }
+  return expected;
+}
+
+const key = fc.oneof(
+  fc.constantFrom('a', 'b', 'rows', 'a/b', '~', '~1', '', '0', '-'),
+  fc
+    .string({ unit: 'binary', maxLength: 4 })
+    .filter(text => !/[\0\p{Cs}]/u.test(text)),
+);
+// Keys that a path cannot follow in JavaScript, and one that cannot even be assigned.
+const riskyKey = fc.constantFrom('constructor', 'prototype', 'toString');
+
+function props(keys: fc.Arbitrary<string>) {
+  const value = fc.letrec(tie => ({
+    value: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      fc.constantFrom(0, 1, 'x', 'y', null, true),
+      fc.string({ maxLength: 5 }),
+      fc.array(tie('value'), { maxLength: 6 }),
+      fc.dictionary(keys, tie('value'), { maxKeys: 4 }),
+    ),
+  })).value;
+  return fc.dictionary(keys, value, { maxKeys: 4 });
+}
+
+function layouts(keys: fc.Arbitrary<string>) {
+  const fields = fc.record(
+    {
+      x: fc.nat(2),
+      y: fc.nat(2),
+      w: fc.integer({ min: 1, max: 2 }),
+      h: fc.integer({ min: 1, max: 2 }),
+      component: fc.constantFrom('Text', 'Table'),
+      props: props(keys),
+      minW: fc.nat(1),
+      static: fc.boolean(),
+      resizeHandles: fc.constantFrom(['s'], ['s', 'e'], ['e', 's']),
+    },
+    { requiredKeys: ['x', 'y', 'w', 'h', 'component', 'props'] },
+  );
+  const layout = fc
+    .uniqueArray(fc.constantFrom(...'abcdefghijklm'), { maxLength: 13 })
+    .chain(names =>
+      fc
+        .array(fields, { minLength: names.length, maxLength: names.length })
+        .map(all =>
+          names.map((i, index) => ({ i, ...all[index] } as LayoutItem)),
+        ),
+    );
+  /** Mostly the same items, as in two versions of a mockup. */
+  const edited = layout.chain(before =>
+    fc
+      .tuple(
+        fc.shuffledSubarray(before),
+        layout,
+        fc.array(fc.tuple(fc.nat(20), fields), { maxLength: 3 }),
+      )
+      .map(([kept, more, changes]): [LayoutItem[], LayoutItem[]] => {
+        const after = [
+          ...kept,
+          ...more.filter(({ i }) => !before.some(old => old.i === i)),
+        ];
+        for (const [at, change] of changes.filter(() => after.length > 0)) {
+          const index = at % after.length;
+          after[index] = {
+            ...after[index],
+            ...(change as Partial<LayoutItem>),
+            // Some of what was there, so that objects and lists overlap.
+            props: { ...after[index].props, ...change.props },
+          };
+        }
+        return [before, after];
+      }),
+  );
+  return fc.oneof(edited, fc.tuple(layout, layout)).map(asJson);
+}
+
+describe('compareLayouts', () => {
+  it('tells what became of each item, and how rfc6902 makes the second layout of the first', () => {
+    const seen = new Set<string>();
+    fc.assert(
+      fc.property(layouts(fc.oneof(key, riskyKey)), ([before, after]) => {
+        const original = asJson(before);
+        const { items, patch } = compareLayouts(before, after);
+        assert.deepStrictEqual(before, original);
+
+        const patched = asJson(before);
+        const failures = applyPatch(patched, asJson(patch)).filter(Boolean);
+        assert.deepStrictEqual(failures, []);
+        assert.deepStrictEqual(patched, after);
+
+        assert.deepStrictEqual(items, expectedItems(before, after));
+        for (const {
+          i: _i,
+          before: _b,
+          after: _a,
+          change,
+          ...flags
+        } of items) {
+          [change, ...Object.keys(flags)].forEach(each => seen.add(each));
+        }
+      }),
+      { numRuns: RUNS },
+    );
+    // None of them may have gone untried.
+    expect([...seen].sort()).toEqual([
+      'added',
+      'changed',
+      'component',
+      'moved',
+      'other',
+      'props',
+      'removed',
+      'resized',
+    ]);
+  });
+
+  it('keeps props with members named __proto__', () => {
+    const keys = fc.oneof(key, riskyKey, fc.constant('__proto__'));
+    let risky = 0;
+    fc.assert(
+      fc.property(layouts(keys), ([before, after]) => {
+        const { patch } = compareLayouts(before, after);
+        assert.deepStrictEqual(applyByTheBook(before, patch), after);
+        risky += JSON.stringify(patch).includes('"__proto__"') ? 1 : 0;
+      }),
+      { numRuns: Math.ceil(RUNS / 4) },
+    );
+    expect(risky).toBeGreaterThan(0);
+  });
+
+  it('finds no difference between equal layouts, whatever the order of their members', () => {
+    const one = [item({ props: { a: 1, b: [{ c: 2, d: 3 }] } })];
+    const other = [
+      { ...item(), props: { b: [{ d: 3, c: 2 }], a: 1 } } as LayoutItem,
+    ];
+    expect(compareLayouts(one, other)).toEqual({ items: [], patch: [] });
+  });
+
+  it('takes a member that is undefined for none, as JSON does', () => {
+    expect(
+      compareLayouts(
+        [item()],
+        [item({ minW: undefined, props: { a: undefined } })],
+      ),
+    ).toEqual({ items: [], patch: [] });
+  });
+
+  it.each([
+    [
+      'an item that went to the front',
+      named('a', 'b', 'c', 'd'),
+      named('d', 'a', 'b', 'c'),
+      [{ op: 'move', from: '/3', path: '/0' }],
+    ],
+    [
+      'an item that went to the end',
+      named('a', 'b', 'c', 'd'),
+      named('b', 'c', 'd', 'a'),
+      [{ op: 'move', from: '/0', path: '/3' }],
+    ],
+    [
+      'an item inserted at the front',
+      named('b', 'c'),
+      named('a', 'b', 'c'),
+      [{ op: 'add', path: '/0', value: item({ i: 'a' }) }],
+    ],
+    [
+      'a removed item',
+      named('a', 'b', 'c'),
+      named('a', 'c'),
+      [{ op: 'remove', path: '/1' }],
+    ],
+    [
+      'one coordinate',
+      [item({ x: 1 })],
+      [item({ x: 2 })],
+      [{ op: 'replace', path: '/0/x', value: 2 }],
+    ],
+    [
+      'a row inserted at the top of a table',
+      [item({ props: { rows: ['b', 'c'] } })],
+      [item({ props: { rows: ['a', 'b', 'c'] } })],
+      [{ op: 'add', path: '/0/props/rows/0', value: 'a' }],
+    ],
+    [
+      'a row removed from the middle of a table',
+      [item({ props: { rows: ['a', 'b', 'c'] } })],
+      [item({ props: { rows: ['a', 'c'] } })],
+      [{ op: 'remove', path: '/0/props/rows/1' }],
+    ],
+    [
+      'keys with a slash and a tilde',
+      [item({ props: { 'a/b~': 1, text: 'x'.repeat(50) } })],
+      [item({ props: { text: 'x'.repeat(50) } })],
+      [{ op: 'remove', path: '/0/props/a~1b~0' }],
+    ],
+  ] as const)('patches %s by one operation', (_what, before, after, patch) => {
+    expect(compareLayouts([...before], [...after]).patch).toEqual(patch);
+  });
+
+  it('replaces what differs in most of its values', () => {
+    const numbers = (start: number) =>
+      Array.from({ length: 50 }, (_, index) => start + index);
+    expect(
+      compareLayouts(
+        [item({ props: { data: numbers(0) } })],
+        [item({ props: { data: numbers(100) } })],
+      ).patch,
+    ).toEqual([{ op: 'replace', path: '/0/props/data', value: numbers(100) }]);
+  });
+
+  it('makes no patch that is much larger than the layout, however long its paths', () => {
+    const data = (value: number) => ({
+      ['k'.repeat(100_000)]: Object.fromEntries(
+        Array.from({ length: 20_000 }, (_, index) => [`n${index}`, value]),
+      ),
+    });
+    const after = [item({ props: data(1) })];
+    const { patch } = compareLayouts([item({ props: data(0) })], after);
+    expect(JSON.stringify(patch).length).toBeLessThan(
+      2 * JSON.stringify(after).length,
+    );
+  });
+
+  it('compares drafts that have an i twice', () => {
+    const before = [item({ x: 1 }), item({ x: 2 }), item({ i: 'b' })];
+    const after = [item({ i: 'b' }), item({ x: 1 }), item({ x: 3 })];
+    const { items, patch } = compareLayouts(before, after);
+    expect(items).toEqual([
+      {
+        i: 'a',
+        change: 'changed',
+        moved: true,
+        before: item({ x: 2 }),
+        after: item({ x: 3 }),
+      },
+    ]);
+    const patched = asJson(before);
+    applyPatch(patched, asJson(patch));
+    expect(patched).toEqual(after);
+  });
+
+  it.each([
+    ['reversed', (items: LayoutItem[]) => [...items].reverse()],
+    [
+      'changed',
+      (items: LayoutItem[]) =>
+        items.map(each => ({ ...each, x: 1, props: { rows: [1, 2] } })),
+    ],
+    [
+      'replaced',
+      (items: LayoutItem[]) =>
+        items.map(each => ({ ...each, i: `new ${each.i}` })),
+    ],
+  ])(
+    'compares 1,000 items that were %s without holding up other work',
+    (_how, change) => {
+      const before = Array.from({ length: 1000 }, (_, index) =>
+        item({ i: `item ${index}`, y: index, props: { rows: [1, 2, 3] } }),
+      );
+      const after = change(before);
+      // The best of some, because other processes take the CPU away.
+      const durations = Array.from({ length: 5 }, () => {
+        const start = performance.now();
+        compareLayouts(before, after);
+        return performance.now() - start;
+      });
+      expect(Math.min(...durations)).toBeLessThan(500);
+
+      const patched = asJson(before);
+      applyPatch(patched, asJson(compareLayouts(before, after).patch));
+      expect(patched).toEqual(after);
+    },
+  );
+});
