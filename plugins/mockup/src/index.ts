@@ -7,3 +7,10 @@
 export { mockupPlugin as default } from './plugin';
 export { mockupApiRef } from './api';
 export { mockupTranslationRef } from './translation';
+export {
+  type MockupComponent,
+  MockupComponentBlueprint,
+  type MockupComponentProps,
+  type MockupComponentsApi,
+  mockupComponentsApiRef,
+} from './components/registry/MockupComponentBlueprint';

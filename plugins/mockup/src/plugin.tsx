@@ -1,5 +1,6 @@
 import {
   ApiBlueprint,
+  createExtensionInput,
   createFrontendPlugin,
   discoveryApiRef,
   fetchApiRef,
@@ -8,6 +9,12 @@ import {
 import { RiLayoutMasonryLine } from '@remixicon/react';
 import { MockupClient } from 'backstage-plugin-mockup-common';
 import { mockupApiRef } from './api';
+import {
+  collectComponents,
+  mockupComponentDataRef,
+  mockupComponentsApiRef,
+} from './components/registry/MockupComponentBlueprint';
+import { stockComponents } from './components/registry/stockComponents';
 import {
   compareRouteRef,
   mockupRouteRef,
@@ -25,6 +32,26 @@ const mockupApi = ApiBlueprint.make({
       factory: ({ discoveryApi, fetchApi }) =>
         new MockupClient({ discoveryApi, fetchApi }),
     }),
+});
+
+const componentsApi = ApiBlueprint.makeWithOverrides({
+  name: 'components',
+  inputs: { components: createExtensionInput([mockupComponentDataRef]) },
+  factory: (original, { inputs }) =>
+    original(defineParams =>
+      defineParams({
+        api: mockupComponentsApiRef,
+        deps: {},
+        // What is wrong with a component is shown where mockups are, and not in the whole app.
+        factory: () =>
+          collectComponents(
+            inputs.components.map(input => ({
+              extension: input.node.spec.id,
+              component: input.get(mockupComponentDataRef),
+            })),
+          ),
+      }),
+    ),
 });
 
 const mockupsPage = PageBlueprint.make({
@@ -58,5 +85,5 @@ export const mockupPlugin = createFrontendPlugin({
     version: versionRouteRef,
     compare: compareRouteRef,
   },
-  extensions: [mockupApi, mockupsPage],
+  extensions: [mockupApi, componentsApi, ...stockComponents, mockupsPage],
 });

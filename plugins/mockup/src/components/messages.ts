@@ -8,4 +8,14 @@ export const componentsMessages = {
       'The backend does not answer. Nothing was lost here: try again when it is back.',
     refused: 'You may not do this. {{message}}',
   },
+  drawing: {
+    unknown: 'This portal has no such component.',
+    misfit: 'The properties do not fit: {{problem}}.',
+    failed: 'It could not be drawn. {{message}}',
+    addressRefused: 'Not a safe address: {{address}}',
+    imageBroken: 'No image at {{address}}',
+    noImage: 'Image',
+    table: 'Table',
+    chart: 'Chart',
+  },
 } as const;

@@ -1,0 +1,29 @@
+import { ResponseError } from '@backstage/errors';
+import axe from 'axe-core';
+
+/** What a request rejects with, as the client has it. */
+export function refusal(
+  status: number,
+  name: string,
+  message: string,
+): Promise<ResponseError> {
+  return ResponseError.fromResponse(
+    new Response(
+      JSON.stringify({
+        error: { name, message },
+        response: { statusCode: status },
+      }),
+      { status, headers: { 'Content-Type': 'application/json' } },
+    ),
+  );
+}
+
+/** What axe calls serious, other than colors, which need a browser. */
+export async function seriousProblems() {
+  const { violations } = await axe.run(document.body, {
+    rules: { 'color-contrast': { enabled: false }, region: { enabled: false } },
+  });
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+}

@@ -1,0 +1,126 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Skeleton } from '@backstage/ui';
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  Component,
+  type ComponentType,
+  lazy,
+  memo,
+  type ReactNode,
+  Suspense,
+} from 'react';
+import { mockupTranslationRef } from '../translation';
+import styles from './ComponentView.module.css';
+import {
+  type MockupComponent,
+  type MockupComponentProps,
+  mockupComponentsApiRef,
+} from './registry/MockupComponentBlueprint';
+import { propsProblem } from './registry/propsProblem';
+
+/** Keeps an error of one component from the others. */
+class Boundary extends Component<
+  {
+    /** What is drawn. Something else is tried again. */
+    of: unknown;
+    fallback: (message: string) => ReactNode;
+    children: ReactNode;
+  },
+  { message?: string }
+> {
+  static getDerivedStateFromError(error: unknown) {
+    return { message: error instanceof Error ? error.message : String(error) };
+  }
+
+  state: { message?: string } = {};
+
+  componentDidUpdate({ of }: { of: unknown }) {
+    if (of !== this.props.of && this.state.message !== undefined) {
+      this.setState({ message: undefined });
+    }
+  }
+
+  render() {
+    const { message } = this.state;
+    return message === undefined
+      ? this.props.children
+      : this.props.fallback(message);
+  }
+}
+
+/**
+ * What a layout item looks like, in all of the room that is around it. It never throws: where
+ * it cannot be drawn, a box says why.
+ */
+export const ComponentView = memo(function MemoizedComponentView(
+  props: Pick<LayoutItem, 'component' | 'props'>,
+) {
+  const { component: name, props: itemProps } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const component = useApi(mockupComponentsApiRef).get(name);
+  if (!component) {
+    return <Placeholder title={name} text={t('components.drawing.unknown')} />;
+  }
+  const problem = problemOf(component, itemProps);
+  if (problem) {
+    return (
+      <Placeholder
+        title={component.title}
+        text={t('components.drawing.misfit', { problem })}
+      />
+    );
+  }
+  const Drawn = lazyOf(component);
+  return (
+    <Boundary
+      of={itemProps}
+      fallback={message => (
+        <Placeholder
+          title={component.title}
+          text={t('components.drawing.failed', { message })}
+        />
+      )}
+    >
+      <Suspense fallback={<Skeleton width="100%" height="100%" />}>
+        <Drawn props={itemProps} />
+      </Suspense>
+    </Boundary>
+  );
+});
+
+function problemOf(
+  { schema }: MockupComponent,
+  props: unknown,
+): string | undefined {
+  try {
+    return propsProblem(schema, props);
+  } catch (error) {
+    return `schema: ${error instanceof Error ? error.message : error}`;
+  }
+}
+
+const lazies = new WeakMap<
+  MockupComponent,
+  ComponentType<MockupComponentProps>
+>();
+
+function lazyOf(
+  component: MockupComponent,
+): ComponentType<MockupComponentProps> {
+  let found = lazies.get(component);
+  if (!found) {
+    found = lazy(async () => ({ default: await component.loader() }));
+    lazies.set(component, found);
+  }
+  return found;
+}
+
+/** A box in the place of what cannot be drawn. */
+function Placeholder(props: { title: string; text: string }) {
+  return (
+    <div className={styles.placeholder} title={props.text}>
+      <strong>{props.title}</strong>
+      <span>{props.text}</span>
+    </div>
+  );
+}

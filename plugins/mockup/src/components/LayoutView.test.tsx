@@ -1,0 +1,310 @@
+import {
+  createExtensionTester,
+  renderInTestApp,
+} from '@backstage/frontend-test-utils';
+import { entityRouteRef } from '@backstage/plugin-catalog-react';
+import { screen, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { useState } from 'react';
+import { seriousProblems } from '../__testUtils__/mockups';
+import { drawnBoxes } from './grid';
+import { LayoutThumbnail } from './LayoutThumbnail';
+import { LayoutView } from './LayoutView';
+import {
+  collectComponents,
+  type MockupComponent,
+  MockupComponentBlueprint,
+  mockupComponentDataRef,
+  mockupComponentsApiRef,
+} from './registry/MockupComponentBlueprint';
+import { stockComponents } from './registry/stockComponents';
+
+// A linter takes the whole address for a mistake.
+const SCRIPT = 'javascript';
+
+const stock = stockComponents.map(extension =>
+  createExtensionTester(extension).get(mockupComponentDataRef),
+);
+const registryOf = (...components: MockupComponent[]) =>
+  collectComponents(
+    components.map(component => ({
+      extension: `mockup-component:test/${component.name}`,
+      component,
+    })),
+  );
+
+const item = (
+  component: string,
+  props: Record<string, unknown>,
+  more: Partial<LayoutItem> = {},
+): LayoutItem => ({
+  ...{ i: component, x: 0, y: 0, w: 4, h: 4, component, props },
+  ...more,
+});
+
+const render = (items: LayoutItem[], more: MockupComponent[] = []) =>
+  renderInTestApp(<LayoutView items={items} />, {
+    apis: [[mockupComponentsApiRef, registryOf(...stock, ...more)]],
+    mountedRoutes: { '/catalog/:namespace/:kind/:name': entityRouteRef },
+  });
+
+const component = (more: Partial<MockupComponent>): MockupComponent => ({
+  name: 'kpi',
+  title: 'Figure',
+  schema: {
+    type: 'object',
+    required: ['label'],
+    properties: { label: { type: 'string' } },
+  },
+  defaultProps: { label: 'Deployments' },
+  defaultSize: { w: 2, h: 2 },
+  loader: async () => props => <b>{String(props.props.label)}</b>,
+  ...more,
+});
+
+describe('the registry of components', () => {
+  it('has the components of extensions, with their names', () => {
+    const { name, props: _, ...kpi } = { props: 0, ...component({}) };
+    const extension = MockupComponentBlueprint.make({
+      name,
+      params: define => define({ name, ...kpi }),
+    });
+    const registry = registryOf(
+      ...stock,
+      createExtensionTester(extension).get(mockupComponentDataRef),
+    );
+    expect(registry.list().map(each => each.name)).toEqual([
+      ...['header', 'text', 'image', 'button', 'table', 'chart'],
+      ...['entity-card', 'link-list', 'kpi'],
+    ]);
+    expect(registry.get('kpi')?.title).toBe('Figure');
+    expect(registry.get('toString')).toBeUndefined();
+  });
+
+  it('names both extensions where two define the same component', () => {
+    expect(() =>
+      collectComponents([
+        { extension: 'mockup-component:mockup/kpi', component: component({}) },
+        { extension: 'mockup-component:app/kpi', component: component({}) },
+      ]),
+    ).toThrow(
+      'Two extensions define the mockup component "kpi": mockup-component:mockup/kpi and ' +
+        'mockup-component:app/kpi.',
+    );
+  });
+});
+
+describe('the drawing of a layout', () => {
+  it('draws each stock component with its default properties, and with more', async () => {
+    await render([
+      ...stock.map(({ name, defaultProps }, at) =>
+        item(name, defaultProps as Record<string, unknown>, { y: at * 4 }),
+      ),
+      item('header', { title: 'Start', subtitle: 'of all' }, { i: 'a' }),
+      item('image', { src: '/logo.png', alt: 'A logo' }, { i: 'b' }),
+      item('chart', { type: 'line', data: [] }, { i: 'c' }),
+    ]);
+    expect(
+      await screen.findByRole('heading', { name: 'Start', level: 2 }),
+    ).toBeVisible();
+    expect(screen.getByText('Text of the page.')).toBeVisible();
+    expect(screen.getByRole('img', { name: 'A logo' })).toHaveAttribute(
+      'src',
+      '/logo.png',
+    );
+    expect(screen.getByRole('button', { name: 'Button' })).toBeVisible();
+    expect(screen.getByRole('table', { name: 'Table' })).toHaveTextContent(
+      'websiteteam-ahealthy',
+    );
+    expect(
+      screen.getByRole('img', { name: /Deployments. Mon: 3, Tue: 7/ }),
+    ).toBeVisible();
+    expect(screen.getByRole('link', { name: 'example' })).toHaveAttribute(
+      'href',
+      '/catalog/default/component/example',
+    );
+    expect(screen.getByRole('link', { name: 'Catalog' })).toHaveAttribute(
+      'href',
+      '/catalog',
+    );
+    expect(screen.queryByText(/do not fit|not be drawn/)).toBeNull();
+    expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('draws a component of another portal as a box with its name', async () => {
+    await render([item('weather', { city: 'Zürich' })]);
+    expect(await screen.findByText('weather')).toBeVisible();
+    expect(
+      screen.getByText('This portal has no such component.'),
+    ).toBeVisible();
+  });
+
+  it.each([
+    ['header', { title: 7 }, 'props/title must be string'],
+    ['table', { columns: 'a' }, "must have required property 'rows'"],
+    ['chart', { data: [{ label: 'a' }] }, 'props/data/0'],
+    ['entity-card', { entityRef: '<b>' }, 'must match pattern'],
+  ])(
+    'says what does not fit in the properties of a %s',
+    async (name, props, problem) => {
+      await render([item(name, props), item('text', { text: 'Beside it' })]);
+      expect(
+        await screen.findByText(/The properties do not fit/),
+      ).toHaveTextContent(problem);
+      expect(await screen.findByText('Beside it')).toBeVisible();
+    },
+  );
+
+  it('keeps an error of one component from the others, until it can be drawn', async () => {
+    jest.spyOn(console, 'error').mockImplementation(() => {});
+    const kpi = component({
+      loader: async () =>
+        function Kpi({ props }) {
+          if (props.label === 'bad') {
+            throw new Error('No such figure');
+          }
+          return <b>{String(props.label)}</b>;
+        },
+    });
+    const chunkless = component({
+      name: 'chunkless',
+      title: 'Without code',
+      loader: async () => {
+        throw new Error('Loading chunk 7 failed');
+      },
+    });
+    const registry = registryOf(...stock, kpi, chunkless);
+    const others = [
+      item('chunkless', { label: 'x' }),
+      item('text', { text: 'Beside it' }),
+    ];
+    function Edited() {
+      const [label, setLabel] = useState('bad');
+      return (
+        <>
+          <button onClick={() => setLabel('good')}>Correct</button>
+          <LayoutView items={[item('kpi', { label }), ...others]} />
+        </>
+      );
+    }
+    await renderInTestApp(<Edited />, {
+      apis: [[mockupComponentsApiRef, registry]],
+    });
+    expect(
+      await screen.findByText('It could not be drawn. No such figure'),
+    ).toBeVisible();
+    expect(
+      await screen.findByText('It could not be drawn. Loading chunk 7 failed'),
+    ).toBeVisible();
+    expect(screen.getByText('Beside it')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Correct' }));
+    expect(await screen.findByText('good')).toBeVisible();
+  });
+
+  it('says of a wrong schema that it is wrong', async () => {
+    await render(
+      [item('kpi', {})],
+      [component({ schema: { type: 'figure' } })],
+    );
+    expect(
+      await screen.findByText(/schema is invalid: data\/type/),
+    ).toBeVisible();
+  });
+
+  it.each([
+    `${SCRIPT}:alert(1)`,
+    ' JavaScript:alert(1)',
+    'java\nscript:alert(1)',
+    `\u0001${SCRIPT}:alert(1)`,
+    'data:text/html,<script>alert(1)</script>',
+    'vbscript:x',
+    'http://[',
+  ])('makes no link, button or image of %j', async address => {
+    await render([
+      item('link-list', { links: [{ label: 'There', href: address }] }),
+      item('button', { label: 'Press', href: address }),
+      item('image', { src: address, alt: 'A picture' }),
+    ]);
+    expect(await screen.findByText('There')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Press' })).toBeVisible();
+    expect(screen.queryByRole('link')).toBeNull();
+    expect(screen.queryByRole('img')).toBeNull();
+    expect(screen.getAllByText(/^Not a safe address/)).toHaveLength(3);
+  });
+
+  it('draws markup as the text that it is', async () => {
+    const markup = '<img src=x onerror="alert(1)">';
+    await render([item('text', { text: markup })]);
+    expect(await screen.findByText(markup)).toBeVisible();
+  });
+
+  it('opens addresses of other sites in a tab that cannot reach this one', async () => {
+    await render([
+      item('link-list', {
+        links: [
+          { label: 'There', href: 'https://example.com/a' },
+          { label: 'Here', href: '/catalog' },
+        ],
+      }),
+    ]);
+    const there = await screen.findByRole('link', { name: /There/ });
+    expect(there).toHaveAttribute('target', '_blank');
+    expect(there).toHaveAttribute('rel', expect.stringContaining('noopener'));
+    expect(screen.getByRole('link', { name: 'Here' })).not.toHaveAttribute(
+      'target',
+    );
+  });
+
+  it('draws above each item what belongs to it, in the order of reading', async () => {
+    await renderInTestApp(
+      <LayoutView
+        items={[
+          item('text', { text: 'lower' }, { i: 'lower', y: 9 }),
+          item('text', { text: 'upper' }, { i: 'upper' }),
+        ]}
+        overlayOf={({ i }) => <mark>{i} has moved</mark>}
+      />,
+      { apis: [[mockupComponentsApiRef, registryOf(...stock)]] },
+    );
+    const marks = await screen.findAllByText(/has moved/);
+    expect(marks.map(each => each.textContent)).toEqual([
+      'upper has moved',
+      'lower has moved',
+    ]);
+    const box = marks[0].closest<HTMLElement>('[data-item]')!;
+    expect(await within(box).findByText('upper')).toBeVisible();
+  });
+
+  it('keeps to twelve columns, and cuts what is endlessly low or tall', () => {
+    const boxes = drawnBoxes([
+      { x: 20, y: 0, w: 4, h: 2 },
+      { x: 0, y: 5, w: 99, h: 1_000_000_000 },
+      { x: 1, y: 2_000_000_000, w: 2, h: 1 },
+      { x: 1, y: 2_000_000_003, w: 2, h: 1 },
+    ]);
+    expect(boxes.map(({ box }) => box)).toEqual([
+      { x: 8, y: 0, w: 4, h: 2 },
+      { x: 0, y: 5, w: 12, h: 500 },
+      { x: 1, y: 605, w: 2, h: 1 },
+      { x: 1, y: 608, w: 2, h: 1 },
+    ]);
+  });
+});
+
+describe('the thumbnail of a layout', () => {
+  it('has a box for each item of the upper part, and nothing to read', async () => {
+    const { container } = await renderInTestApp(
+      <LayoutThumbnail
+        items={[
+          item('header', {}),
+          item('nowhere', {}, { y: 4 }),
+          item('text', {}, { y: 5_000 }),
+        ]}
+      />,
+    );
+    const picture = container.querySelector('svg')!;
+    expect(picture).toHaveAttribute('aria-hidden', 'true');
+    expect(picture.querySelectorAll('rect')).toHaveLength(2);
+  });
+});

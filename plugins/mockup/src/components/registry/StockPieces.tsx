@@ -1,0 +1,316 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  EntityDisplayName,
+  EntityRefLink,
+} from '@backstage/plugin-catalog-react';
+import { Button, ButtonLink, Link, Text } from '@backstage/ui';
+import { RiImageLine } from '@remixicon/react';
+import { type ReactNode, useEffect, useState } from 'react';
+import { mockupTranslationRef } from '../../translation';
+import type { MockupComponentProps } from './MockupComponentBlueprint';
+import { isElsewhere, safeAddress } from './safeAddress';
+import styles from './StockPieces.module.css';
+
+export interface HeaderProps {
+  title: string;
+  subtitle?: string;
+  level?: 2 | 3 | 4;
+}
+
+const HEADER_SIZES = {
+  2: 'title-medium',
+  3: 'title-small',
+  4: 'title-x-small',
+} as const;
+
+export function HeaderPiece({ props }: MockupComponentProps<HeaderProps>) {
+  const { title, subtitle, level = 2 } = props;
+  return (
+    <div className={styles.header}>
+      <Text as={`h${level}`} variant={HEADER_SIZES[level]} weight="bold">
+        {title}
+      </Text>
+      {subtitle && (
+        <Text as="p" color="secondary">
+          {subtitle}
+        </Text>
+      )}
+    </div>
+  );
+}
+
+export interface TextProps {
+  text: string;
+  align?: 'left' | 'center' | 'right';
+}
+
+export function TextPiece({ props }: MockupComponentProps<TextProps>) {
+  const { text, align } = props;
+  return (
+    <div className={styles.text} style={{ textAlign: align }}>
+      {text.split(/\n\s*\n/).map((paragraph, at) => (
+        <Text as="p" key={at}>
+          {paragraph}
+        </Text>
+      ))}
+    </div>
+  );
+}
+
+export interface ImageProps {
+  src?: string;
+  alt?: string;
+  fit?: 'contain' | 'cover';
+}
+
+export function ImagePiece({ props }: MockupComponentProps<ImageProps>) {
+  const { src, alt = '', fit = 'contain' } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [isBroken, setBroken] = useState(false);
+  useEffect(() => setBroken(false), [src]);
+  const address = src ? safeAddress(src, 'image') : undefined;
+  if (address && !isBroken) {
+    return (
+      <img
+        className={styles.image}
+        src={address}
+        alt={alt}
+        style={{ objectFit: fit }}
+        draggable={false}
+        // Whose server it is learns nothing of the portal.
+        referrerPolicy="no-referrer"
+        loading="lazy"
+        onError={() => setBroken(true)}
+      />
+    );
+  }
+  const problem = src
+    ? t(
+        address
+          ? 'components.drawing.imageBroken'
+          : 'components.drawing.addressRefused',
+        { address: src },
+      )
+    : undefined;
+  return (
+    <div className={styles.noImage}>
+      <RiImageLine size={24} aria-hidden />
+      <span>{problem ?? (alt || t('components.drawing.noImage'))}</span>
+    </div>
+  );
+}
+
+export interface ButtonProps {
+  label: string;
+  variant?: 'primary' | 'secondary' | 'tertiary';
+  href?: string;
+}
+
+export function ButtonPiece({ props }: MockupComponentProps<ButtonProps>) {
+  const { label, variant, href } = props;
+  const address = href ? safeAddress(href, 'link') : undefined;
+  return (
+    <div className={styles.button}>
+      {address ? (
+        <ButtonLink variant={variant} href={address} {...targetOf(address)}>
+          {label}
+        </ButtonLink>
+      ) : (
+        <Button variant={variant}>{label}</Button>
+      )}
+      {href && !address && <RefusedAddress address={href} />}
+    </div>
+  );
+}
+
+export interface TableProps {
+  title?: string;
+  columns: string[];
+  rows: (string | number | boolean | null)[][];
+}
+
+export function TablePiece({ props }: MockupComponentProps<TableProps>) {
+  const { title, columns, rows } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <Card title={title}>
+      <div className={styles.tableRoom}>
+        <table
+          className={styles.table}
+          aria-label={title || t('components.drawing.table')}
+        >
+          <thead>
+            <tr>
+              {columns.map((column, at) => (
+                <th key={at} scope="col">
+                  {column}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row, at) => (
+              <tr key={at}>
+                {columns.map((_, cell) => (
+                  <td key={cell}>{String(row[cell] ?? '')}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}
+
+export interface ChartProps {
+  title?: string;
+  type?: 'bar' | 'line';
+  data: { label: string; value: number }[];
+}
+
+const CHART = { width: 300, height: 120 };
+
+export function ChartPiece({ props }: MockupComponentProps<ChartProps>) {
+  const { title, type = 'bar', data } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const values = data.map(({ value }) => value);
+  const top = Math.max(0, ...values);
+  const bottom = Math.min(0, ...values);
+  const yOf = (value: number) =>
+    ((top - value) / (top - bottom || 1)) * CHART.height;
+  const step = CHART.width / Math.max(data.length, 1);
+  const summary = data
+    .map(({ label, value }) => `${label}: ${value}`)
+    .join(', ');
+  return (
+    <Card title={title}>
+      <div
+        className={styles.chart}
+        role="img"
+        aria-label={`${title || t('components.drawing.chart')}. ${summary}`}
+      >
+        <svg
+          aria-hidden
+          viewBox={`0 0 ${CHART.width} ${CHART.height}`}
+          preserveAspectRatio="none"
+        >
+          {type === 'bar' ? (
+            data.map(({ value }, at) => (
+              <rect
+                key={at}
+                x={(at + 0.15) * step}
+                width={step * 0.7}
+                y={yOf(Math.max(value, 0))}
+                height={yOf(Math.min(value, 0)) - yOf(Math.max(value, 0))}
+              />
+            ))
+          ) : (
+            <polyline
+              vectorEffect="non-scaling-stroke"
+              points={values
+                .map((value, at) => `${(at + 0.5) * step},${yOf(value)}`)
+                .join(' ')}
+            />
+          )}
+          <line
+            vectorEffect="non-scaling-stroke"
+            x1={0}
+            x2={CHART.width}
+            y1={yOf(0)}
+            y2={yOf(0)}
+          />
+        </svg>
+        <div aria-hidden className={styles.chartLabels}>
+          {data.map(({ label }, at) => (
+            <span key={at}>{label}</span>
+          ))}
+        </div>
+      </div>
+    </Card>
+  );
+}
+
+export interface EntityCardProps {
+  entityRef: string;
+  description?: string;
+}
+
+export function EntityCardPiece({
+  props,
+}: MockupComponentProps<EntityCardProps>) {
+  const { entityRef, description } = props;
+  return (
+    <Card>
+      <div className={styles.entity}>
+        <EntityRefLink entityRef={entityRef} disableTooltip>
+          <EntityDisplayName entityRef={entityRef} disableTooltip />
+        </EntityRefLink>
+        <Text as="p" variant="body-small" color="secondary">
+          {entityRef}
+        </Text>
+        {description && <Text as="p">{description}</Text>}
+      </div>
+    </Card>
+  );
+}
+
+export interface LinkListProps {
+  title?: string;
+  links: { label: string; href: string }[];
+}
+
+export function LinkListPiece({ props }: MockupComponentProps<LinkListProps>) {
+  const { title, links } = props;
+  return (
+    <Card title={title}>
+      <ul className={styles.links}>
+        {links.map(({ label, href }, at) => {
+          const address = safeAddress(href, 'link');
+          return (
+            <li key={at}>
+              {address ? (
+                <Link href={address} {...targetOf(address)}>
+                  {label}
+                </Link>
+              ) : (
+                <>
+                  <Text as="span">{label}</Text>{' '}
+                  <RefusedAddress address={href} />
+                </>
+              )}
+            </li>
+          );
+        })}
+      </ul>
+    </Card>
+  );
+}
+
+function targetOf(address: string) {
+  return isElsewhere(address)
+    ? { target: '_blank', rel: 'noopener noreferrer' }
+    : {};
+}
+
+function RefusedAddress({ address }: { address: string }) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <Text as="span" variant="body-small" color="secondary">
+      {t('components.drawing.addressRefused', { address })}
+    </Text>
+  );
+}
+
+function Card({ title, children }: { title?: string; children: ReactNode }) {
+  return (
+    <div className={styles.card}>
+      {title && (
+        <Text as="p" weight="bold">
+          {title}
+        </Text>
+      )}
+      {children}
+    </div>
+  );
+}
