@@ -12,7 +12,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_INTERVAL_MS = 365 * DAY_MS;
 /** All minutes of an hour, and a few more: a shorter interval shows among them. */
 const CRON_RUNS = 64;
-/** Each costs some 50 ms. */
+/** Each costs some 50 ms, the first time. */
 const MAX_CRONS = 100;
 
 /**
@@ -33,13 +33,19 @@ export function checkIntervals(
       minIntervalMs,
     );
   }
-  visit(providers, ['catalog', 'providers'], { minIntervalMs, crons: 0 });
+  visit(providers, ['catalog', 'providers'], {
+    minIntervalMs,
+    crons: 0,
+    shortest: new Map(),
+  });
 }
 
 interface Limits {
   minIntervalMs: number;
   /** How many crontab expressions there were so far. */
   crons: number;
+  /** What these have shown: providers often have the same one. */
+  shortest: Map<JsonValue, number | undefined>;
 }
 
 /** Schedules of providers, and whatever else is named like one. */
@@ -87,7 +93,10 @@ function checkFrequency(value: JsonValue, path: string, limits: Limits): void {
       `${path}.cron: expected at most ${MAX_CRONS} crontab expressions`,
     );
   }
-  const shortest = shortestIntervalOf(frequency.cron);
+  if (!limits.shortest.has(frequency.cron)) {
+    limits.shortest.set(frequency.cron, shortestIntervalOf(frequency.cron));
+  }
+  const shortest = limits.shortest.get(frequency.cron);
   if (shortest === undefined) {
     throw new InputError(`${path}.cron: expected a crontab expression`);
   }
