@@ -2,6 +2,7 @@
 // that of BACKEND_CONFIG, as JSON.
 
 import { createBackend } from '@backstage/backend-defaults';
+import { WinstonLogger } from '@backstage/backend-defaults/rootLogger';
 import {
   coreServices,
   createServiceFactory,
@@ -21,6 +22,15 @@ backend.add(
     service: coreServices.rootConfig,
     deps: {},
     factory: () => config,
+  }),
+);
+// The one of Backstage begins by compiling the schemas of all packages of this repository, to
+// know the secrets that it must not print: three seconds of CPU for each start.
+backend.add(
+  createServiceFactory({
+    service: coreServices.rootLogger,
+    deps: {},
+    factory: () => WinstonLogger.create({}),
   }),
 );
 backend.add(import('@backstage/plugin-catalog-backend'));
