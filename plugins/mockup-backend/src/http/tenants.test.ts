@@ -106,7 +106,7 @@ describe.each(databases.eachSupportedId())(
           caller.get(`${at}/versions`),
           caller.post(`${at}/versions`, { layoutData: [] }),
           caller.get(versionAt),
-          caller.get(`${versionAt}/diff?to=${UNKNOWN_ID}`),
+          caller.get(`${versionAt}/diff?to=${versionAt.split('/').at(-1)}`),
         ];
         const unknown = `/mockups/${UNKNOWN_ID}`;
         const versionId = version.split('/').at(-1);
