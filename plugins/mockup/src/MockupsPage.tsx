@@ -1,4 +1,7 @@
 import { Route, Routes } from 'react-router-dom';
+import { ComparePage } from './history/ComparePage';
+import { VersionPage } from './history/VersionPage';
+import { VersionsPage } from './history/VersionsPage';
 import { MockupList } from './list/MockupList';
 
 /** The list of mockups, the trash, and the pages of each mockup. */
@@ -6,6 +9,12 @@ export function MockupsPage() {
   return (
     <Routes>
       <Route path="/" element={<MockupList />} />
+      <Route path="/:id/versions" element={<VersionsPage />} />
+      <Route path="/:id/versions/:versionId" element={<VersionPage />} />
+      <Route
+        path="/:id/versions/:versionId/compare/:otherId"
+        element={<ComparePage />}
+      />
     </Routes>
   );
 }

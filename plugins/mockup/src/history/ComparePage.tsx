@@ -1,0 +1,145 @@
+import {
+  BreadcrumbEntry,
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { ButtonLink, Container, Flex, Header, Link, Text } from '@backstage/ui';
+import { compareLayouts, type Version } from 'backstage-plugin-mockup-common';
+import { useMemo, useState } from 'react';
+import { useParams } from 'react-router-dom';
+import { mockupApiRef } from '../api';
+import { Moment } from '../components/Moment';
+import { Person } from '../components/Person';
+import { compareRouteRef, versionRouteRef, versionsRouteRef } from '../routes';
+import { mockupTranslationRef } from '../translation';
+import { CopyButton } from './CopyButton';
+import { LayoutDifferenceView } from './difference/LayoutDifferenceView';
+import { HistoryFrame } from './HistoryFrame';
+import styles from './history.module.css';
+import { useVersionTitle } from './useVersionTitle';
+
+/** Two versions side by side. */
+export function ComparePage() {
+  const { id = '', versionId = '', otherId = '' } = useParams();
+  const api = useApi(mockupApiRef);
+  return (
+    <HistoryFrame
+      key={`${id}/${versionId}/${otherId}`}
+      mockupId={id}
+      load={async () => {
+        const [before, after] = await Promise.all([
+          api.getVersion(id, versionId),
+          api.getVersion(id, otherId),
+        ]);
+        return before && after && { before, after };
+      }}
+    >
+      {({ value }) => <Comparison {...value} />}
+    </HistoryFrame>
+  );
+}
+
+function Comparison({ before, after }: { before: Version; after: Version }) {
+  const { mockupId } = before;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const titleOf = useVersionTitle();
+  const toComparison = useRouteRef(compareRouteRef);
+  const toVersions = useRouteRef(versionsRouteRef);
+  const hrefOf = (from: Version, to: Version) =>
+    toComparison?.({ id: mockupId, versionId: from.id, otherId: to.id }) ?? '';
+  const title = t('history.compare.title', {
+    before: titleOf(before),
+    after: titleOf(after),
+  });
+  return (
+    <BreadcrumbEntry entry={{ label: title, href: hrefOf(before, after) }}>
+      <Header
+        title={title}
+        customActions={
+          <ButtonLink
+            variant="secondary"
+            href={toVersions?.({ id: mockupId }) ?? ''}
+          >
+            {t('history.toVersions')}
+          </ButtonLink>
+        }
+      />
+      <Container>
+        <Flex direction="column" gap="4" mb="6">
+          <div className={styles.buttons}>
+            <ButtonLink variant="secondary" href={hrefOf(after, before)}>
+              {t('history.compare.swap')}
+            </ButtonLink>
+            <CopyButton
+              label={t('history.copy.link')}
+              textOf={() =>
+                new URL(hrefOf(before, after), window.location.href).href
+              }
+            />
+          </div>
+          <LayoutDifferenceView
+            before={before.layoutData}
+            after={after.layoutData}
+            beforeTitle={titleOf(before)}
+            afterTitle={titleOf(after)}
+            beforeNote={<Note version={before} />}
+            afterNote={<Note version={after} />}
+          />
+          <Patch before={before} after={after} />
+        </Flex>
+      </Container>
+    </BreadcrumbEntry>
+  );
+}
+
+/** Who has saved a version and when, and the way to it. */
+function Note({ version }: { version: Version }) {
+  const { id, mockupId, createdAt, createdBy } = version;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const href =
+    useRouteRef(versionRouteRef)?.({ id: mockupId, versionId: id }) ?? '';
+  return (
+    <Text as="p" variant="body-small" color="secondary" className={styles.note}>
+      <Person entityRef={createdBy} />, <Moment at={createdAt} />.{' '}
+      <Link href={href} variant="body-small">
+        {t('history.compare.look')}
+      </Link>
+    </Text>
+  );
+}
+
+/** The difference as programs take it. */
+function Patch({ before, after }: { before: Version; after: Version }) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [isOpen, setOpen] = useState(false);
+  const patch = useMemo(
+    () => compareLayouts(before.layoutData, after.layoutData).patch,
+    [before, after],
+  );
+  if (patch.length === 0) {
+    return null;
+  }
+  const text = () => JSON.stringify(patch, null, 2);
+  return (
+    <details
+      className={styles.patch}
+      onToggle={event => setOpen(event.currentTarget.open)}
+    >
+      <summary>{t('history.patch.title', { count: patch.length })}</summary>
+      {isOpen && (
+        <Flex direction="column" align="start" gap="3">
+          <Text as="p" color="secondary">
+            {t('history.patch.explanation')}
+          </Text>
+          <CopyButton label={t('history.patch.copy')} textOf={text} />
+          {/* It scrolls, which takes the focus of a keyboard. */}
+          {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+          <pre tabIndex={0} aria-label={t('history.patch.label')} role="region">
+            {text()}
+          </pre>
+        </Flex>
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,80 @@
+import {
+  BreadcrumbEntry,
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { Alert, ButtonLink, Container, Header, Skeleton } from '@backstage/ui';
+import type { MockupWithLatestVersion } from 'backstage-plugin-mockup-common';
+import type { ReactNode } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { mockupApiRef } from '../api';
+import { Failure } from '../components/Failure';
+import { mockupRouteRef, rootRouteRef, versionsRouteRef } from '../routes';
+import { mockupTranslationRef } from '../translation';
+
+/** A mockup as it was read, with which the backend notices that somebody else has saved since. */
+export interface ReadMockup {
+  mockup: MockupWithLatestVersion;
+  etag: string;
+}
+
+/** What a page of the history needs, read by one function. Nothing where it is not there. */
+export function HistoryFrame<TValue>(props: {
+  mockupId: string;
+  /** What else there is to read. It does not change while the page is there. */
+  load: () => Promise<TValue | undefined>;
+  children: (loaded: { value: TValue; read: ReadMockup }) => ReactNode;
+}) {
+  const { mockupId, load, children } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const api = useApi(mockupApiRef);
+  const listHref = useRouteRef(rootRouteRef)?.() ?? '';
+  const mockupHref = useRouteRef(mockupRouteRef)?.({ id: mockupId }) ?? '';
+  const versionsHref = useRouteRef(versionsRouteRef)?.({ id: mockupId }) ?? '';
+  const { value, error, loading, retry } = useAsyncRetry(async () => {
+    const [read, more] = await Promise.all([api.getMockup(mockupId), load()]);
+    return { read, more };
+  }, [api, mockupId]);
+  const { read, more } = value ?? {};
+
+  if (read && more !== undefined && !error) {
+    return (
+      <BreadcrumbEntry entry={{ label: read.mockup.name, href: mockupHref }}>
+        <BreadcrumbEntry
+          entry={{ label: t('history.versions'), href: versionsHref }}
+        >
+          {children({ read, value: more })}
+        </BreadcrumbEntry>
+      </BreadcrumbEntry>
+    );
+  }
+  return (
+    <>
+      <Header title={read?.mockup.name ?? t('history.versions')} />
+      <Container>
+        {loading && (
+          <div role="status" aria-label={t('components.loading')}>
+            <Skeleton width="100%" height={240} />
+          </div>
+        )}
+        {error && !loading && (
+          <Failure title={t('history.failed')} error={error} onRetry={retry} />
+        )}
+        {!error && !loading && (
+          <Alert
+            role="alert"
+            status="warning"
+            icon
+            title={t(read ? 'history.missing' : 'history.missingMockup')}
+            customActions={
+              <ButtonLink size="small" href={read ? versionsHref : listHref}>
+                {t(read ? 'history.toVersions' : 'history.toList')}
+              </ButtonLink>
+            }
+          />
+        )}
+      </Container>
+    </>
+  );
+}

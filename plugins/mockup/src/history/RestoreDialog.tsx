@@ -1,0 +1,129 @@
+import {
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { Alert, Link, TextField } from '@backstage/ui';
+import { MOCKUP_LIMITS, type Version } from 'backstage-plugin-mockup-common';
+import { useState } from 'react';
+import { mockupApiRef } from '../api';
+import { ActionDialog } from '../components/ActionDialog';
+import { statusOf } from '../components/Failure';
+import { Moment } from '../components/Moment';
+import { Person } from '../components/Person';
+import { compareRouteRef } from '../routes';
+import { mockupTranslationRef } from '../translation';
+import type { ReadMockup } from './HistoryFrame';
+import { useVersionTitle } from './useVersionTitle';
+
+/**
+ * Asks, and makes a new version of an older one. Where somebody has saved since the page was
+ * read, it says who, and asks once more.
+ */
+export function RestoreDialog(props: {
+  version: Version;
+  read: ReadMockup;
+  /** What the mockup is then. */
+  onRestored: (read: ReadMockup) => void;
+  /** After somebody else has saved: what the mockup is now. */
+  onConflict: (read: ReadMockup) => void;
+  onClose: () => void;
+}) {
+  const { version, read, onRestored, onConflict, onClose } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const api = useApi(mockupApiRef);
+  const titleOf = useVersionTitle();
+  const toComparison = useRouteRef(compareRouteRef);
+  const [tag, setTag] = useState('');
+  // What the page showed when the user decided.
+  const [shown] = useState(read);
+  const [current, setCurrent] = useState<ReadMockup>();
+  const newest = current?.mockup.latestVersion;
+  const isTooLong = [...tag].length > MOCKUP_LIMITS.versionTag;
+
+  async function restore() {
+    if (isTooLong) {
+      return false;
+    }
+    try {
+      const { version: latestVersion, etag } = await api.saveVersion(
+        version.mockupId,
+        {
+          layoutData: version.layoutData,
+          ...(tag && { versionTag: tag }),
+        },
+        { ifMatch: (current ?? shown).etag },
+      );
+      onRestored({ mockup: { ...shown.mockup, latestVersion }, etag });
+      return true;
+    } catch (error) {
+      const readAgain =
+        statusOf(error) === 412
+          ? await api.getMockup(version.mockupId)
+          : undefined;
+      if (!readAgain) {
+        throw error;
+      }
+      setCurrent(readAgain);
+      onConflict(readAgain);
+      return false;
+    }
+  }
+
+  return (
+    <ActionDialog
+      title={t('history.restore.title', { title: titleOf(version) })}
+      texts={[t('history.restore.meaning')]}
+      submit={t(current ? 'history.restore.anyway' : 'history.restore.submit')}
+      failed={t('history.restore.failed')}
+      onSubmit={restore}
+      onClose={onClose}
+    >
+      <TextField
+        label={t('history.tag.optional')}
+        value={tag}
+        onChange={setTag}
+        isInvalid={isTooLong}
+        autoComplete="off"
+        description={
+          isTooLong
+            ? t('history.tag.tooLong', {
+                most: String(MOCKUP_LIMITS.versionTag),
+              })
+            : undefined
+        }
+      />
+      {newest && (
+        <Alert
+          role="alert"
+          status="warning"
+          icon
+          title={t('history.restore.conflict')}
+          description={
+            <>
+              {newest.id === shown.mockup.latestVersion?.id ? (
+                t('history.restore.renamed')
+              ) : (
+                <>
+                  {titleOf(newest)}, <Person entityRef={newest.createdBy} />,{' '}
+                  <Moment at={newest.createdAt} />.{' '}
+                  <Link
+                    href={
+                      toComparison?.({
+                        id: version.mockupId,
+                        versionId: newest.id,
+                        otherId: version.id,
+                      }) ?? ''
+                    }
+                  >
+                    {t('history.restore.look')}
+                  </Link>
+                </>
+              )}
+            </>
+          }
+        />
+      )}
+    </ActionDialog>
+  );
+}

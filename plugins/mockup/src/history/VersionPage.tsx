@@ -1,0 +1,159 @@
+import {
+  BreadcrumbEntry,
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import {
+  Alert,
+  Button,
+  ButtonLink,
+  Container,
+  Flex,
+  Header,
+  Text,
+} from '@backstage/ui';
+import type { Version } from 'backstage-plugin-mockup-common';
+import { useState } from 'react';
+import { useParams } from 'react-router-dom';
+import { mockupApiRef } from '../api';
+import { LayoutView } from '../components/LayoutView';
+import { Moment } from '../components/Moment';
+import { Person } from '../components/Person';
+import {
+  compareRouteRef,
+  mockupRouteRef,
+  versionRouteRef,
+  versionsRouteRef,
+} from '../routes';
+import { mockupTranslationRef } from '../translation';
+import { CopyButton } from './CopyButton';
+import { HistoryFrame, type ReadMockup } from './HistoryFrame';
+import styles from './history.module.css';
+import { RestoreDialog } from './RestoreDialog';
+import { useVersionTitle } from './useVersionTitle';
+
+/** One version, to look at: its address can be given to others. */
+export function VersionPage() {
+  const { id = '', versionId = '' } = useParams();
+  const api = useApi(mockupApiRef);
+  return (
+    <HistoryFrame
+      key={`${id}/${versionId}`}
+      mockupId={id}
+      load={() => api.getVersion(id, versionId)}
+    >
+      {({ read, value }) => <LookAt read={read} version={value} />}
+    </HistoryFrame>
+  );
+}
+
+function LookAt(props: { read: ReadMockup; version: Version }) {
+  const { version } = props;
+  const [read, setRead] = useState(props.read);
+  const { id, mockupId, createdAt, createdBy, layoutData } = version;
+  const newest = read.mockup.latestVersion;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const title = useVersionTitle()(version);
+  const toVersion = useRouteRef(versionRouteRef);
+  const toVersions = useRouteRef(versionsRouteRef);
+  const toComparison = useRouteRef(compareRouteRef);
+  const toEditor = useRouteRef(mockupRouteRef);
+  const [isAsked, setAsked] = useState(false);
+  const [isRestored, setRestored] = useState(false);
+  const href = toVersion?.({ id: mockupId, versionId: id }) ?? '';
+  return (
+    <BreadcrumbEntry entry={{ label: title, href }}>
+      <Header
+        title={title}
+        metadata={[
+          {
+            label: t('history.by'),
+            value: <Person entityRef={createdBy} />,
+          },
+          { label: t('history.at'), value: <Moment at={createdAt} /> },
+        ]}
+        customActions={
+          <ButtonLink
+            variant="secondary"
+            href={toVersions?.({ id: mockupId }) ?? ''}
+          >
+            {t('history.toVersions')}
+          </ButtonLink>
+        }
+      />
+      <Container>
+        <Flex direction="column" gap="4" mb="6">
+          <div role="status">
+            {isRestored && (
+              <Alert
+                status="success"
+                icon
+                title={t('history.restore.done', { title })}
+                customActions={
+                  <ButtonLink
+                    size="small"
+                    href={toEditor?.({ id: mockupId }) ?? ''}
+                  >
+                    {t('history.toEditor')}
+                  </ButtonLink>
+                }
+              />
+            )}
+            {!isRestored && newest && newest.id !== id && (
+              <Text as="p" color="secondary">
+                {t('history.notNewest')}
+              </Text>
+            )}
+          </div>
+          <div className={styles.buttons}>
+            <CopyButton
+              label={t('history.copy.link')}
+              textOf={() => new URL(href, window.location.href).href}
+            />
+            {newest && newest.id !== id && (
+              <>
+                <ButtonLink
+                  variant="secondary"
+                  href={
+                    toComparison?.({
+                      id: mockupId,
+                      versionId: id,
+                      otherId: newest.id,
+                    }) ?? ''
+                  }
+                >
+                  {t('history.compare.withNewest')}
+                </ButtonLink>
+                <Button onPress={() => setAsked(true)}>
+                  {t('history.restore.button')}
+                </Button>
+              </>
+            )}
+          </div>
+          <section className={styles.drawing} aria-label={title}>
+            {layoutData.length > 0 ? (
+              <LayoutView items={layoutData} />
+            ) : (
+              <Text as="p" color="secondary" className={styles.empty}>
+                {t('history.empty')}
+              </Text>
+            )}
+          </section>
+        </Flex>
+      </Container>
+      {isAsked && (
+        <RestoreDialog
+          version={version}
+          read={read}
+          onRestored={made => {
+            setRead(made);
+            setRestored(true);
+          }}
+          onConflict={setRead}
+          onClose={() => setAsked(false)}
+        />
+      )}
+    </BreadcrumbEntry>
+  );
+}

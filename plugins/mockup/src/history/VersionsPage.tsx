@@ -1,0 +1,251 @@
+import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  Badge,
+  Button,
+  ButtonLink,
+  Checkbox,
+  Container,
+  Flex,
+  Header,
+  Link,
+  Skeleton,
+  Text,
+} from '@backstage/ui';
+import type { Version } from 'backstage-plugin-mockup-common';
+import { type ReactNode, useState } from 'react';
+import { useNavigate, useParams } from 'react-router-dom';
+import { Failure } from '../components/Failure';
+import { Moment } from '../components/Moment';
+import { Person } from '../components/Person';
+import { compareRouteRef, mockupRouteRef, versionRouteRef } from '../routes';
+import { mockupTranslationRef } from '../translation';
+import { HistoryFrame, type ReadMockup } from './HistoryFrame';
+import styles from './history.module.css';
+import { RestoreDialog } from './RestoreDialog';
+import { useVersions } from './useVersions';
+import { useVersionTitle } from './useVersionTitle';
+
+const NOTHING_ELSE = async () => true;
+
+/** The versions of a mockup: who has saved which, and what to do with them. */
+export function VersionsPage() {
+  const { id = '' } = useParams();
+  return (
+    <HistoryFrame key={id} mockupId={id} load={NOTHING_ELSE}>
+      {({ read }) => <Versions read={read} />}
+    </HistoryFrame>
+  );
+}
+
+function Versions(props: { read: ReadMockup }) {
+  const [read, setRead] = useState(props.read);
+  const { mockup } = read;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const titleOf = useVersionTitle();
+  const mockupHref = useRouteRef(mockupRouteRef)?.({ id: mockup.id }) ?? '';
+  const loaded = useVersions(mockup.id);
+  const { versions, error, isLoading } = loaded;
+  const [chosen, setChosen] = useState<string[]>([]);
+  const [asked, setAsked] = useState<Version>();
+  const [said, setSaid] = useState('');
+  const items = versions?.items ?? [];
+
+  const take = (changed: ReadMockup) => {
+    setRead(changed);
+    loaded.reload();
+  };
+
+  return (
+    <>
+      <Header
+        title={t('history.title', { name: mockup.name })}
+        customActions={
+          <ButtonLink variant="secondary" href={mockupHref}>
+            {t('history.toEditor')}
+          </ButtonLink>
+        }
+      />
+      <Container>
+        <Flex direction="column" gap="4" mb="6">
+          <div role="status">{said && <Text as="p">{said}</Text>}</div>
+          {items.length > 1 && (
+            <CompareBar mockupId={mockup.id} items={items} chosen={chosen} />
+          )}
+          {items.length > 0 && (
+            <ol className={styles.versions} aria-label={t('history.versions')}>
+              {items.map((version, index) => (
+                <Row
+                  key={version.id}
+                  version={version}
+                  isNewest={index === 0}
+                  choice={
+                    items.length > 1 && (
+                      <Checkbox
+                        aria-label={t('history.compare.choose', {
+                          title: titleOf(version),
+                        })}
+                        isSelected={chosen.includes(version.id)}
+                        isDisabled={
+                          chosen.length === 2 && !chosen.includes(version.id)
+                        }
+                        onChange={isChosen =>
+                          setChosen(
+                            isChosen
+                              ? [...chosen, version.id]
+                              : chosen.filter(each => each !== version.id),
+                          )
+                        }
+                      />
+                    )
+                  }
+                  onRestore={() => setAsked(version)}
+                />
+              ))}
+            </ol>
+          )}
+          {error !== undefined && (
+            <Failure
+              title={t('history.failed')}
+              error={error}
+              onRetry={items.length > 0 ? loaded.readMore : loaded.reload}
+            />
+          )}
+          {isLoading && items.length === 0 && (
+            <div role="status" aria-label={t('components.loading')}>
+              <Skeleton width="100%" height={240} />
+            </div>
+          )}
+          {versions && !isLoading && items.length === 0 && (
+            <Flex direction="column" align="start" gap="3">
+              <Text as="p">{t('history.none')}</Text>
+              <ButtonLink href={mockupHref}>{t('history.toEditor')}</ButtonLink>
+            </Flex>
+          )}
+          {versions && items.length > 0 && error === undefined && (
+            <More
+              shown={items.length}
+              total={versions.totalItems}
+              isLoading={isLoading}
+              onMore={loaded.readMore}
+            />
+          )}
+        </Flex>
+      </Container>
+      {asked && (
+        <RestoreDialog
+          version={asked}
+          read={read}
+          onRestored={restored => {
+            setSaid(t('history.restore.done', { title: titleOf(asked) }));
+            take(restored);
+          }}
+          onConflict={take}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+/** Leads to the comparison of the two that are chosen, the older one first. */
+function CompareBar(props: {
+  mockupId: string;
+  items: Version[];
+  chosen: string[];
+}) {
+  const { mockupId, items, chosen } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const navigate = useNavigate();
+  const toComparison = useRouteRef(compareRouteRef);
+  const [newer, older] = items.filter(({ id }) => chosen.includes(id));
+  return (
+    <div className={styles.compareBar}>
+      <Text as="p" role="status" className={styles.said}>
+        {chosen.length === 2
+          ? t('history.compare.ready')
+          : t('history.compare.missing', { count: 2 - chosen.length })}
+      </Text>
+      <Button
+        isDisabled={!older}
+        onPress={() => {
+          const href =
+            older &&
+            toComparison?.({
+              id: mockupId,
+              versionId: older.id,
+              otherId: newer.id,
+            });
+          if (href) {
+            navigate(href);
+          }
+        }}
+      >
+        {t('history.compare.submit')}
+      </Button>
+    </div>
+  );
+}
+
+function Row(props: {
+  version: Version;
+  isNewest: boolean;
+  choice: ReactNode;
+  onRestore: () => void;
+}) {
+  const { version, isNewest, choice, onRestore } = props;
+  const { mockupId, id, createdAt, createdBy, layoutData } = version;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const titleOf = useVersionTitle();
+  const toVersion = useRouteRef(versionRouteRef);
+  const hrefOf = (versionId: string) =>
+    toVersion?.({ id: mockupId, versionId }) ?? '';
+  return (
+    <li className={styles.version}>
+      {choice}
+      <div className={styles.about}>
+        <div className={styles.name}>
+          <Link href={hrefOf(id)} weight="bold">
+            {titleOf(version)}
+          </Link>
+          {isNewest && <Badge size="small">{t('history.newest')}</Badge>}
+        </div>
+        <Text as="p" variant="body-small" color="secondary">
+          <Person entityRef={createdBy} />, <Moment at={createdAt} />,{' '}
+          {t('history.items', { count: layoutData.length })}
+        </Text>
+      </div>
+      {!isNewest && (
+        <Button
+          size="small"
+          variant="secondary"
+          aria-label={t('history.restore.open', { title: titleOf(version) })}
+          onPress={onRestore}
+        >
+          {t('history.restore.button')}
+        </Button>
+      )}
+    </li>
+  );
+}
+
+function More(props: {
+  shown: number;
+  total: number;
+  isLoading: boolean;
+  onMore: () => void;
+}) {
+  const { shown, total, isLoading, onMore } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <Flex align="center" gap="3" style={{ flexWrap: 'wrap' }}>
+      <Text role="status" color="secondary">
+        {t('history.shown', { shown: String(shown), total: String(total) })}
+      </Text>
+      {shown < total && (
+        <Button variant="secondary" isPending={isLoading} onPress={onMore}>
+          {t('history.more')}
+        </Button>
+      )}
+    </Flex>
+  );
+}

@@ -1,0 +1,203 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Alert, Button, Flex, Text, VisuallyHidden } from '@backstage/ui';
+import {
+  compareLayouts,
+  type ItemDifference,
+  type LayoutItem,
+} from 'backstage-plugin-mockup-common';
+import {
+  type ReactNode,
+  type RefObject,
+  useCallback,
+  useEffect,
+  useId,
+  useMemo,
+  useState,
+} from 'react';
+import { LayoutView } from '../../components/LayoutView';
+import { mockupTranslationRef } from '../../translation';
+import { inReadingOrder, kindsOf } from './changes';
+import styles from './difference.module.css';
+import { DifferenceList } from './DifferenceList';
+import { Legend, Mark } from './Mark';
+import { usePanesInStep } from './usePanesInStep';
+import { useWords } from './useWords';
+
+/**
+ * Two layouts side by side, with what differs: marked in both drawings, and in words. One walks
+ * from difference to difference by buttons, or by the arrow keys in the list.
+ */
+export function LayoutDifferenceView(props: {
+  before: LayoutItem[];
+  after: LayoutItem[];
+  /** What the drawings are called, such as the tags of two versions. */
+  beforeTitle: string;
+  afterTitle: string;
+  /** More about each, below its title. */
+  beforeNote?: ReactNode;
+  afterNote?: ReactNode;
+}) {
+  const { before, after, beforeTitle, afterTitle } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const words = useWords();
+  const differences = useMemo(
+    () => inReadingOrder(compareLayouts(before, after).items),
+    [before, after],
+  );
+  const [current, setCurrent] = useState<number>();
+  useEffect(() => setCurrent(undefined), [differences]);
+
+  const { first, second, show } = usePanesInStep();
+  const goTo = useCallback(
+    (index: number) => {
+      setCurrent(index);
+      show(selectorOf(index));
+    },
+    [show],
+  );
+  // Without drawing a thousand items again for each step of the walk.
+  useEffect(() => {
+    const marks = [first, second].flatMap(({ current: pane }) =>
+      pane && current !== undefined
+        ? [...pane.querySelectorAll(selectorOf(current))]
+        : [],
+    );
+    marks.forEach(mark => mark.setAttribute('data-current', 'true'));
+    return () => marks.forEach(mark => mark.removeAttribute('data-current'));
+  }, [current, first, second]);
+  const count = differences.length;
+  const walk = (step: 1 | -1) => {
+    const from = current ?? (step === 1 ? -1 : count);
+    goTo((from + step + count) % count);
+  };
+  const walked = current === undefined ? undefined : differences[current];
+
+  return (
+    <Flex direction="column" gap="4">
+      <div className={styles.bar}>
+        <Text as="p" weight="bold" className={styles.count}>
+          {walked
+            ? t('history.difference.position', {
+                position: String(current! + 1),
+                total: String(count),
+              })
+            : t('history.difference.count', { count })}
+        </Text>
+        {count > 0 && (
+          <>
+            <Button size="small" variant="secondary" onPress={() => walk(-1)}>
+              {t('history.difference.previous')}
+            </Button>
+            <Button size="small" variant="secondary" onPress={() => walk(1)}>
+              {t('history.difference.next')}
+            </Button>
+            <Legend
+              kinds={[...new Set(differences.flatMap(kindsOf))]}
+              wordOf={words.wordOf}
+            />
+          </>
+        )}
+        <VisuallyHidden role="status">
+          {walked &&
+            t('history.difference.announcement', {
+              position: String(current! + 1),
+              total: String(count),
+              name: words.nameOf(walked),
+              what: words.sentencesOf(walked).join(' '),
+            })}
+        </VisuallyHidden>
+      </div>
+      {count === 0 && (
+        <Alert status="info" icon title={t('history.difference.none')} />
+      )}
+      <div className={styles.panes}>
+        <Pane
+          pane={first}
+          title={beforeTitle}
+          note={props.beforeNote}
+          items={before}
+          side="before"
+          differences={differences}
+          onChoose={setCurrent}
+        />
+        <Pane
+          pane={second}
+          title={afterTitle}
+          note={props.afterNote}
+          items={after}
+          side="after"
+          differences={differences}
+          onChoose={setCurrent}
+        />
+      </div>
+      {count > 0 && (
+        <DifferenceList
+          differences={differences}
+          current={current}
+          onGoTo={goTo}
+        />
+      )}
+    </Flex>
+  );
+}
+
+function selectorOf(index: number): string {
+  return `[data-difference="${index}"]`;
+}
+
+function Pane(props: {
+  pane: RefObject<HTMLDivElement>;
+  title: string;
+  note?: ReactNode;
+  items: LayoutItem[];
+  side: 'before' | 'after';
+  differences: ItemDifference[];
+  onChoose: (index: number) => void;
+}) {
+  const { pane, title, note, items, side, differences, onChoose } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const id = useId();
+  const indexes = useMemo(
+    () => new Map(differences.map(({ i }, index) => [i, index])),
+    [differences],
+  );
+  const overlayOf = useCallback(
+    ({ i }: LayoutItem) => {
+      const index = indexes.get(i);
+      return index === undefined ? null : (
+        <Mark
+          index={index}
+          difference={differences[index]}
+          onChoose={onChoose}
+        />
+      );
+    },
+    [indexes, differences, onChoose],
+  );
+  return (
+    <section aria-labelledby={id} className={styles.pane}>
+      <h3 id={id} className={styles.title}>
+        <VisuallyHidden>{t(`history.difference.${side}`)} </VisuallyHidden>
+        {title}
+      </h3>
+      {note}
+      <div
+        ref={pane}
+        className={styles.drawing}
+        // It scrolls, which takes the focus of a keyboard.
+        // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+        tabIndex={0}
+        role="group"
+        aria-labelledby={id}
+      >
+        {items.length > 0 ? (
+          <LayoutView items={items} overlayOf={overlayOf} />
+        ) : (
+          <Text as="p" color="secondary" className={styles.empty}>
+            {t('history.empty')}
+          </Text>
+        )}
+      </div>
+    </section>
+  );
+}

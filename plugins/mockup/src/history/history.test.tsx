@@ -1,0 +1,447 @@
+import { renderInTestApp } from '@backstage/frontend-test-utils';
+import { act, screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import type {
+  LayoutItem,
+  MockupApi,
+  Version,
+} from 'backstage-plugin-mockup-common';
+import { refusal, seriousProblems } from '../__testUtils__/mockups';
+import { mockupApiRef } from '../api';
+import {
+  collectComponents,
+  type MockupComponentsApi,
+  mockupComponentsApiRef,
+} from '../components/registry/MockupComponentBlueprint';
+import { MockupsPage } from '../MockupsPage';
+import { rootRouteRef } from '../routes';
+
+const MOCKUP = {
+  id: 'm',
+  name: 'Start page',
+  owner: 'user:default/anna',
+  createdAt: '2026-11-20T10:00:00.000Z',
+  updatedAt: '2026-11-20T10:00:00.000Z',
+};
+
+const COMPONENTS: MockupComponentsApi = collectComponents([
+  {
+    extension: 'button',
+    component: {
+      name: 'button',
+      title: 'Button',
+      schema: { type: 'object' },
+      defaultProps: {},
+      defaultSize: { w: 2, h: 1 },
+      loader:
+        async () =>
+        ({ props: { text } }) =>
+          <>{String(text)}</>,
+    },
+  },
+]);
+
+const item = (i: string, more: Partial<LayoutItem> = {}): LayoutItem => ({
+  i,
+  x: 0,
+  y: 0,
+  w: 4,
+  h: 2,
+  component: 'button',
+  props: { text: i },
+  ...more,
+});
+
+const versionOf = (id: string, more: Partial<Version> = {}): Version => ({
+  id,
+  mockupId: 'm',
+  versionTag: id,
+  layoutData: [],
+  createdBy: 'user:default/anna',
+  createdAt: '2026-11-20T10:00:00.000Z',
+  ...more,
+});
+
+function mock<TName extends keyof MockupApi>(
+  _name: TName,
+  answer: MockupApi[TName],
+) {
+  return jest.fn<ReturnType<MockupApi[TName]>, Parameters<MockupApi[TName]>>(
+    answer as (
+      ...args: Parameters<MockupApi[TName]>
+    ) => ReturnType<MockupApi[TName]>,
+  );
+}
+
+/** A mockup with versions, the newest first. */
+function mockHistory(versions: Version[]) {
+  return {
+    getMockup: mock('getMockup', async () => ({
+      mockup: { ...MOCKUP, latestVersion: versions[0] ?? null },
+      etag: '"1"',
+    })),
+    listVersions: mock('listVersions', async () => ({
+      items: versions,
+      totalItems: versions.length,
+    })),
+    getVersion: mock('getVersion', async (_, id) =>
+      versions.find(version => version.id === id),
+    ),
+    saveVersion: mock('saveVersion', async (_, request) => ({
+      version: versionOf('restored', request),
+      etag: '"2"',
+    })),
+  };
+}
+
+const render = (api: ReturnType<typeof mockHistory>, at: string) =>
+  renderInTestApp(<MockupsPage />, {
+    apis: [
+      [mockupApiRef, api as unknown as MockupApi],
+      [mockupComponentsApiRef, COMPONENTS],
+    ],
+    mountedRoutes: { '/': rootRouteRef },
+    initialRouteEntries: [at],
+  });
+
+const button = (name: string | RegExp) => screen.findByRole('button', { name });
+
+describe('the versions of a mockup', () => {
+  const THREE = [
+    versionOf('three', { layoutData: [item('a')] }),
+    versionOf('two', { createdBy: 'user:default/peter' }),
+    versionOf('one', { versionTag: undefined }),
+  ];
+
+  it('says who has saved each, and when', async () => {
+    await render(mockHistory(THREE), '/m/versions');
+    const list = await screen.findByRole('list', { name: 'Versions' });
+    const rows = within(list).getAllByRole('listitem');
+    expect(rows.map(row => row.textContent)).toEqual([
+      expect.stringMatching(/^threeNewest.*anna, .*ago \(.*2026.*\), 1 item/),
+      expect.stringMatching(/^two.*peter, .*0 items/),
+      expect.stringMatching(/^Version of .*2026.*anna/),
+    ]);
+    expect(within(rows[1]).getByRole('link', { name: 'two' })).toHaveAttribute(
+      'href',
+      '/m/versions/two',
+    );
+    expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('restores one, if nobody has saved meanwhile', async () => {
+    const api = mockHistory(THREE);
+    await render(api, '/m/versions');
+    await userEvent.click(await button('Restore two'));
+    const dialog = await screen.findByRole('dialog');
+    expect(dialog).toHaveTextContent('saves its layout as a new version');
+    expect(api.saveVersion).not.toHaveBeenCalled();
+    await userEvent.type(within(dialog).getByRole('textbox'), 'again');
+    expect(await seriousProblems()).toEqual([]);
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Restore' }),
+    );
+    expect(
+      await screen.findByText('two was restored as a new version.'),
+    ).toBeInTheDocument();
+    expect(api.saveVersion).toHaveBeenCalledWith(
+      'm',
+      { layoutData: [], versionTag: 'again' },
+      { ifMatch: '"1"' },
+    );
+    await waitFor(() => expect(api.listVersions).toHaveBeenCalledTimes(2));
+  });
+
+  it('says who has saved meanwhile, and restores only if asked again', async () => {
+    const api = mockHistory(THREE);
+    await render(api, '/m/versions');
+    await userEvent.click(await button('Restore two'));
+    api.saveVersion.mockRejectedValueOnce(
+      await refusal(412, 'PreconditionFailedError', 'It has changed'),
+    );
+    api.getMockup.mockResolvedValue({
+      mockup: {
+        ...MOCKUP,
+        latestVersion: versionOf('four', { createdBy: 'user:default/peter' }),
+      },
+      etag: '"9"',
+    });
+    const dialog = await screen.findByRole('dialog');
+    await userEvent.type(within(dialog).getByRole('textbox'), 'mine');
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Restore' }),
+    );
+    const alert = await within(dialog).findByRole('alert');
+    expect(alert).toHaveTextContent(/Nothing was restored.*four, peter/);
+    expect(
+      within(alert).getByRole('link', { name: /Compare/ }),
+    ).toHaveAttribute('href', '/m/versions/four/compare/two');
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Restore anyway' }),
+    );
+    await waitFor(() =>
+      expect(api.saveVersion).toHaveBeenLastCalledWith(
+        'm',
+        { layoutData: [], versionTag: 'mine' },
+        { ifMatch: '"9"' },
+      ),
+    );
+  });
+
+  it('keeps the dialog, and what was typed, where restoring fails', async () => {
+    const api = mockHistory(THREE);
+    api.saveVersion.mockRejectedValue(
+      await refusal(403, 'NotAllowedError', 'Not yours'),
+    );
+    await render(api, '/m/versions');
+    await userEvent.click(await button('Restore two'));
+    const dialog = await screen.findByRole('dialog');
+    await userEvent.type(within(dialog).getByRole('textbox'), 'mine');
+    await userEvent.keyboard('{Enter}');
+    expect(await within(dialog).findByRole('alert')).toHaveTextContent(
+      'You may not do this. Not yours',
+    );
+    expect(within(dialog).getByRole('textbox')).toHaveValue('mine');
+  });
+
+  it('leads to the comparison of two, the older one first', async () => {
+    await render(mockHistory(THREE), '/m/versions');
+    const submit = await button('Compare');
+    expect(submit).toBeDisabled();
+    const boxes = await screen.findAllByRole('checkbox');
+    await userEvent.click(boxes[0]);
+    expect(
+      screen.getByText('Choose one more version to compare.'),
+    ).toBeInTheDocument();
+    await userEvent.click(boxes[1]);
+    expect(boxes[2]).toBeDisabled();
+    await userEvent.click(submit);
+    expect(
+      await screen.findByRole('heading', { name: 'two and three' }),
+    ).toBeInTheDocument();
+  });
+
+  it('shows older ones page by page, each once', async () => {
+    const api = mockHistory(THREE);
+    api.listVersions
+      .mockResolvedValueOnce({ items: THREE.slice(0, 2), totalItems: 3 })
+      // One was saved meanwhile.
+      .mockResolvedValueOnce({ items: THREE.slice(1), totalItems: 4 });
+    await render(api, '/m/versions');
+    await screen.findByText('2 of 3 versions');
+    await userEvent.click(await button('Show older versions'));
+    await screen.findByText('3 of 4 versions');
+    expect(screen.getAllByRole('checkbox')).toHaveLength(3);
+  });
+
+  it('says that there are none, or no such mockup, or what failed', async () => {
+    const none = await render(mockHistory([]), '/m/versions');
+    await screen.findByText('No version was saved yet.');
+    none.unmount();
+
+    const missing = mockHistory([]);
+    missing.getMockup.mockResolvedValue(undefined);
+    const gone = await render(missing, '/m/versions');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'There is no such mockup',
+    );
+    gone.unmount();
+
+    const failing = mockHistory(THREE);
+    failing.listVersions.mockRejectedValueOnce(
+      await refusal(503, 'ServiceUnavailableError', 'The database is away'),
+    );
+    await render(failing, '/m/versions');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'The database is away',
+    );
+    await userEvent.click(await button('Try again'));
+    await screen.findByRole('link', { name: 'two' });
+  });
+});
+
+describe('one version', () => {
+  const TWO = [
+    versionOf('two'),
+    versionOf('one', { layoutData: [item('Create')] }),
+  ];
+
+  it('is shown without restoring it, with a link for others', async () => {
+    let copied: string | undefined;
+    document.execCommand = () => {
+      copied = window.getSelection()?.toString();
+      return true;
+    };
+    const api = mockHistory(TWO);
+    await render(api, '/m/versions/one');
+    expect(
+      await screen.findByText(/Looking at it changes nothing/),
+    ).toBeInTheDocument();
+    expect(
+      await within(screen.getByRole('region', { name: 'one' })).findByText(
+        'Create',
+      ),
+    ).toBeInTheDocument();
+    expect(
+      screen.getByRole('link', { name: 'Compare with the newest' }),
+    ).toHaveAttribute('href', '/m/versions/one/compare/two');
+    expect(await seriousProblems()).toEqual([]);
+    await userEvent.click(await button('Copy link'));
+    await button('Copied');
+    expect(copied).toBe('http://localhost/m/versions/one');
+    expect(api.saveVersion).not.toHaveBeenCalled();
+  });
+
+  it('is restored from there', async () => {
+    const api = mockHistory(TWO);
+    await render(api, '/m/versions/one');
+    await userEvent.click(await button('Restore'));
+    const dialog = await screen.findByRole('dialog');
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Restore' }),
+    );
+    await screen.findByText('one was restored as a new version.');
+    expect(
+      screen.getByRole('link', { name: 'Open in the editor' }),
+    ).toHaveAttribute('href', '/m');
+  });
+
+  it('that is the newest is not to be restored', async () => {
+    await render(mockHistory(TWO), '/m/versions/two');
+    await screen.findByText('This version is empty.');
+    expect(screen.queryByRole('button', { name: 'Restore' })).toBeNull();
+  });
+
+  it('that is not there leads to the others', async () => {
+    await render(mockHistory(TWO), '/m/versions/none');
+    const alert = await screen.findByRole('alert');
+    expect(alert).toHaveTextContent('There is no such version');
+    expect(within(alert).getByRole('link')).toHaveAttribute(
+      'href',
+      '/m/versions',
+    );
+  });
+});
+
+describe('the comparison of two versions', () => {
+  const BEFORE = [
+    item('gone', { y: 9 }),
+    item('moved', { props: { text: 'Move me' } }),
+    item('same', { y: 20 }),
+    item('text', { y: 4, props: { text: 'Our old page' } }),
+  ];
+  const AFTER = [
+    item('moved', { x: 4, y: 2, props: { text: 'Move me' } }),
+    item('same', { y: 20 }),
+    item('text', { y: 4, props: { text: 'Our new page' } }),
+    item('new', { y: 30, w: 6 }),
+  ];
+  const VERSIONS = [
+    versionOf('b', { layoutData: AFTER }),
+    versionOf('a', { layoutData: BEFORE }),
+  ];
+  const announced = () =>
+    screen
+      .getAllByRole('status')
+      .map(status => status.textContent)
+      .find(text => text?.includes(' of 4:'));
+
+  it('lists what differs in words, and marks it on both sides', async () => {
+    await render(mockHistory(VERSIONS), '/m/versions/a/compare/b');
+    const list = await screen.findByRole('region', { name: 'Differences' });
+    expect(
+      within(list)
+        .getAllByRole('listitem')
+        .map(each => each.textContent),
+    ).toEqual([
+      expect.stringContaining(
+        'Button “Move me” Moved from column 1, row 1 to column 5, row 3.',
+      ),
+      expect.stringMatching(/Properties changed\.textOur oldnew page/),
+      expect.stringContaining('Removed from column 1, row 10, 4 × 2.'),
+      expect.stringContaining('Added at column 1, row 31, 6 × 2.'),
+    ]);
+    const marks = (name: string) =>
+      within(screen.getByRole('region', { name }))
+        .getAllByRole('button')
+        .map(mark => mark.textContent);
+    expect(marks('Before: a').sort()).toEqual([
+      '1Moved',
+      '2Properties',
+      '3Removed',
+    ]);
+    expect(marks('After: b').sort()).toEqual([
+      '1Moved',
+      '2Properties',
+      '4Added',
+    ]);
+    const legend = screen.getByRole('list', { name: 'What the marks mean' });
+    expect(legend).toHaveTextContent('AddedRemovedMovedProperties');
+    expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('is walked by buttons and by arrow keys, and says where one is', async () => {
+    await render(mockHistory(VERSIONS), '/m/versions/a/compare/b');
+    await screen.findByText('4 differences');
+    await userEvent.click(await button('Next difference'));
+    expect(announced()).toMatch(/^Difference 1 of 4: Button “Move me”\. Moved/);
+    await userEvent.click(await button('Previous difference'));
+    expect(announced()).toMatch(/^Difference 4 of 4: .*Added/);
+
+    const list = screen.getByRole('region', { name: 'Differences' });
+    const entries = within(list).getAllByRole('button');
+    // One stop of Tab for the whole list.
+    expect(entries.map(({ tabIndex }) => tabIndex)).toEqual([-1, -1, -1, 0]);
+    act(() => entries[3].focus());
+    await userEvent.keyboard('{ArrowUp}');
+    expect(entries[2]).toHaveFocus();
+    expect(announced()).toMatch(/^Difference 3 of 4: .*Removed/);
+    await userEvent.keyboard('{Home}');
+    expect(entries[0]).toHaveFocus();
+    expect(entries[0]).toHaveAttribute('aria-current', 'true');
+  });
+
+  it('swaps the sides', async () => {
+    await render(mockHistory(VERSIONS), '/m/versions/a/compare/b');
+    await userEvent.click(
+      await screen.findByRole('link', { name: 'Swap sides' }),
+    );
+    expect(
+      await screen.findByRole('region', { name: 'Before: b' }),
+    ).toBeInTheDocument();
+    expect(
+      screen.getByText(/Removed from column 1, row 31/),
+    ).toBeInTheDocument();
+  });
+
+  it('has the JSON Patch to copy', async () => {
+    await render(mockHistory(VERSIONS), '/m/versions/a/compare/b');
+    await userEvent.click(await screen.findByText(/^JSON Patch \(/));
+    const patch = await screen.findByRole('region', { name: 'JSON Patch' });
+    expect(JSON.parse(patch.textContent ?? '')).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ op: expect.any(String) }),
+      ]),
+    );
+    expect(await button('Copy JSON Patch')).toBeInTheDocument();
+  });
+
+  it('says that nothing differs', async () => {
+    const same = [versionOf('b'), versionOf('a')];
+    await render(mockHistory(same), '/m/versions/a/compare/b');
+    await screen.findByText('The two layouts are the same.');
+    expect(
+      screen.queryByRole('button', { name: 'Next difference' }),
+    ).toBeNull();
+  });
+
+  it('draws a hundred differences in words at once, and more when asked or walked to', async () => {
+    const many = Array.from({ length: 150 }, (_, y) => item(`n${y}`, { y }));
+    const versions = [versionOf('b', { layoutData: many }), versionOf('a')];
+    await render(mockHistory(versions), '/m/versions/a/compare/b');
+    const list = await screen.findByRole('region', { name: 'Differences' });
+    expect(within(list).getAllByRole('listitem')).toHaveLength(100);
+    await userEvent.click(await button('Previous difference'));
+    expect(within(list).getAllByRole('listitem')).toHaveLength(150);
+  });
+});

@@ -1,0 +1,69 @@
+import { useApi } from '@backstage/frontend-plugin-api';
+import type { Version } from 'backstage-plugin-mockup-common';
+import { useCallback, useEffect, useRef, useState } from 'react';
+import { mockupApiRef } from '../api';
+
+// A page of versions carries their layouts.
+const PAGE_SIZE = 20;
+
+interface Versions {
+  items: Version[];
+  totalItems: number;
+}
+
+/** The versions of a mockup, the newest first, and more of them page by page. */
+export function useVersions(mockupId: string) {
+  const api = useApi(mockupApiRef);
+  const [versions, setVersions] = useState<Versions>();
+  const [error, setError] = useState<unknown>();
+  const [isLoading, setLoading] = useState(true);
+  const lastRead = useRef(0);
+
+  const read = useCallback(
+    async (known: Version[]) => {
+      lastRead.current += 1;
+      const mine = lastRead.current;
+      setLoading(true);
+      setError(undefined);
+      try {
+        const page = await api.listVersions(mockupId, {
+          limit: PAGE_SIZE,
+          offset: known.length,
+        });
+        if (mine === lastRead.current) {
+          const ids = new Set(known.map(({ id }) => id));
+          setVersions({
+            // One that was saved meanwhile has moved the others to the next page.
+            items: [...known, ...page.items.filter(({ id }) => !ids.has(id))],
+            totalItems: page.totalItems,
+          });
+          setLoading(false);
+        }
+      } catch (thrown) {
+        if (mine === lastRead.current) {
+          setError(thrown);
+          setLoading(false);
+        }
+      }
+    },
+    [api, mockupId],
+  );
+
+  useEffect(() => {
+    read([]);
+    return () => {
+      lastRead.current += 1;
+    };
+  }, [read]);
+
+  const items = versions?.items ?? [];
+  return {
+    versions,
+    error,
+    isLoading,
+    /** Reads the newest again. */
+    reload: () => read([]),
+    /** Reads older ones. */
+    readMore: () => read(items),
+  };
+}
