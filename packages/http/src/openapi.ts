@@ -5,6 +5,8 @@ export interface OpenApiOperation<TSchema extends string = string> {
   parameters?: object[];
   /** The name of the schema of the request's body. */
   body?: TSchema;
+  /** Whether the body may be left out. */
+  bodyIsOptional?: boolean;
   /** The answers without an error, by status. */
   success: Record<number, object>;
   /** The statuses of its errors, beside those that follow from the rest. */
@@ -102,7 +104,7 @@ function describeOperation(
   operation: OpenApiOperation,
   errors: Record<number, string>,
 ) {
-  const { summary, parameters = [], body, success } = operation;
+  const { summary, parameters = [], body, bodyIsOptional, success } = operation;
   const statuses = [
     ...[401, 503],
     ...(body ? [400, 413, 415] : []),
@@ -112,7 +114,10 @@ function describeOperation(
     summary,
     parameters,
     ...(body && {
-      requestBody: { required: true, content: jsonOf(openApiRef(body)) },
+      requestBody: {
+        required: !bodyIsOptional,
+        content: jsonOf(openApiRef(body)),
+      },
     }),
     responses: {
       ...success,

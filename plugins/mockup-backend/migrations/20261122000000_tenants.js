@@ -1,5 +1,5 @@
 // @ts-check
-const { setTimeout: delay } = require('node:timers/promises');
+const { briefly } = require('./support/briefly');
 
 /**
  * Gives each mockup a tenant.
@@ -232,33 +232,5 @@ async function buildIndexes(knex, indexes) {
 async function dropIndexes(knex, indexes) {
   for (const name of Object.keys(indexes)) {
     await knex.raw(`drop index concurrently if exists ${name}`);
-  }
-}
-
-const LOCK_NOT_AVAILABLE = '55P03';
-const ATTEMPTS = 60;
-
-/**
- * Runs a transaction that needs a lock which requests conflict with. It waits for one
- * no longer than a second at a time, because requests wait behind it.
- *
- * @param {import('knex').Knex} knex
- * @param {(transaction: import('knex').Knex.Transaction) => Promise<unknown>} work
- */
-async function briefly(knex, work) {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await knex.transaction(async transaction => {
-        await transaction.raw("set local lock_timeout = '1s'");
-        await work(transaction);
-      });
-      return;
-    } catch (error) {
-      const code = /** @type {{ code?: string }} */ (error).code;
-      if (code !== LOCK_NOT_AVAILABLE || attempt === ATTEMPTS) {
-        throw error;
-      }
-      await delay(500);
-    }
   }
 }

@@ -46,9 +46,13 @@ export class StoreHandover {
       list: async (...args) => (await opened()).list(...args),
       get: async (...args) => (await opened()).get(...args),
       create: async (...args) => (await opened()).create(...args),
+      duplicate: async (...args) => (await opened()).duplicate(...args),
       update: async (...args) => (await opened()).update(...args),
       delete: async (...args) => (await opened()).delete(...args),
       saveVersion: async (...args) => (await opened()).saveVersion(...args),
+      restoreVersion: async (...args) =>
+        (await opened()).restoreVersion(...args),
+      updateVersion: async (...args) => (await opened()).updateVersion(...args),
       listVersions: async (...args) => (await opened()).listVersions(...args),
       getVersion: async (...args) => (await opened()).getVersion(...args),
       getLatestVersion: async (...args) =>

@@ -35,7 +35,8 @@ export const mockupCreatePermission = createPermission({
 });
 
 /**
- * Changing the name or description of a mockup, and saving versions of it.
+ * Changing the name or description of a mockup, saving and restoring versions of it,
+ * and changing their tags.
  *
  * @public
  */

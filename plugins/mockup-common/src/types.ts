@@ -68,7 +68,7 @@ export interface Mockup {
 }
 
 /**
- * A saved layout of a mockup (specification, A.2). It never changes.
+ * A saved layout of a mockup (specification, A.2). Only its tag can change.
  *
  * @public
  */
@@ -85,6 +85,11 @@ export interface Version {
   createdBy: string;
   /** When it was saved, in ISO 8601 and UTC. */
   createdAt: string;
+  /**
+   * The id of the version whose layout this one took over, where it was made by
+   * restoring that.
+   */
+  restoredFrom?: string;
 }
 
 /**
@@ -131,6 +136,44 @@ export interface SaveVersionRequest {
   layoutData: LayoutItem[];
   /** A name for the version, at most 50 characters. */
   versionTag?: string;
+}
+
+/**
+ * What a caller changes of a version.
+ *
+ * @public
+ */
+export interface UpdateVersionRequest {
+  /** A name for the version, at most 50 characters; `null` removes it. */
+  versionTag: string | null;
+}
+
+/**
+ * What a caller says of the version that restoring another one makes.
+ *
+ * @public
+ */
+export interface RestoreVersionRequest {
+  /** A name for the new version, at most 50 characters. */
+  versionTag?: string;
+}
+
+/**
+ * What a caller says of the copy of a mockup.
+ *
+ * @public
+ */
+export interface DuplicateMockupRequest {
+  /**
+   * 1 to 255 characters; where it is not given, the name of the original with
+   * ` (copy)` behind it.
+   */
+  name?: string;
+  /**
+   * Whether the copy gets all versions of the original, with who saved them and when.
+   * Otherwise it gets the newest layout, as a version that the caller saves now.
+   */
+  withHistory?: boolean;
 }
 
 /**

@@ -29,6 +29,28 @@ const mockupChecks: MutationCheck[] = [
     tests: [`${MOCKUP}/src/database/tenants.test.ts`],
   },
   {
+    name: 'the tenant of the mockup that is duplicated',
+    edits: [
+      {
+        file: `${MOCKUP}/src/database/statements.ts`,
+        find: 'where mockups.tenant_id = :tenantId and mockups.id = :id\n  ),',
+        replace: 'where mockups.id = :id\n  ),',
+      },
+    ],
+    tests: [`${MOCKUP}/src/database/tenants.test.ts`],
+  },
+  {
+    name: 'the right to change no more of a version than its tag',
+    edits: [
+      {
+        file: `${MOCKUP}/src/database/rowSecurity.ts`,
+        find: "'update (version_tag)'",
+        replace: "'update'",
+      },
+    ],
+    tests: [`${MOCKUP}/src/database/tenants.test.ts`],
+  },
+  {
     name: 'row-level security on the tables of mockups',
     edits: [
       {

@@ -16,6 +16,7 @@ import {
 } from '@backstage/plugin-permission-node';
 import {
   type CreateMockupRequest,
+  type DuplicateMockupRequest,
   type Mockup,
   mockupCreatePermission,
   mockupDeletePermission,
@@ -23,8 +24,10 @@ import {
   mockupUpdatePermission,
   type Page,
   type Pagination,
+  type RestoreVersionRequest,
   type SaveVersionRequest,
   type UpdateMockupRequest,
+  type UpdateVersionRequest,
   type Version,
   type VersionDifference,
 } from 'backstage-plugin-mockup-common';
@@ -80,14 +83,20 @@ export class AuthorizedMockupStore implements MockupStore {
   }
 
   async create(request: CreateMockupRequest, options: { owner: string }) {
-    const [{ result }] = await this.#permissions.authorize(
-      [{ permission: mockupCreatePermission }],
-      { credentials: this.#credentials },
-    );
-    if (result !== AuthorizeResult.ALLOW) {
-      throw new NotAllowedError('You may not create mockups');
-    }
+    await this.#assertMayCreate();
     return this.#store.create(request, options);
+  }
+
+  async duplicate(
+    id: string,
+    request: DuplicateMockupRequest,
+    options: { owner: string },
+  ) {
+    if (!(await this.#mayRead(id))) {
+      return undefined;
+    }
+    await this.#assertMayCreate();
+    return this.#store.duplicate(id, request, options);
   }
 
   async update(
@@ -113,6 +122,28 @@ export class AuthorizedMockupStore implements MockupStore {
   ) {
     return (await this.#mayWrite(mockupId, mockupUpdatePermission))
       ? this.#store.saveVersion(mockupId, request, options)
+      : undefined;
+  }
+
+  async restoreVersion(
+    mockupId: string,
+    versionId: string,
+    request: RestoreVersionRequest,
+    options: { createdBy: string } & MockupWriteCondition,
+  ) {
+    return (await this.#mayWrite(mockupId, mockupUpdatePermission))
+      ? this.#store.restoreVersion(mockupId, versionId, request, options)
+      : undefined;
+  }
+
+  async updateVersion(
+    mockupId: string,
+    versionId: string,
+    request: UpdateVersionRequest,
+    condition?: MockupWriteCondition,
+  ) {
+    return (await this.#mayWrite(mockupId, mockupUpdatePermission))
+      ? this.#store.updateVersion(mockupId, versionId, request, condition)
       : undefined;
   }
 
@@ -148,6 +179,17 @@ export class AuthorizedMockupStore implements MockupStore {
     return (await this.#mayRead(mockupId))
       ? this.#store.compareVersions(mockupId, from, to)
       : undefined;
+  }
+
+  /** @throws NotAllowedError if the caller may create no mockups */
+  async #assertMayCreate(): Promise<void> {
+    const [{ result }] = await this.#permissions.authorize(
+      [{ permission: mockupCreatePermission }],
+      { credentials: this.#credentials },
+    );
+    if (result !== AuthorizeResult.ALLOW) {
+      throw new NotAllowedError('You may not create mockups');
+    }
   }
 
   /** Whether the caller may see a mockup, if there is one. */

@@ -28,6 +28,7 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
   let hers: string;
   let his: string;
   let herVersion: string;
+  let hisVersion: string;
 
   /** What the policy decides, by the name of the permission. */
   let decisions: Record<string, PolicyDecision>;
@@ -72,10 +73,15 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
     await knex('mockups').delete();
     hers = (await backend.alice.post('/mockups', { name: 'hers' })).body.id;
     his = (await backend.bob.post('/mockups', { name: 'his' })).body.id;
-    const saved = await backend.alice.post(`/mockups/${hers}/versions`, {
-      layoutData: [],
-    });
-    herVersion = saved.body.id;
+    [herVersion, hisVersion] = await Promise.all(
+      [hers, his].map(async mockupId => {
+        const saved = await backend.alice.post(
+          `/mockups/${mockupId}/versions`,
+          { layoutData: [] },
+        );
+        return saved.body.id;
+      }),
+    );
   });
 
   const namesSeen = async () => {
@@ -91,10 +97,22 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
     `/mockups/${mockupId}/versions/${herVersion}/diff?to=${herVersion}`,
   ];
 
+  const changesOf = (mockupId: string) => {
+    const path = `/mockups/${mockupId}`;
+    const version = `${path}/versions/${
+      mockupId === hers ? herVersion : hisVersion
+    }`;
+    return [
+      () => backend.alice.patch(path, { name: 'changed' }),
+      () => backend.alice.post(`${path}/versions`, { layoutData: [] }),
+      () => backend.alice.post(`${version}/restore`),
+      () => backend.alice.patch(version, { versionTag: 'changed' }),
+    ];
+  };
+
   const writesTo = (mockupId: string) => [
-    () => backend.alice.patch(`/mockups/${mockupId}`, { name: 'changed' }),
-    () =>
-      backend.alice.post(`/mockups/${mockupId}/versions`, { layoutData: [] }),
+    ...changesOf(mockupId),
+    () => backend.alice.post(`/mockups/${mockupId}/duplicate`),
     () => backend.alice.delete(`/mockups/${mockupId}`),
   ];
 
@@ -168,8 +186,10 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
   describe('mockup.create', () => {
     it('denied is refused with 403, and nothing is created', async () => {
       decisions['mockup.create'] = DENY;
-      const response = await backend.alice.post('/mockups', { name: 'new' });
-      expect(response.status).toBe(403);
+      for (const path of ['/mockups', `/mockups/${hers}/duplicate`]) {
+        const response = await backend.alice.post(path, { name: 'new' });
+        expect(response.status).toBe(403);
+      }
       await expect(namesSeen()).resolves.toEqual(['hers', 'his']);
     });
   });
@@ -177,8 +197,8 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
   describe.each(['mockup.update', 'mockup.delete'])('%s', name => {
     const governed = (mockupId: string) =>
       name === 'mockup.delete'
-        ? writesTo(mockupId).slice(2)
-        : writesTo(mockupId).slice(0, 2);
+        ? writesTo(mockupId).slice(-1)
+        : changesOf(mockupId);
 
     it('denied is refused with 403 where the caller may read', async () => {
       decisions[name] = DENY;

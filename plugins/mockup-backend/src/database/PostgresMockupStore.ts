@@ -2,6 +2,7 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
   compareLayouts,
   type CreateMockupRequest,
+  type DuplicateMockupRequest,
   listMockupsQuerySchema,
   type Mockup,
   MOCKUP_LIMITS,
@@ -9,8 +10,10 @@ import {
   type Pagination,
   paginationSchema,
   parseInput,
+  type RestoreVersionRequest,
   type SaveVersionRequest,
   type UpdateMockupRequest,
+  type UpdateVersionRequest,
   type Version,
   type VersionDifference,
 } from 'backstage-plugin-mockup-common';
@@ -109,15 +112,7 @@ export class PostgresMockupStore implements MockupStore {
       statements.SELECT_MOCKUP,
       { id },
     );
-    return (
-      row && {
-        mockup: {
-          ...toMockup(row),
-          latestVersion: row.version_id === null ? null : toVersion(row),
-        },
-        revision: row.revision,
-      }
-    );
+    return row && withLatestVersion(row);
   }
 
   async create(request: CreateMockupRequest, options: { owner: string }) {
@@ -127,6 +122,26 @@ export class PostgresMockupStore implements MockupStore {
       owner: options.owner,
     });
     return { mockup: toMockup(row), revision: row.revision };
+  }
+
+  async duplicate(
+    id: string,
+    request: DuplicateMockupRequest,
+    options: { owner: string },
+  ) {
+    if (!isUuid(id)) {
+      return undefined;
+    }
+    const row = await this.#queryOne<MockupRow & VersionRow>(
+      statements.DUPLICATE_MOCKUP,
+      {
+        id,
+        name: request.name ?? null,
+        owner: options.owner,
+        withHistory: request.withHistory ?? false,
+      },
+    );
+    return row && withLatestVersion(row);
   }
 
   async update(
@@ -189,6 +204,31 @@ export class PostgresMockupStore implements MockupStore {
     }
     const version = toVersion({ ...row, layout_data: request.layoutData });
     return { version, revision: row.revision };
+  }
+
+  async restoreVersion(
+    mockupId: string,
+    versionId: string,
+    request: RestoreVersionRequest,
+    options: { createdBy: string } & MockupWriteCondition,
+  ) {
+    return this.#writeVersion(statements.RESTORE_VERSION, mockupId, versionId, {
+      ...atRevision(mockupId, options),
+      versionTag: request.versionTag ?? null,
+      createdBy: options.createdBy,
+    });
+  }
+
+  async updateVersion(
+    mockupId: string,
+    versionId: string,
+    request: UpdateVersionRequest,
+    condition: MockupWriteCondition = {},
+  ) {
+    return this.#writeVersion(statements.UPDATE_VERSION, mockupId, versionId, {
+      ...atRevision(mockupId, condition),
+      versionTag: request.versionTag,
+    });
   }
 
   async listVersions(
@@ -257,6 +297,29 @@ export class PostgresMockupStore implements MockupStore {
     );
   }
 
+  /** Writes on account of a version, if it and its mockup exist. */
+  async #writeVersion(
+    sql: string,
+    mockupId: string,
+    versionId: string,
+    bindings: { revisions: string[] | null } & Knex.ValueDict,
+  ) {
+    if (!isUuid(mockupId) || !isUuid(versionId)) {
+      return undefined;
+    }
+    const row = await this.#queryOne<VersionRow & { revision: string }>(sql, {
+      ...bindings,
+      versionId,
+    });
+    if (row) {
+      return { version: toVersion(row), revision: row.revision };
+    }
+    // The revision of its mockup is no reason where the version is missing.
+    return bindings.revisions && (await this.getVersion(mockupId, versionId))
+      ? this.#explainNoChange(mockupId, { ifRevisionIn: bindings.revisions })
+      : undefined;
+  }
+
   /**
    * Tells a missing mockup from one at another revision than the write asked for.
    */
@@ -296,6 +359,16 @@ export class PostgresMockupStore implements MockupStore {
   #run<T>(operation: () => Promise<T>): Promise<T> {
     return withMappedErrors(this.#logger, operation);
   }
+}
+
+function withLatestVersion(row: MockupRow & VersionRow) {
+  return {
+    mockup: {
+      ...toMockup(row),
+      latestVersion: row.version_id === null ? null : toVersion(row),
+    },
+    revision: row.revision,
+  };
 }
 
 function atRevision(id: string, condition: MockupWriteCondition) {

@@ -31,6 +31,7 @@ export const MOCKUP_COLUMNS = `
 export const VERSION_HEAD_COLUMNS = `
   mockup_versions.id as version_id, mockup_versions.mockup_id,
   mockup_versions.version_tag, mockup_versions.created_by,
+  mockup_versions.restored_from,
   ${iso('mockup_versions.created_at')} as version_created_at`;
 
 /** Selects a {@link VersionRow} from `mockup_versions`. */
@@ -54,6 +55,7 @@ export interface VersionRow {
   layout_data: LayoutItem[];
   created_by: string;
   version_created_at: string;
+  restored_from: string | null;
 }
 
 export function toMockup(row: MockupRow): Mockup {
@@ -75,5 +77,6 @@ export function toVersion(row: VersionRow): Version {
     layoutData: row.layout_data,
     createdBy: row.created_by,
     createdAt: row.version_created_at,
+    ...(row.restored_from !== null && { restoredFrom: row.restored_from }),
   };
 }

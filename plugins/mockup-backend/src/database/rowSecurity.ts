@@ -5,10 +5,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** What the plugin acts as where the policies do not bind its database user. */
 export const TENANT_ROLE = 'backstage_mockup';
 
-/** By table, the rights that the plugin's statements and its trigger need. */
+/**
+ * By table, the rights that the plugin's statements and its trigger need, some of them
+ * on one column: layouts never change.
+ */
 const RIGHTS: Record<string, string[]> = {
   mockups: ['select', 'insert', 'update', 'delete'],
-  mockup_versions: ['select', 'insert'],
+  mockup_versions: ['select', 'insert', 'update (version_tag)'],
   mockup_search: ['select', 'insert', 'update'],
 };
 const TABLES = Object.keys(RIGHTS);
@@ -101,9 +104,7 @@ async function isBound(knex: Knex, role?: string): Promise<boolean> {
     }
     const conditions = TABLES.flatMap(table => [
       `row_security_active('${table}')`,
-      ...RIGHTS[table].map(
-        right => `has_table_privilege('${table}', '${right}')`,
-      ),
+      ...RIGHTS[table].map(right => hasRight(table, right)),
     ]);
     const { rows } = await transaction.raw(
       `select has_schema_privilege(current_schema(), 'usage')
@@ -117,6 +118,13 @@ async function isBound(knex: Knex, role?: string): Promise<boolean> {
     );
     return bound.rows[0].bound;
   });
+}
+
+function hasRight(table: string, right: string): string {
+  const [name, column] = right.split(/ \((.*)\)/);
+  return column === undefined
+    ? `has_table_privilege('${table}', '${name}')`
+    : `has_column_privilege('${table}', '${column}', '${name}')`;
 }
 
 /** Creates the role, and gives it the rights that it needs. */

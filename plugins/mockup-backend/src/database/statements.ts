@@ -55,6 +55,66 @@ export const INSERT_MOCKUP = `
   returning ${MOCKUP_COLUMNS}`;
 
 /**
+ * Copies a mockup with its newest layout, which becomes a version of the copy's owner,
+ * or with all versions. Those get other ids, to which `restored_from` then refers.
+ *
+ * It reads the state that it finds when it begins, and locks only what it creates. No
+ * version of the copy is younger than its `updated_at`, so that the next one that is
+ * saved is the newest.
+ * Bindings: `tenantId`, `id`, `name` (null derives one), `owner`, `withHistory`.
+ * Returns a mockup row joined with its newest version.
+ */
+export const DUPLICATE_MOCKUP = `
+  with original as (
+    select mockups.*, clock_timestamp() at time zone 'utc' as now
+      from mockups
+     where mockups.tenant_id = :tenantId and mockups.id = :id
+  ),
+  chosen as materialized (
+    select mockup_versions.id as original_id, gen_random_uuid() as id
+      from mockup_versions
+     where mockup_versions.tenant_id = :tenantId
+       and mockup_versions.mockup_id = :id
+     order by mockup_versions.created_at desc
+     limit case when cast(:withHistory as boolean) then null else 1 end
+  ),
+  copy as (
+    insert into mockups
+      (tenant_id, name, description, owner, created_at, updated_at)
+    select tenant_id,
+           coalesce(cast(:name as varchar), left(name, 255 - 7) || ' (copy)'),
+           description, :owner, now, greatest(now, updated_at)
+      from original
+    returning *
+  ),
+  versions as (
+    insert into mockup_versions
+      (id, tenant_id, mockup_id, version_tag, layout_data, created_by, created_at,
+       restored_from)
+    select chosen.id, copy.tenant_id, copy.id,
+           case when :withHistory then mockup_versions.version_tag end,
+           mockup_versions.layout_data,
+           case when :withHistory then mockup_versions.created_by
+             else copy.owner end,
+           case when :withHistory then mockup_versions.created_at
+             else copy.updated_at end,
+           case when :withHistory then source.id end
+      from copy, chosen
+      join mockup_versions on mockup_versions.id = chosen.original_id
+      left join chosen source on source.original_id = mockup_versions.restored_from
+     where mockup_versions.tenant_id = :tenantId
+    returning *
+  )
+  select ${MOCKUP_COLUMNS}, newest.*
+    from copy mockups
+    left join lateral (
+      select ${VERSION_COLUMNS}
+        from versions mockup_versions
+       order by mockup_versions.created_at desc
+       limit 1
+    ) newest on true`;
+
+/**
  * Locks the row of the mockup against other writes while it runs.
  * Bindings: `tenantId`, `id`, `revisions`, `name` (null keeps it),
  * `changesDescription`, `description`.
@@ -95,6 +155,56 @@ export const INSERT_VERSION = `
     from mockup
   returning ${VERSION_HEAD_COLUMNS},
     ${revisionOf('mockup_versions.created_at')} as revision`;
+
+/** A version of the mockup of a write. Bindings: `tenantId`, `versionId`. */
+const HAS_VERSION = `exists (
+  select from mockup_versions
+   where mockup_versions.tenant_id = :tenantId
+     and mockup_versions.mockup_id = mockups.id
+     and mockup_versions.id = :versionId)`;
+
+/**
+ * Locks the row of the mockup as {@link INSERT_VERSION} does. The layout does not leave
+ * the database on its way.
+ * Bindings: `tenantId`, `id`, `revisions`, `versionId`, `versionTag`, `createdBy`.
+ */
+export const RESTORE_VERSION = `
+  with mockup as (
+    update mockups set updated_at = ${NEXT_UPDATED_AT}
+     where ${AT_REVISION} and ${HAS_VERSION}
+    returning tenant_id, id, updated_at
+  )
+  insert into mockup_versions
+    (tenant_id, mockup_id, version_tag, layout_data, created_by, created_at,
+     restored_from)
+  select mockup.tenant_id, mockup.id, :versionTag, mockup_versions.layout_data,
+         :createdBy, mockup.updated_at, mockup_versions.id
+    from mockup
+    join mockup_versions on mockup_versions.mockup_id = mockup.id
+   where mockup_versions.tenant_id = :tenantId
+     and mockup_versions.id = :versionId
+  returning ${VERSION_COLUMNS},
+    ${revisionOf('mockup_versions.created_at')} as revision`;
+
+/**
+ * Changes the tag of a version, and nothing else of it. Locks the row of the mockup, and
+ * then that of the version, against other writes while it runs; every write takes them in
+ * this order.
+ * Bindings: `tenantId`, `id`, `revisions`, `versionId`, `versionTag` (null removes it).
+ */
+export const UPDATE_VERSION = `
+  with mockup as (
+    update mockups set updated_at = ${NEXT_UPDATED_AT}
+     where ${AT_REVISION} and ${HAS_VERSION}
+    returning id, updated_at
+  )
+  update mockup_versions set version_tag = :versionTag
+    from mockup
+   where mockup_versions.tenant_id = :tenantId
+     and mockup_versions.mockup_id = mockup.id
+     and mockup_versions.id = :versionId
+  returning ${VERSION_COLUMNS},
+    ${revisionOf('mockup.updated_at')} as revision`;
 
 /**
  * A page of versions. It ends before the version that would make its layouts exceed

@@ -69,6 +69,25 @@ async function whatIsThere(
     versions: await store.listVersions(id),
     version: await store.getVersion(id, versionId),
     latest: await store.getLatestVersion(id),
+    restored: await store.restoreVersion(id, versionId, {}, versions),
+    restoredIf: await store.restoreVersion(
+      id,
+      versionId,
+      {},
+      { ...versions, ifRevisionIn: ['1'] },
+    ),
+    tagged: await store.updateVersion(id, versionId, { versionTag: 'x' }),
+    taggedIf: await store.updateVersion(
+      id,
+      versionId,
+      { versionTag: 'x' },
+      { ifRevisionIn: ['1'] },
+    ),
+    duplicates: await Promise.all(
+      [true, false].map(withHistory =>
+        store.duplicate(id, { withHistory }, { owner: ALICE }),
+      ),
+    ),
     updated: await store.update(id, { name: 'taken' }),
     updatedIf: await store.update(id, { name: 'x' }, { ifRevisionIn: ['1'] }),
     saved: await store.saveVersion(id, { layoutData: [] }, versions),
@@ -80,6 +99,7 @@ async function whatIsThere(
 const NOTHING = {
   totals: [0, 0, 0, 0, 0, 0, 0],
   items: [],
+  duplicates: [undefined, undefined],
   deleted: false,
   deletedIf: false,
 };
@@ -219,6 +239,13 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
       ),
     ).rejects.toMatchObject(refused);
     const own = await create(stores.forTenant(ACME));
+    // Not even of an own mockup: layouts never change.
+    await expect(
+      run(
+        "update mockup_versions set layout_data = '[]' where id = ?",
+        own.versionId,
+      ),
+    ).rejects.toMatchObject(refused);
     await expect(
       run(
         'update mockups set tenant_id = ? where id = ?',
@@ -226,6 +253,18 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
         own.mockup.id,
       ),
     ).rejects.toMatchObject(refused);
+  });
+
+  it('are written by the role of an earlier version, which gets the rights that it lacks', async () => {
+    await knex.raw(
+      `revoke update (version_tag) on mockup_versions from ${TENANT_ROLE}`,
+    );
+    const store = (await open(knex)).forTenant(ACME);
+    const { mockup, versionId } = await create(store);
+    await expect(
+      store.updateVersion(mockup.id, versionId, { versionTag: 'second' }),
+    ).resolves.toMatchObject({ version: { versionTag: 'second' } });
+    expect(logger.error).not.toHaveBeenCalled();
   });
 
   it('have no versions and no text of another tenant, whoever writes them', async () => {
@@ -287,7 +326,7 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
 
     it('are read and written in one round trip', async () => {
       const store = (await open(single)).forTenant(ACME);
-      const { mockup } = await create(store);
+      const { mockup, versionId } = await create(store);
       const events: string[] = [];
       const connection = await single.client.acquireConnection();
       const query = connection.query.bind(connection);
@@ -307,6 +346,12 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
             { layoutData: [] },
             { createdBy: ALICE },
           ),
+        restore: () =>
+          store.restoreVersion(mockup.id, versionId, {}, { createdBy: ALICE }),
+        tag: () =>
+          store.updateVersion(mockup.id, versionId, { versionTag: null }),
+        duplicate: () =>
+          store.duplicate(mockup.id, { withHistory: true }, { owner: ALICE }),
         create: () => store.create({ name: 'x' }, { owner: ALICE }),
         delete: () => store.delete(mockup.id),
       };

@@ -84,7 +84,40 @@ describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
       client.listMockups({ search: 'CHECK' }, alice),
     ).resolves.toMatchObject({ items: [{ id: mockupId }], totalItems: 1 });
 
-    await client.deleteMockup(mockupId, { ...alice, ifMatch: saved.etag });
+    const tagged = await client.updateVersion(
+      mockupId,
+      saved.version.id,
+      { versionTag: 'one' },
+      { ...alice, ifMatch: saved.etag },
+    );
+    expect(tagged.version).toEqual({ ...saved.version, versionTag: 'one' });
+    const restored = await client.restoreVersion(
+      mockupId,
+      saved.version.id,
+      { versionTag: 'two' },
+      { ...alice, ifMatch: tagged.etag },
+    );
+    expect(restored.version).toMatchObject({
+      versionTag: 'two',
+      layoutData: saved.version.layoutData,
+      restoredFrom: saved.version.id,
+    });
+    await expect(
+      client.restoreVersion(mockupId, saved.version.id, undefined, alice),
+    ).resolves.not.toHaveProperty('version.versionTag');
+
+    const copy = await client.duplicateMockup(
+      mockupId,
+      { name: 'Copy', withHistory: true },
+      alice,
+    );
+    await expect(client.getMockup(copy.mockup.id, alice)).resolves.toEqual(
+      copy,
+    );
+    const bare = await client.duplicateMockup(mockupId, undefined, alice);
+    expect(bare.mockup.name).toBe('Checkout (copy)');
+
+    await client.deleteMockup(mockupId, alice);
     await expect(client.getMockup(mockupId, alice)).resolves.toBeUndefined();
   });
 

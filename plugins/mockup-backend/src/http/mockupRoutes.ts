@@ -1,6 +1,7 @@
 import { NotFoundError } from '@backstage/errors';
 import {
   createMockupRequestSchema,
+  duplicateMockupRequestSchema,
   updateMockupRequestSchema,
 } from 'backstage-plugin-mockup-common';
 import type { Router } from 'express';
@@ -69,6 +70,30 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
       }
       res.status(204).end();
     }),
+  );
+
+  router.post(
+    '/mockups/:id/duplicate',
+    operations.write(
+      'duplicate-mockup',
+      async ({ req, res, mockups, user }) => {
+        const { id } = req.params;
+        const request = await parseBody(
+          req,
+          res,
+          duplicateMockupRequestSchema,
+          {},
+        );
+        const copy = await mockups.duplicate(id, request, { owner: user });
+        if (!copy) {
+          throw noSuchMockup(id);
+        }
+        setETag(res, copy.revision);
+        setLocation(req, res, copy.mockup.id, 2);
+        res.status(201).json(copy.mockup);
+        return { copy: copy.mockup.id };
+      },
+    ),
   );
 }
 

@@ -49,6 +49,11 @@ describe.each(databases.eachSupportedId())('operations on %s', id => {
       layoutData: [],
     });
     await backend.alice.patch(path, { name: 'y' });
+    const vid = saved.body.id;
+    const version = `${path}/versions/${vid}`;
+    await backend.alice.patch(version, { versionTag: 'z' });
+    const restored = await backend.alice.post(`${version}/restore`);
+    const copy = await backend.alice.post(`${path}/duplicate`);
     await backend.alice.delete(path);
 
     expect(auditor.createEvent.mock.calls.map(([event]) => event)).toEqual([
@@ -67,14 +72,29 @@ describe.each(databases.eachSupportedId())('operations on %s', id => {
         meta: { id: body.id },
       }),
       expect.objectContaining({
+        eventId: 'update-version',
+        meta: { id: body.id, vid },
+      }),
+      expect.objectContaining({
+        eventId: 'restore-version',
+        meta: { id: body.id, vid },
+      }),
+      expect.objectContaining({
+        eventId: 'duplicate-mockup',
+        meta: { id: body.id },
+      }),
+      expect.objectContaining({
         eventId: 'delete-mockup',
         meta: { id: body.id },
       }),
     ]);
     expect(success.mock.calls).toEqual([
       [{ meta: { id: body.id } }],
-      [{ meta: { vid: saved.body.id } }],
+      [{ meta: { vid } }],
       [undefined],
+      [undefined],
+      [{ meta: { restored: restored.body.id } }],
+      [{ meta: { copy: copy.body.id } }],
       [undefined],
     ]);
     expect(fail).not.toHaveBeenCalled();

@@ -107,6 +107,12 @@ describe.each(databases.eachSupportedId())(
           caller.post(`${at}/versions`, { layoutData: [] }),
           caller.get(versionAt),
           caller.get(`${versionAt}/diff?to=${versionAt.split('/').at(-1)}`),
+          caller.patch(versionAt, { versionTag: 'x' }),
+          caller.patch(versionAt, { versionTag: 'x' }).set('If-Match', '"1"'),
+          caller.post(`${versionAt}/restore`, {}),
+          caller.post(`${versionAt}/restore`, {}).set('If-Match', '"1"'),
+          caller.post(`${at}/duplicate`, {}),
+          caller.post(`${at}/duplicate`, { withHistory: true }),
         ];
         const unknown = `/mockups/${UNKNOWN_ID}`;
         const versionId = version.split('/').at(-1);

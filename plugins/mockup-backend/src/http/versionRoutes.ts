@@ -1,5 +1,9 @@
 import { NotFoundError } from '@backstage/errors';
-import { saveVersionRequestSchema } from 'backstage-plugin-mockup-common';
+import {
+  restoreVersionRequestSchema,
+  saveVersionRequestSchema,
+  updateVersionRequestSchema,
+} from 'backstage-plugin-mockup-common';
 import type { Router } from 'express';
 import { noSuchMockup } from './mockupRoutes';
 import type { Operations } from './operations';
@@ -49,7 +53,7 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
       const { id, vid } = req.params;
       const version = await mockups.getVersion(id, vid);
       if (!version) {
-        throw new NotFoundError(`No version '${vid}' of a mockup '${id}'`);
+        throw noSuchVersion(id, vid);
       }
       res.json(version);
     }),
@@ -69,4 +73,48 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
       res.json(difference);
     }),
   );
+
+  router.patch(
+    '/mockups/:id/versions/:vid',
+    operations.write('update-version', async ({ req, res, mockups }) => {
+      const { id, vid } = req.params;
+      const condition = parseIfMatch(req);
+      const request = await parseBody(req, res, updateVersionRequestSchema);
+      const updated = await mockups.updateVersion(id, vid, request, condition);
+      if (!updated) {
+        throw noSuchVersion(id, vid);
+      }
+      setETag(res, updated.revision);
+      res.json(updated.version);
+    }),
+  );
+
+  router.post(
+    '/mockups/:id/versions/:vid/restore',
+    operations.write('restore-version', async ({ req, res, mockups, user }) => {
+      const { id, vid } = req.params;
+      const condition = parseIfMatch(req);
+      const request = await parseBody(
+        req,
+        res,
+        restoreVersionRequestSchema,
+        {},
+      );
+      const restored = await mockups.restoreVersion(id, vid, request, {
+        ...condition,
+        createdBy: user,
+      });
+      if (!restored) {
+        throw noSuchVersion(id, vid);
+      }
+      setETag(res, restored.revision);
+      setLocation(req, res, restored.version.id, 2);
+      res.status(201).json(restored.version);
+      return { restored: restored.version.id };
+    }),
+  );
+}
+
+function noSuchVersion(id: string, vid: string): NotFoundError {
+  return new NotFoundError(`No version '${vid}' of a mockup '${id}'`);
 }

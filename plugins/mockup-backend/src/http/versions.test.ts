@@ -7,6 +7,7 @@ import type { Knex } from 'knex';
 import { applyPatch } from 'rfc6902';
 import {
   ALICE,
+  BOB,
   item,
   type MockupBackend,
   startMockupBackend,
@@ -201,14 +202,17 @@ describe.each(databases.eachSupportedId())('version routes on %s', id => {
     });
   });
 
-  it('offers no way to change or delete a version', async () => {
+  it('offers no way to delete a version, or to change more of it than its tag', async () => {
     const { body: version } = await backend.alice.post(path, {
       layoutData: [],
     });
     const at = `${path}/${version.id}`;
-    expect((await backend.alice.patch(at, { versionTag: 'x' })).status).toBe(
-      404,
-    );
+    for (const change of [
+      { layoutData: [item()] },
+      { versionTag: 'x', createdBy: BOB },
+    ]) {
+      expect((await backend.alice.patch(at, change)).status).toBe(400);
+    }
     expect((await backend.alice.delete(at)).status).toBe(404);
     expect((await backend.alice.get(at)).body).toEqual(version);
   });

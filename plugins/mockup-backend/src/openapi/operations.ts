@@ -64,6 +64,17 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [400, 403, 404, 412],
     },
   },
+  '/mockups/{id}/duplicate': {
+    post: {
+      summary: 'Copy a mockup, with its history or with its newest layout',
+      body: 'DuplicateMockupRequest',
+      bodyIsOptional: true,
+      success: {
+        201: answer('The copy', schemaRef('MockupWithLatestVersion'), created),
+      },
+      errors: [403, 404],
+    },
+  },
   '/mockups/{id}/versions': {
     get: {
       summary: 'List the versions of a mockup, the newest first',
@@ -88,6 +99,27 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Get one version of a mockup',
       success: { 200: answer('The version', schemaRef('Version')) },
       errors: [404],
+    },
+    patch: {
+      summary: 'Change or remove the tag of a version',
+      parameters: [condition('If-Match')],
+      body: 'UpdateVersionRequest',
+      success: {
+        200: answer('The changed version', schemaRef('Version'), etag),
+      },
+      errors: [403, 404, 412],
+    },
+  },
+  '/mockups/{id}/versions/{vid}/restore': {
+    post: {
+      summary: 'Save the layout of a version as the next version of its mockup',
+      parameters: [condition('If-Match')],
+      body: 'RestoreVersionRequest',
+      bodyIsOptional: true,
+      success: {
+        201: answer('The new version', schemaRef('Version'), created),
+      },
+      errors: [403, 404, 412],
     },
   },
   '/mockups/{id}/versions/{vid}/diff': {

@@ -1,13 +1,16 @@
 import { openApiRef } from '@internal/http';
 import {
   createMockupRequestSchema,
+  duplicateMockupRequestSchema,
   jsonPatchOperationSchema,
   layoutItemInputSchema,
   layoutItemSchema,
   mockupSchema,
   mockupWithLatestVersionSchema,
+  restoreVersionRequestSchema,
   saveVersionRequestSchema,
   updateMockupRequestSchema,
+  updateVersionRequestSchema,
   versionDifferenceSchema,
   versionSchema,
 } from 'backstage-plugin-mockup-common';
@@ -23,8 +26,11 @@ const errorSchema = z.object({
 
 const NAMED_SCHEMAS = {
   CreateMockupRequest: createMockupRequestSchema,
+  DuplicateMockupRequest: duplicateMockupRequestSchema,
   UpdateMockupRequest: updateMockupRequestSchema,
   SaveVersionRequest: saveVersionRequestSchema,
+  RestoreVersionRequest: restoreVersionRequestSchema,
+  UpdateVersionRequest: updateVersionRequestSchema,
   LayoutItemInput: layoutItemInputSchema,
   LayoutItem: layoutItemSchema,
   Mockup: mockupSchema,

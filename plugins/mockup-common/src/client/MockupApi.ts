@@ -1,13 +1,16 @@
 import type { VersionDifference } from '../differences';
 import type {
   CreateMockupRequest,
+  DuplicateMockupRequest,
   ListMockupsQuery,
   Mockup,
   MockupWithLatestVersion,
   Page,
   Pagination,
+  RestoreVersionRequest,
   SaveVersionRequest,
   UpdateMockupRequest,
+  UpdateVersionRequest,
   Version,
 } from '../types';
 
@@ -60,6 +63,16 @@ export interface MockupApi {
     options?: MockupRequestOptions,
   ): Promise<{ mockup: Mockup; etag: string }>;
 
+  /**
+   * Copies a mockup, with all its versions or with the newest layout alone. The caller
+   * owns the copy.
+   */
+  duplicateMockup(
+    id: string,
+    request?: DuplicateMockupRequest,
+    options?: MockupRequestOptions,
+  ): Promise<{ mockup: MockupWithLatestVersion; etag: string }>;
+
   /** Changes the name or the description of a mockup. */
   updateMockup(
     id: string,
@@ -77,6 +90,28 @@ export interface MockupApi {
   saveVersion(
     mockupId: string,
     request: SaveVersionRequest,
+    options?: MockupWriteOptions,
+  ): Promise<{ version: Version; etag: string }>;
+
+  /**
+   * Saves the layout of a version as the next version of its mockup, whose
+   * `restoredFrom` names that version. The result has the mockup's new entity tag.
+   */
+  restoreVersion(
+    mockupId: string,
+    versionId: string,
+    request?: RestoreVersionRequest,
+    options?: MockupWriteOptions,
+  ): Promise<{ version: Version; etag: string }>;
+
+  /**
+   * Changes or removes the tag of a version. The result has the mockup's new entity
+   * tag.
+   */
+  updateVersion(
+    mockupId: string,
+    versionId: string,
+    request: UpdateVersionRequest,
     options?: MockupWriteOptions,
   ): Promise<{ version: Version; etag: string }>;
 

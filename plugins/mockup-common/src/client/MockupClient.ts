@@ -2,13 +2,16 @@ import { HttpClient, readPage, toSearch } from '@internal/http-client';
 import type { VersionDifference } from '../differences';
 import type {
   CreateMockupRequest,
+  DuplicateMockupRequest,
   ListMockupsQuery,
   Mockup,
   MockupWithLatestVersion,
   Page,
   Pagination,
+  RestoreVersionRequest,
   SaveVersionRequest,
   UpdateMockupRequest,
+  UpdateVersionRequest,
   Version,
 } from '../types';
 import type {
@@ -74,6 +77,20 @@ export class MockupClient implements MockupApi {
     return { mockup: await response.json(), etag: readETag(response) };
   }
 
+  /** {@inheritdoc MockupApi.duplicateMockup} */
+  async duplicateMockup(
+    id: string,
+    request: DuplicateMockupRequest = {},
+    options?: MockupRequestOptions,
+  ): Promise<{ mockup: MockupWithLatestVersion; etag: string }> {
+    const response = await this.#http.fetch(`${mockupPath(id)}/duplicate`, {
+      ...options,
+      method: 'POST',
+      body: request,
+    });
+    return { mockup: await response.json(), etag: readETag(response) };
+  }
+
   /** {@inheritdoc MockupApi.updateMockup} */
   async updateMockup(
     id: string,
@@ -110,6 +127,35 @@ export class MockupClient implements MockupApi {
     return { version: await response.json(), etag: readETag(response) };
   }
 
+  /** {@inheritdoc MockupApi.restoreVersion} */
+  async restoreVersion(
+    mockupId: string,
+    versionId: string,
+    request: RestoreVersionRequest = {},
+    options?: MockupWriteOptions,
+  ): Promise<{ version: Version; etag: string }> {
+    const response = await this.#http.fetch(
+      `${versionPath(mockupId, versionId)}/restore`,
+      { ...options, method: 'POST', body: request },
+    );
+    return { version: await response.json(), etag: readETag(response) };
+  }
+
+  /** {@inheritdoc MockupApi.updateVersion} */
+  async updateVersion(
+    mockupId: string,
+    versionId: string,
+    request: UpdateVersionRequest,
+    options?: MockupWriteOptions,
+  ): Promise<{ version: Version; etag: string }> {
+    const response = await this.#http.fetch(versionPath(mockupId, versionId), {
+      ...options,
+      method: 'PATCH',
+      body: request,
+    });
+    return { version: await response.json(), etag: readETag(response) };
+  }
+
   /** {@inheritdoc MockupApi.listVersions} */
   async listVersions(
     mockupId: string,
@@ -126,10 +172,10 @@ export class MockupClient implements MockupApi {
     versionId: string,
     options?: MockupRequestOptions,
   ): Promise<Version | undefined> {
-    const path = `${mockupPath(mockupId)}/versions/${encodeURIComponent(
-      versionId,
-    )}`;
-    const response = await this.#http.fetchIfThere(path, options);
+    const response = await this.#http.fetchIfThere(
+      versionPath(mockupId, versionId),
+      options,
+    );
     return response?.json();
   }
 
@@ -149,6 +195,10 @@ export class MockupClient implements MockupApi {
 
 function mockupPath(id: string): string {
   return `/mockups/${encodeURIComponent(id)}`;
+}
+
+function versionPath(mockupId: string, versionId: string): string {
+  return `${mockupPath(mockupId)}/versions/${encodeURIComponent(versionId)}`;
 }
 
 function readETag(response: Response): string {

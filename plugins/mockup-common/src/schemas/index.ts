@@ -9,10 +9,13 @@ export {
 } from './layout';
 export {
   createMockupRequestSchema,
+  duplicateMockupRequestSchema,
   mockupSchema,
   mockupWithLatestVersionSchema,
+  restoreVersionRequestSchema,
   saveVersionRequestSchema,
   updateMockupRequestSchema,
+  updateVersionRequestSchema,
   versionSchema,
 } from './mockup';
 export {

@@ -2,10 +2,13 @@ import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
 import type {
   CreateMockupRequest,
+  DuplicateMockupRequest,
   Mockup,
   MockupWithLatestVersion,
+  RestoreVersionRequest,
   SaveVersionRequest,
   UpdateMockupRequest,
+  UpdateVersionRequest,
   Version,
 } from '../types';
 import { layoutItemSchema, layoutSchema } from './layout';
@@ -57,6 +60,42 @@ export const saveVersionRequestSchema: z.ZodType<SaveVersionRequest> =
     { error: 'an object with layoutData' },
   );
 
+/**
+ * The body of `PATCH /mockups/:id/versions/:vid`. A `versionTag` of `null` removes it.
+ *
+ * @public
+ */
+export const updateVersionRequestSchema: z.ZodType<UpdateVersionRequest> =
+  z.strictObject(
+    { versionTag: versionTag.nullable() },
+    { error: 'an object with a versionTag' },
+  );
+
+/**
+ * The body of `POST /mockups/:id/versions/:vid/restore`.
+ *
+ * @public
+ */
+export const restoreVersionRequestSchema: z.ZodType<RestoreVersionRequest> =
+  z.strictObject(
+    { versionTag: versionTag.optional() },
+    { error: 'an object, in which a versionTag may be' },
+  );
+
+/**
+ * The body of `POST /mockups/:id/duplicate`.
+ *
+ * @public
+ */
+export const duplicateMockupRequestSchema: z.ZodType<DuplicateMockupRequest> =
+  z.strictObject(
+    {
+      name: name.optional(),
+      withHistory: z.boolean({ error: 'true or false' }).optional(),
+    },
+    { error: 'an object, in which a name and withHistory may be' },
+  );
+
 const mockup = z.strictObject({
   id: z.uuid(),
   name,
@@ -85,6 +124,7 @@ export const versionSchema: z.ZodType<Version> = z.strictObject({
   layoutData: z.array(layoutItemSchema),
   createdBy: userRef,
   createdAt: timestamp,
+  restoredFrom: z.uuid().optional(),
 });
 
 /**

@@ -1,13 +1,16 @@
 import type { PermissionCriteria } from '@backstage/plugin-permission-common';
 import type {
   CreateMockupRequest,
+  DuplicateMockupRequest,
   ListMockupsQuery,
   Mockup,
   MockupWithLatestVersion,
   Page,
   Pagination,
+  RestoreVersionRequest,
   SaveVersionRequest,
   UpdateMockupRequest,
+  UpdateVersionRequest,
   Version,
   VersionDifference,
 } from 'backstage-plugin-mockup-common';
@@ -80,8 +83,8 @@ export interface MockupStores {
  *
  * @remarks
  *
- * A `revision` identifies one state of a mockup. Every change of the mockup and
- * every saved version gives it a new one, which never repeats.
+ * A `revision` identifies one state of a mockup. Every change of the mockup or of the
+ * tag of a version, and every saved version gives it a new one, which never repeats.
  *
  * It expects input that the request schemas of `backstage-plugin-mockup-common`
  * accept, and does not check it again; parse foreign input with `parseInput`. The
@@ -106,6 +109,17 @@ export interface MockupStore {
     options: { owner: string },
   ): Promise<{ mockup: Mockup; revision: string }>;
 
+  /**
+   * Copies a mockup, as its state is at one moment; `undefined` if it does not exist.
+   * `owner` has the form `user:<namespace>/<name>`, and owns the copy. A copy without
+   * history has one version, saved by `owner`, or none if the original has none.
+   */
+  duplicate(
+    id: string,
+    request: DuplicateMockupRequest,
+    options: { owner: string },
+  ): Promise<{ mockup: MockupWithLatestVersion; revision: string } | undefined>;
+
   /** Changes a mockup; `undefined` if it does not exist. */
   update(
     id: string,
@@ -125,6 +139,29 @@ export interface MockupStore {
     mockupId: string,
     request: SaveVersionRequest,
     options: { createdBy: string } & MockupWriteCondition,
+  ): Promise<{ version: Version; revision: string } | undefined>;
+
+  /**
+   * Saves the layout of a version as the next version of its mockup; `undefined` if
+   * one of them does not exist. The revision is the mockup's new one.
+   * `createdBy` has the form `user:<namespace>/<name>`.
+   */
+  restoreVersion(
+    mockupId: string,
+    versionId: string,
+    request: RestoreVersionRequest,
+    options: { createdBy: string } & MockupWriteCondition,
+  ): Promise<{ version: Version; revision: string } | undefined>;
+
+  /**
+   * Changes the tag of a version, whose layout stays as it is; `undefined` if the
+   * version or its mockup does not exist. The revision is the mockup's new one.
+   */
+  updateVersion(
+    mockupId: string,
+    versionId: string,
+    request: UpdateVersionRequest,
+    condition?: MockupWriteCondition,
   ): Promise<{ version: Version; revision: string } | undefined>;
 
   /**

@@ -1,18 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type {
   CreateMockupRequest,
+  DuplicateMockupRequest,
   Mockup,
   MockupWithLatestVersion,
   Page,
   Pagination,
+  RestoreVersionRequest,
   SaveVersionRequest,
   UpdateMockupRequest,
+  UpdateVersionRequest,
   Version,
   VersionDifference,
 } from 'backstage-plugin-mockup-common';
 import {
   compareLayouts,
   listMockupsQuerySchema,
+  MOCKUP_LIMITS,
   paginationSchema,
   parseInput,
 } from 'backstage-plugin-mockup-common';
@@ -76,22 +80,51 @@ export class InMemoryMockupStore implements MockupStore {
   }
 
   async create(request: CreateMockupRequest, options: { owner: string }) {
-    const now = new Date().toISOString();
-    const mockup: Mockup = {
-      id: randomUUID(),
-      ...copyOf(request),
-      owner: options.owner,
-      createdAt: now,
-      updatedAt: now,
-    };
-    const revision = this.#nextRevision();
-    this.#stored.set(mockup.id, {
-      mockup,
-      createdAt: revision,
-      revision,
-      versions: [],
-    });
+    const { mockup, revision } = this.#add(request, options.owner);
     return { mockup: copyOf(mockup), revision: String(revision) };
+  }
+
+  async duplicate(
+    id: string,
+    request: DuplicateMockupRequest,
+    { owner }: { owner: string },
+  ) {
+    const original = this.#stored.get(id);
+    if (!original) {
+      return undefined;
+    }
+    const { name, description } = original.mockup;
+    const copy = this.#add(
+      {
+        name: request.name ?? nameOfCopy(name),
+        ...(description !== undefined && { description }),
+      },
+      owner,
+    );
+    const { id: mockupId, createdAt } = copy.mockup;
+    const newest = original.versions.at(-1);
+    if (request.withHistory) {
+      const ids = new Map(original.versions.map(v => [v.id, randomUUID()]));
+      copy.versions = copyOf(original.versions).map(version => ({
+        ...version,
+        id: ids.get(version.id)!,
+        mockupId,
+        ...(version.restoredFrom !== undefined && {
+          restoredFrom: ids.get(version.restoredFrom),
+        }),
+      }));
+    } else if (newest) {
+      copy.versions = [
+        {
+          id: randomUUID(),
+          mockupId,
+          layoutData: copyOf(newest.layoutData),
+          createdBy: owner,
+          createdAt,
+        },
+      ];
+    }
+    return this.get(mockupId);
   }
 
   async update(
@@ -143,6 +176,52 @@ export class InMemoryMockupStore implements MockupStore {
     return { version: copyOf(version), revision: String(stored.revision) };
   }
 
+  async restoreVersion(
+    mockupId: string,
+    versionId: string,
+    request: RestoreVersionRequest,
+    options: { createdBy: string } & MockupWriteCondition,
+  ) {
+    const restored = this.#findVersion(mockupId, versionId);
+    const { versionTag } = request;
+    const saved =
+      restored &&
+      (await this.saveVersion(
+        mockupId,
+        {
+          layoutData: restored.layoutData,
+          ...(versionTag !== undefined && { versionTag }),
+        },
+        options,
+      ));
+    if (!saved) {
+      return undefined;
+    }
+    const version = this.#findVersion(mockupId, saved.version.id)!;
+    version.restoredFrom = versionId;
+    return { ...saved, version: copyOf(version) };
+  }
+
+  async updateVersion(
+    mockupId: string,
+    versionId: string,
+    { versionTag }: UpdateVersionRequest,
+    condition?: MockupWriteCondition,
+  ) {
+    const version = this.#findVersion(mockupId, versionId);
+    const stored = version && this.#findForWrite(mockupId, condition);
+    if (!stored) {
+      return undefined;
+    }
+    if (versionTag === null) {
+      delete version.versionTag;
+    } else {
+      version.versionTag = versionTag;
+    }
+    this.#touch(stored);
+    return { version: copyOf(version), revision: String(stored.revision) };
+  }
+
   async listVersions(
     mockupId: string,
     options: Pagination = {},
@@ -163,8 +242,7 @@ export class InMemoryMockupStore implements MockupStore {
     mockupId: string,
     versionId: string,
   ): Promise<Version | undefined> {
-    const versions = this.#stored.get(mockupId)?.versions;
-    return copyOf(versions?.find(({ id }) => id === versionId));
+    return copyOf(this.#findVersion(mockupId, versionId));
   }
 
   async getLatestVersion(mockupId: string): Promise<Version | undefined> {
@@ -187,6 +265,26 @@ export class InMemoryMockupStore implements MockupStore {
         ...compareLayouts(before.layoutData, after.layoutData),
       }
     );
+  }
+
+  #add(request: CreateMockupRequest, owner: string): StoredMockup {
+    const now = new Date().toISOString();
+    const mockup: Mockup = {
+      id: randomUUID(),
+      ...copyOf(request),
+      owner,
+      createdAt: now,
+      updatedAt: now,
+    };
+    const revision = this.#nextRevision();
+    const stored = { mockup, createdAt: revision, revision, versions: [] };
+    this.#stored.set(mockup.id, stored);
+    return stored;
+  }
+
+  #findVersion(mockupId: string, versionId: string): Version | undefined {
+    const versions = this.#stored.get(mockupId)?.versions;
+    return versions?.find(({ id }) => id === versionId);
   }
 
   #findForWrite(
@@ -217,6 +315,12 @@ export class InMemoryMockupStore implements MockupStore {
 /** Copies, so that callers cannot change stored values. */
 function copyOf<T>(value: T): T {
   return structuredClone(value);
+}
+
+function nameOfCopy(name: string): string {
+  const suffix = ' (copy)';
+  const kept = Array.from(name).slice(0, MOCKUP_LIMITS.name - suffix.length);
+  return `${kept.join('')}${suffix}`;
 }
 
 function containsText(mockup: Mockup, needle: string): boolean {

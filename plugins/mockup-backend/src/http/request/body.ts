@@ -8,12 +8,15 @@ const readBody = createBodyReader({ limit: MOCKUP_LIMITS.bodyBytes });
 /**
  * Reads and parses the body of a request.
  *
+ * @param absent - stands in for a body that was not sent, if it may be left out
  * @throws InputError if the body is not JSON or not what the schema expects
  */
 export async function parseBody<TSchema extends z.ZodType>(
   req: Request,
   res: Response,
   schema: TSchema,
+  absent?: z.input<TSchema>,
 ): Promise<z.output<TSchema>> {
-  return parseInput(schema, await readBody(req, res), 'request body');
+  const body = await readBody(req, res);
+  return parseInput(schema, body === undefined ? absent : body, 'request body');
 }

@@ -14,11 +14,18 @@ export function setETag(res: Response, revision: string): void {
   res.set('ETag', `"${revision}"`);
 }
 
-/** Sets `Location` to the created resource. */
-export function setLocation(req: Request, res: Response, id: string): void {
-  res.location(`${collectionPath(req)}/${id}`);
-}
-
-function collectionPath(req: Request): string {
-  return `${req.baseUrl}${req.path}`.replace(/\/$/, '');
+/**
+ * Sets `Location` to the created resource.
+ *
+ * @param levels - how many segments the request's path has below that of the resource's
+ * collection
+ */
+export function setLocation(
+  req: Request,
+  res: Response,
+  id: string,
+  levels = 0,
+): void {
+  const path = `${req.baseUrl}${req.path}`.replace(/\/$/, '').split('/');
+  res.location([...path.slice(0, path.length - levels), id].join('/'));
 }

@@ -1,0 +1,358 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { MockupStore } from 'backstage-plugin-mockup-node';
+import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
+import {
+  ALICE,
+  BOB,
+  item,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases();
+
+describe.each(mockupStores(databases))(
+  'the history of mockups in a store on %s',
+  (_name, createStore) => {
+    let store: MockupStore;
+
+    beforeEach(async () => {
+      store = await createStore();
+    });
+
+    /** Saves a version of Alice. */
+    async function save(mockupId: string, versionTag: string) {
+      const saved = await store.saveVersion(
+        mockupId,
+        { layoutData: [item({ props: { versionTag } })], versionTag },
+        { createdBy: ALICE },
+      );
+      return saved!;
+    }
+
+    describe('restoring a version', () => {
+      it('saves its layout as the newest version, which says where it is from', async () => {
+        const [{ id }] = await createMockups(store, 'x');
+        const { version: first } = await save(id, 'first');
+        const { version: second } = await save(id, 'second');
+        const restored = await store.restoreVersion(
+          id,
+          first.id,
+          {},
+          { createdBy: BOB },
+        );
+        expect(restored?.version).toEqual({
+          id: expect.any(String),
+          mockupId: id,
+          layoutData: first.layoutData,
+          createdBy: BOB,
+          createdAt: expect.any(String),
+          restoredFrom: first.id,
+        });
+        const { version, revision } = restored!;
+        await expect(store.get(id)).resolves.toMatchObject({
+          mockup: { latestVersion: version, updatedAt: version.createdAt },
+          revision,
+        });
+        await expect(store.listVersions(id)).resolves.toEqual({
+          items: [version, second, first],
+          totalItems: 3,
+        });
+      });
+
+      it('gives the new version a tag where one is asked for', async () => {
+        const [{ id }] = await createMockups(store, 'x');
+        const { version } = await save(id, 'first');
+        await expect(
+          store.restoreVersion(
+            id,
+            version.id,
+            { versionTag: 'again' },
+            { createdBy: BOB },
+          ),
+        ).resolves.toMatchObject({
+          version: { versionTag: 'again', restoredFrom: version.id },
+        });
+      });
+
+      it('is possible for a version that was made by restoring another', async () => {
+        const [{ id }] = await createMockups(store, 'x');
+        const { version: first } = await save(id, 'first');
+        const options = { createdBy: ALICE };
+        const once = await store.restoreVersion(id, first.id, {}, options);
+        const twice = await store.restoreVersion(
+          id,
+          once!.version.id,
+          {},
+          options,
+        );
+        expect(twice?.version).toMatchObject({
+          layoutData: first.layoutData,
+          restoredFrom: once!.version.id,
+        });
+      });
+
+      it('gives a definite order where several are restored at once', async () => {
+        const [{ id }] = await createMockups(store, 'x');
+        const { version } = await save(id, 'first');
+        const restored = await Promise.all(
+          Array.from({ length: 20 }, () =>
+            store.restoreVersion(id, version.id, {}, { createdBy: BOB }),
+          ),
+        );
+        const newestFirst = restored
+          .sort((a, b) => Number(b!.revision) - Number(a!.revision))
+          .map(each => each!.version.id);
+        const { items } = (await store.listVersions(id))!;
+        expect(items.map(each => each.id)).toEqual([
+          ...newestFirst,
+          version.id,
+        ]);
+      });
+    });
+
+    describe('changing the tag of a version', () => {
+      it('changes the tag alone, and the revision of the mockup', async () => {
+        const [{ id }] = await createMockups(store, 'x');
+        const { version, revision } = await save(id, 'first');
+        const renamed = await store.updateVersion(id, version.id, {
+          versionTag: 'renamed',
+        });
+        expect(renamed?.version).toEqual({ ...version, versionTag: 'renamed' });
+        const found = await store.get(id);
+        expect(found?.mockup.latestVersion).toEqual(renamed?.version);
+        expect(found?.revision).toBe(renamed?.revision);
+        expect(found?.revision).not.toBe(revision);
+      });
+
+      it('removes it where it becomes null', async () => {
+        const [{ id }] = await createMockups(store, 'x');
+        const { version } = await save(id, 'first');
+        await store.updateVersion(id, version.id, { versionTag: null });
+        const found = await store.getVersion(id, version.id);
+        expect(found).not.toHaveProperty('versionTag');
+        expect(found?.layoutData).toEqual(version.layoutData);
+      });
+
+      it('keeps the order of versions', async () => {
+        const [{ id }] = await createMockups(store, 'x');
+        const { version: first } = await save(id, 'first');
+        const { version: second } = await save(id, 'second');
+        await store.updateVersion(id, first.id, { versionTag: 'renamed' });
+        const { version: third } = await save(id, 'third');
+        const { items } = (await store.listVersions(id))!;
+        expect(items.map(each => each.id)).toEqual([
+          third.id,
+          second.id,
+          first.id,
+        ]);
+      });
+
+      it('takes one of several changes at once that are based on the same revision', async () => {
+        const [{ id }] = await createMockups(store, 'x');
+        const { version, revision } = await save(id, 'first');
+        const outcomes = await Promise.allSettled(
+          Array.from({ length: 10 }, (_, n) =>
+            store.updateVersion(
+              id,
+              version.id,
+              { versionTag: `v${n}` },
+              { ifRevisionIn: [revision] },
+            ),
+          ),
+        );
+        const won = outcomes.filter(({ status }) => status === 'fulfilled');
+        expect(won).toHaveLength(1);
+        for (const outcome of outcomes) {
+          expect(outcome).toMatchObject(
+            outcome === won[0]
+              ? { value: { version: { id: version.id } } }
+              : { reason: { name: 'PreconditionFailedError' } },
+          );
+        }
+      });
+    });
+
+    describe('duplicating a mockup', () => {
+      /** A mockup of Alice with three versions, the last one restored from the first. */
+      async function original() {
+        const { mockup } = await store.create(
+          { name: 'Checkout', description: 'The last step' },
+          { owner: ALICE },
+        );
+        const { version: first } = await save(mockup.id, 'first');
+        await save(mockup.id, 'second');
+        await store.restoreVersion(
+          mockup.id,
+          first.id,
+          { versionTag: 'third' },
+          { createdBy: BOB },
+        );
+        return (await store.get(mockup.id))!;
+      }
+
+      it('copies the newest layout, as a version of the new owner', async () => {
+        const before = await original();
+        const copy = await store.duplicate(
+          before.mockup.id,
+          {},
+          { owner: BOB },
+        );
+        const { mockup } = copy!;
+        expect(mockup).toEqual({
+          id: expect.any(String),
+          name: 'Checkout (copy)',
+          description: 'The last step',
+          owner: BOB,
+          createdAt: expect.any(String),
+          updatedAt: expect.any(String),
+          latestVersion: {
+            id: expect.any(String),
+            mockupId: mockup.id,
+            layoutData: before.mockup.latestVersion?.layoutData,
+            createdBy: BOB,
+            createdAt: mockup.updatedAt,
+          },
+        });
+        expect(mockup.id).not.toBe(before.mockup.id);
+        await expect(store.get(mockup.id)).resolves.toEqual(copy);
+        await expect(store.listVersions(mockup.id)).resolves.toEqual({
+          items: [mockup.latestVersion],
+          totalItems: 1,
+        });
+        await expect(store.get(before.mockup.id)).resolves.toEqual(before);
+      });
+
+      it('copies all versions where the history is asked for', async () => {
+        const before = await original();
+        const copy = await store.duplicate(
+          before.mockup.id,
+          { name: 'Basket', withHistory: true },
+          { owner: BOB },
+        );
+        const { id } = copy!.mockup;
+        expect(copy?.mockup).toMatchObject({ name: 'Basket', owner: BOB });
+        await expect(store.get(id)).resolves.toEqual(copy);
+
+        const originals = (await store.listVersions(before.mockup.id))!.items;
+        const copies = (await store.listVersions(id))!.items;
+        expect(copy?.mockup.latestVersion).toEqual(copies[0]);
+        expect(copies).toEqual(
+          originals.map((version, index) => ({
+            ...version,
+            id: copies[index].id,
+            mockupId: id,
+            ...(version.restoredFrom && { restoredFrom: copies[2].id }),
+          })),
+        );
+        expect(
+          new Set([...originals, ...copies].map(each => each.id)).size,
+        ).toBe(6);
+      });
+
+      it.each([true, false])(
+        'leaves copy and original apart afterwards (with history: %j)',
+        async withHistory => {
+          const before = await original();
+          const copy = await store.duplicate(
+            before.mockup.id,
+            { withHistory },
+            { owner: BOB },
+          );
+          const { id, latestVersion } = copy!.mockup;
+          const { version } = await save(id, 'next');
+          await store.updateVersion(id, latestVersion!.id, {
+            versionTag: 'renamed',
+          });
+          await expect(store.getLatestVersion(id)).resolves.toEqual(version);
+          await expect(store.get(before.mockup.id)).resolves.toEqual(before);
+          await store.delete(before.mockup.id);
+          await expect(store.getLatestVersion(id)).resolves.toEqual(version);
+          await expect(store.list({ search: 'CHECK' })).resolves.toMatchObject({
+            items: [{ id }],
+          });
+        },
+      );
+
+      it.each([true, false])(
+        'copies a mockup without versions (with history: %j)',
+        async withHistory => {
+          const [{ id }] = await createMockups(store, 'x');
+          const copy = await store.duplicate(
+            id,
+            { withHistory },
+            { owner: BOB },
+          );
+          expect(copy?.mockup).toMatchObject({
+            name: 'x (copy)',
+            latestVersion: null,
+          });
+          expect(copy?.mockup).not.toHaveProperty('description');
+        },
+      );
+
+      it('shortens a name that would become too long', async () => {
+        const [{ id }] = await createMockups(store, '🙂'.repeat(255));
+        const copy = await store.duplicate(id, {}, { owner: BOB });
+        expect(copy?.mockup.name).toBe(`${'🙂'.repeat(248)} (copy)`);
+      });
+    });
+
+    it('is nothing for what does not exist, whatever the condition', async () => {
+      const [one, other] = await createMockups(store, 'one', 'other');
+      const { version } = await save(one.id, 'first');
+      const before = await store.get(other.id);
+      for (const [id, versionId] of [
+        [UNKNOWN_ID, version.id],
+        ['no-uuid', version.id],
+        [other.id, version.id],
+        [one.id, UNKNOWN_ID],
+        [one.id, 'no-uuid'],
+      ]) {
+        for (const condition of [{}, { ifRevisionIn: ['1'] }]) {
+          await expect(
+            store.restoreVersion(
+              id,
+              versionId,
+              {},
+              { createdBy: BOB, ...condition },
+            ),
+          ).resolves.toBeUndefined();
+          await expect(
+            store.updateVersion(id, versionId, { versionTag: 'x' }, condition),
+          ).resolves.toBeUndefined();
+        }
+      }
+      await expect(store.get(other.id)).resolves.toEqual(before);
+      for (const id of [UNKNOWN_ID, 'no-uuid']) {
+        await expect(
+          store.duplicate(id, { withHistory: true }, { owner: BOB }),
+        ).resolves.toBeUndefined();
+      }
+    });
+
+    it('stays as it is where the mockup is at another revision', async () => {
+      const [{ id }] = await createMockups(store, 'x');
+      const { version } = await save(id, 'first');
+      const before = await store.get(id);
+      const condition = { ifRevisionIn: ['0'] };
+      for (const refused of [
+        store.restoreVersion(
+          id,
+          version.id,
+          {},
+          { createdBy: BOB, ...condition },
+        ),
+        store.updateVersion(id, version.id, { versionTag: 'x' }, condition),
+      ]) {
+        await expect(refused).rejects.toMatchObject({
+          name: 'PreconditionFailedError',
+          message: `The mockup '${id}' was changed since it was read`,
+        });
+      }
+      await expect(store.get(id)).resolves.toEqual(before);
+      await expect(store.listVersions(id)).resolves.toMatchObject({
+        totalItems: 1,
+      });
+    });
+  },
+);

@@ -1,0 +1,232 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  mockupWithLatestVersionSchema,
+  versionSchema,
+} from 'backstage-plugin-mockup-common';
+import {
+  BOB,
+  createMockup,
+  item,
+  type MockupBackend,
+  startMockupBackend,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe.each(databases.eachSupportedId())(
+  'the history of a mockup on %s',
+  id => {
+    let backend: MockupBackend;
+    let mockup: string;
+    let version: string;
+    let versionId: string;
+    let etag: string;
+
+    beforeAll(async () => {
+      backend = await startMockupBackend({ knex: await databases.init(id) });
+    });
+
+    beforeEach(async () => {
+      const created = await createMockup(backend);
+      mockup = `/mockups/${created.body.id}`;
+      const saved = await backend.alice.post(`${mockup}/versions`, {
+        layoutData: [item()],
+        versionTag: 'first',
+      });
+      versionId = saved.body.id;
+      version = `${mockup}/versions/${versionId}`;
+      etag = saved.headers.etag;
+    });
+
+    const latest = async () =>
+      (await backend.alice.get(mockup)).body.latestVersion;
+
+    describe('POST /mockups/:id/versions/:vid/restore', () => {
+      it('answers 201 with the new version, its address and an entity tag', async () => {
+        const response = await backend.bob.post(`${version}/restore`);
+        expect(response.status).toBe(201);
+        expect(versionSchema.parse(response.body)).toEqual(response.body);
+        expect(response.body).toMatchObject({
+          layoutData: [item()],
+          createdBy: BOB,
+          restoredFrom: versionId,
+        });
+        expect(response.body).not.toHaveProperty('versionTag');
+        expect(response.get('Location')).toBe(
+          `/api/mockup${mockup}/versions/${response.body.id}`,
+        );
+        const read = await backend.alice.get(mockup);
+        expect(read.get('ETag')).toBe(response.get('ETag'));
+        expect(read.body.latestVersion).toEqual(response.body);
+      });
+
+      it.each([{}, { versionTag: 'again' }])('takes %j', async body => {
+        const response = await backend.bob.post(`${version}/restore`, body);
+        expect(response.status).toBe(201);
+        expect(response.body.versionTag).toBe(body.versionTag);
+      });
+
+      it.each([
+        [{ versionTag: 't'.repeat(51) }, 'versionTag must be a string of at'],
+        [{ versionTag: null }, 'versionTag must be a string of at most 50'],
+        [{ layoutData: [] }, 'unknown field "layoutData"'],
+        [[], 'it must be an object, in which a versionTag may be, got a list'],
+      ])('refuses %j', async (body, message) => {
+        const response = await backend.bob.post(`${version}/restore`, body);
+        expect(response.status).toBe(400);
+        expect(response.body.error.message).toContain(message);
+        expect((await latest()).id).toBe(versionId);
+      });
+    });
+
+    describe('PATCH /mockups/:id/versions/:vid', () => {
+      it('answers 200 with the version and a new entity tag', async () => {
+        const before = await backend.alice.get(version);
+        const response = await backend.bob.patch(version, {
+          versionTag: 'renamed',
+        });
+        expect(response.status).toBe(200);
+        expect(response.body).toEqual({
+          ...before.body,
+          versionTag: 'renamed',
+        });
+        const read = await backend.alice.get(mockup).set('If-None-Match', etag);
+        expect(read.status).toBe(200);
+        expect(read.get('ETag')).toBe(response.get('ETag'));
+        expect(read.body.latestVersion).toEqual(response.body);
+      });
+
+      it.each(['', 't'.repeat(50), null])('takes %j', async versionTag => {
+        const response = await backend.alice.patch(version, { versionTag });
+        expect(response.status).toBe(200);
+        expect(response.body.versionTag).toBe(versionTag ?? undefined);
+        expect((await backend.alice.get(version)).body).toEqual(response.body);
+      });
+
+      it.each([
+        [{}, 'versionTag is missing, expected a string of at most 50'],
+        [{ versionTag: 't'.repeat(51) }, 'versionTag must be a string of at'],
+        [{ versionTag: 'a\0' }, 'versionTag must be a string of at most 50'],
+        [
+          { versionTag: 'x', layoutData: [item({ x: 1 })] },
+          'unknown field "layoutData"',
+        ],
+        [[], 'it must be an object with a versionTag, got a list'],
+        [undefined, 'it is missing, expected an object with a versionTag'],
+      ])('refuses %j', async (body, message) => {
+        const response = await backend.alice.patch(version, body);
+        expect(response.status).toBe(400);
+        expect(response.body.error.message).toContain(message);
+        expect((await latest()).versionTag).toBe('first');
+      });
+    });
+
+    describe('POST /mockups/:id/duplicate', () => {
+      it('answers 201 with the copy, its address and an entity tag', async () => {
+        const response = await backend.bob.post(`${mockup}/duplicate`);
+        expect(response.status).toBe(201);
+        expect(mockupWithLatestVersionSchema.parse(response.body)).toEqual(
+          response.body,
+        );
+        expect(response.body).toMatchObject({
+          name: 'Checkout (copy)',
+          owner: BOB,
+          latestVersion: { layoutData: [item()], createdBy: BOB },
+        });
+        const path = `/mockups/${response.body.id}`;
+        expect(response.get('Location')).toBe(`/api/mockup${path}`);
+        const read = await backend.alice.get(path);
+        expect(read.body).toEqual(response.body);
+        expect(read.get('ETag')).toBe(response.get('ETag'));
+        const saved = await backend.bob
+          .post(`${path}/versions`, { layoutData: [] })
+          .set('If-Match', response.get('ETag')!);
+        expect(saved.status).toBe(201);
+      });
+
+      it('copies the history where it is asked for, under another name', async () => {
+        const { body } = await backend.bob.post(`${mockup}/duplicate`, {
+          name: 'Basket',
+          withHistory: true,
+        });
+        expect(body).toMatchObject({
+          name: 'Basket',
+          latestVersion: { versionTag: 'first' },
+        });
+      });
+
+      it.each([
+        [{ name: '' }, 'name must be a string of 1 to 255 characters, got ""'],
+        [
+          { withHistory: 'yes' },
+          'withHistory must be true or false, got "yes"',
+        ],
+        [{ owner: BOB }, 'unknown field "owner"'],
+        [[], 'it must be an object, in which a name and withHistory may be'],
+        [null, 'it must be an object, in which a name and withHistory may be'],
+      ])('refuses %j', async (body, message) => {
+        const response = await backend.bob
+          .post(`${mockup}/duplicate`)
+          .set('Content-Type', 'application/json')
+          .send(JSON.stringify(body));
+        expect(response.status).toBe(400);
+        expect(response.body.error.message).toContain(message);
+      });
+    });
+
+    const writes = (path: string, vid: string) => [
+      () => backend.alice.post(`${path}/versions/${vid}/restore`),
+      () => backend.alice.patch(`${path}/versions/${vid}`, { versionTag: 'x' }),
+    ];
+
+    it('is missing with a mockup or version that does not exist', async () => {
+      for (const [path, vid] of [
+        [`/mockups/${UNKNOWN_ID}`, versionId],
+        ['/mockups/no-uuid', versionId],
+        [mockup, UNKNOWN_ID],
+        [mockup, 'no-uuid'],
+      ]) {
+        for (const write of writes(path, vid)) {
+          const response = await write();
+          expect(response.status).toBe(404);
+          expect(response.body.error.message).toBe(
+            `No version '${vid}' of a mockup '${path.split('/')[2]}'`,
+          );
+        }
+      }
+      const copy = await backend.alice.post(`/mockups/${UNKNOWN_ID}/duplicate`);
+      expect(copy.status).toBe(404);
+    });
+
+    it('stays as it is where If-Match names another state', async () => {
+      await backend.bob.patch(mockup, { description: 'changed' });
+      for (const write of writes(mockup, versionId)) {
+        expect((await write().set('If-Match', etag)).status).toBe(412);
+      }
+      expect(await latest()).toMatchObject({
+        id: versionId,
+        versionTag: 'first',
+      });
+    });
+
+    it('grows where If-Match names the present state', async () => {
+      let current = etag;
+      for (const write of writes(mockup, versionId)) {
+        const response = await write().set('If-Match', current);
+        expect(response.status).toBeLessThan(300);
+        current = response.headers.etag;
+      }
+    });
+
+    it('is written by users, not by services', async () => {
+      for (const response of [
+        await backend.service.post(`${version}/restore`),
+        await backend.service.patch(version, { versionTag: 'x' }),
+        await backend.service.post(`${mockup}/duplicate`),
+      ]) {
+        expect(response.status).toBe(403);
+      }
+    });
+  },
+);
