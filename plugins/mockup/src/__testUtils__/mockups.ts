@@ -1,5 +1,13 @@
 import { ResponseError } from '@backstage/errors';
 import axe from 'axe-core';
+import type {
+  LayoutItem,
+  Mockup,
+  MockupApi,
+  Page,
+  Pagination,
+  Version,
+} from 'backstage-plugin-mockup-common';
 
 /** What a request rejects with, as the client has it. */
 export function refusal(
@@ -33,4 +41,104 @@ export async function seriousProblems() {
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+}
+
+export const mockupOf = (name: string, more: Partial<Mockup> = {}): Mockup => ({
+  id: `id-of-${name}`,
+  name,
+  owner: 'user:default/anna',
+  createdAt: '2026-11-20T10:00:00.000Z',
+  updatedAt: '2026-11-20T10:00:00.000Z',
+  ...more,
+});
+
+export const itemOf = (
+  component: string,
+  props: Record<string, unknown> = {},
+  more: Partial<LayoutItem> = {},
+): LayoutItem => ({
+  ...{ i: component, x: 0, y: 0, w: 4, h: 4, component, props },
+  ...more,
+});
+
+/** A backend with these mockups, each with one version, whose changes it keeps. */
+export function mockApi(...mockups: Mockup[]) {
+  const etag = '"1"';
+  const all = new Map(mockups.map(mockup => [mockup.id, mockup]));
+  const page = <TItem>(
+    items: TItem[],
+    { limit = 100, offset = 0 }: Pagination = {},
+  ): Page<TItem> => ({
+    items: items.slice(offset, offset + limit),
+    totalItems: items.length,
+  });
+  const versionOf = (mockup: Mockup): Version => ({
+    id: `version of ${mockup.id}`,
+    mockupId: mockup.id,
+    layoutData: [itemOf('header', { title: mockup.name })],
+    createdBy: mockup.owner,
+    createdAt: mockup.updatedAt,
+  });
+  const method = <TName extends keyof MockupApi>(
+    _name: TName,
+    answer: MockupApi[TName],
+  ) =>
+    jest.fn<ReturnType<MockupApi[TName]>, Parameters<MockupApi[TName]>>(
+      answer as (
+        ...args: Parameters<MockupApi[TName]>
+      ) => ReturnType<MockupApi[TName]>,
+    );
+  const missing = async (): Promise<never> => {
+    throw new Error('The mock has no answer for this');
+  };
+  return {
+    listMockups: method(
+      'listMockups',
+      async ({ owner, search, ...rest } = {}) =>
+        page(
+          [...all.values()].filter(
+            each =>
+              (!owner || each.owner === owner) &&
+              (!search ||
+                each.name.toLowerCase().includes(search.toLowerCase())),
+          ),
+          rest,
+        ),
+    ),
+    getMockup: method('getMockup', async id => {
+      const mockup = all.get(id);
+      return (
+        mockup && {
+          mockup: { ...mockup, latestVersion: versionOf(mockup) },
+          etag,
+        }
+      );
+    }),
+    createMockup: method('createMockup', async request => {
+      const mockup = mockupOf(request.name, request);
+      all.set(mockup.id, mockup);
+      return { mockup, etag };
+    }),
+    updateMockup: method(
+      'updateMockup',
+      async (id, { name, description = undefined }) => {
+        const { description: old, ...mockup } = all.get(id)!;
+        const text = description === undefined ? old : description;
+        const next = {
+          ...mockup,
+          ...(name && { name }),
+          ...(text && { description: text }),
+        };
+        all.set(id, next);
+        return { mockup: next, etag };
+      },
+    ),
+    deleteMockup: method('deleteMockup', async id => {
+      all.delete(id);
+    }),
+    saveVersion: method('saveVersion', missing),
+    listVersions: method('listVersions', missing),
+    getVersion: method('getVersion', missing),
+    compareVersions: method('compareVersions', missing),
+  } satisfies MockupApi;
 }

@@ -1,41 +1,273 @@
-import { renderInTestApp } from '@backstage/frontend-test-utils';
-import { screen } from '@testing-library/react';
-import type { MockupApi } from 'backstage-plugin-mockup-common';
+import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
+import { identityApiRef } from '@backstage/frontend-plugin-api';
+import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import { permissionApiRef } from '@backstage/plugin-permission-react';
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { SWRConfig } from 'swr';
+import {
+  mockApi,
+  mockupOf,
+  refusal,
+  seriousProblems,
+} from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
 import { MockupsPage } from '../MockupsPage';
 import { rootRouteRef } from '../routes';
 
-const render = (api: Partial<MockupApi>) =>
-  renderInTestApp(<MockupsPage />, {
-    apis: [[mockupApiRef, api as MockupApi]],
-    mountedRoutes: { '/': rootRouteRef },
-  });
+const ANNA = 'user:default/anna';
+
+const render = (
+  api: ReturnType<typeof mockApi>,
+  { at = '/', allows = true } = {},
+) =>
+  renderInTestApp(
+    // What the user may do is remembered by usePermission, from one test to the next.
+    <SWRConfig value={{ provider: () => new Map() }}>
+      <MockupsPage />
+    </SWRConfig>,
+    {
+      apis: [
+        [mockupApiRef, api],
+        [identityApiRef, mockApis.identity({ userEntityRef: ANNA })],
+        [
+          permissionApiRef,
+          mockApis.permission({
+            authorize: () =>
+              allows ? AuthorizeResult.ALLOW : AuthorizeResult.DENY,
+          }),
+        ],
+      ],
+      mountedRoutes: { '/': rootRouteRef },
+      initialRouteEntries: [at],
+    },
+  );
+
+const lastQuery = (api: ReturnType<typeof mockApi>) =>
+  api.listMockups.mock.calls.at(-1)?.[0];
+const link = (name: string) => screen.findByRole('link', { name });
+const choose = async (field: RegExp, option: string) => {
+  await userEvent.click(screen.getByRole('button', { name: field }));
+  await userEvent.click(await screen.findByRole('option', { name: option }));
+};
+const act = async (mockup: string, action: RegExp) => {
+  await link(mockup);
+  await userEvent.click(
+    screen.getByRole('button', { name: `Actions of ${mockup}` }),
+  );
+  await userEvent.click(await screen.findByRole('menuitem', { name: action }));
+};
 
 describe('the list of mockups', () => {
-  it('links each mockup by its name', async () => {
-    await render({
-      listMockups: async () => ({
-        items: [
-          {
-            id: '0b0d6f2e-6a4b-4a55-9ef1-b5fe8c3b6b4e',
-            name: 'Start page',
-            owner: 'user:default/anna',
-            createdAt: '2026-11-20T10:00:00.000Z',
-            updatedAt: '2026-11-20T10:00:00.000Z',
-          },
-        ],
-        totalItems: 1,
-      }),
-    });
-    expect(
-      await screen.findByRole('link', { name: 'Start page' }),
-    ).toHaveAttribute('href', '/0b0d6f2e-6a4b-4a55-9ef1-b5fe8c3b6b4e');
+  it('has of each mockup its name, description, owner and newest layout', async () => {
+    const api = mockApi(mockupOf('Start', { description: 'Where one begins' }));
+    await render(api);
+    expect(await link('Start')).toHaveAttribute('href', '/id-of-Start');
+    const card = screen.getByRole('listitem');
+    expect(card).toHaveTextContent('Where one begins');
+    expect(card).toHaveTextContent('anna');
+    await waitFor(() => expect(card.querySelectorAll('rect')).toHaveLength(1));
+    expect(await seriousProblems()).toEqual([]);
   });
 
-  it('says that there are none', async () => {
-    await render({ listMockups: async () => ({ items: [], totalItems: 0 }) });
+  it('has a mockup whose layout can’t be read', async () => {
+    const api = mockApi(mockupOf('Start'));
+    api.getMockup.mockRejectedValue(new TypeError('Failed to fetch'));
+    await render(api);
+    expect(await link('Start')).toBeVisible();
+    expect(screen.queryByRole('alert')).toBeNull();
+  });
+
+  it('begins with what its address says', async () => {
+    const api = mockApi(mockupOf('Start'));
+    await render(api, { at: '/?search=st&of=mine&order=name,asc&page=3' });
+    await waitFor(() =>
+      expect(lastQuery(api)).toEqual({
+        search: 'st',
+        owner: ANNA,
+        orderBy: 'name,asc',
+        limit: 24,
+        offset: 48,
+      }),
+    );
+    expect(screen.getByRole('searchbox')).toHaveValue('st');
+  });
+
+  it('finds, filters and sorts, from the first page on', async () => {
+    const api = mockApi(mockupOf('Start'));
+    await render(api, { at: '/?page=2' });
+    await screen.findByText('The list ends before this page.');
+    await userEvent.type(screen.getByRole('searchbox'), 'sta');
+    await waitFor(() =>
+      expect(lastQuery(api)).toEqual({
+        search: 'sta',
+        orderBy: 'updatedAt,desc',
+        limit: 24,
+        offset: 0,
+      }),
+    );
+    await choose(/Owner/, 'Mine');
+    await waitFor(() => expect(lastQuery(api)).toMatchObject({ owner: ANNA }));
+    await choose(/Sort by/, 'Name, A to Z');
+    await waitFor(() =>
+      expect(lastQuery(api)).toEqual({
+        search: 'sta',
+        owner: ANNA,
+        orderBy: 'name,asc',
+        limit: 24,
+        offset: 0,
+      }),
+    );
+  });
+
+  it('goes through the pages', async () => {
+    const api = mockApi(mockupOf('Start'));
+    api.listMockups.mockImplementation(async () => ({
+      items: [mockupOf('Start')],
+      totalItems: 49,
+    }));
+    await render(api);
+    await link('Start');
     expect(
-      await screen.findByText('There are no mockups yet.'),
-    ).toBeInTheDocument();
+      screen.getByRole('button', { name: 'Previous page' }),
+    ).toBeDisabled();
+    for (const offset of [24, 48]) {
+      await userEvent.click(screen.getByRole('button', { name: 'Next page' }));
+      await waitFor(() => expect(lastQuery(api)).toMatchObject({ offset }));
+    }
+    expect(await screen.findByText('49 to 49 of 49')).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Next page' })).toBeDisabled();
+  });
+
+  it('says that there are none, that none is found, or that the user owns none', async () => {
+    const api = mockApi();
+    await render(api);
+    expect(await screen.findByText(/There are no mockups yet\./)).toBeVisible();
+    await choose(/Owner/, 'Mine');
+    expect(await screen.findByText('You own no mockups.')).toBeVisible();
+    await userEvent.type(screen.getByRole('searchbox'), 'none');
+    expect(await screen.findByText(/Nothing has “none”/)).toBeVisible();
+    await userEvent.click(
+      screen.getByRole('button', { name: 'Clear the search' }),
+    );
+    expect(await screen.findByText('You own no mockups.')).toBeVisible();
+    expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('says what happened where it fails, and tries again', async () => {
+    const api = mockApi(mockupOf('Start'));
+    api.listMockups.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await render(api);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      /could not be read.*does not answer/,
+    );
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await link('Start')).toBeVisible();
+    expect(screen.queryByRole('alert')).toBeNull();
+  });
+});
+
+describe('creating a mockup', () => {
+  const create = async (name: string) => {
+    await userEvent.click(
+      screen.getByRole('button', { name: 'Create mockup' }),
+    );
+    const dialog = await screen.findByRole('dialog');
+    const field = within(dialog).getByRole('textbox', { name: /Name/ });
+    await userEvent.click(field);
+    if (name) {
+      await userEvent.paste(name);
+    }
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Create' }),
+    );
+    return { dialog, field };
+  };
+
+  it('creates one with a name and a description', async () => {
+    const api = mockApi();
+    await render(api);
+    await screen.findByText(/There are no mockups yet\./);
+    const { dialog, field } = await create('');
+    expect(field).toBeInvalid();
+    expect(dialog).toHaveTextContent('Give the mockup a name.');
+    expect(api.createMockup).not.toHaveBeenCalled();
+    await userEvent.type(field, 'Team page');
+    await userEvent.type(
+      within(dialog).getByRole('textbox', { name: /Description/ }),
+      'For all',
+    );
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Create' }),
+    );
+    await waitFor(() => expect(dialog).not.toBeInTheDocument());
+    expect(api.createMockup).toHaveBeenCalledWith({
+      name: 'Team page',
+      description: 'For all',
+    });
+  });
+
+  it('counts characters as the backend does', async () => {
+    const api = mockApi();
+    await render(api);
+    const { dialog } = await create('🦊'.repeat(256));
+    expect(dialog).toHaveTextContent(
+      'A name has at most 255 characters, and this one 256.',
+    );
+    expect(api.createMockup).not.toHaveBeenCalled();
+  });
+
+  it('keeps what was typed where it fails', async () => {
+    const api = mockApi();
+    api.createMockup.mockRejectedValueOnce(
+      await refusal(403, 'NotAllowedError', 'You may not create mockups'),
+    );
+    await render(api);
+    const { dialog, field } = await create('Team page');
+    expect(await within(dialog).findByRole('alert')).toHaveTextContent(
+      /was not created.*You may not/,
+    );
+    expect(field).toHaveValue('Team page');
+  });
+
+  it('says that the user may not', async () => {
+    await render(mockApi(), { allows: false });
+    expect(
+      await screen.findByText('You may not create mockups.'),
+    ).toBeVisible();
+    expect(
+      screen.getByRole('button', { name: 'Create mockup' }),
+    ).toBeDisabled();
+  });
+});
+
+describe('the actions of a mockup', () => {
+  it('changes the name, and removes the description', async () => {
+    const api = mockApi(mockupOf('Start', { description: 'Old' }));
+    await render(api);
+    await act('Start', /Name and description/);
+    const dialog = await screen.findByRole('dialog');
+    const [name, description] = within(dialog).getAllByRole('textbox');
+    await userEvent.type(name, ' page');
+    await userEvent.clear(description);
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
+    expect(await link('Start page')).toBeVisible();
+    expect(api.updateMockup).toHaveBeenCalledWith('id-of-Start', {
+      name: 'Start page',
+      description: null,
+    });
+  });
+
+  it('says what the user may not do', async () => {
+    await render(mockApi(mockupOf('Start')), { allows: false });
+    await link('Start');
+    await userEvent.click(
+      screen.getByRole('button', { name: 'Actions of Start' }),
+    );
+    expect(
+      await screen.findByRole('menuitem', {
+        name: 'Name and description – you may not',
+      }),
+    ).toHaveAttribute('aria-disabled', 'true');
   });
 });

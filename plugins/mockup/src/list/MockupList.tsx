@@ -1,27 +1,149 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Container, Flex, Header, Link, Text } from '@backstage/ui';
-import useAsync from 'react-use/esm/useAsync';
+import { usePermission } from '@backstage/plugin-permission-react';
+import { Button, Container, Flex, Header, Select, Text } from '@backstage/ui';
+import { RiAddLine } from '@remixicon/react';
+import {
+  type Mockup,
+  mockupCreatePermission,
+} from 'backstage-plugin-mockup-common';
+import { useState } from 'react';
+import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
+import { DetailsDialog } from './DetailsDialog';
+import styles from './list.module.css';
+import { ListFrame, SearchInput } from './ListFrame';
+import { type MockupAction, MockupCard } from './MockupCard';
+import { ORDERS, useListQuery, useMockups } from './useMockups';
 
 /** The mockups that the user may see. */
 export function MockupList() {
   const { t } = useTranslationRef(mockupTranslationRef);
-  const api = useApi(mockupApiRef);
-  const { value: page } = useAsync(() => api.listMockups(), [api]);
+  const mockupApi = useApi(mockupApiRef);
+  const navigate = useNavigate();
+  const [query, setQuery] = useListQuery();
+  const mockups = useMockups(query);
+  const [asked, setAsked] = useState<
+    { of: 'create' } | { of: MockupAction; mockup: Mockup }
+  >();
+  const close = () => setAsked(undefined);
+
   return (
     <>
-      <Header title={t('list.title')} />
+      <Header
+        title={t('list.title')}
+        customActions={
+          <CreateButton onPress={() => setAsked({ of: 'create' })} />
+        }
+      />
       <Container>
-        <Flex direction="column" gap="2">
-          {page?.items.map(({ id, name }) => (
-            <Link key={id} href={id}>
-              {name}
-            </Link>
-          ))}
-          {page?.items.length === 0 && <Text>{t('list.empty')}</Text>}
+        <Flex direction="column" gap="4" mb="6">
+          <Flex align="end" gap="4" style={{ flexWrap: 'wrap' }}>
+            <SearchInput
+              search={query.search}
+              onSearch={search => setQuery({ search, page: 1 }, 'replace')}
+            />
+            <Select
+              label={t('list.of.label')}
+              options={(['all', 'mine'] as const).map(id => ({
+                id,
+                label: t(`list.of.${id}`),
+              }))}
+              value={query.of}
+              onChange={of =>
+                setQuery({ of: of === 'mine' ? 'mine' : 'all', page: 1 })
+              }
+            />
+            <Select
+              label={t('list.order.label')}
+              options={ORDERS.map(id => ({ id, label: t(`list.order.${id}`) }))}
+              value={query.order}
+              onChange={order =>
+                setQuery({
+                  order: ORDERS.find(each => each === order),
+                  page: 1,
+                })
+              }
+            />
+          </Flex>
+          <ListFrame
+            state={mockups}
+            query={query}
+            onQuery={setQuery}
+            failed={t('list.failed')}
+            none={
+              <Text>
+                {t(query.of === 'mine' ? 'list.noneOfYou' : 'list.empty')}
+              </Text>
+            }
+          >
+            {items => (
+              <ul className={styles.cards} aria-label={t('list.title')}>
+                {items.map(mockup => (
+                  <MockupCard
+                    key={mockup.id}
+                    mockup={mockup}
+                    onAction={of => setAsked({ of, mockup })}
+                  />
+                ))}
+              </ul>
+            )}
+          </ListFrame>
         </Flex>
       </Container>
+      {asked?.of === 'create' && (
+        <DetailsDialog
+          of="create"
+          onClose={close}
+          onSubmit={async ({ name, description }) => {
+            const { mockup } = await mockupApi.createMockup({
+              name,
+              ...(description && { description }),
+            });
+            navigate(mockup.id);
+          }}
+        />
+      )}
+      {asked?.of === 'edit' && (
+        <DetailsDialog
+          of="edit"
+          name={asked.mockup.name}
+          description={asked.mockup.description}
+          onClose={close}
+          onSubmit={async ({ name, description }) => {
+            await mockupApi.updateMockup(asked.mockup.id, {
+              name,
+              description: description || null,
+            });
+            mockups.retry();
+          }}
+        />
+      )}
     </>
+  );
+}
+
+/** Disabled, with the reason, where the user may create none. */
+function CreateButton({ onPress }: { onPress: () => void }) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const { loading, allowed } = usePermission({
+    permission: mockupCreatePermission,
+  });
+  return (
+    <Flex align="center" gap="3">
+      {!loading && !allowed && (
+        <Text variant="body-small" color="secondary" id="mockup-create-refused">
+          {t('list.create.refused')}
+        </Text>
+      )}
+      <Button
+        iconStart={<RiAddLine aria-hidden />}
+        isDisabled={!allowed}
+        aria-describedby="mockup-create-refused"
+        onPress={onPress}
+      >
+        {t('list.create.open')}
+      </Button>
+    </Flex>
   );
 }
