@@ -186,6 +186,11 @@ export interface Pagination {
   limit?: number;
   /** How many entries to skip first. */
   offset?: number;
+  /**
+   * The `nextCursor` of the page before, instead of an `offset`: goes on behind that page, whatever
+   * was added, changed or deleted since. The rest of the query must be the same, but for `limit`.
+   */
+  cursor?: string;
 }
 
 /**
@@ -221,4 +226,6 @@ export interface Page<TItem> {
   items: TItem[];
   /** How many there are on all pages together. */
   totalItems: number;
+  /** Leads to the next page, where there is one. */
+  nextCursor?: string;
 }

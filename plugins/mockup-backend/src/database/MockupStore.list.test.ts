@@ -1,4 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { Mockup, Page } from 'backstage-plugin-mockup-common';
 import type { MockupFilter, MockupStore } from 'backstage-plugin-mockup-node';
 import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
 import { ALICE, BOB, UNKNOWN_ID } from '../__testUtils__/startMockupBackend';
@@ -86,6 +87,41 @@ describe.each(mockupStores(databases))(
       );
       expect(pages.map(namesOf)).toEqual([['a', 'b'], ['c', 'd'], ['e'], []]);
       expect(pages.map(page => page.totalItems)).toEqual([5, 5, 5, 5]);
+    });
+
+    it('leads on by a cursor, past what was created, renamed and deleted meanwhile', async () => {
+      const created = await createMockups(store, 'b', 'd', 'f', 'h', 'j');
+      const query = { orderBy: 'name,asc', limit: 2 } as const;
+      const first = await store.list(query);
+      expect(namesOf(first)).toEqual(['b', 'd']);
+      await createMockups(store, 'a', 'c', 'e', 'z');
+      await store.delete(created[1].id);
+      await store.update(created[3].id, { name: 'aa' });
+      const names: string[] = [];
+      let cursor = first.nextCursor;
+      while (cursor) {
+        const page: Page<Mockup> = await store.list({ ...query, cursor });
+        names.push(...namesOf(page));
+        cursor = page.nextCursor;
+        expect(page.totalItems).toBe(8);
+      }
+      expect(names).toEqual(expect.arrayContaining(['f', 'j', 'aa']));
+      expect(names).not.toContain('b');
+      expect(names).not.toContain('d');
+    });
+
+    it('refuses the cursor of another list', async () => {
+      await createMockups(store, 'a', 'b');
+      const { nextCursor } = await store.list({ limit: 1 });
+      for (const options of [
+        { cursor: nextCursor, owner: BOB },
+        { cursor: nextCursor, orderBy: 'name,asc' as const },
+        { cursor: 'made up' },
+      ]) {
+        await expect(store.list(options)).rejects.toThrow(
+          'Invalid query: cursor must be one that a page of this list led on by',
+        );
+      }
     });
 
     it('applies a filter of nested conditions', async () => {

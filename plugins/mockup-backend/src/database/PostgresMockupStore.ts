@@ -31,17 +31,18 @@ import {
   toVersion,
   type VersionRow,
 } from './columns';
+import { decodeVersionCursor, encodeCursor } from './cursor';
 import { withMappedErrors } from './errors';
 import { applyFilter, applySearch } from './filter';
 import { isUuid } from './isUuid';
-import { fetchPage } from './paging';
+import { fetchPage, type ListOrder } from './paging';
 import * as statements from './statements';
 import type { Statements } from './TenantStatements';
 
-const SORT_COLUMNS: Record<string, string> = {
-  name: 'mockups.name',
-  createdAt: 'mockups.created_at',
-  updatedAt: 'mockups.updated_at',
+const ORDERS: Record<string, Omit<ListOrder, 'direction'>> = {
+  name: { column: 'mockups.name', isTime: false, isFixed: false },
+  createdAt: { column: 'mockups.created_at', isTime: true, isFixed: true },
+  updatedAt: { column: 'mockups.updated_at', isTime: true, isFixed: false },
 };
 
 /**
@@ -67,7 +68,7 @@ export class PostgresMockupStore implements MockupStore {
 
   async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
     const { filter, ...query } = options;
-    const { owner, search, orderBy, limit, offset } = parseInput(
+    const { owner, search, orderBy, ...paging } = parseInput(
       listMockupsQuerySchema,
       query,
       'query',
@@ -88,20 +89,20 @@ export class PostgresMockupStore implements MockupStore {
       }
     });
     const page = await this.#run(() =>
-      fetchPage<MockupRow>(
-        statement => this.#statements.run(this.#tenantId, statement),
+      fetchPage<MockupRow>({
+        run: statement => this.#statements.run(this.#tenantId, statement),
+        knex,
         matching,
-        knex.raw(MOCKUP_COLUMNS),
-        // The id makes the order total, so that no mockup appears on two pages or
-        // on none.
-        [SORT_COLUMNS[field], 'mockups.id'].map(column => ({
-          column,
-          order: direction,
-        })),
-        { limit, offset },
-      ),
+        columns: MOCKUP_COLUMNS,
+        order: {
+          ...ORDERS[field],
+          direction: direction === 'asc' ? 'asc' : 'desc',
+        },
+        scope: [this.#tenantId, 'mockups', owner, search, orderBy],
+        page: paging,
+      }),
     );
-    return { items: page.items.map(toMockup), totalItems: page.totalItems };
+    return { ...page, items: page.items.map(toMockup) };
   }
 
   async get(id: string) {
@@ -238,7 +239,14 @@ export class PostgresMockupStore implements MockupStore {
     if (!isUuid(mockupId)) {
       return undefined;
     }
-    const { limit, offset } = parseInput(paginationSchema, options, 'query');
+    const { limit, offset, cursor } = parseInput(
+      paginationSchema,
+      options,
+      'query',
+    );
+    const scope = [this.#tenantId, 'versions', mockupId.toLowerCase()];
+    const before =
+      cursor === undefined ? null : decodeVersionCursor(scope, cursor).before;
     const mockup = await this.#queryOne<{ versions: number }>(
       statements.COUNT_VERSIONS,
       { mockupId },
@@ -246,13 +254,23 @@ export class PostgresMockupStore implements MockupStore {
     if (!mockup) {
       return undefined;
     }
-    const rows = await this.#query<VersionRow>(statements.SELECT_VERSIONS, {
+    const rows = await this.#query<
+      VersionRow & { position_key: string; has_more: boolean }
+    >(statements.SELECT_VERSIONS, {
       mockupId,
       limit,
       offset,
+      before,
       maxBytes: MOCKUP_LIMITS.layoutBytes,
     });
-    return { items: rows.map(toVersion), totalItems: mockup.versions };
+    const last = rows.at(-1);
+    return {
+      items: rows.map(toVersion),
+      totalItems: mockup.versions,
+      ...(last?.has_more && {
+        nextCursor: encodeCursor(scope, { before: last.position_key }),
+      }),
+    };
   }
 
   async getVersion(

@@ -12,6 +12,11 @@ function iso(column: string): string {
   return `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
 
+/** A timestamp with all of its digits, from which PostgreSQL reads the same one. */
+export function preciseTime(expression: string): string {
+  return `to_char(${expression}, 'YYYY-MM-DD"T"HH24:MI:SS.US')`;
+}
+
 /**
  * The state of a mockup as a number that never comes back: the microsecond of
  * its last change.

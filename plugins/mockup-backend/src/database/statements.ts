@@ -1,5 +1,6 @@
 import {
   MOCKUP_COLUMNS,
+  preciseTime,
   revisionOf,
   VERSION_COLUMNS,
   VERSION_HEAD_COLUMNS,
@@ -208,11 +209,14 @@ export const UPDATE_VERSION = `
 
 /**
  * A page of versions. It ends before the version that would make its layouts exceed
- * `maxBytes`. Bindings: `tenantId`, `mockupId`, `limit`, `offset`, `maxBytes`.
+ * `maxBytes`. It looks at one version more, to tell whether there is another page.
+ * Bindings: `tenantId`, `mockupId`, `limit`, `offset`, `before` (null for the newest),
+ * `maxBytes`.
  */
 export const SELECT_VERSIONS = `
   with page as (
     select id,
+           row_number() over (order by created_at desc) as place,
            sum(octet_length(layout_data::text)) over (order by created_at desc)
              as bytes
       from (
@@ -220,14 +224,19 @@ export const SELECT_VERSIONS = `
           from mockup_versions
          where mockup_versions.tenant_id = :tenantId
            and mockup_versions.mockup_id = :mockupId
+           and (cast(:before as timestamp) is null
+                or created_at < cast(:before as timestamp))
          order by created_at desc
-         limit :limit offset :offset
+         limit cast(:limit as int) + 1 offset :offset
       ) newest
   )
-  select ${VERSION_COLUMNS}
+  select ${VERSION_COLUMNS},
+         ${preciseTime('mockup_versions.created_at')} as position_key,
+         page.place < (select count(*) from page) as has_more
     from mockup_versions
     join page using (id)
-   where mockup_versions.tenant_id = :tenantId and page.bytes <= :maxBytes
+   where mockup_versions.tenant_id = :tenantId
+     and page.place <= :limit and page.bytes <= :maxBytes
    order by mockup_versions.created_at desc`;
 
 /**

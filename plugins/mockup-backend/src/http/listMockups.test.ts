@@ -91,8 +91,8 @@ describe.each(databases.eachSupportedId())('GET /mockups on %s', id => {
     const most = await backend.alice.get('/mockups?limit=500');
     expect(most.body).toHaveLength(500);
     expect(most.get('X-Total-Count')).toBe('501');
-    expect(most.get('Link')).toBe(
-      '</api/mockup/mockups?limit=500&offset=500>; rel="next"',
+    expect(most.get('Link')).toMatch(
+      /^<\/api\/mockup\/mockups\?limit=500&cursor=[^&]+>; rel="next"$/,
     );
   });
 

@@ -16,6 +16,13 @@ import {
 
 const databases = createTestDatabases({ versions: 'newest' });
 
+/** Where `Link` leads to, relative to the plugin. */
+function nextOf(link: string | undefined): string {
+  const next = /^<\/api\/mockup(.*)>; rel="next"$/.exec(link ?? '');
+  expect(next?.[1]).toMatch(/[?&]cursor=/);
+  return next![1];
+}
+
 describe.each(databases.eachSupportedId())('version routes on %s', id => {
   let knex: Knex;
   let backend: MockupBackend;
@@ -51,12 +58,14 @@ describe.each(databases.eachSupportedId())('version routes on %s', id => {
         first.body.map((each: { versionTag: string }) => each.versionTag),
       ).toEqual(['c', 'b']);
       expect(first.get('X-Total-Count')).toBe('3');
-      expect(first.get('Link')).toBe(
-        `</api/mockup${path}?limit=2&offset=2>; rel="next"`,
-      );
-      const second = await backend.alice.get(`${path}?limit=2&offset=2`);
-      expect(second.body).toHaveLength(1);
-      expect(second.get('Link')).toBeUndefined();
+      for (const next of [
+        nextOf(first.get('Link')),
+        `${path}?limit=2&offset=2`,
+      ]) {
+        const second = await backend.alice.get(next);
+        expect(second.body).toHaveLength(1);
+        expect(second.get('Link')).toBeUndefined();
+      }
     });
 
     it('ends a page before its layouts exceed 4 MiB, and leads on from there', async () => {
@@ -69,12 +78,14 @@ describe.each(databases.eachSupportedId())('version routes on %s', id => {
         first.body.map((each: { versionTag: string }) => each.versionTag),
       ).toEqual(['f', 'e', 'd', 'c']);
       expect(first.get('X-Total-Count')).toBe('6');
-      expect(first.get('Link')).toBe(
-        `</api/mockup${path}?limit=100&offset=4>; rel="next"`,
-      );
-      const second = await backend.alice.get(`${path}?limit=100&offset=4`);
-      expect(second.body).toHaveLength(2);
-      expect(second.get('Link')).toBeUndefined();
+      for (const next of [
+        nextOf(first.get('Link')),
+        `${path}?limit=100&offset=4`,
+      ]) {
+        const second = await backend.alice.get(next);
+        expect(second.body).toHaveLength(2);
+        expect(second.get('Link')).toBeUndefined();
+      }
     });
 
     it.each(['limit=0', 'limit=501', 'offset=x', `owner=${ALICE}`, 'search=a'])(

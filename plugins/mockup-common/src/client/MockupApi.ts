@@ -51,6 +51,15 @@ export interface MockupApi {
     options?: MockupRequestOptions,
   ): Promise<Page<Mockup>>;
 
+  /**
+   * Reads all mockups, page after page, with `for await`. Every mockup that is there from the
+   * first page to the last comes exactly once, whatever others change meanwhile.
+   */
+  pagesOfMockups(
+    query?: ListMockupsQuery,
+    options?: MockupRequestOptions,
+  ): AsyncIterable<Mockup[]>;
+
   /** Gets a mockup with its newest version, or `undefined`. */
   getMockup(
     id: string,
@@ -121,6 +130,16 @@ export interface MockupApi {
     query?: Pagination,
     options?: MockupRequestOptions,
   ): Promise<Page<Version>>;
+
+  /**
+   * Reads all versions of a mockup, page after page, with `for await`. Those that are saved
+   * meanwhile do not come, every other exactly once.
+   */
+  pagesOfVersions(
+    mockupId: string,
+    query?: Pagination,
+    options?: MockupRequestOptions,
+  ): AsyncIterable<Version[]>;
 
   /** Gets one version of a mockup, or `undefined`. */
   getVersion(

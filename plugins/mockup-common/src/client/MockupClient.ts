@@ -1,4 +1,8 @@
-import { HttpClient, readPage, toSearch } from '@internal/http-client';
+import {
+  HttpClient,
+  readPage as readItems,
+  toSearch,
+} from '@internal/http-client';
 import type { VersionDifference } from '../differences';
 import type {
   CreateMockupRequest,
@@ -166,6 +170,23 @@ export class MockupClient implements MockupApi {
     return readPage(await this.#http.fetch(path, options));
   }
 
+  /** {@inheritdoc MockupApi.pagesOfMockups} */
+  pagesOfMockups(
+    query: ListMockupsQuery = {},
+    options?: MockupRequestOptions,
+  ): AsyncIterable<Mockup[]> {
+    return readPages(query, each => this.listMockups(each, options));
+  }
+
+  /** {@inheritdoc MockupApi.pagesOfVersions} */
+  pagesOfVersions(
+    mockupId: string,
+    query: Pagination = {},
+    options?: MockupRequestOptions,
+  ): AsyncIterable<Version[]> {
+    return readPages(query, each => this.listVersions(mockupId, each, options));
+  }
+
   /** {@inheritdoc MockupApi.getVersion} */
   async getVersion(
     mockupId: string,
@@ -199,6 +220,43 @@ function mockupPath(id: string): string {
 
 function versionPath(mockupId: string, versionId: string): string {
   return `${mockupPath(mockupId)}/versions/${encodeURIComponent(versionId)}`;
+}
+
+async function readPage<TItem>(response: Response): Promise<Page<TItem>> {
+  const nextCursor = /[?&]cursor=([^&>]+)[^>]*>; *rel="next"/.exec(
+    response.headers.get('Link') ?? '',
+  )?.[1];
+  return {
+    ...(await readItems<TItem>(response)),
+    ...(nextCursor && { nextCursor: decodeURIComponent(nextCursor) }),
+  };
+}
+
+/**
+ * Reads page after page. A mockup that changes meanwhile may be on two pages, and is
+ * left out of the second.
+ */
+async function* readPages<
+  TQuery extends Pagination,
+  TItem extends { id: string },
+>(
+  query: TQuery,
+  read: (query: TQuery) => Promise<Page<TItem>>,
+): AsyncGenerator<TItem[]> {
+  const seen = new Set<string>();
+  let at: TQuery | undefined = query;
+  while (at) {
+    const { items, nextCursor }: Page<TItem> = await read(at);
+    const fresh = items.filter(({ id }) => !seen.has(id));
+    fresh.forEach(({ id }) => seen.add(id));
+    if (fresh.length > 0) {
+      yield fresh;
+    }
+    const { offset: _offset, ...rest } = at;
+    at = nextCursor
+      ? ({ ...rest, cursor: nextCursor } as unknown as TQuery)
+      : undefined;
+  }
 }
 
 function readETag(response: Response): string {

@@ -23,14 +23,27 @@ const pagination = z.strictObject({
     .max(MOCKUP_LIMITS.pageSize, LIMIT)
     .default(MOCKUP_LIMITS.defaultPageSize),
   offset: z.int({ error: OFFSET }).min(0, OFFSET).default(0),
+  cursor: z.string({ error: 'the cursor of a page' }).optional(),
 });
+
+/** A cursor says where to go on by itself. */
+function withOneStart<TSchema extends typeof pagination>(
+  schema: TSchema,
+): TSchema {
+  return schema.refine(
+    ({ cursor, offset }) => cursor === undefined || offset === 0,
+    { path: ['offset'], error: 'left out where there is a cursor' },
+  );
+}
 
 /**
  * Which page of a list to return, with the defaults filled in.
  *
  * @public
  */
-export const paginationSchema: z.ZodType<Required<Pagination>> = pagination;
+export const paginationSchema: z.ZodType<
+  Pagination & Required<Pick<Pagination, 'limit' | 'offset'>>
+> = withOneStart(pagination);
 
 /**
  * Which mockups to list, with the defaults filled in.
@@ -40,15 +53,17 @@ export const paginationSchema: z.ZodType<Required<Pagination>> = pagination;
 export const listMockupsQuerySchema: z.ZodType<
   ListMockupsQuery &
     Required<Pick<ListMockupsQuery, 'limit' | 'offset' | 'orderBy'>>
-> = pagination.extend({
-  owner: storableText(OWNER)
-    .regex(/^user:[^/]+\/.+$/, OWNER)
-    .optional(),
-  search: storableText('a text to look for').optional(),
-  orderBy: z
-    .enum(ORDERS, { error: `one of ${ORDERS.join(' | ')}` })
-    .default('updatedAt,desc'),
-});
+> = withOneStart(
+  pagination.extend({
+    owner: storableText(OWNER)
+      .regex(/^user:[^/]+\/.+$/, OWNER)
+      .optional(),
+    search: storableText('a text to look for').optional(),
+    orderBy: z
+      .enum(ORDERS, { error: `one of ${ORDERS.join(' | ')}` })
+      .default('updatedAt,desc'),
+  }),
+);
 
 /**
  * Which version to compare another one with.

@@ -1,3 +1,4 @@
+import { InputError } from '@backstage/errors';
 import { randomUUID } from 'node:crypto';
 import type {
   CreateMockupRequest,
@@ -44,10 +45,12 @@ interface StoredMockup {
 export class InMemoryMockupStore implements MockupStore {
   readonly #stored = new Map<string, StoredMockup>();
   #revision = 0;
+  /** What is left of lists that are being read, by their cursors. */
+  readonly #unread = new Map<string, { list: string; ids: Set<string> }>();
 
   async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
     const { filter, ...query } = options;
-    const { owner, search, orderBy, limit, offset } = parseInput(
+    const { owner, search, orderBy, ...page } = parseInput(
       listMockupsQuerySchema,
       query,
       'query',
@@ -61,10 +64,7 @@ export class InMemoryMockupStore implements MockupStore {
       .sort(compareBy(orderBy))
       .map(({ mockup }) => copyOf(mockup));
 
-    return {
-      items: found.slice(offset, offset + limit),
-      totalItems: found.length,
-    };
+    return this.#pageOf([owner, search, orderBy], found, page);
   }
 
   async get(id: string) {
@@ -230,12 +230,9 @@ export class InMemoryMockupStore implements MockupStore {
     if (!stored) {
       return undefined;
     }
-    const { limit, offset } = parseInput(paginationSchema, options, 'query');
+    const page = parseInput(paginationSchema, options, 'query');
     const newestFirst = copyOf(stored.versions).reverse();
-    return {
-      items: newestFirst.slice(offset, offset + limit),
-      totalItems: newestFirst.length,
-    };
+    return this.#pageOf(['versions', mockupId], newestFirst, page);
   }
 
   async getVersion(
@@ -299,6 +296,35 @@ export class InMemoryMockupStore implements MockupStore {
       );
     }
     return stored;
+  }
+
+  #pageOf<TItem extends { id: string }>(
+    scope: unknown[],
+    items: TItem[],
+    page: { limit: number; offset: number; cursor?: string },
+  ): Page<TItem> {
+    const { limit, offset, cursor } = page;
+    const list = JSON.stringify(scope);
+    let unread = items.slice(offset);
+    if (cursor !== undefined) {
+      const known = this.#unread.get(cursor);
+      if (known?.list !== list) {
+        throw new InputError(
+          `Invalid query: cursor must be one that a page of this list led on by, got '${cursor}'`,
+        );
+      }
+      unread = items.filter(({ id }) => known.ids.has(id));
+    }
+    const nextCursor = randomUUID();
+    const ids = new Set(unread.slice(limit).map(({ id }) => id));
+    if (ids.size > 0) {
+      this.#unread.set(nextCursor, { list, ids });
+    }
+    return {
+      items: unread.slice(0, limit),
+      totalItems: items.length,
+      ...(ids.size > 0 && { nextCursor }),
+    };
   }
 
   #touch(stored: StoredMockup): void {

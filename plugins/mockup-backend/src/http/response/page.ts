@@ -10,21 +10,20 @@ export function sendPage<TItem>(
   req: Request,
   res: Response,
   page: Page<TItem>,
-  { limit, offset }: { limit: number; offset: number },
+  { limit }: { limit: number },
 ): void {
   res.set('X-Total-Count', String(page.totalItems));
-  // A page may end early, and past the last one there is nothing.
-  const nextOffset = offset + page.items.length;
-  if (page.items.length > 0 && nextOffset < page.totalItems) {
-    res.links({ next: pageUrl(req, limit, nextOffset) });
+  if (page.nextCursor !== undefined) {
+    res.links({ next: pageUrl(req, limit, page.nextCursor) });
   }
   res.json(page.items);
 }
 
-function pageUrl(req: Request, limit: number, offset: number): string {
+function pageUrl(req: Request, limit: number, cursor: string): string {
   const [path, search] = req.originalUrl.split('?', 2);
   const query = new URLSearchParams(search);
   query.set('limit', String(limit));
-  query.set('offset', String(offset));
+  query.delete('offset');
+  query.set('cursor', cursor);
   return `${path}?${query}`;
 }

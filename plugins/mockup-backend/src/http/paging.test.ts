@@ -1,0 +1,322 @@
+import { mockCredentials } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { type Mockup, MockupClient } from 'backstage-plugin-mockup-common';
+import type { Knex } from 'knex';
+import {
+  ALICE,
+  BOB,
+  item,
+  type MockupBackend,
+  startMockupBackend,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const ORDERS = [
+  'name,asc',
+  'name,desc',
+  'createdAt,asc',
+  'createdAt,desc',
+  'updatedAt,asc',
+  'updatedAt,desc',
+] as const;
+
+describe.each(databases.eachSupportedId())('pages on %s', id => {
+  let knex: Knex;
+  let backend: MockupBackend;
+  let client: MockupClient;
+
+  const alice = { token: mockCredentials.user.token(ALICE) };
+
+  beforeAll(async () => {
+    knex = await databases.init(id);
+    backend = await startMockupBackend({ knex });
+    client = new MockupClient({
+      discoveryApi: {
+        getBaseUrl: async pluginId =>
+          `http://localhost:${backend.server.port()}/api/${pluginId}`,
+      },
+    });
+  });
+
+  beforeEach(async () => {
+    await knex('mockups').delete();
+  });
+
+  /** Creates 60 mockups, whose names and times are in different orders. */
+  async function createSixty(): Promise<Mockup[]> {
+    const created: Mockup[] = [];
+    for (let n = 0; n < 60; n += 1) {
+      const name = `m${String((n * 7) % 60).padStart(2, '0')}`;
+      created.push((await client.createMockup({ name }, alice)).mockup);
+    }
+    return created;
+  }
+
+  /** Where `Link` leads to, relative to the plugin. */
+  function nextOf(link: string | undefined): string | undefined {
+    return /^<\/api\/mockup(.*)>; rel="next"$/.exec(link ?? '')?.[1];
+  }
+
+  /** Reads all pages, doing something between any two. */
+  async function readAll(
+    start: string,
+    between: (
+      page: number,
+      sofar: Mockup[],
+    ) => Promise<unknown> = async () => {},
+  ): Promise<Mockup[]> {
+    const all: Mockup[] = [];
+    let at: string | undefined = start;
+    for (let page = 1; at; page += 1) {
+      // So that a list without an end fails instead of going on.
+      expect(page).toBeLessThan(40);
+      const { status, body, headers } = await backend.alice.get(at);
+      expect([at, status]).toEqual([at, 200]);
+      all.push(...body);
+      at = nextOf(headers.link);
+      await between(page, all);
+    }
+    return all;
+  }
+
+  const idsOf = (mockups: { id: string }[]) => mockups.map(each => each.id);
+
+  it.each(ORDERS)(
+    'ordered by %s have what they have in one, in the same order',
+    async orderBy => {
+      await createSixty();
+      const whole = await backend.alice.get(`/mockups?orderBy=${orderBy}`);
+      const read = await readAll(`/mockups?orderBy=${orderBy}&limit=10`);
+      expect(idsOf(read)).toEqual(idsOf(whole.body));
+      expect(read).toHaveLength(60);
+    },
+  );
+
+  it.each(ORDERS)(
+    'ordered by %s lose no mockup that changes between two of them, and repeat no other',
+    async orderBy => {
+      const created = await createSixty();
+      const touched = new Set<string>();
+      const read = await readAll(
+        `/mockups?orderBy=${orderBy}&limit=10`,
+        async (page, sofar) => {
+          if (page > 6) {
+            return;
+          }
+          // One that was read, and one that was not, to either end of the names.
+          const unread = created.filter(
+            ({ id: each }) => !idsOf(sofar).includes(each),
+          );
+          const victims = [sofar[page * 3], unread[3]].filter(Boolean);
+          for (const [index, { id: victim }] of victims.entries()) {
+            touched.add(victim);
+            await client.updateMockup(
+              victim,
+              { name: `${index % 2 === page % 2 ? 'a' : 'z'}${page}` },
+              alice,
+            );
+          }
+          await client.createMockup({ name: `new ${page}` }, alice);
+          const total = await backend.alice.get('/mockups?limit=1');
+          expect(total.headers['x-total-count']).toBe(String(60 + page));
+        },
+      );
+      const counts = new Map<string, number>();
+      idsOf(read).forEach(each =>
+        counts.set(each, (counts.get(each) ?? 0) + 1),
+      );
+      const countOf = ({ id: each }: Mockup) => counts.get(each) ?? 0;
+      expect(created.filter(each => countOf(each) === 0)).toEqual([]);
+      const quiet = created.filter(
+        each => orderBy.startsWith('createdAt') || !touched.has(each.id),
+      );
+      expect(quiet.filter(each => countOf(each) !== 1)).toEqual([]);
+      expect(touched.size).toBeGreaterThan(5);
+    },
+  );
+
+  it.each(ORDERS)(
+    'ordered by %s have each mockup exactly once for the client, while another client writes without a pause',
+    async orderBy => {
+      const created = await createSixty();
+      let writing = true;
+      let writes = 0;
+      const writer = (async () => {
+        for (let n = 0; writing; n += 1) {
+          const { id: victim } = created[(n * 13) % 60];
+          await client.updateMockup(
+            victim,
+            { name: `${n % 2 ? 'a' : 'z'}${n}` },
+            alice,
+          );
+          if (n % 5 === 0) {
+            await client.createMockup({ name: `new ${n}` }, alice);
+          }
+          writes += 1;
+        }
+      })();
+      try {
+        const read: Mockup[] = [];
+        for await (const page of client.pagesOfMockups(
+          { orderBy, limit: 10 },
+          alice,
+        )) {
+          read.push(...page);
+        }
+        const ids = idsOf(read);
+        expect(new Set(ids).size).toBe(ids.length);
+        expect(ids).toEqual(expect.arrayContaining(idsOf(created)));
+      } finally {
+        writing = false;
+        await writer;
+      }
+      expect(writes).toBeGreaterThan(0);
+    },
+  );
+
+  it('have a change that was under way, and not to be seen, when the first was read', async () => {
+    await createSixty();
+    const { rows } = await knex.raw(
+      'select id from mockups order by updated_at limit 1',
+    );
+    const { body, headers } = await (async () => {
+      const transaction = await knex.transaction();
+      try {
+        await transaction.raw(
+          `update mockups set updated_at = clock_timestamp() at time zone 'utc' where id = ?`,
+          [rows[0].id],
+        );
+        const first = await backend.alice.get('/mockups?limit=59');
+        await transaction.commit();
+        return first;
+      } catch (error) {
+        await transaction.rollback();
+        throw error;
+      }
+    })();
+    expect(idsOf(body)).not.toContain(rows[0].id);
+    const second = await backend.alice.get(nextOf(headers.link)!);
+    expect(idsOf(second.body)).toEqual([rows[0].id]);
+  });
+
+  it('carry a cursor after an offset too', async () => {
+    const created = await createSixty();
+    const first = await backend.alice.get(
+      '/mockups?orderBy=createdAt,asc&limit=10&offset=45',
+    );
+    const next = nextOf(first.headers.link)!;
+    expect(next).toMatch(/[?&]cursor=/);
+    expect(next).not.toMatch(/offset/);
+    const second = await backend.alice.get(next);
+    expect(idsOf([...first.body, ...second.body])).toEqual(
+      idsOf(created.slice(45)),
+    );
+    expect(second.headers.link).toBeUndefined();
+  });
+
+  it('can have another limit each', async () => {
+    await createSixty();
+    const { headers } = await backend.alice.get('/mockups?limit=10');
+    const second = await backend.alice.get(
+      nextOf(headers.link)!.replace('limit=10', 'limit=50'),
+    );
+    expect(second.body).toHaveLength(50);
+    expect(second.headers.link).toBeUndefined();
+  });
+
+  it('of versions leave out those that are saved meanwhile, and lose or repeat none', async () => {
+    const { mockup } = await client.createMockup({ name: 'x' }, alice);
+    const save = () =>
+      client.saveVersion(mockup.id, { layoutData: [item()] }, alice);
+    const saved: string[] = [];
+    for (let n = 0; n < 25; n += 1) {
+      saved.unshift((await save()).version.id);
+    }
+    const read: string[] = [];
+    for await (const page of client.pagesOfVersions(
+      mockup.id,
+      { limit: 10 },
+      alice,
+    )) {
+      read.push(...idsOf(page));
+      await save();
+    }
+    expect(read).toEqual(saved);
+  });
+
+  describe('refuse with 400, by name', () => {
+    let cursor: string;
+    let ofVersions: string;
+    let versions: string;
+
+    beforeEach(async () => {
+      await createSixty();
+      const cursorOf = async (path: string) => {
+        const { headers } = await backend.alice.get(path);
+        return new URLSearchParams(nextOf(headers.link)!.split('?')[1]).get(
+          'cursor',
+        )!;
+      };
+      cursor = await cursorOf(`/mockups?owner=${ALICE}&search=m&limit=1`);
+      const { items } = await client.listMockups({ limit: 1 }, alice);
+      versions = `/mockups/${items[0].id}/versions`;
+      for (let n = 0; n < 2; n += 1) {
+        await client.saveVersion(items[0].id, { layoutData: [] }, alice);
+      }
+      ofVersions = await cursorOf(`${versions}?limit=1`);
+    });
+
+    const mine = `owner=${ALICE}&search=m`;
+    it.each([
+      [
+        'of another owner',
+        () => `/mockups?owner=${BOB}&search=m&cursor=${cursor}`,
+      ],
+      ['of another search', () => `/mockups?owner=${ALICE}&cursor=${cursor}`],
+      [
+        'of another order',
+        () => `/mockups?${mine}&orderBy=name,asc&cursor=${cursor}`,
+      ],
+      ['of versions', () => `/mockups?${mine}&cursor=${ofVersions}`],
+      ['of mockups, for versions', () => `${versions}?cursor=${cursor}`],
+      [
+        'that is damaged',
+        () => `/mockups?${mine}&cursor=${cursor.replace(/./, 'X')}`,
+      ],
+      [
+        'that is cut off',
+        () => `/mockups?${mine}&cursor=${cursor.slice(0, -1)}`,
+      ],
+      ['that is empty', () => `/mockups?${mine}&cursor=`],
+      ['that was made up', () => `/mockups?${mine}&cursor=${'x'.repeat(5000)}`],
+      ['twice', () => `/mockups?${mine}&cursor=${cursor}&cursor=${cursor}`],
+    ])('a cursor %s', async (_what, path) => {
+      const response = await backend.alice.get(path());
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(
+        'Invalid query: cursor must be',
+      );
+      expect(response.body.error.message.length).toBeLessThan(300);
+    });
+
+    it('an offset beside a cursor', async () => {
+      const response = await backend.alice.get(
+        `/mockups?${mine}&cursor=${cursor}&offset=1`,
+      );
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(
+        'offset must be left out where there is a cursor, got 1',
+      );
+    });
+
+    it('and take it where it is right', async () => {
+      const response = await backend.alice.get(
+        `/mockups?${mine}&cursor=${cursor}`,
+      );
+      expect(response.status).toBe(200);
+      // The one on the first page, too: its versions are a change.
+      expect(response.body).toHaveLength(60);
+    });
+  });
+});
