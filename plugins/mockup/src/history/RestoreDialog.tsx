@@ -46,12 +46,10 @@ export function RestoreDialog(props: {
       return false;
     }
     try {
-      const { version: latestVersion, etag } = await api.saveVersion(
+      const { version: latestVersion, etag } = await api.restoreVersion(
         version.mockupId,
-        {
-          layoutData: version.layoutData,
-          ...(tag && { versionTag: tag }),
-        },
+        version.id,
+        tag ? { versionTag: tag } : {},
         { ifMatch: (current ?? shown).etag },
       );
       onRestored({ mockup: { ...shown.mockup, latestVersion }, etag });

@@ -11,6 +11,7 @@ import {
   Container,
   Flex,
   Header,
+  Link,
   Text,
 } from '@backstage/ui';
 import type { Version } from 'backstage-plugin-mockup-common';
@@ -51,7 +52,8 @@ export function VersionPage() {
 function LookAt(props: { read: ReadMockup; version: Version }) {
   const { version } = props;
   const [read, setRead] = useState(props.read);
-  const { id, mockupId, createdAt, createdBy, layoutData } = version;
+  const { id, mockupId, createdAt, createdBy, layoutData, restoredFrom } =
+    version;
   const newest = read.mockup.latestVersion;
   const { t } = useTranslationRef(mockupTranslationRef);
   const title = useVersionTitle()(version);
@@ -72,6 +74,25 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
             value: <Person entityRef={createdBy} />,
           },
           { label: t('history.at'), value: <Moment at={createdAt} /> },
+          ...(restoredFrom
+            ? [
+                {
+                  label: t('history.restoredFrom'),
+                  value: (
+                    <Link
+                      href={
+                        toVersion?.({
+                          id: mockupId,
+                          versionId: restoredFrom,
+                        }) ?? ''
+                      }
+                    >
+                      {t('history.olderVersion')}
+                    </Link>
+                  ),
+                },
+              ]
+            : []),
         ]}
         customActions={
           <ButtonLink

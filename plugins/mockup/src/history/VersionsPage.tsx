@@ -22,6 +22,7 @@ import { mockupTranslationRef } from '../translation';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
 import styles from './history.module.css';
 import { RestoreDialog } from './RestoreDialog';
+import { TagEditor } from './TagEditor';
 import { useVersions } from './useVersions';
 import { useVersionTitle } from './useVersionTitle';
 
@@ -44,7 +45,7 @@ function Versions(props: { read: ReadMockup }) {
   const titleOf = useVersionTitle();
   const mockupHref = useRouteRef(mockupRouteRef)?.({ id: mockup.id }) ?? '';
   const loaded = useVersions(mockup.id);
-  const { versions, error, isLoading } = loaded;
+  const { versions, error, isLoading, replace } = loaded;
   const [chosen, setChosen] = useState<string[]>([]);
   const [asked, setAsked] = useState<Version>();
   const [said, setSaid] = useState('');
@@ -77,6 +78,7 @@ function Versions(props: { read: ReadMockup }) {
                 <Row
                   key={version.id}
                   version={version}
+                  from={items.find(({ id }) => id === version.restoredFrom)}
                   isNewest={index === 0}
                   choice={
                     items.length > 1 && (
@@ -98,6 +100,20 @@ function Versions(props: { read: ReadMockup }) {
                       />
                     )
                   }
+                  read={read}
+                  onConflict={take}
+                  onRenamed={(saved, changed) => {
+                    replace(saved);
+                    setRead(changed);
+                    setSaid(
+                      t(
+                        saved.versionTag
+                          ? 'history.tag.saved'
+                          : 'history.tag.removed',
+                        { tag: saved.versionTag ?? '' },
+                      ),
+                    );
+                  }}
                   onRestore={() => setAsked(version)}
                 />
               ))}
@@ -188,12 +204,19 @@ function CompareBar(props: {
 
 function Row(props: {
   version: Version;
+  /** The version that it was restored from, where that is shown too. */
+  from: Version | undefined;
   isNewest: boolean;
   choice: ReactNode;
+  read: ReadMockup;
+  onRenamed: (version: Version, read: ReadMockup) => void;
+  onConflict: (read: ReadMockup) => void;
   onRestore: () => void;
 }) {
-  const { version, isNewest, choice, onRestore } = props;
-  const { mockupId, id, createdAt, createdBy, layoutData } = version;
+  const { version, from, isNewest, choice, onRestore } = props;
+  const { read, onRenamed, onConflict } = props;
+  const { mockupId, id, createdAt, createdBy, layoutData, restoredFrom } =
+    version;
   const { t } = useTranslationRef(mockupTranslationRef);
   const titleOf = useVersionTitle();
   const toVersion = useRouteRef(versionRouteRef);
@@ -208,11 +231,25 @@ function Row(props: {
             {titleOf(version)}
           </Link>
           {isNewest && <Badge size="small">{t('history.newest')}</Badge>}
+          <TagEditor
+            version={version}
+            read={read}
+            onSaved={onRenamed}
+            onConflict={onConflict}
+          />
         </div>
         <Text as="p" variant="body-small" color="secondary">
           <Person entityRef={createdBy} />, <Moment at={createdAt} />,{' '}
           {t('history.items', { count: layoutData.length })}
         </Text>
+        {restoredFrom && (
+          <Text as="p" variant="body-small" color="secondary">
+            {t('history.restoredFrom')}{' '}
+            <Link href={hrefOf(restoredFrom)} variant="body-small">
+              {from ? titleOf(from) : t('history.olderVersion')}
+            </Link>
+          </Text>
+        )}
       </div>
       {!isNewest && (
         <Button

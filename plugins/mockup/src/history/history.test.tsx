@@ -87,8 +87,12 @@ function mockHistory(versions: Version[]) {
     getVersion: mock('getVersion', async (_, id) =>
       versions.find(version => version.id === id),
     ),
-    saveVersion: mock('saveVersion', async (_, request) => ({
-      version: versionOf('restored', request),
+    restoreVersion: mock('restoreVersion', async (_, id) => ({
+      version: versionOf('restored', { restoredFrom: id }),
+      etag: '"2"',
+    })),
+    updateVersion: mock('updateVersion', async (_, id, { versionTag }) => ({
+      version: versionOf(id, { versionTag: versionTag ?? undefined }),
       etag: '"2"',
     })),
   };
@@ -108,17 +112,19 @@ const button = (name: string | RegExp) => screen.findByRole('button', { name });
 
 describe('the versions of a mockup', () => {
   const THREE = [
-    versionOf('three', { layoutData: [item('a')] }),
+    versionOf('three', { restoredFrom: 'one', layoutData: [item('a')] }),
     versionOf('two', { createdBy: 'user:default/peter' }),
     versionOf('one', { versionTag: undefined }),
   ];
 
-  it('says who has saved each, and when', async () => {
+  it('says who has saved each, when, and what it was restored from', async () => {
     await render(mockHistory(THREE), '/m/versions');
     const list = await screen.findByRole('list', { name: 'Versions' });
     const rows = within(list).getAllByRole('listitem');
     expect(rows.map(row => row.textContent)).toEqual([
-      expect.stringMatching(/^threeNewest.*anna, .*ago \(.*2026.*\), 1 item/),
+      expect.stringMatching(
+        /^threeNewest.*anna, .*ago \(.*2026.*\), 1 item.*Restored from Version of .*2026/,
+      ),
       expect.stringMatching(/^two.*peter, .*0 items/),
       expect.stringMatching(/^Version of .*2026.*anna/),
     ]);
@@ -135,7 +141,7 @@ describe('the versions of a mockup', () => {
     await userEvent.click(await button('Restore two'));
     const dialog = await screen.findByRole('dialog');
     expect(dialog).toHaveTextContent('saves its layout as a new version');
-    expect(api.saveVersion).not.toHaveBeenCalled();
+    expect(api.restoreVersion).not.toHaveBeenCalled();
     await userEvent.type(within(dialog).getByRole('textbox'), 'again');
     expect(await seriousProblems()).toEqual([]);
     await userEvent.click(
@@ -144,9 +150,10 @@ describe('the versions of a mockup', () => {
     expect(
       await screen.findByText('two was restored as a new version.'),
     ).toBeInTheDocument();
-    expect(api.saveVersion).toHaveBeenCalledWith(
+    expect(api.restoreVersion).toHaveBeenCalledWith(
       'm',
-      { layoutData: [], versionTag: 'again' },
+      'two',
+      { versionTag: 'again' },
       { ifMatch: '"1"' },
     );
     await waitFor(() => expect(api.listVersions).toHaveBeenCalledTimes(2));
@@ -156,7 +163,7 @@ describe('the versions of a mockup', () => {
     const api = mockHistory(THREE);
     await render(api, '/m/versions');
     await userEvent.click(await button('Restore two'));
-    api.saveVersion.mockRejectedValueOnce(
+    api.restoreVersion.mockRejectedValueOnce(
       await refusal(412, 'PreconditionFailedError', 'It has changed'),
     );
     api.getMockup.mockResolvedValue({
@@ -180,9 +187,10 @@ describe('the versions of a mockup', () => {
       within(dialog).getByRole('button', { name: 'Restore anyway' }),
     );
     await waitFor(() =>
-      expect(api.saveVersion).toHaveBeenLastCalledWith(
+      expect(api.restoreVersion).toHaveBeenLastCalledWith(
         'm',
-        { layoutData: [], versionTag: 'mine' },
+        'two',
+        { versionTag: 'mine' },
         { ifMatch: '"9"' },
       ),
     );
@@ -190,7 +198,7 @@ describe('the versions of a mockup', () => {
 
   it('keeps the dialog, and what was typed, where restoring fails', async () => {
     const api = mockHistory(THREE);
-    api.saveVersion.mockRejectedValue(
+    api.restoreVersion.mockRejectedValue(
       await refusal(403, 'NotAllowedError', 'Not yours'),
     );
     await render(api, '/m/versions');
@@ -202,6 +210,88 @@ describe('the versions of a mockup', () => {
       'You may not do this. Not yours',
     );
     expect(within(dialog).getByRole('textbox')).toHaveValue('mine');
+  });
+
+  it('renames and removes a tag where it stands', async () => {
+    const api = mockHistory(THREE);
+    await render(api, '/m/versions');
+    await userEvent.click(await button('Change the tag of two'));
+    const field = await screen.findByRole('textbox', { name: 'Tag' });
+    expect(field).toHaveFocus();
+    await userEvent.keyboard('second{Enter}');
+    expect(
+      await screen.findByText('The tag second was saved.'),
+    ).toBeInTheDocument();
+    expect(api.updateVersion).toHaveBeenCalledWith(
+      'm',
+      'two',
+      { versionTag: 'second' },
+      { ifMatch: '"1"' },
+    );
+    expect(await button('Change the tag of second')).toHaveFocus();
+
+    await userEvent.click(await button('Change the tag of second'));
+    await userEvent.click(await button('Remove tag'));
+    expect(await screen.findByText('The tag was removed.')).toBeInTheDocument();
+    expect(api.updateVersion).toHaveBeenLastCalledWith(
+      'm',
+      'two',
+      { versionTag: null },
+      { ifMatch: '"2"' },
+    );
+  });
+
+  it('keeps a tag that was typed where somebody has saved meanwhile', async () => {
+    const api = mockHistory(THREE);
+    await render(api, '/m/versions');
+    await userEvent.click(await button('Change the tag of two'));
+    await screen.findByRole('textbox', { name: 'Tag' });
+    api.updateVersion.mockRejectedValueOnce(
+      await refusal(412, 'PreconditionFailedError', 'It has changed'),
+    );
+    api.getMockup.mockResolvedValue({
+      mockup: { ...MOCKUP, latestVersion: THREE[0] },
+      etag: '"9"',
+    });
+    await userEvent.keyboard('second{Enter}');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'Somebody has saved meanwhile',
+    );
+    expect(api.listVersions).toHaveBeenCalledTimes(2);
+    await userEvent.click(await button('Save tag'));
+    await screen.findByText('The tag second was saved.');
+    expect(api.updateVersion).toHaveBeenLastCalledWith(
+      'm',
+      'two',
+      { versionTag: 'second' },
+      { ifMatch: '"9"' },
+    );
+  });
+
+  it('sends no tag that is too long, and keeps what was typed when it fails', async () => {
+    const api = mockHistory(THREE);
+    await render(api, '/m/versions');
+    await userEvent.click(await button('Change the tag of two'));
+    await screen.findByRole('textbox', { name: 'Tag' });
+    // Characters as the backend counts them.
+    await userEvent.paste('😀'.repeat(51));
+    await userEvent.keyboard('{Enter}');
+    expect(
+      await screen.findByText('A tag has at most 50 characters.'),
+    ).toBeInTheDocument();
+    expect(api.updateVersion).not.toHaveBeenCalled();
+    await userEvent.clear(screen.getByRole('textbox', { name: 'Tag' }));
+    await userEvent.paste('😀'.repeat(50));
+    api.updateVersion.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await userEvent.keyboard('{Enter}');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'The backend does not answer',
+    );
+    expect(screen.getByRole('textbox', { name: 'Tag' })).toHaveValue(
+      '😀'.repeat(50),
+    );
+    await userEvent.keyboard('{Escape}');
+    expect(screen.queryByRole('textbox', { name: 'Tag' })).toBeNull();
   });
 
   it('leads to the comparison of two, the older one first', async () => {
@@ -289,7 +379,7 @@ describe('one version', () => {
     await userEvent.click(await button('Copy link'));
     await button('Copied');
     expect(copied).toBe('http://localhost/m/versions/one');
-    expect(api.saveVersion).not.toHaveBeenCalled();
+    expect(api.restoreVersion).not.toHaveBeenCalled();
   });
 
   it('is restored from there', async () => {

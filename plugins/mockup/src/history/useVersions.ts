@@ -65,5 +65,16 @@ export function useVersions(mockupId: string) {
     reload: () => read([]),
     /** Reads older ones. */
     readMore: () => read(items),
+    /** Takes what has become of one. */
+    replace: (changed: Version) =>
+      setVersions(
+        old =>
+          old && {
+            ...old,
+            items: old.items.map(each =>
+              each.id === changed.id ? changed : each,
+            ),
+          },
+      ),
   };
 }
