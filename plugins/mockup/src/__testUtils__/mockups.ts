@@ -88,9 +88,6 @@ export function mockApi(...mockups: Mockup[]) {
         ...args: Parameters<MockupApi[TName]>
       ) => ReturnType<MockupApi[TName]>,
     );
-  const missing = async (): Promise<never> => {
-    throw new Error('The mock has no answer for this');
-  };
   return {
     listMockups: method(
       'listMockups',
@@ -136,9 +133,11 @@ export function mockApi(...mockups: Mockup[]) {
     deleteMockup: method('deleteMockup', async id => {
       all.delete(id);
     }),
-    saveVersion: method('saveVersion', missing),
-    listVersions: method('listVersions', missing),
-    getVersion: method('getVersion', missing),
-    compareVersions: method('compareVersions', missing),
-  } satisfies MockupApi;
+    duplicateMockup: method('duplicateMockup', async (id, request = {}) => {
+      const { name = all.get(id)!.name } = request;
+      const mockup = mockupOf(name);
+      all.set(mockup.id, mockup);
+      return { mockup: { ...mockup, latestVersion: versionOf(mockup) }, etag };
+    }),
+  } satisfies Partial<MockupApi>;
 }

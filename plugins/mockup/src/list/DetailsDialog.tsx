@@ -1,6 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { TextAreaField, TextField } from '@backstage/ui';
-import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
+import { Checkbox, TextAreaField, TextField } from '@backstage/ui';
+import { type Mockup, MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { ActionDialog } from '../components/ActionDialog';
 import { mockupTranslationRef } from '../translation';
@@ -19,15 +19,7 @@ export function DetailsDialog(props: {
   const [description, setDescription] = useState(props.description ?? '');
   const [isTried, setTried] = useState(false);
 
-  let nameProblem: string | null = null;
-  if (!name.trim()) {
-    nameProblem = isTried ? t('list.details.name.missing') : null;
-  } else if (lengthOf(name) > MOCKUP_LIMITS.name) {
-    nameProblem = t('list.details.name.long', {
-      most: String(MOCKUP_LIMITS.name),
-      length: String(lengthOf(name)),
-    });
-  }
+  const nameProblem = useNameProblem(name, isTried);
   const descriptionProblem =
     lengthOf(description) > MOCKUP_LIMITS.description
       ? t('list.details.description.long', {
@@ -52,14 +44,7 @@ export function DetailsDialog(props: {
         return true;
       }}
     >
-      <TextField
-        label={t('list.details.name.label')}
-        isRequired
-        value={name}
-        onChange={setName}
-        validationBehavior="aria"
-        validate={() => nameProblem}
-      />
+      <NameField value={name} onChange={setName} problem={nameProblem} />
       <TextAreaField
         label={t('list.details.description.label')}
         description={t('list.details.description.hint')}
@@ -70,6 +55,77 @@ export function DetailsDialog(props: {
       />
     </ActionDialog>
   );
+}
+
+/** Asks what the copy of a mockup is to be. */
+export function DuplicateDialog(props: {
+  mockup: Mockup;
+  onSubmit: (request: { name: string; withHistory: boolean }) => Promise<void>;
+  onClose: () => void;
+}) {
+  const { mockup, onSubmit, onClose } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [name, setName] = useState<string>(() =>
+    t('list.duplicate.name', { name: mockup.name }),
+  );
+  const [withHistory, setWithHistory] = useState(false);
+  const [isTried, setTried] = useState(false);
+  const problem = useNameProblem(name, isTried);
+  return (
+    <ActionDialog
+      title={t('list.duplicate.title', { name: mockup.name })}
+      texts={[t('list.duplicate.text')]}
+      submit={t('list.duplicate.submit')}
+      failed={t('list.duplicate.failed')}
+      onClose={onClose}
+      onSubmit={async () => {
+        setTried(true);
+        if (!name.trim() || problem) {
+          return false;
+        }
+        await onSubmit({ name, withHistory });
+        return true;
+      }}
+    >
+      <NameField value={name} onChange={setName} problem={problem} />
+      <Checkbox isSelected={withHistory} onChange={setWithHistory}>
+        {t('list.duplicate.withHistory')}
+      </Checkbox>
+    </ActionDialog>
+  );
+}
+
+function NameField(props: {
+  value: string;
+  onChange: (name: string) => void;
+  problem: string | null;
+}) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <TextField
+      label={t('list.details.name.label')}
+      isRequired
+      value={props.value}
+      onChange={props.onChange}
+      validationBehavior="aria"
+      validate={() => props.problem}
+    />
+  );
+}
+
+/** What is wrong with a name. That it is missing is said once it was tried. */
+function useNameProblem(name: string, isTried: boolean): string | null {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  if (!name.trim()) {
+    return isTried ? t('list.details.name.missing') : null;
+  }
+  const length = lengthOf(name);
+  return length > MOCKUP_LIMITS.name
+    ? t('list.details.name.long', {
+        most: String(MOCKUP_LIMITS.name),
+        length: String(length),
+      })
+    : null;
 }
 
 /** In code points, as the backend counts. */

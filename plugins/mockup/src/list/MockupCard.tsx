@@ -16,6 +16,7 @@ import {
 import { RiMore2Line } from '@remixicon/react';
 import {
   type Mockup,
+  mockupCreatePermission,
   mockupUpdatePermission,
 } from 'backstage-plugin-mockup-common';
 import { useEffect, useRef, useState } from 'react';
@@ -29,7 +30,7 @@ import { mockupTranslationRef } from '../translation';
 import styles from './list.module.css';
 
 /** What can be done with a mockup of the list. */
-export type MockupAction = 'edit';
+export type MockupAction = 'edit' | 'duplicate';
 
 /** A mockup in the list. */
 export function MockupCard(props: {
@@ -80,20 +81,30 @@ function Actions(props: {
 }) {
   const { id, onAction } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const update = usePermission({
-    permission: mockupUpdatePermission,
-    resourceRef: id,
-  });
-  const isRefused = !update.loading && !update.allowed;
+  const permissions = {
+    edit: usePermission({
+      permission: mockupUpdatePermission,
+      resourceRef: id,
+    }),
+    duplicate: usePermission({ permission: mockupCreatePermission }),
+  };
+  const actions = Object.entries(permissions) as [
+    MockupAction,
+    { loading: boolean; allowed: boolean },
+  ][];
   return (
     <Menu
-      disabledKeys={update.allowed ? [] : ['edit']}
+      disabledKeys={actions
+        .filter(([, { allowed }]) => !allowed)
+        .map(([action]) => action)}
       onAction={key => onAction(key as MockupAction)}
     >
-      <MenuItem id="edit">
-        {t('list.actions.edit')}
-        {isRefused && ` – ${t('list.actions.refused')}`}
-      </MenuItem>
+      {actions.map(([action, { loading, allowed }]) => (
+        <MenuItem key={action} id={action}>
+          {t(`list.actions.${action}`)}
+          {!loading && !allowed && ` – ${t('list.actions.refused')}`}
+        </MenuItem>
+      ))}
     </Menu>
   );
 }

@@ -4,6 +4,7 @@ import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { permissionApiRef } from '@backstage/plugin-permission-react';
 import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
+import type { MockupApi } from 'backstage-plugin-mockup-common';
 import { SWRConfig } from 'swr';
 import {
   mockApi,
@@ -28,7 +29,7 @@ const render = (
     </SWRConfig>,
     {
       apis: [
-        [mockupApiRef, api],
+        [mockupApiRef, api as unknown as MockupApi],
         [identityApiRef, mockApis.identity({ userEntityRef: ANNA })],
         [
           permissionApiRef,
@@ -256,6 +257,28 @@ describe('the actions of a mockup', () => {
       name: 'Start page',
       description: null,
     });
+  });
+
+  it('duplicates with the newest layout, or with the history', async () => {
+    const api = mockApi(mockupOf('Start'));
+    await render(api);
+    for (const withHistory of [false, true]) {
+      await act('Start', /Duplicate/);
+      const dialog = await screen.findByRole('dialog');
+      if (withHistory) {
+        await userEvent.click(within(dialog).getByRole('checkbox'));
+      }
+      await userEvent.click(
+        within(dialog).getByRole('button', { name: 'Duplicate' }),
+      );
+      await waitFor(() => expect(dialog).not.toBeInTheDocument());
+      expect(api.duplicateMockup).toHaveBeenLastCalledWith('id-of-Start', {
+        name: 'Start (copy)',
+        withHistory,
+      });
+    }
+    expect(await screen.findByText('“Start (copy)” is there.')).toBeVisible();
+    expect(await link('Start (copy)')).toBeVisible();
   });
 
   it('says what the user may not do', async () => {

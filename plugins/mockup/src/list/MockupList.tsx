@@ -1,6 +1,14 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
-import { Button, Container, Flex, Header, Select, Text } from '@backstage/ui';
+import {
+  Alert,
+  Button,
+  Container,
+  Flex,
+  Header,
+  Select,
+  Text,
+} from '@backstage/ui';
 import { RiAddLine } from '@remixicon/react';
 import {
   type Mockup,
@@ -10,7 +18,7 @@ import { useState } from 'react';
 import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
-import { DetailsDialog } from './DetailsDialog';
+import { DetailsDialog, DuplicateDialog } from './DetailsDialog';
 import styles from './list.module.css';
 import { ListFrame, SearchInput } from './ListFrame';
 import { type MockupAction, MockupCard } from './MockupCard';
@@ -27,6 +35,7 @@ export function MockupList() {
     { of: 'create' } | { of: MockupAction; mockup: Mockup }
   >();
   const close = () => setAsked(undefined);
+  const [notice, setNotice] = useState('');
 
   return (
     <>
@@ -66,6 +75,9 @@ export function MockupList() {
               }
             />
           </Flex>
+          <div role="status">
+            {notice && <Alert status="success" icon title={notice} />}
+          </div>
           <ListFrame
             state={mockups}
             query={query}
@@ -115,6 +127,20 @@ export function MockupList() {
               name,
               description: description || null,
             });
+            mockups.retry();
+          }}
+        />
+      )}
+      {asked?.of === 'duplicate' && (
+        <DuplicateDialog
+          mockup={asked.mockup}
+          onClose={close}
+          onSubmit={async request => {
+            const { mockup } = await mockupApi.duplicateMockup(
+              asked.mockup.id,
+              request,
+            );
+            setNotice(t('list.done.duplicated', { name: mockup.name }));
             mockups.retry();
           }}
         />

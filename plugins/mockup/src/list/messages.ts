@@ -35,7 +35,19 @@ export const listMessages = {
   actions: {
     label: 'Actions of {{name}}',
     edit: 'Name and description',
+    duplicate: 'Duplicate',
     refused: 'you may not',
+  },
+  done: {
+    duplicated: '“{{name}}” is there.',
+  },
+  duplicate: {
+    title: 'Duplicate “{{name}}”',
+    text: 'You own the copy. What happens to one of them does not happen to the other.',
+    name: '{{name}} (copy)',
+    withHistory: 'With all versions, and not with the newest layout alone',
+    submit: 'Duplicate',
+    failed: 'The mockup was not duplicated',
   },
   details: {
     create: {
