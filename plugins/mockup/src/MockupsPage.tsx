@@ -1,4 +1,5 @@
 import { Route, Routes } from 'react-router-dom';
+import { EditorPage } from './editor/EditorPage';
 import { ComparePage } from './history/ComparePage';
 import { VersionPage } from './history/VersionPage';
 import { VersionsPage } from './history/VersionsPage';
@@ -9,6 +10,7 @@ export function MockupsPage() {
   return (
     <Routes>
       <Route path="/" element={<MockupList />} />
+      <Route path="/:id" element={<EditorPage />} />
       <Route path="/:id/versions" element={<VersionsPage />} />
       <Route path="/:id/versions/:versionId" element={<VersionPage />} />
       <Route

@@ -21,6 +21,8 @@ const open = (...items: LayoutItem[]) =>
   openContent({ name: 'Start page', description: '', items });
 const run = (state: EditorState, ...actions: EditorAction[]) =>
   actions.reduce(editorReducer, state);
+const repeat = (times: number, action: EditorAction, state: EditorState) =>
+  run(state, ...Array.from({ length: times }, () => action));
 const placeOf = (state: EditorState) =>
   Object.fromEntries(
     state.content.items.map(({ i, x, y, w, h }) => [i, [x, y, w, h]]),
@@ -138,16 +140,10 @@ describe('an editor, whatever is done in it', () => {
       fc.property(anyRun, ([items, actions]) => {
         const start = open(...items);
         const end = run(start, ...actions);
-        const back = end.past.reduce(state => editorReducer(state, undo), end);
+        const back = repeat(end.past.length, undo, end);
         expect(back.content).toEqual(start.content);
-        const again = back.future.reduce(
-          state => editorReducer(state, redo),
-          back,
-        );
-        const last = end.future.reduce(
-          state => editorReducer(state, redo),
-          end,
-        );
+        const again = repeat(back.future.length, redo, back);
+        const last = repeat(end.future.length, redo, end);
         expect(again.content).toEqual(last.content);
       }),
     );

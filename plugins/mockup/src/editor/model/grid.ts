@@ -28,6 +28,11 @@ export function bottomOf(items: Items): number {
   return items.reduce((bottom, { y, h }) => Math.max(bottom, y + h), 0);
 }
 
+/** Row by row, and from left to right. */
+export function readingOrder(items: Items): LayoutItem[] {
+  return [...items].sort(inOrder);
+}
+
 export function isMovable(item: LayoutItem): boolean {
   return item.isDraggable ?? !item.static;
 }

@@ -1,0 +1,702 @@
+import { ResponseError } from '@backstage/errors';
+import { identityApiRef, storageApiRef } from '@backstage/frontend-plugin-api';
+import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
+import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import { permissionApiRef } from '@backstage/plugin-permission-react';
+import {
+  act,
+  fireEvent,
+  screen,
+  waitFor,
+  within,
+} from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import axe from 'axe-core';
+import type {
+  LayoutItem,
+  MockupApi,
+  MockupWithLatestVersion,
+} from 'backstage-plugin-mockup-common';
+import { mockupApiRef } from '../api';
+import { MockupsPage } from '../MockupsPage';
+import { rootRouteRef } from '../routes';
+import { DraftStore } from './saving/drafts';
+
+const ID = '0b0d6f2e-6a4b-4a55-9ef1-b5fe8c3b6b4e';
+
+const item = (i: string, x: number, y: number, text: string): LayoutItem => ({
+  i,
+  x,
+  y,
+  w: 4,
+  h: 2,
+  component: 'text',
+  props: { text },
+});
+
+/** A backend with one mockup, that two people may change. */
+class Backend {
+  revision = 1;
+  mockup: MockupWithLatestVersion = {
+    id: ID,
+    name: 'Start page',
+    owner: 'user:default/anna',
+    createdAt: '2026-11-20T10:00:00.000Z',
+    updatedAt: '2026-11-20T10:00:00.000Z',
+    latestVersion: null,
+  };
+  readonly saved: { layoutData: LayoutItem[]; versionTag?: string }[] = [];
+
+  constructor(...items: LayoutItem[]) {
+    this.save(items, 'user:default/anna');
+  }
+
+  get etag() {
+    return `"${this.revision}"`;
+  }
+
+  save(layoutData: LayoutItem[], createdBy: string, versionTag?: string) {
+    this.revision += 1;
+    const version = {
+      id: `0b0d6f2e-6a4b-4a55-9ef1-${String(this.revision).padStart(12, '0')}`,
+      mockupId: ID,
+      layoutData,
+      versionTag,
+      createdBy,
+      createdAt: '2026-11-20T11:00:00.000Z',
+    };
+    this.mockup = { ...this.mockup, latestVersion: version };
+    return version;
+  }
+
+  readonly api = {
+    getMockup: jest.fn<
+      ReturnType<MockupApi['getMockup']>,
+      Parameters<MockupApi['getMockup']>
+    >(async () => ({ mockup: this.mockup, etag: this.etag })),
+    getVersion: jest.fn<
+      ReturnType<MockupApi['getVersion']>,
+      Parameters<MockupApi['getVersion']>
+    >(async () => undefined),
+    createMockup: jest.fn<
+      ReturnType<MockupApi['createMockup']>,
+      Parameters<MockupApi['createMockup']>
+    >(async ({ name }) => ({
+      mockup: { ...this.mockup, id: 'another', name },
+      etag: '"1"',
+    })),
+    updateMockup: jest.fn<
+      ReturnType<MockupApi['updateMockup']>,
+      Parameters<MockupApi['updateMockup']>
+    >(async (_, { name, description }, options) => {
+      await this.expect(options?.ifMatch);
+      this.revision += 1;
+      this.mockup = {
+        ...this.mockup,
+        ...(name !== undefined && { name }),
+        description: description ?? undefined,
+      };
+      return { mockup: this.mockup, etag: this.etag };
+    }),
+    saveVersion: jest.fn<
+      ReturnType<MockupApi['saveVersion']>,
+      Parameters<MockupApi['saveVersion']>
+    >(async (_, request, options) => {
+      await this.expect(options?.ifMatch);
+      this.saved.push(request);
+      const version = this.save(
+        request.layoutData,
+        'user:default/guest',
+        request.versionTag,
+      );
+      return { version, etag: this.etag };
+    }),
+  };
+
+  private async expect(ifMatch: string | undefined) {
+    if (ifMatch !== undefined && ifMatch !== this.etag) {
+      throw await refusal(412, 'The mockup has changed');
+    }
+  }
+}
+
+async function refusal(status: number, message: string) {
+  return await ResponseError.fromResponse(
+    new Response(JSON.stringify({ error: { name: 'Error', message } }), {
+      status,
+      headers: { 'content-type': 'application/json' },
+    }) as never,
+  );
+}
+
+const storageApi = () => mockApis.storage();
+
+async function open(
+  backend: Backend,
+  options: {
+    storage?: ReturnType<typeof storageApi>;
+    mayUpdate?: boolean;
+  } = {},
+) {
+  const { storage = storageApi(), mayUpdate = true } = options;
+  const result = await renderInTestApp(<MockupsPage />, {
+    initialRouteEntries: [`/${ID}`],
+    apis: [
+      [mockupApiRef, backend.api as unknown as MockupApi],
+      [storageApiRef, storage],
+      [
+        identityApiRef,
+        mockApis.identity({ userEntityRef: 'user:default/test' }),
+      ],
+      [
+        permissionApiRef,
+        {
+          authorize: async () => ({
+            result: mayUpdate ? AuthorizeResult.ALLOW : AuthorizeResult.DENY,
+          }),
+        },
+      ],
+    ],
+    mountedRoutes: { '/': rootRouteRef },
+  });
+  // Hidden below a dialog that offers a draft.
+  await screen.findByRole('heading', {
+    name: backend.mockup.name,
+    hidden: true,
+  });
+  if (mayUpdate) {
+    // What the backend says of the permission may come later than what it said before.
+    await screen.findByRole('button', { name: 'Save', hidden: true });
+  }
+  return { ...result, storage };
+}
+
+const canvas = () => screen.getByRole('listbox', { name: 'Canvas' });
+const items = () =>
+  within(canvas())
+    .queryAllByRole('option')
+    .map(each => each.getAttribute('aria-label'));
+const option = (name: RegExp) => within(canvas()).getByRole('option', { name });
+const said = (text: string | RegExp) =>
+  waitFor(() =>
+    expect(
+      screen
+        .getAllByRole('status')
+        .map(({ textContent }) => textContent)
+        .join(),
+    ).toMatch(text),
+  );
+const press = (keys: string) => userEvent.keyboard(keys);
+const button = (name: string | RegExp) => screen.getByRole('button', { name });
+
+async function expectAccessible() {
+  const { violations } = await axe.run(
+    // The announcer of react-aria is no part of the page.
+    { include: [['body']], exclude: [['[data-live-announcer]']] },
+    {
+      rules: {
+        'color-contrast': { enabled: false },
+        region: { enabled: false },
+      },
+    },
+  );
+  expect(violations.map(({ id, nodes }) => [id, nodes[0].html])).toEqual([]);
+}
+
+describe('the editor by the keyboard', () => {
+  it('adds, moves, resizes, copies, deletes and undoes, and says what happens', async () => {
+    await open(new Backend(item('a', 0, 0, 'Hello')));
+    expect(items()).toEqual(['Text “Hello”, column 1, row 1, 4 wide, 2 high']);
+    option(/Hello/).focus();
+    await press(' ');
+    await said('1 item selected.');
+    await press('{ArrowRight}{ArrowDown}');
+    await said('Moved to column 2, row 2.');
+    await press('{Shift>}{ArrowRight}{/Shift}');
+    await said('Now 5 wide, 2 high.');
+    expect(items()).toEqual(['Text “Hello”, column 2, row 2, 5 wide, 2 high']);
+
+    button('Add Button').focus();
+    await press('{Enter}');
+    await said('Added Button “A button”.');
+    expect(option(/A button/)).toHaveFocus();
+    expect(option(/A button/)).toHaveAttribute('aria-selected', 'true');
+
+    await press('{Control>}a{/Control}');
+    await said('2 items selected.');
+    await press('{Delete}');
+    await said('Deleted 2 items.');
+    expect(items()).toEqual([]);
+    await press('{Control>}z{/Control}');
+    await said('Undone.');
+    expect(items()).toHaveLength(2);
+    await press('{Control>}{Shift>}z{/Shift}{/Control}');
+    expect(items()).toEqual([]);
+  });
+
+  it('copies and pastes by the clipboard of the browser', async () => {
+    await open(new Backend(item('a', 1, 1, 'Hello')));
+    let text = '';
+    const clipboardData = {
+      setData: (_: string, data: string) => {
+        text = data;
+      },
+      getData: () => text,
+    };
+    await userEvent.click(option(/Hello/));
+    fireEvent.copy(option(/Hello/), { clipboardData });
+    await said('Copied 1 item.');
+    fireEvent.paste(option(/Hello/), { clipboardData });
+    expect(items()).toEqual([
+      'Text “Hello”, column 2, row 2, 4 wide, 2 high',
+      'Text “Hello”, column 2, row 4, 4 wide, 2 high',
+    ]);
+    fireEvent.cut(document.activeElement!, { clipboardData });
+    expect(items()).toHaveLength(1);
+    fireEvent.paste(option(/Hello/), { clipboardData });
+    expect(items()).toHaveLength(2);
+    text = 'something else';
+    fireEvent.paste(option(/Hello.*row 2/), { clipboardData });
+    await said('The clipboard holds no items of a mockup.');
+  });
+
+  it('goes from item to item while nothing is selected', async () => {
+    await open(new Backend(item('b', 0, 4, 'Below'), item('a', 0, 0, 'Above')));
+    option(/Above/).focus();
+    await press('{ArrowDown}');
+    expect(option(/Below/)).toHaveFocus();
+    await press('{Home}');
+    expect(option(/Above/)).toHaveFocus();
+    expect(items()).toContain('Text “Above”, column 1, row 1, 4 wide, 2 high');
+  });
+
+  it('keeps the focus in the canvas when what has it is deleted', async () => {
+    await open(new Backend(item('a', 0, 0, 'Above'), item('b', 0, 4, 'Below')));
+    option(/Above/).focus();
+    await press(' {Delete}');
+    await waitFor(() => expect(option(/Below/)).toHaveFocus());
+    await press(' {Delete}');
+    await waitFor(() => expect(canvas()).toHaveFocus());
+  });
+
+  it('opens the properties by Enter, and returns by Escape', async () => {
+    await open(new Backend(item('a', 0, 0, 'Hello')));
+    option(/Hello/).focus();
+    await press('{Enter}');
+    const text = await screen.findByRole('textbox', { name: /^Text/ });
+    await waitFor(() => expect(text).toHaveFocus());
+    await userEvent.clear(text);
+    await userEvent.type(text, 'Welcome');
+    expect(option(/Welcome/)).toBeInTheDocument();
+    await press('{Escape}');
+    expect(option(/Welcome/)).toHaveFocus();
+    await press('{Control>}z{/Control}');
+    expect(option(/Hello/)).toBeInTheDocument();
+  });
+});
+
+describe('the editor by a pointer', () => {
+  it('selects several items with Shift, and none beside them', async () => {
+    await open(new Backend(item('a', 0, 0, 'Above'), item('b', 0, 4, 'Below')));
+    const user = userEvent.setup();
+    await user.click(option(/Above/));
+    await user.keyboard('{Shift>}');
+    await user.click(option(/Below/));
+    await user.keyboard('{/Shift}');
+    expect(
+      within(canvas()).getAllByRole('option', { selected: true }),
+    ).toHaveLength(2);
+    fireEvent.pointerDown(canvas());
+    expect(
+      within(canvas()).queryAllByRole('option', { selected: true }),
+    ).toHaveLength(0);
+  });
+
+  it('takes what is dropped from the list of components', async () => {
+    await open(new Backend());
+    const dataTransfer = { setData: jest.fn(), dropEffect: '' };
+    fireEvent.dragStart(button('Add Header'), { dataTransfer });
+    fireEvent.dragOver(canvas(), { dataTransfer, clientX: 700, clientY: 100 });
+    fireEvent.drop(canvas(), { dataTransfer, clientX: 700, clientY: 100 });
+    expect(items()).toHaveLength(1);
+    await said('Added Header “A header”.');
+  });
+});
+
+describe('saving', () => {
+  const change = async () => {
+    option(/Hello/).focus();
+    await press(' {ArrowRight}');
+  };
+
+  it('saves a version with a tag, over what was read', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    const { etag } = backend;
+    await open(backend);
+    expect(screen.getByText('All changes are saved.')).toBeInTheDocument();
+    await change();
+    expect(
+      screen.getByText('Not saved yet. This browser keeps a draft.'),
+    ).toBeInTheDocument();
+    await userEvent.click(button('Save with a tag'));
+    await userEvent.type(screen.getByLabelText('Tag'), 'for review');
+    await userEvent.click(
+      within(screen.getByRole('dialog')).getByRole('button', { name: 'Save' }),
+    );
+    await screen.findByText('All changes are saved.');
+    expect(backend.api.saveVersion.mock.calls).toEqual([
+      [
+        ID,
+        {
+          layoutData: [{ ...item('a', 1, 0, 'Hello') }],
+          versionTag: 'for review',
+        },
+        { ifMatch: etag },
+      ],
+    ]);
+  });
+
+  it('saves the name and description beside the layout', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await userEvent.click(button('Name and description'));
+    const name = screen.getByRole('textbox', { name: /^Name/ });
+    await userEvent.clear(name);
+    await userEvent.click(button('Done'));
+    expect(screen.getByText('A mockup needs a name.')).toBeInTheDocument();
+    await userEvent.type(name, 'Home');
+    await userEvent.click(button('Done'));
+    await screen.findByRole('heading', { name: 'Home' });
+    await userEvent.click(button('Save'));
+    await screen.findByText('All changes are saved.');
+    expect(backend.mockup.name).toBe('Home');
+    expect(backend.api.saveVersion).not.toHaveBeenCalled();
+  });
+
+  it.each([
+    [403, /You may not change this mockup. What you did is still here/],
+    [404, /has been deleted meanwhile/],
+    [413, /larger than the portal takes/],
+    [503, /No database/],
+  ])('loses nothing where the backend answers %s', async (status, text) => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await change();
+    backend.api.saveVersion.mockRejectedValueOnce(
+      await refusal(status, 'No database'),
+    );
+    await userEvent.click(button('Save'));
+    expect(await screen.findByRole('alert')).toHaveTextContent(text);
+    expect(items()).toEqual(['Text “Hello”, column 2, row 1, 4 wide, 2 high']);
+    await expectAccessible();
+    await userEvent.click(
+      within(screen.getByRole('alert')).getByRole('button', {
+        name: 'Try again',
+      }),
+    );
+    await screen.findByText('All changes are saved.');
+  });
+
+  it('says so where there is no answer, and knows what was saved without one', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await change();
+    backend.api.saveVersion.mockImplementationOnce(async (_, request) => {
+      backend.save(request.layoutData, 'user:default/guest');
+      throw new TypeError('Failed to fetch');
+    });
+    await userEvent.click(button('Save'));
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      /does not answer/,
+    );
+    await userEvent.click(button('Try again'));
+    await screen.findByText('All changes are saved.');
+    expect(backend.revision).toBe(3);
+  });
+
+  it('saves a copy where the original may not be changed', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend, { mayUpdate: false });
+    expect(
+      screen.getByText('You may look at this mockup, but not change it'),
+    ).toBeInTheDocument();
+    expect(screen.queryByRole('button', { name: 'Save' })).toBeNull();
+    option(/Hello/).focus();
+    await press(' {ArrowRight}{Delete}');
+    expect(items()).toEqual(['Text “Hello”, column 1, row 1, 4 wide, 2 high']);
+    await userEvent.click(button('Save a copy'));
+    expect(screen.getByLabelText(/Name of the copy/)).toHaveValue(
+      'Copy of Start page',
+    );
+    await userEvent.click(
+      within(screen.getByRole('dialog')).getByRole('button', {
+        name: 'Save a copy',
+      }),
+    );
+    await waitFor(() =>
+      expect(backend.api.saveVersion.mock.calls).toEqual([
+        ['another', { layoutData: [item('a', 0, 0, 'Hello')] }],
+      ]),
+    );
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+  });
+});
+
+describe('two people in one mockup', () => {
+  const meet = async (theirs: LayoutItem[]) => {
+    const backend = new Backend(
+      item('a', 0, 0, 'Hello'),
+      item('b', 4, 0, 'World'),
+    );
+    await open(backend);
+    option(/Hello/).focus();
+    await press(' {ArrowDown}');
+    backend.save(theirs, 'user:default/peter');
+    await userEvent.click(button('Save'));
+    const dialog = await screen.findByRole('dialog', {
+      name: 'Somebody has changed this mockup meanwhile',
+    });
+    return { backend, dialog };
+  };
+  const choose = async (name: string) =>
+    userEvent.click(
+      within(screen.getByRole('dialog')).getByRole('button', { name }),
+    );
+
+  it('see what has changed, and take it', async () => {
+    const { backend, dialog } = await meet([item('a', 0, 0, 'Hello')]);
+    expect(dialog).toHaveTextContent('Text “World” was removed');
+    await expectAccessible();
+    await choose('Take theirs');
+    expect(items()).toEqual(['Text “Hello”, column 1, row 1, 4 wide, 2 high']);
+    expect(backend.saved).toEqual([]);
+    await userEvent.click(button('Undo'));
+    expect(items()[0]).toBe('Text “Hello”, column 1, row 2, 4 wide, 2 high');
+  });
+
+  it('save theirs on top of the other', async () => {
+    const { backend } = await meet([item('a', 0, 0, 'Hello')]);
+    await choose('Save mine on top');
+    await screen.findByText('All changes are saved.');
+    expect(backend.saved.map(({ layoutData }) => layoutData)).toEqual([
+      [item('a', 0, 1, 'Hello'), item('b', 4, 0, 'World')],
+    ]);
+  });
+
+  it('merge what does not touch the same, and save it', async () => {
+    const { backend } = await meet([
+      item('a', 0, 0, 'Hello'),
+      item('b', 4, 0, 'Everybody'),
+    ]);
+    await choose('Merge');
+    await said(/both together, and not saved yet/);
+    await userEvent.click(button('Save'));
+    await screen.findByText('All changes are saved.');
+    expect(backend.saved.map(({ layoutData }) => layoutData)).toEqual([
+      [item('a', 0, 1, 'Hello'), item('b', 4, 0, 'Everybody')],
+    ]);
+  });
+
+  it('choose where both have changed the same', async () => {
+    await meet([item('a', 6, 6, 'Hello'), item('b', 4, 0, 'World')]);
+    await choose('Merge');
+    const dialog = screen.getByRole('dialog', { name: 'Merge both' });
+    await expectAccessible();
+    await userEvent.click(
+      within(dialog).getByRole('radio', { name: /^Theirs: .*column 7, row 7/ }),
+    );
+    await choose('Use the result');
+    expect(items()[0]).toBe('Text “Hello”, column 7, row 7, 4 wide, 2 high');
+  });
+
+  it('are told that the other has deleted it', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    option(/Hello/).focus();
+    await press(' {ArrowDown}');
+    backend.revision += 1;
+    backend.api.getMockup.mockResolvedValueOnce(undefined);
+    await userEvent.click(button('Save'));
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      /has been deleted meanwhile/,
+    );
+  });
+});
+
+describe('a draft', () => {
+  const drafts = (storage: ReturnType<typeof storageApi>) =>
+    new DraftStore(storage, 'user:default/test').read(ID);
+
+  it('is kept soon after a change, offered at the next visit, and gone once saved', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    const { storage, unmount } = await open(backend);
+    option(/Hello/).focus();
+    await press(' {ArrowRight}');
+    await waitFor(() => expect(drafts(storage)?.content.items[0].x).toBe(1));
+    unmount();
+
+    await open(backend, { storage });
+    const dialog = await screen.findByRole('dialog', {
+      name: 'There is a draft that was never saved',
+    });
+    expect(dialog).toHaveTextContent('Text “Hello”: moved');
+    await expectAccessible();
+    await press('{Escape}');
+    expect(dialog).toBeInTheDocument();
+    await userEvent.click(button('Continue with the draft'));
+    expect(items()).toEqual(['Text “Hello”, column 2, row 1, 4 wide, 2 high']);
+    await userEvent.click(button('Save'));
+    await screen.findByText('All changes are saved.');
+    await waitFor(() => expect(drafts(storage)).toBeUndefined());
+  });
+
+  it('is discarded, which undo takes back', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    const { storage, unmount } = await open(backend);
+    option(/Hello/).focus();
+    await press(' {ArrowRight}');
+    unmount();
+    await open(backend, { storage });
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Discard the draft' }),
+    );
+    expect(items()).toEqual(['Text “Hello”, column 1, row 1, 4 wide, 2 high']);
+    await waitFor(() => expect(drafts(storage)).toBeUndefined());
+    await userEvent.click(button('Undo'));
+    expect(items()).toEqual(['Text “Hello”, column 2, row 1, 4 wide, 2 high']);
+  });
+
+  it('of an older version shows what others have saved since, before it is saved', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    const { storage, unmount } = await open(backend);
+    option(/Hello/).focus();
+    await press(' {ArrowRight}');
+    unmount();
+    const before = backend.mockup.latestVersion ?? undefined;
+    backend.api.getVersion.mockResolvedValue(before);
+    backend.save(
+      [item('a', 0, 0, 'Hello'), item('b', 0, 8, 'New')],
+      'user:default/peter',
+    );
+    await open(backend, { storage });
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Continue with the draft' }),
+    );
+    await userEvent.click(button('Save'));
+    const dialog = await screen.findByRole('dialog', {
+      name: 'Somebody has changed this mockup meanwhile',
+    });
+    expect(dialog).toHaveTextContent('Text “New” was added');
+    expect(dialog).not.toHaveTextContent('Hello');
+  });
+
+  it('that is no draft is left alone', async () => {
+    const storage = storageApi();
+    await storage
+      .forBucket('mockup.drafts.user%3Adefault%2Ftest')
+      .set(ID, { content: { items: 'nonsense' } });
+    await open(new Backend(item('a', 0, 0, 'Hello')), { storage });
+    expect(screen.queryByRole('dialog')).toBeNull();
+  });
+
+  it('that the browser does not keep is no secret', async () => {
+    const storage = storageApi();
+    const bucket = storage.forBucket('mockup.drafts.user%3Adefault%2Ftest');
+    jest.spyOn(bucket, 'set').mockRejectedValue(new Error('Quota'));
+    jest.spyOn(storage, 'forBucket').mockReturnValue(bucket);
+    await open(new Backend(item('a', 0, 0, 'Hello')), { storage });
+    option(/Hello/).focus();
+    await press(' {ArrowRight}');
+    expect(
+      await screen.findByText(/this browser keeps no draft/),
+    ).toBeInTheDocument();
+  });
+});
+
+describe('leaving with something unsaved', () => {
+  it('asks, and stays or goes', async () => {
+    await open(new Backend(item('a', 0, 0, 'Hello')));
+    option(/Hello/).focus();
+    await press(' {ArrowRight}');
+    const event = new Event('beforeunload', { cancelable: true });
+    act(() => {
+      window.dispatchEvent(event);
+    });
+    expect(event.defaultPrevented).toBe(true);
+
+    await userEvent.click(screen.getByRole('link', { name: 'Versions' }));
+    await userEvent.click(await screen.findByRole('button', { name: 'Stay' }));
+    expect(items()).toHaveLength(1);
+    await userEvent.click(screen.getByRole('link', { name: 'Versions' }));
+    await userEvent.click(await screen.findByRole('button', { name: 'Leave' }));
+    await waitFor(() => expect(screen.queryByRole('listbox')).toBeNull());
+  });
+
+  it('asks nothing once all is saved', async () => {
+    await open(new Backend(item('a', 0, 0, 'Hello')));
+    const event = new Event('beforeunload', { cancelable: true });
+    window.dispatchEvent(event);
+    expect(event.defaultPrevented).toBe(false);
+  });
+});
+
+describe('the layout as JSON', () => {
+  it('names what is wrong, where and what is expected, and applies what is right', async () => {
+    await open(new Backend(item('a', 0, 0, 'Hello')));
+    await userEvent.click(screen.getByRole('radio', { name: 'JSON' }));
+    const text = screen.getByLabelText('The layout as JSON');
+    fireEvent.change(text, { target: { value: '[{]' } });
+    expect(screen.getByText(/This is no JSON/)).toBeInTheDocument();
+    fireEvent.change(text, {
+      target: { value: JSON.stringify([{ ...item('a', 0, 0, ''), x: -1 }]) },
+    });
+    expect(
+      screen.getByText(/\[0\]\.x must be an integer >= 0, got -1/),
+    ).toBeInTheDocument();
+    expect(button('Apply')).toBeDisabled();
+    await expectAccessible();
+
+    fireEvent.change(text, {
+      target: { value: JSON.stringify([item('z', 3, 3, 'Typed')]) },
+    });
+    await userEvent.click(screen.getByRole('radio', { name: 'Edit' }));
+    expect(items()[0]).toMatch(/Hello/);
+    await userEvent.click(screen.getByRole('radio', { name: 'JSON' }));
+    await userEvent.click(button('Apply'));
+    await userEvent.click(screen.getByRole('radio', { name: 'Edit' }));
+    expect(items()).toEqual(['Text “Typed”, column 4, row 4, 4 wide, 2 high']);
+  });
+});
+
+describe('a mockup that is not there', () => {
+  it('is said to be missing', async () => {
+    const backend = new Backend();
+    backend.api.getMockup.mockResolvedValue(undefined);
+    backend.mockup = {
+      ...backend.mockup,
+      name: 'There is no such mockup, or you may not see it',
+    };
+    await open(backend, { mayUpdate: false });
+    expect(
+      screen.getByRole('link', { name: 'All mockups' }),
+    ).toBeInTheDocument();
+  });
+
+  it('is asked for again where that failed', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    backend.api.getMockup.mockRejectedValueOnce(await refusal(503, 'Down'));
+    const opening = open(backend);
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Try again' }),
+    );
+    await opening;
+    expect(items()).toHaveLength(1);
+  });
+});
+
+it('has nothing that a screen reader stumbles over', async () => {
+  await open(new Backend(item('a', 0, 0, 'Hello'), item('b', 4, 0, 'World')));
+  await userEvent.click(option(/Hello/));
+  await screen.findByRole('textbox', { name: /^Text/ });
+  await expectAccessible();
+});

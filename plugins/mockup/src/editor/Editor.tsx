@@ -1,0 +1,381 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Alert, VisuallyHidden } from '@backstage/ui';
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  type ClipboardEvent,
+  type KeyboardEvent,
+  useCallback,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
+import { mockupTranslationRef } from '../translation';
+import { Canvas, type FocusRequest } from './canvas/Canvas';
+import styles from './editor.module.css';
+import { EditorHeader } from './EditorHeader';
+import { Inspector } from './inspector/Inspector';
+import { JsonView } from './JsonView';
+import {
+  fromClipboardText,
+  newId,
+  pasted,
+  toClipboardText,
+} from './model/clipboard';
+import { isSameContent, type Saved } from './model/content';
+import { selectedItems } from './model/editorReducer';
+import { bottomOf, boxOf } from './model/grid';
+import { Palette } from './Palette';
+import { type MockupComponent, useMockupComponents } from './pieces';
+import { Preview } from './Preview';
+import { ConflictDialog } from './saving/ConflictDialog';
+import { CopyDialog } from './saving/CopyDialog';
+import { DraftDialog, type OpenedDraft } from './saving/DraftDialog';
+import type { DraftStore } from './saving/drafts';
+import { LeaveDialog } from './saving/LeaveDialog';
+import { SaveProblem } from './saving/SaveProblem';
+import { useDraft } from './saving/useDraft';
+import { useSaving } from './saving/useSaving';
+import { Toolbar, type View } from './Toolbar';
+import { useEditor } from './useEditor';
+
+/** The last items that were copied, for the buttons: a page may not read the clipboard by itself. */
+let copiedItems: LayoutItem[] = [];
+
+/** Edits one mockup. */
+export function Editor(props: {
+  mockupId: string;
+  opened: Saved;
+  /** What was not saved at the last visit. */
+  draft: OpenedDraft | undefined;
+  drafts: DraftStore;
+  isReadOnly: boolean;
+}) {
+  const { mockupId, opened, drafts, isReadOnly } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const components = useMockupComponents();
+  const titleOf = useTitleOf(components);
+  const labelOf = useLabelOf(titleOf);
+  const { state, dispatch, said, announce } = useEditor(
+    () => opened.content,
+    titleOf,
+  );
+  const [view, setView] = useState<View>('edit');
+  const [draft, setDraft] = useState(props.draft);
+  const [typedJson, setTypedJson] = useState<string>();
+  const [isCopying, setCopying] = useState(false);
+  const [isCopied, setCopied] = useState(false);
+  const [dragged, setDragged] = useState<LayoutItem>();
+  const [focusRequest, setFocusRequest] = useState<FocusRequest>();
+  const inspector = useRef<HTMLElement>(null);
+  const saving = useSaving(mockupId, opened);
+  const { saved, conflict } = saving;
+  const { content, selection } = state;
+  const { items } = content;
+
+  const isChanged = useMemo(
+    () => !isSameContent(content, saved.content),
+    [content, saved],
+  );
+  const isDrafted = useDraft({
+    drafts,
+    mockupId,
+    content,
+    saved,
+    isChanged,
+    // What is offered stays until it is decided on.
+    isPaused: draft !== undefined || isCopied,
+  });
+
+  const itemOf = (component: MockupComponent): LayoutItem => ({
+    i: newId(component.name, new Set(items.map(({ i }) => i))),
+    x: 0,
+    y: bottomOf(items),
+    ...component.defaultSize,
+    component: component.name,
+    props: component.defaultProps,
+  });
+  const add = (...added: LayoutItem[]) => {
+    dispatch({ type: 'add', items: added });
+    setFocusRequest({ id: added[0].i });
+  };
+  const openProperties = useCallback(() => {
+    // They are drawn once the selection is.
+    requestAnimationFrame(() => focusFirst(inspector.current));
+  }, []);
+
+  const copy = (): LayoutItem[] => {
+    const selected = selectedItems(state);
+    if (selected.length > 0) {
+      copiedItems = selected;
+      announce(t('editor.said.copied', { count: selected.length }));
+    }
+    return selected;
+  };
+  const paste = (copied: LayoutItem[] | undefined) => {
+    if (!copied || copied.length === 0) {
+      announce(t('editor.said.nothingToPaste'));
+      return;
+    }
+    add(...pasted(copied, items, selectedItems(state)));
+  };
+  const cut = () => {
+    copy();
+    dispatch({ type: 'remove' });
+  };
+  const onCopy = (event: ClipboardEvent) => {
+    if (isEditable(event.target) || selection.size === 0) {
+      return;
+    }
+    event.preventDefault();
+    event.clipboardData.setData('text/plain', toClipboardText(copy()));
+    if (event.type === 'cut' && !isReadOnly) {
+      dispatch({ type: 'remove' });
+    }
+  };
+  const onPaste = (event: ClipboardEvent) => {
+    if (isEditable(event.target) || isReadOnly || view !== 'edit') {
+      return;
+    }
+    event.preventDefault();
+    paste(fromClipboardText(event.clipboardData.getData('text/plain')));
+  };
+
+  const save = async (versionTag?: string, over?: Saved) => {
+    if (content.name.trim() === '') {
+      announce(t('editor.details.nameMissing'));
+      return;
+    }
+    if (await saving.save(content, versionTag, over)) {
+      announce(t('editor.said.saved'));
+    }
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    const key = event.key.toLowerCase();
+    if (!(event.ctrlKey || event.metaKey) || event.altKey) {
+      return;
+    }
+    if (key === 's') {
+      event.preventDefault();
+      if (!isReadOnly) {
+        save();
+      }
+      return;
+    }
+    if (isEditable(event.target) || isReadOnly) {
+      return;
+    }
+    if (key === 'z' || key === 'y') {
+      dispatch({ type: key === 'y' || event.shiftKey ? 'redo' : 'undo' });
+    } else if (key === 'a' && view === 'edit') {
+      dispatch({ type: 'selectAll' });
+    } else {
+      return;
+    }
+    event.preventDefault();
+  };
+
+  return (
+    // The keys and the clipboard of the whole editor, whatever in it has the focus.
+    // eslint-disable-next-line jsx-a11y/no-static-element-interactions
+    <div
+      className={styles.editor}
+      onKeyDown={onKeyDown}
+      onCopy={onCopy}
+      onCut={onCopy}
+      onPaste={onPaste}
+    >
+      <EditorHeader
+        mockupId={mockupId}
+        content={content}
+        saved={saved}
+        isChanged={isChanged}
+        isDrafted={isDrafted}
+        isPending={saving.isPending}
+        isReadOnly={isReadOnly}
+        dispatch={dispatch}
+        onSave={save}
+        onSaveCopy={() => setCopying(true)}
+      />
+      <div className={styles.notices}>
+        {isReadOnly && (
+          <Alert
+            status="info"
+            icon
+            title={t('editor.readOnly.title')}
+            description={t('editor.readOnly.text')}
+          />
+        )}
+        {saving.failure && (
+          <SaveProblem
+            failure={saving.failure}
+            onRetry={() => save(saving.failure?.versionTag)}
+            onSaveCopy={() => setCopying(true)}
+          />
+        )}
+      </div>
+      <Toolbar
+        state={state}
+        dispatch={dispatch}
+        isReadOnly={isReadOnly}
+        view={view}
+        onView={setView}
+        canPaste={copiedItems.length > 0}
+        onCopy={copy}
+        onCut={cut}
+        onPaste={() => paste(copiedItems)}
+      />
+      {view === 'edit' && (
+        <div className={styles.work}>
+          {!isReadOnly && (
+            <Palette
+              components={components}
+              onAdd={component => add(itemOf(component))}
+              onDrag={component => setDragged(component && itemOf(component))}
+            />
+          )}
+          <Canvas
+            state={state}
+            dispatch={dispatch}
+            isReadOnly={isReadOnly}
+            labelOf={labelOf}
+            dragged={dragged}
+            onDrop={item => {
+              setDragged(undefined);
+              add(item);
+            }}
+            onOpen={openProperties}
+            focusRequest={focusRequest}
+          />
+          <Inspector
+            ref={inspector}
+            state={state}
+            dispatch={dispatch}
+            components={components}
+            titleOf={titleOf}
+            isReadOnly={isReadOnly}
+            onClose={id => setFocusRequest({ id })}
+          />
+        </div>
+      )}
+      {view === 'json' && (
+        <JsonView
+          items={items}
+          typed={typedJson}
+          onType={setTypedJson}
+          isReadOnly={isReadOnly}
+          onApply={next => {
+            dispatch({ type: 'replace', content: { ...content, items: next } });
+            announce(t('editor.said.applied'));
+          }}
+        />
+      )}
+      {view !== 'edit' && view !== 'json' && (
+        <Preview items={items} view={view} />
+      )}
+      {draft && (
+        <DraftDialog
+          draft={draft}
+          saved={saved}
+          titleOf={titleOf}
+          onUse={() => {
+            saving.startFrom(draft.base);
+            dispatch({ type: 'replace', content: draft.content });
+            setDraft(undefined);
+            announce(t('editor.draft.used'));
+          }}
+          onDiscard={() => {
+            dispatch({ type: 'replace', content: draft.content });
+            dispatch({ type: 'replace', content: saved.content });
+            setDraft(undefined);
+            announce(t('editor.draft.discarded'));
+          }}
+        />
+      )}
+      {conflict && (
+        <ConflictDialog
+          base={saved.content}
+          mine={content}
+          theirs={conflict.theirs}
+          isPending={saving.isPending}
+          titleOf={titleOf}
+          onTakeTheirs={() => {
+            saving.startFrom(conflict.theirs);
+            dispatch({ type: 'replace', content: conflict.theirs.content });
+            announce(t('editor.conflict.tookTheirs'));
+          }}
+          onSaveMine={() => save(conflict.versionTag, conflict.theirs)}
+          onMerge={result => {
+            saving.startFrom(conflict.theirs);
+            dispatch({ type: 'replace', content: result });
+            announce(t('editor.merge.applied'));
+          }}
+          onLater={saving.forgetConflict}
+        />
+      )}
+      {isCopying && (
+        <CopyDialog
+          content={content}
+          onSaved={() => setCopied(true)}
+          onClose={() => setCopying(false)}
+        />
+      )}
+      <LeaveDialog isChanged={isChanged && !isCopied} isDrafted={isDrafted} />
+      <VisuallyHidden>
+        <p id="mockup-canvas-help">{t('editor.canvas.help')}</p>
+        <div role="status" aria-live="polite">
+          {/* Said again where the same is done twice. */}
+          <span key={said.count}>{said.text}</span>
+        </div>
+      </VisuallyHidden>
+    </div>
+  );
+}
+
+/** What an item is called: its component, and what it says. */
+function useTitleOf(components: readonly MockupComponent[]) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return useCallback(
+    ({ component, props }: LayoutItem) => {
+      const title =
+        components.find(({ name }) => name === component)?.title ?? component;
+      const text = [props.title, props.text, props.label].find(
+        value => typeof value === 'string' && value.trim() !== '',
+      );
+      return typeof text === 'string'
+        ? t('editor.canvas.named', { title, text: text.slice(0, 40) })
+        : title;
+    },
+    [components, t],
+  );
+}
+
+function useLabelOf(titleOf: (item: LayoutItem) => string) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return useCallback(
+    (item: LayoutItem) => {
+      const { x, y, w, h } = boxOf(item);
+      return t('editor.canvas.item', {
+        title: titleOf(item),
+        x: String(x + 1),
+        y: String(y + 1),
+        w: String(w),
+        h: String(h),
+      });
+    },
+    [titleOf, t],
+  );
+}
+
+/** Whether something takes text, and has keys and a clipboard of its own. */
+function isEditable(target: EventTarget): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || target.matches('input, textarea, select'))
+  );
+}
+
+function focusFirst(section: HTMLElement | null) {
+  section
+    ?.querySelector<HTMLElement>('input, select, textarea, button')
+    ?.focus();
+}

@@ -1,0 +1,210 @@
+import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  Button,
+  ButtonIcon,
+  ButtonLink,
+  Flex,
+  Header,
+  Text,
+  TextAreaField,
+  TextField,
+  Tooltip,
+  TooltipTrigger,
+} from '@backstage/ui';
+import { RiEditLine, RiPriceTag3Line } from '@remixicon/react';
+import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
+import { type Dispatch, useState } from 'react';
+import { ActionDialog } from '../components/ActionDialog';
+import { versionsRouteRef } from '../routes';
+import { mockupTranslationRef } from '../translation';
+import styles from './editor.module.css';
+import type { Saved } from './model/content';
+import type { Content, EditorAction } from './model/editorReducer';
+
+/** The name of the mockup, whether it is saved, and saving it. */
+export function EditorHeader(props: {
+  mockupId: string;
+  content: Content;
+  saved: Saved;
+  isChanged: boolean;
+  isDrafted: boolean;
+  isPending: boolean;
+  isReadOnly: boolean;
+  dispatch: Dispatch<EditorAction>;
+  onSave: (versionTag?: string) => void;
+  onSaveCopy: () => void;
+}) {
+  const { mockupId, content, isChanged, isPending, isReadOnly } = props;
+  const { dispatch, onSave, onSaveCopy } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const versionsPath = useRouteRef(versionsRouteRef)?.({ id: mockupId });
+  const [dialog, setDialog] = useState<'details' | 'tag'>();
+  return (
+    <>
+      <Header
+        title={content.name}
+        description={content.description || undefined}
+        customActions={
+          <Flex gap="2" align="center" className={styles.actions}>
+            <Text color="secondary" className={styles.status}>
+              {statusText()}
+            </Text>
+            {versionsPath !== undefined && (
+              <ButtonLink variant="secondary" href={versionsPath}>
+                {t('editor.toolbar.versions')}
+              </ButtonLink>
+            )}
+            <Button variant="secondary" onPress={onSaveCopy}>
+              {t('editor.toolbar.saveCopy')}
+            </Button>
+            {!isReadOnly && (
+              <>
+                <TooltipTrigger>
+                  <ButtonIcon
+                    variant="secondary"
+                    icon={<RiEditLine />}
+                    aria-label={t('editor.details.edit')}
+                    onPress={() => setDialog('details')}
+                  />
+                  <Tooltip>{t('editor.details.edit')}</Tooltip>
+                </TooltipTrigger>
+                <TooltipTrigger>
+                  <ButtonIcon
+                    variant="secondary"
+                    icon={<RiPriceTag3Line />}
+                    aria-label={t('editor.toolbar.saveTagged')}
+                    onPress={() => setDialog('tag')}
+                  />
+                  <Tooltip>{t('editor.toolbar.saveTagged')}</Tooltip>
+                </TooltipTrigger>
+                <Button
+                  isPending={isPending}
+                  isDisabled={!isChanged && props.saved.versionId !== undefined}
+                  onPress={() => onSave()}
+                >
+                  {t('editor.toolbar.save')}
+                </Button>
+              </>
+            )}
+          </Flex>
+        }
+      />
+      {dialog === 'details' && (
+        <DetailsDialog
+          content={content}
+          onChange={details => dispatch({ type: 'describe', ...details })}
+          onClose={() => setDialog(undefined)}
+        />
+      )}
+      {dialog === 'tag' && (
+        <TagDialog onSave={onSave} onClose={() => setDialog(undefined)} />
+      )}
+    </>
+  );
+
+  function statusText() {
+    if (isReadOnly) {
+      return '';
+    }
+    if (isChanged) {
+      return t(
+        props.isDrafted ? 'editor.status.unsaved' : 'editor.status.undrafted',
+      );
+    }
+    return t(
+      props.saved.versionId === undefined
+        ? 'editor.status.never'
+        : 'editor.status.saved',
+    );
+  }
+}
+
+function DetailsDialog(props: {
+  content: Content;
+  onChange: (details: { name: string; description: string }) => void;
+  onClose: () => void;
+}) {
+  const { content, onChange, onClose } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [name, setName] = useState(content.name);
+  const [description, setDescription] = useState(content.description);
+  const [isAsked, setAsked] = useState(false);
+  const nameError = problemOf(name, MOCKUP_LIMITS.name, name.trim() === '');
+  const descriptionError = problemOf(description, MOCKUP_LIMITS.description);
+
+  function problemOf(text: string, most: number, isMissing = false) {
+    if (isMissing) {
+      return t('editor.details.nameMissing');
+    }
+    return [...text].length > most
+      ? t('editor.details.tooLong', { most: String(most) })
+      : undefined;
+  }
+  return (
+    <ActionDialog
+      title={t('editor.details.title')}
+      texts={[t('editor.details.text')]}
+      submit={t('editor.details.done')}
+      failed=""
+      onClose={onClose}
+      onSubmit={async () => {
+        setAsked(true);
+        if (nameError || descriptionError) {
+          return false;
+        }
+        onChange({ name, description });
+        return true;
+      }}
+    >
+      <TextField
+        label={t('editor.details.name')}
+        value={name}
+        onChange={setName}
+        isRequired
+        validationBehavior="aria"
+        validate={() => (isAsked && nameError) || null}
+      />
+      <TextAreaField
+        label={t('editor.details.description')}
+        value={description}
+        onChange={setDescription}
+        validationBehavior="aria"
+        validate={() => (isAsked && descriptionError) || null}
+      />
+    </ActionDialog>
+  );
+}
+
+function TagDialog(props: {
+  onSave: (versionTag?: string) => void;
+  onClose: () => void;
+}) {
+  const { onSave, onClose } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [tag, setTag] = useState('');
+  const most = MOCKUP_LIMITS.versionTag;
+  const isTooLong = [...tag].length > most;
+  const problem = isTooLong
+    ? t('editor.details.tooLong', { most: String(most) })
+    : null;
+  return (
+    <ActionDialog
+      title={t('editor.tag.title')}
+      texts={[]}
+      submit={t('editor.toolbar.save')}
+      failed=""
+      onClose={onClose}
+      onSubmit={async () => !isTooLong}
+      onDone={() => onSave(tag.trim() || undefined)}
+    >
+      <TextField
+        label={t('editor.tag.label')}
+        description={t('editor.tag.help')}
+        value={tag}
+        onChange={setTag}
+        validationBehavior="aria"
+        validate={() => problem}
+      />
+    </ActionDialog>
+  );
+}

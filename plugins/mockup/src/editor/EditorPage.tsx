@@ -1,0 +1,116 @@
+import { Progress } from '@backstage/core-components';
+import {
+  identityApiRef,
+  storageApiRef,
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { usePermission } from '@backstage/plugin-permission-react';
+import { Container, Flex, Header, Link, Text } from '@backstage/ui';
+import { mockupUpdatePermission } from 'backstage-plugin-mockup-common';
+import { useParams } from 'react-router-dom';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { mockupApiRef } from '../api';
+import { Failure } from '../components/Failure';
+import { rootRouteRef } from '../routes';
+import { mockupTranslationRef } from '../translation';
+import { Editor } from './Editor';
+import { isSameContent, type Saved, savedOf } from './model/content';
+import { type Draft, DraftStore } from './saving/drafts';
+
+/** The editor of the mockup that the address names, with its newest version. */
+export function EditorPage() {
+  const { id = '' } = useParams();
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const api = useApi(mockupApiRef);
+  const storageApi = useApi(storageApiRef);
+  const identityApi = useApi(identityApiRef);
+  const listPath = useRouteRef(rootRouteRef)?.();
+  const permission = usePermission({
+    permission: mockupUpdatePermission,
+    resourceRef: id,
+  });
+  const opened = useAsyncRetry(async () => {
+    const [answer, { userEntityRef }] = await Promise.all([
+      api.getMockup(id),
+      identityApi.getBackstageIdentity(),
+    ]);
+    if (!answer) {
+      return 'missing';
+    }
+    const saved = savedOf(answer);
+    const drafts = new DraftStore(storageApi, userEntityRef);
+    const draft = drafts.read(id);
+    return {
+      saved,
+      drafts,
+      draft:
+        draft && !isSameContent(draft.content, saved.content)
+          ? { ...draft, base: await baseOf(draft, saved) }
+          : undefined,
+    };
+  }, [api, id, identityApi, storageApi]);
+
+  /** What a draft was made from: saving it then shows what others have saved since. */
+  async function baseOf(draft: Draft, saved: Saved): Promise<Saved> {
+    if (draft.etag === saved.etag) {
+      return saved;
+    }
+    const { versionId, etag, base } = draft;
+    // The version may be gone: then all that is saved counts as changed since.
+    const version =
+      versionId === undefined
+        ? undefined
+        : await api.getVersion(id, versionId).catch(() => undefined);
+    return {
+      content: { ...base, items: version?.layoutData ?? [] },
+      etag,
+      versionId,
+      updatedAt: draft.at,
+    };
+  }
+
+  if (opened.value === 'missing') {
+    return (
+      <>
+        <Header title={t('editor.missing.title')} />
+        <Container>
+          <Flex direction="column" gap="3">
+            <Text as="p">{t('editor.missing.text')}</Text>
+            {listPath !== undefined && (
+              <Link href={listPath}>{t('editor.missing.list')}</Link>
+            )}
+          </Flex>
+        </Container>
+      </>
+    );
+  }
+  // A page that was opened stays: what is asked again is not to replace what was edited.
+  if (opened.value && !permission.loading) {
+    return (
+      <Editor
+        key={id}
+        mockupId={id}
+        opened={opened.value.saved}
+        draft={opened.value.draft}
+        drafts={opened.value.drafts}
+        // The backend decides in the end: it refuses what it has to.
+        isReadOnly={!permission.allowed && !permission.error}
+      />
+    );
+  }
+  return (
+    <Container>
+      {opened.error && !opened.loading ? (
+        <Failure
+          title={t('editor.loadFailed')}
+          error={opened.error}
+          onRetry={opened.retry}
+        />
+      ) : (
+        <Progress aria-label={t('editor.loading')} />
+      )}
+    </Container>
+  );
+}

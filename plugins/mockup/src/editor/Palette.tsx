@@ -1,0 +1,52 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Text } from '@backstage/ui';
+import { RiPuzzleLine } from '@remixicon/react';
+import { mockupTranslationRef } from '../translation';
+import styles from './editor.module.css';
+import type { MockupComponent } from './pieces';
+
+/** What can be added to a mockup. */
+export function Palette(props: {
+  components: readonly MockupComponent[];
+  onAdd: (component: MockupComponent) => void;
+  /** Called with nothing where the drag has ended. */
+  onDrag: (component: MockupComponent | undefined) => void;
+}) {
+  const { components, onAdd, onDrag } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <section className={styles.palette} aria-labelledby="mockup-palette">
+      <h2 id="mockup-palette" className={styles.heading}>
+        {t('editor.palette.title')}
+      </h2>
+      <Text as="p" color="secondary">
+        {t('editor.palette.help')}
+      </Text>
+      <ul className={styles.components}>
+        {components.map(component => (
+          <li key={component.name}>
+            <button
+              type="button"
+              className={styles.component}
+              draggable
+              aria-label={t('editor.palette.add', { title: component.title })}
+              onClick={() => onAdd(component)}
+              onDragStart={event => {
+                // Without any data Firefox drags nothing.
+                event.dataTransfer.setData('text/plain', component.title);
+                event.dataTransfer.effectAllowed = 'copy';
+                onDrag(component);
+              }}
+              onDragEnd={() => onDrag(undefined)}
+            >
+              <span aria-hidden className={styles.icon}>
+                {component.icon ?? <RiPuzzleLine size={16} />}
+              </span>
+              {component.title}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

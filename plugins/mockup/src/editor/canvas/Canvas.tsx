@@ -1,0 +1,252 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Text } from '@backstage/ui';
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  type CSSProperties,
+  type Dispatch,
+  type KeyboardEvent,
+  useCallback,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
+import { calcGridItemPosition } from 'react-grid-layout';
+import { mockupTranslationRef } from '../../translation';
+import styles from '../editor.module.css';
+import type { EditorAction, EditorState } from '../model/editorReducer';
+import {
+  bottomOf,
+  type Box,
+  boxOf,
+  GRID,
+  type Items,
+  readingOrder,
+} from '../model/grid';
+import { Piece } from '../pieces';
+import { CanvasItem, elementId } from './CanvasItem';
+import { positionParams } from './positionParams';
+import { useDrop } from './useDrop';
+import { useGestures } from './useGestures';
+import { useWidth } from './useWidth';
+
+/** Empty rows below the last item, to drop something on. */
+const SPARE_ROWS = 6;
+
+/** What has the focus next, where something else than the canvas decides. */
+export interface FocusRequest {
+  id: string | undefined;
+}
+
+/**
+ * The layout, to be edited: a list box whose options are the items. The arrow keys move what is
+ * selected, or the focus while nothing is.
+ */
+export function Canvas(props: {
+  state: EditorState;
+  dispatch: Dispatch<EditorAction>;
+  isReadOnly: boolean;
+  /** What an item is called where it is read out. */
+  labelOf: (item: LayoutItem) => string;
+  /** What is dragged from the palette, as an item. */
+  dragged: LayoutItem | undefined;
+  onDrop: (item: LayoutItem) => void;
+  /** Shows the properties of the selection. */
+  onOpen: () => void;
+  /** Says what has the focus, to somebody who does not see it. */
+  onFocusItem?: (item: LayoutItem) => void;
+  focusRequest: FocusRequest | undefined;
+}) {
+  const { state, dispatch, isReadOnly, labelOf, onOpen, focusRequest } = props;
+  const { items } = state.content;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const { width, ref: container } = useWidth();
+  const [currentId, setCurrentId] = useState<string>();
+  const hadFocus = useRef(false);
+  const open = useCallback(
+    (id: string) => {
+      dispatch({ type: 'select', ids: [id] });
+      onOpen();
+    },
+    [dispatch, onOpen],
+  );
+  const { gestures, drag, cancel } = useGestures({
+    state,
+    dispatch,
+    onOpen: open,
+    onFocus: setCurrentId,
+  });
+  const drop = useDrop({
+    items,
+    width,
+    dragged: isReadOnly ? undefined : props.dragged,
+    onDrop: props.onDrop,
+  });
+  const shown = drag?.items ?? drop.items ?? items;
+  const current = items.some(({ i }) => i === currentId)
+    ? currentId
+    : readingOrder(items)[0]?.i;
+
+  const focus = (id: string | undefined) => {
+    const element =
+      id === undefined ? null : document.getElementById(elementId(id));
+    (element ?? container.current)?.focus();
+    element?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
+  };
+  useLayoutEffect(() => {
+    if (focusRequest) {
+      focus(focusRequest.id);
+    }
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [focusRequest]);
+  useLayoutEffect(() => {
+    // What had the focus is gone: it was removed, or a step was undone.
+    if (hadFocus.current && document.activeElement === document.body) {
+      focus(current);
+    }
+  });
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = STEPS[event.key];
+    const isCommand = event.ctrlKey || event.metaKey;
+    if (event.altKey) {
+      return;
+    }
+    if (drag && event.key === 'Escape') {
+      cancel();
+    } else if (step && (isCommand || state.selection.size === 0)) {
+      focusNext(step.dx + step.dy);
+    } else if (step && isReadOnly) {
+      return;
+    } else if (step) {
+      const burst = event.repeat ? `held ${event.key}` : undefined;
+      dispatch(
+        event.shiftKey
+          ? { type: 'resize', dw: step.dx, dh: step.dy, burst }
+          : { type: 'move', ...step, burst },
+      );
+    } else if (event.key === 'Home') {
+      focus(readingOrder(items)[0]?.i);
+    } else if (event.key === 'End') {
+      focus(readingOrder(items)[items.length - 1]?.i);
+    } else if (event.key === ' ' && current !== undefined) {
+      dispatch({ type: 'toggle', id: current });
+    } else if (event.key === 'Enter' && current !== undefined) {
+      if (!state.selection.has(current)) {
+        dispatch({ type: 'select', ids: [current] });
+      }
+      onOpen();
+    } else if (event.key === 'Escape') {
+      dispatch({ type: 'select', ids: [] });
+    } else if (
+      (event.key === 'Delete' || event.key === 'Backspace') &&
+      !isReadOnly
+    ) {
+      focusAfterRemoval();
+      dispatch({ type: 'remove' });
+    } else {
+      return;
+    }
+    event.preventDefault();
+  };
+
+  const focusNext = (by: number) => {
+    const order = readingOrder(items);
+    const at = order.findIndex(({ i }) => i === current);
+    focus(order[Math.max(0, Math.min(at + by, order.length - 1))]?.i);
+  };
+  const focusAfterRemoval = () => {
+    const order = readingOrder(items);
+    const at = order.findIndex(({ i }) => i === current);
+    const isLeft = ({ i }: LayoutItem) => !state.selection.has(i);
+    setCurrentId(
+      (
+        order.slice(at).find(isLeft) ??
+        order.slice(0, at).reverse().find(isLeft)
+      )?.i,
+    );
+  };
+
+  const draggedBox = drag && shown.find(({ i }) => i === drag.id);
+  return (
+    <div className={styles.scroller}>
+      <div
+        ref={container}
+        role="listbox"
+        aria-label={t('editor.canvas.label')}
+        aria-multiselectable
+        aria-describedby="mockup-canvas-help"
+        tabIndex={items.length === 0 ? 0 : -1}
+        className={styles.canvas}
+        style={{ height: heightOf(shown) }}
+        onKeyDown={onKeyDown}
+        onFocus={() => {
+          hadFocus.current = true;
+        }}
+        onBlur={event => {
+          // Nothing gets the focus where the element that had it is removed.
+          hadFocus.current =
+            event.relatedTarget === null && isRemoved(event.target);
+        }}
+        onPointerDown={event => {
+          if (event.target === event.currentTarget && !event.shiftKey) {
+            dispatch({ type: 'select', ids: [] });
+          }
+        }}
+        {...drop.handlers}
+      >
+        {shown.map(item => (
+          <CanvasItem
+            key={item.i}
+            item={item}
+            label={labelOf(item)}
+            width={width}
+            isSelected={state.selection.has(item.i)}
+            isCurrent={item.i === current}
+            isReadOnly={isReadOnly}
+            gestures={gestures}
+          >
+            <Piece component={item.component} props={item.props} />
+          </CanvasItem>
+        ))}
+        {draggedBox && <Placeholder box={boxOf(draggedBox)} width={width} />}
+        {drop.box && <Placeholder box={drop.box} width={width} />}
+      </div>
+      {items.length === 0 && !drop.box && (
+        <Text as="p" color="secondary" className={styles.emptyCanvas}>
+          {t('editor.canvas.empty')}
+        </Text>
+      )}
+    </div>
+  );
+}
+
+const STEPS: Record<string, { dx: number; dy: number } | undefined> = {
+  ArrowLeft: { dx: -1, dy: 0 },
+  ArrowRight: { dx: 1, dy: 0 },
+  ArrowUp: { dx: 0, dy: -1 },
+  ArrowDown: { dx: 0, dy: 1 },
+};
+
+function Placeholder({ box, width }: { box: Box; width: number }) {
+  const { left, top, ...size } = calcGridItemPosition(
+    positionParams(width),
+    box.x,
+    box.y,
+    box.w,
+    box.h,
+  );
+  const style: CSSProperties = {
+    ...size,
+    transform: `translate(${left}px, ${top}px)`,
+  };
+  return <div className={styles.placeholder} style={style} />;
+}
+
+function heightOf(items: Items): number {
+  const [, margin] = GRID.margin;
+  return (bottomOf(items) + SPARE_ROWS) * (GRID.rowHeight + margin) + margin;
+}
+
+function isRemoved(element: Element): boolean {
+  return !element.isConnected;
+}

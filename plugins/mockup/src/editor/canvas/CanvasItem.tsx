@@ -1,0 +1,92 @@
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { memo, useReducer } from 'react';
+import { GridItem } from 'react-grid-layout';
+import { boxOf, GRID, isMovable, isSizable } from '../model/grid';
+import styles from '../editor.module.css';
+import type { Gestures } from './useGestures';
+
+// React 18 knows no `inert` yet.
+const INERT = { inert: '' };
+
+/**
+ * One item of the canvas, as an option of its list box. It is drawn again only where something
+ * of it changes: there may be a thousand of them.
+ */
+export const CanvasItem = memo(function CanvasItem(props: {
+  item: LayoutItem;
+  /** What the item is called where it is read out. */
+  label: string;
+  /** Of the canvas, in pixels. */
+  width: number;
+  isSelected: boolean;
+  /** Whether the focus comes to it when it comes to the canvas. */
+  isCurrent: boolean;
+  isReadOnly: boolean;
+  gestures: Gestures;
+  children: React.ReactNode;
+}) {
+  const { item, label, width, isSelected, isCurrent, isReadOnly } = props;
+  const { gestures, children } = props;
+  const { i } = item;
+  const box = boxOf(item);
+  // The grid item keeps where the pointer is, but is drawn by its parent.
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const takesGestures = !isReadOnly && (isSelected || !gestures.isByTouch);
+  return (
+    <GridItem
+      {...box}
+      i={i}
+      cols={GRID.cols}
+      containerWidth={width}
+      margin={GRID.margin}
+      containerPadding={GRID.margin}
+      rowHeight={GRID.rowHeight}
+      maxRows={Infinity}
+      minW={item.minW}
+      maxW={item.maxW}
+      minH={item.minH}
+      maxH={item.maxH}
+      static={item.static}
+      isDraggable={takesGestures && isMovable(item)}
+      isResizable={takesGestures && isSizable(item)}
+      isBounded={false}
+      dragThreshold={3}
+      resizeHandles={item.resizeHandles ?? ['se']}
+      onDragStart={() => gestures.startMove(i)}
+      onDrag={(_, x, y) => {
+        gestures.moveTo(x, y);
+        redraw();
+      }}
+      onDragStop={gestures.stop}
+      onResizeStart={() => gestures.startResize(i)}
+      onResize={(_, w, h, { handle }) => {
+        gestures.resizeTo(w, h, handle);
+        redraw();
+      }}
+      onResizeStop={gestures.stop}
+    >
+      <div
+        id={elementId(i)}
+        data-item={i}
+        role="option"
+        aria-selected={isSelected}
+        aria-label={label}
+        tabIndex={isCurrent ? 0 : -1}
+        className={isSelected ? styles.selected : styles.item}
+        onPointerDown={event => gestures.press(i, event)}
+        onClick={event => gestures.click(i, event)}
+        onDoubleClick={() => gestures.open(i)}
+        onFocus={() => gestures.focus(i)}
+      >
+        <div className={styles.piece} {...INERT}>
+          {children}
+        </div>
+      </div>
+    </GridItem>
+  );
+});
+
+/** The id of the element of an item. */
+export function elementId(i: string): string {
+  return `mockup-item-${encodeURIComponent(i)}`;
+}

@@ -1,0 +1,199 @@
+import { Progress } from '@backstage/core-components';
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Button, Flex, NumberField, Text, TextAreaField } from '@backstage/ui';
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { type Dispatch, forwardRef, lazy, Suspense, useState } from 'react';
+import { messageOf } from '../../components/Failure';
+import { mockupTranslationRef } from '../../translation';
+import styles from '../editor.module.css';
+import {
+  type EditorAction,
+  type EditorState,
+  selectedItems,
+} from '../model/editorReducer';
+import { type Box, boxOf, GRID, isMovable, isSizable } from '../model/grid';
+import type { MockupComponent } from '../pieces';
+
+// Forms and their validator are large, and wanted only once something is selected.
+const PropsForm = lazy(() => import('./PropsForm'));
+
+/** The properties of what is selected. */
+export const Inspector = forwardRef<
+  HTMLElement,
+  {
+    state: EditorState;
+    dispatch: Dispatch<EditorAction>;
+    components: readonly MockupComponent[];
+    titleOf: (item: LayoutItem) => string;
+    isReadOnly: boolean;
+    /** Returns to the item. */
+    onClose: (id: string) => void;
+  }
+>(function Inspector(props, ref) {
+  const { state, dispatch, components, titleOf, isReadOnly, onClose } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const selected = selectedItems(state);
+  const [item] = selected;
+  return (
+    <section
+      ref={ref}
+      className={styles.inspector}
+      aria-labelledby="mockup-inspector"
+      onKeyDown={event => {
+        if (event.key === 'Escape' && item && !event.defaultPrevented) {
+          event.preventDefault();
+          onClose(item.i);
+        }
+      }}
+    >
+      <h2 id="mockup-inspector" className={styles.heading}>
+        {t('editor.inspector.title')}
+      </h2>
+      {selected.length === 0 && (
+        <Text as="p" color="secondary">
+          {t('editor.inspector.none')}
+        </Text>
+      )}
+      {selected.length > 1 && (
+        <Text as="p" color="secondary">
+          {t('editor.inspector.many', {
+            number: String(selected.length),
+          })}
+        </Text>
+      )}
+      {selected.length === 1 && (
+        <Flex key={item.i} direction="column" gap="4">
+          <Text as="p">{titleOf(item)}</Text>
+          {renderProps()}
+          <PlaceFields
+            item={item}
+            isReadOnly={isReadOnly}
+            onChange={box => dispatch({ type: 'place', id: item.i, box })}
+          />
+        </Flex>
+      )}
+    </section>
+  );
+
+  function renderProps() {
+    const component = components.find(({ name }) => name === item.component);
+    const change = (next: Record<string, unknown>) =>
+      dispatch({
+        type: 'props',
+        id: item.i,
+        props: next,
+        burst: `props ${item.i}`,
+      });
+    return component ? (
+      <Suspense fallback={<Progress aria-label={t('editor.loading')} />}>
+        <PropsForm
+          id={item.i}
+          schema={component.schema}
+          value={item.props}
+          isReadOnly={isReadOnly}
+          onChange={change}
+        />
+      </Suspense>
+    ) : (
+      <RawProps item={item} isReadOnly={isReadOnly} onChange={change} />
+    );
+  }
+});
+
+function PlaceFields(props: {
+  item: LayoutItem;
+  isReadOnly: boolean;
+  onChange: (box: Box) => void;
+}) {
+  const { item, isReadOnly, onChange } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const box = boxOf(item);
+  return (
+    <fieldset className={styles.place}>
+      <legend>{t('editor.inspector.place')}</legend>
+      {field('x', t('editor.inspector.column'), isMovable(item), 1)}
+      {field('y', t('editor.inspector.row'), isMovable(item), 1)}
+      {field('w', t('editor.inspector.width'), isSizable(item), 0)}
+      {field('h', t('editor.inspector.height'), isSizable(item), 0)}
+    </fieldset>
+  );
+
+  /** @param first - what people call the first column or row */
+  function field(
+    name: keyof Box,
+    label: string,
+    isPossible: boolean,
+    first: number,
+  ) {
+    return (
+      <NumberField
+        label={label}
+        value={box[name] + first}
+        minValue={1}
+        maxValue={name === 'x' || name === 'w' ? GRID.cols : undefined}
+        isReadOnly={isReadOnly}
+        isDisabled={!isPossible}
+        onChange={value => {
+          if (Number.isInteger(value)) {
+            onChange({ ...box, [name]: value - first });
+          }
+        }}
+      />
+    );
+  }
+}
+
+/** For a component that this portal does not have. */
+function RawProps(props: {
+  item: LayoutItem;
+  isReadOnly: boolean;
+  onChange: (props: Record<string, unknown>) => void;
+}) {
+  const { item, isReadOnly, onChange } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [typed, setTyped] = useState<string>();
+  const text = typed ?? JSON.stringify(item.props, null, 2);
+  const problem = problemOf();
+  return (
+    <>
+      <Text as="p" color="secondary">
+        {t('editor.inspector.unknown', { component: item.component })}
+      </Text>
+      <TextAreaField
+        className={styles.code}
+        label={t('editor.inspector.title')}
+        value={text}
+        onChange={setTyped}
+        rows={8}
+        spellCheck="false"
+        isReadOnly={isReadOnly}
+        validationBehavior="aria"
+        validate={() => problem ?? null}
+      />
+      {!isReadOnly && (
+        <Button
+          isDisabled={typed === undefined || problem !== undefined}
+          onPress={() => {
+            onChange(JSON.parse(text));
+            setTyped(undefined);
+          }}
+        >
+          {t('editor.json.apply')}
+        </Button>
+      )}
+    </>
+  );
+
+  function problemOf(): string | undefined {
+    try {
+      const value = JSON.parse(text);
+      return typeof value === 'object' &&
+        value !== null &&
+        !Array.isArray(value)
+        ? undefined
+        : t('editor.inspector.noObject');
+    } catch (error) {
+      return t('editor.json.invalid', { message: messageOf(error) });
+    }
+  }
+}

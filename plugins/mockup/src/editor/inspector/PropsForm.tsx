@@ -1,0 +1,153 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Button, ButtonIcon } from '@backstage/ui';
+import {
+  RiAddLine,
+  RiArrowDownLine,
+  RiArrowUpLine,
+  RiDeleteBinLine,
+  RiFileCopyLine,
+} from '@remixicon/react';
+import Form from '@rjsf/core';
+import type {
+  ArrayFieldItemTemplateProps,
+  IconButtonProps,
+  RJSFSchema,
+  TemplatesType,
+  UiSchema,
+} from '@rjsf/utils';
+import validator from '@rjsf/validator-ajv8';
+import type { ReactElement } from 'react';
+import { mockupTranslationRef } from '../../translation';
+import styles from '../editor.module.css';
+
+/** A form for the properties of a component, from the schema that the component has for them. */
+export default function PropsForm(props: {
+  /** Of the item. */
+  id: string;
+  schema: RJSFSchema;
+  value: Record<string, unknown>;
+  isReadOnly: boolean;
+  onChange: (value: Record<string, unknown>) => void;
+}) {
+  const { id, schema, value, isReadOnly, onChange } = props;
+  return (
+    <Form
+      className={styles.form}
+      idPrefix={`props-${id}`}
+      // What is saved at once needs no button, and is no form that is sent.
+      tagName="div"
+      uiSchema={UI}
+      templates={TEMPLATES}
+      schema={schema}
+      validator={validator}
+      formData={value}
+      readonly={isReadOnly}
+      liveValidate
+      showErrorList={false}
+      noHtml5Validate
+      onChange={({ formData }, field) => {
+        // Without a field it is the form itself, which has filled in a default.
+        if (field !== undefined) {
+          onChange(formData);
+        }
+      }}
+    />
+  );
+}
+
+const UI: UiSchema = { 'ui:submitButtonOptions': { norender: true } };
+
+function FormButton(props: {
+  icon: ReactElement;
+  label: string;
+  button: IconButtonProps;
+}) {
+  const { icon, label, button } = props;
+  return (
+    <ButtonIcon
+      id={button.id}
+      size="small"
+      variant="tertiary"
+      icon={icon}
+      aria-label={label}
+      isDisabled={button.disabled}
+      onPress={() => press(button)}
+    />
+  );
+}
+
+/** The form takes clicks, and looks at nothing of them. */
+function press({ onClick }: IconButtonProps) {
+  (onClick as (() => void) | undefined)?.();
+}
+
+function AddButton(button: IconButtonProps) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <Button
+      size="small"
+      variant="secondary"
+      iconStart={<RiAddLine />}
+      isDisabled={button.disabled}
+      onPress={() => press(button)}
+    >
+      {t('editor.inspector.add')}
+    </Button>
+  );
+}
+
+function CopyButton(button: IconButtonProps) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const label = t('editor.inspector.copyEntry');
+  return <FormButton icon={<RiFileCopyLine />} label={label} button={button} />;
+}
+
+function MoveUpButton(button: IconButtonProps) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const label = t('editor.inspector.moveUp');
+  return <FormButton icon={<RiArrowUpLine />} label={label} button={button} />;
+}
+
+function MoveDownButton(button: IconButtonProps) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const label = t('editor.inspector.moveDown');
+  return (
+    <FormButton icon={<RiArrowDownLine />} label={label} button={button} />
+  );
+}
+
+function RemoveButton(button: IconButtonProps) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const label = t('editor.inspector.removeEntry');
+  return (
+    <FormButton icon={<RiDeleteBinLine />} label={label} button={button} />
+  );
+}
+
+function ArrayFieldItemTemplate(props: ArrayFieldItemTemplateProps) {
+  const { children, buttonsProps, hasToolbar, registry } = props;
+  const { ArrayFieldItemButtonsTemplate: Buttons } = registry.templates;
+  return (
+    <div className={styles.entry}>
+      {children}
+      {hasToolbar && (
+        <div className={styles.entryButtons}>
+          <Buttons {...buttonsProps} />
+        </div>
+      )}
+    </div>
+  );
+}
+
+const TEMPLATES: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
+  ButtonTemplates: Partial<TemplatesType['ButtonTemplates']>;
+} = {
+  ArrayFieldItemTemplate,
+  ButtonTemplates: {
+    AddButton,
+    CopyButton,
+    MoveUpButton,
+    MoveDownButton,
+    RemoveButton,
+  },
+};

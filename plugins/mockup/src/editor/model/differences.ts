@@ -1,0 +1,120 @@
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import type { Content } from './editorReducer';
+import { isSameValue } from './content';
+import type { Items } from './grid';
+
+/** How an item differs between two layouts. */
+export interface ItemDifference {
+  i: string;
+  change: 'added' | 'removed' | 'changed';
+  before?: LayoutItem;
+  after?: LayoutItem;
+  moved?: true;
+  resized?: true;
+  component?: true;
+  props?: true;
+  other?: true;
+}
+
+export function differencesOf(before: Items, after: Items): ItemDifference[] {
+  const old = new Map(before.map(item => [item.i, item]));
+  const now = new Map(after.map(item => [item.i, item]));
+  const removed = before
+    .filter(({ i }) => !now.has(i))
+    .map(item => ({ i: item.i, change: 'removed', before: item } as const));
+  const rest = after.flatMap((item): ItemDifference[] => {
+    const { i } = item;
+    const was = old.get(i);
+    if (!was) {
+      return [{ i, change: 'added', after: item }];
+    }
+    return isSameValue(was, item)
+      ? []
+      : [
+          {
+            i,
+            change: 'changed',
+            before: was,
+            after: item,
+            ...flags(was, item),
+          },
+        ];
+  });
+  return [...removed, ...rest];
+}
+
+function flags(a: LayoutItem, b: LayoutItem): Partial<ItemDifference> {
+  const { x: ax, y: ay, w: aw, h: ah, component: ac, props: ap, ...restA } = a;
+  const { x: bx, y: by, w: bw, h: bh, component: bc, props: bp, ...restB } = b;
+  return {
+    ...((ax !== bx || ay !== by) && { moved: true }),
+    ...((aw !== bw || ah !== bh) && { resized: true }),
+    ...(ac !== bc && { component: true }),
+    ...(!isSameValue(ap, bp) && { props: true }),
+    ...(!isSameValue(restA, restB) && { other: true }),
+  };
+}
+
+/** What two people have changed of the same. */
+export interface Merge {
+  /** Items that both have changed, each to something else. */
+  clashes: { i: string; mine?: LayoutItem; theirs?: LayoutItem }[];
+  clashesInName: boolean;
+  clashesInDescription: boolean;
+  /** The result, with these of the clashes decided for theirs. */
+  resultOf(theirs: ReadonlySet<string>): Content;
+}
+
+/** The keys of a merge's decisions that are no items: an item's begins with `item `. */
+export const NAME = 'name';
+export const DESCRIPTION = 'description';
+export const itemKey = (i: string) => `item ${i}`;
+
+/** Merges what two people have made of the same. What only one has changed is in the result. */
+export function merge(base: Content, mine: Content, theirs: Content): Merge {
+  const theirChanges = new Map(
+    differencesOf(base.items, theirs.items).map(each => [each.i, each]),
+  );
+  const myChanges = new Map(
+    differencesOf(base.items, mine.items).map(each => [each.i, each]),
+  );
+  const clashes = [...theirChanges.values()].flatMap(({ i, after }) => {
+    const my = myChanges.get(i);
+    return my && !isSameValue(my.after, after)
+      ? [{ i, mine: my.after, theirs: after }]
+      : [];
+  });
+  const clashing = new Set(clashes.map(({ i }) => i));
+  const clashesIn = (field: 'name' | 'description') =>
+    mine[field] !== base[field] &&
+    theirs[field] !== base[field] &&
+    mine[field] !== theirs[field];
+  const fieldOf = (field: 'name' | 'description', isTheirs: boolean) => {
+    const changed = mine[field] === base[field] ? theirs : mine;
+    return (clashesIn(field) && isTheirs ? theirs : changed)[field];
+  };
+
+  return {
+    clashes,
+    clashesInName: clashesIn('name'),
+    clashesInDescription: clashesIn('description'),
+    resultOf(decided) {
+      const takesTheirs = (i: string) =>
+        theirChanges.has(i) && (!clashing.has(i) || decided.has(itemKey(i)));
+      const ofTheirs = new Map(theirs.items.map(item => [item.i, item]));
+      const kept = mine.items.flatMap(item => {
+        const next = takesTheirs(item.i) ? ofTheirs.get(item.i) : item;
+        return next ? [next] : [];
+      });
+      const known = new Set(mine.items.map(({ i }) => i));
+      const added = theirs.items.filter(
+        ({ i }) => !known.has(i) && takesTheirs(i),
+      );
+      return {
+        name: fieldOf('name', decided.has(NAME)),
+        description: fieldOf('description', decided.has(DESCRIPTION)),
+        items: [...kept, ...added],
+      };
+    },
+  };
+}

@@ -1,0 +1,227 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  Button,
+  Dialog,
+  DialogBody,
+  DialogFooter,
+  DialogHeader,
+  Flex,
+  Radio,
+  RadioGroup,
+  Text,
+} from '@backstage/ui';
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { useMemo, useState } from 'react';
+import { Moment } from '../../components/Moment';
+import { Person } from '../../components/Person';
+import { mockupTranslationRef } from '../../translation';
+import { isSameContent, type Saved } from '../model/content';
+import { DESCRIPTION, itemKey, merge, NAME } from '../model/differences';
+import type { Content } from '../model/editorReducer';
+import { Differences } from './Differences';
+
+/** What somebody else has saved meanwhile, and what becomes of both. */
+export function ConflictDialog(props: {
+  /** What both have started from. */
+  base: Content;
+  mine: Content;
+  theirs: Saved;
+  isPending: boolean;
+  titleOf: (item: LayoutItem) => string;
+  onTakeTheirs: () => void;
+  onSaveMine: () => void;
+  onMerge: (result: Content) => void;
+  onLater: () => void;
+}) {
+  const { base, mine, theirs, isPending, titleOf } = props;
+  const { onTakeTheirs, onSaveMine, onMerge, onLater } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [isMerging, setMerging] = useState(false);
+  const merging = useMemo(
+    () => merge(base, mine, theirs.content),
+    [base, mine, theirs],
+  );
+  const hasClashes =
+    merging.clashes.length > 0 ||
+    merging.clashesInName ||
+    merging.clashesInDescription;
+  const isOnlyTime = isSameContent(base, theirs.content);
+
+  return (
+    <Dialog
+      isOpen
+      isDismissable={false}
+      width="min(640px, calc(100vw - 32px))"
+      onOpenChange={isOpen => {
+        if (!isOpen && !isPending) {
+          onLater();
+        }
+      }}
+    >
+      <DialogHeader>
+        {t(isMerging ? 'editor.merge.title' : 'editor.conflict.title')}
+      </DialogHeader>
+      {isMerging ? (
+        <Decisions
+          {...{ merging, mine, theirs: theirs.content, titleOf, onMerge }}
+          onBack={() => setMerging(false)}
+        />
+      ) : (
+        <>
+          <DialogBody>
+            <Flex direction="column" gap="3">
+              <Text as="p">
+                {theirs.savedBy !== undefined && (
+                  <>
+                    {t('editor.conflict.lastVersion')}{' '}
+                    <Person entityRef={theirs.savedBy} />.{' '}
+                  </>
+                )}
+                {t('editor.conflict.changed')} <Moment at={theirs.updatedAt} />
+              </Text>
+              {isOnlyTime ? (
+                <Text as="p">{t('editor.conflict.onlyTime')}</Text>
+              ) : (
+                <>
+                  <Text as="p">{t('editor.conflict.differences')}</Text>
+                  <Differences
+                    before={base}
+                    after={theirs.content}
+                    titleOf={titleOf}
+                  />
+                </>
+              )}
+              <ul>
+                <li>{t('editor.conflict.explainMerge')}</li>
+                <li>{t('editor.conflict.explainMine')}</li>
+                <li>{t('editor.conflict.explainTheirs')}</li>
+              </ul>
+            </Flex>
+          </DialogBody>
+          <DialogFooter>
+            <Button variant="tertiary" onPress={onLater} isDisabled={isPending}>
+              {t('editor.conflict.later')}
+            </Button>
+            <Button
+              variant="secondary"
+              onPress={onTakeTheirs}
+              isDisabled={isPending}
+            >
+              {t('editor.conflict.theirs')}
+            </Button>
+            <Button
+              variant="secondary"
+              onPress={onSaveMine}
+              isPending={isPending}
+            >
+              {t('editor.conflict.mine')}
+            </Button>
+            <Button
+              isDisabled={isPending}
+              onPress={() =>
+                hasClashes
+                  ? setMerging(true)
+                  : onMerge(merging.resultOf(new Set()))
+              }
+            >
+              {t('editor.conflict.merge')}
+            </Button>
+          </DialogFooter>
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+/** What both have changed: one choice for each. */
+function Decisions(props: {
+  merging: ReturnType<typeof merge>;
+  mine: Content;
+  theirs: Content;
+  titleOf: (item: LayoutItem) => string;
+  onMerge: (result: Content) => void;
+  onBack: () => void;
+}) {
+  const { merging, mine, theirs, titleOf, onMerge, onBack } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [decided, setDecided] = useState<ReadonlySet<string>>(new Set());
+  const decide = (key: string, isTheirs: boolean) => {
+    const next = new Set(decided);
+    next.delete(key);
+    if (isTheirs) {
+      next.add(key);
+    }
+    setDecided(next);
+  };
+  const saysItem = (item: LayoutItem | undefined) => {
+    if (!item) {
+      return t('editor.merge.removed');
+    }
+    const { x, y, w, h } = item;
+    return t('editor.canvas.item', {
+      title: titleOf(item),
+      x: String(x + 1),
+      y: String(y + 1),
+      w: String(w),
+      h: String(h),
+    });
+  };
+  const choices = [
+    ...(merging.clashesInName
+      ? [choice(NAME, t('editor.details.name'), mine.name, theirs.name)]
+      : []),
+    ...(merging.clashesInDescription
+      ? [
+          choice(
+            DESCRIPTION,
+            t('editor.details.description'),
+            mine.description,
+            theirs.description,
+          ),
+        ]
+      : []),
+    ...merging.clashes.map(clash => {
+      const known = clash.mine ?? clash.theirs;
+      return choice(
+        itemKey(clash.i),
+        known ? titleOf(known) : clash.i,
+        saysItem(clash.mine),
+        saysItem(clash.theirs),
+      );
+    }),
+  ];
+  return (
+    <>
+      <DialogBody>
+        <Flex direction="column" gap="4">
+          <Text as="p">{t('editor.merge.text')}</Text>
+          {choices}
+        </Flex>
+      </DialogBody>
+      <DialogFooter>
+        <Button variant="secondary" onPress={onBack}>
+          {t('editor.merge.back')}
+        </Button>
+        <Button onPress={() => onMerge(merging.resultOf(decided))}>
+          {t('editor.merge.apply')}
+        </Button>
+      </DialogFooter>
+    </>
+  );
+
+  function choice(key: string, label: string, my: string, their: string) {
+    return (
+      <RadioGroup
+        key={key}
+        label={label}
+        value={decided.has(key) ? 'theirs' : 'mine'}
+        onChange={value => decide(key, value === 'theirs')}
+      >
+        <Radio value="mine">{t('editor.merge.mine', { value: my })}</Radio>
+        <Radio value="theirs">
+          {t('editor.merge.theirs', { value: their })}
+        </Radio>
+      </RadioGroup>
+    );
+  }
+}

@@ -1,0 +1,87 @@
+import {
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { TextField } from '@backstage/ui';
+import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
+import { useRef, useState } from 'react';
+import { useNavigate } from 'react-router-dom';
+import { mockupApiRef } from '../../api';
+import { ActionDialog } from '../../components/ActionDialog';
+import { mockupRouteRef } from '../../routes';
+import { mockupTranslationRef } from '../../translation';
+import type { Content } from '../model/editorReducer';
+
+/** Saves what is seen as another mockup, and opens that. */
+export function CopyDialog(props: {
+  content: Content;
+  /** After it is saved, and before the other mockup is opened. */
+  onSaved: () => void;
+  onClose: () => void;
+}) {
+  const { content, onSaved, onClose } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const api = useApi(mockupApiRef);
+  const navigate = useNavigate();
+  const pathOf = useRouteRef(mockupRouteRef);
+  const [name, setName] = useState(
+    [...t('editor.copy.suggested', { name: content.name })]
+      .slice(0, MOCKUP_LIMITS.name)
+      .join(''),
+  );
+  // Where the second request fails, it is tried again for the same mockup.
+  const created = useRef<{ id: string; name: string; etag: string }>();
+  const problem = problemOf();
+
+  const submit = async () => {
+    if (problem) {
+      return false;
+    }
+    if (!created.current) {
+      const { mockup, etag } = await api.createMockup({
+        name,
+        ...(content.description && { description: content.description }),
+      });
+      created.current = { id: mockup.id, name, etag };
+    }
+    await api.saveVersion(created.current.id, {
+      layoutData: [...content.items],
+    });
+    return true;
+  };
+  return (
+    <ActionDialog
+      title={t('editor.copy.title')}
+      texts={[t('editor.copy.text')]}
+      submit={t('editor.copy.submit')}
+      failed={t('editor.copy.failed')}
+      onClose={onClose}
+      onSubmit={submit}
+      onDone={() => {
+        onSaved();
+        if (created.current && pathOf) {
+          navigate(pathOf({ id: created.current.id }));
+        }
+      }}
+    >
+      <TextField
+        label={t('editor.copy.name')}
+        value={name}
+        onChange={setName}
+        isRequired
+        validationBehavior="aria"
+        validate={() => problem ?? null}
+      />
+    </ActionDialog>
+  );
+
+  function problemOf() {
+    if (name.trim() === '') {
+      return t('editor.details.nameMissing');
+    }
+    return [...name].length > MOCKUP_LIMITS.name
+      ? t('editor.details.tooLong', { most: String(MOCKUP_LIMITS.name) })
+      : undefined;
+  }
+}

@@ -1,0 +1,78 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { mockupTranslationRef } from '../../translation';
+import styles from '../editor.module.css';
+import { differencesOf, type ItemDifference } from '../model/differences';
+import type { Content } from '../model/editorReducer';
+
+/** How many differences are listed; all are many where a layout is another one. */
+const MOST = 50;
+
+const FLAGS = ['moved', 'resized', 'component', 'props', 'other'] as const;
+
+/** How two contents of a mockup differ, in words. */
+export function Differences(props: {
+  before: Content;
+  after: Content;
+  titleOf: (item: LayoutItem) => string;
+}) {
+  const { before, after } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const sentenceOf = useSentence(props.titleOf);
+  const items = differencesOf(before.items, after.items);
+  const lines: string[] = [
+    ...(before.name === after.name
+      ? []
+      : [t('editor.differences.name', { name: after.name })]),
+    ...(before.description === after.description
+      ? []
+      : [
+          after.description
+            ? t('editor.differences.description', {
+                description: after.description,
+              })
+            : t('editor.differences.noDescription'),
+        ]),
+    ...items.map(sentenceOf),
+  ];
+  if (lines.length === 0) {
+    lines.push(t('editor.differences.order'));
+  }
+  return (
+    // It scrolls, which takes the focus of a keyboard.
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+    <ul className={styles.differences} tabIndex={0}>
+      {lines.slice(0, MOST).map((line, index) => (
+        <li key={index}>{line}</li>
+      ))}
+      {lines.length > MOST && (
+        <li>
+          {t('editor.differences.more', {
+            number: String(lines.length - MOST),
+          })}
+        </li>
+      )}
+    </ul>
+  );
+}
+
+function useSentence(titleOf: (item: LayoutItem) => string) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (difference: ItemDifference) => {
+    const { change, after, before } = difference;
+    const known = after ?? before;
+    const item = known ? titleOf(known) : difference.i;
+    switch (change) {
+      case 'added':
+        return t('editor.differences.added', { item });
+      case 'removed':
+        return t('editor.differences.removed', { item });
+      default: {
+        const changes = FLAGS.filter(flag => difference[flag])
+          .map(flag => t(`editor.differences.${flag}`))
+          .join(', ');
+        return t('editor.differences.changed', { item, changes });
+      }
+    }
+  };
+}

@@ -1,0 +1,68 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  Alert,
+  Button,
+  Dialog,
+  DialogBody,
+  DialogFooter,
+  DialogHeader,
+  Flex,
+  Text,
+} from '@backstage/ui';
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { Moment } from '../../components/Moment';
+import { mockupTranslationRef } from '../../translation';
+import type { Saved } from '../model/content';
+import { Differences } from './Differences';
+import type { Draft } from './drafts';
+
+/** A draft with what it was made from. */
+export type OpenedDraft = Omit<Draft, 'base'> & { base: Saved };
+
+/** Offers what was not saved at the last visit. There is no way around an answer. */
+export function DraftDialog(props: {
+  draft: OpenedDraft;
+  saved: Saved;
+  titleOf: (item: LayoutItem) => string;
+  onUse: () => void;
+  onDiscard: () => void;
+}) {
+  const { draft, saved, titleOf, onUse, onDiscard } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <Dialog
+      isOpen
+      isDismissable={false}
+      isKeyboardDismissDisabled
+      width="min(560px, calc(100vw - 32px))"
+    >
+      <DialogHeader>{t('editor.draft.title')}</DialogHeader>
+      <DialogBody>
+        <Flex direction="column" gap="3">
+          <Text as="p">
+            {t('editor.draft.kept')} <Moment at={draft.at} />
+          </Text>
+          <Text as="p">{t('editor.draft.text')}</Text>
+          <Differences
+            before={saved.content}
+            after={draft.content}
+            titleOf={titleOf}
+          />
+          {draft.etag !== saved.etag && (
+            <Alert
+              status="warning"
+              icon
+              description={t('editor.draft.outdated')}
+            />
+          )}
+        </Flex>
+      </DialogBody>
+      <DialogFooter>
+        <Button variant="secondary" onPress={onDiscard}>
+          {t('editor.draft.discard')}
+        </Button>
+        <Button onPress={onUse}>{t('editor.draft.use')}</Button>
+      </DialogFooter>
+    </Dialog>
+  );
+}

@@ -1,0 +1,74 @@
+import { useCallback, useEffect, useRef, useState } from 'react';
+import type { Saved } from '../model/content';
+import type { Content } from '../model/editorReducer';
+import type { DraftStore } from './drafts';
+
+/** How long after a change its draft is written: soon, but not at each key. */
+const DELAY_MS = 300;
+
+/**
+ * Keeps a draft of what is not saved yet, and none once it is.
+ *
+ * @returns whether the browser keeps it
+ */
+export function useDraft(options: {
+  drafts: DraftStore;
+  mockupId: string;
+  content: Content;
+  saved: Saved;
+  isChanged: boolean;
+  /** Whether what is kept stays as it is. */
+  isPaused: boolean;
+}): boolean {
+  const { drafts, mockupId, content, saved, isChanged, isPaused } = options;
+  const [isKept, setKept] = useState(true);
+  const latest = useRef(options);
+  latest.current = options;
+  const isPending = useRef(false);
+
+  const flush = useCallback(async () => {
+    if (!isPending.current) {
+      return;
+    }
+    isPending.current = false;
+    const now = latest.current;
+    try {
+      if (now.isChanged) {
+        await now.drafts.write(now.mockupId, {
+          content: now.content,
+          etag: now.saved.etag,
+          versionId: now.saved.versionId,
+          base: {
+            name: now.saved.content.name,
+            description: now.saved.content.description,
+          },
+          at: new Date().toISOString(),
+        });
+      } else {
+        await now.drafts.remove(now.mockupId);
+      }
+      setKept(true);
+    } catch {
+      setKept(false);
+    }
+  }, []);
+
+  useEffect(() => {
+    isPending.current = !isPaused;
+    const timer = setTimeout(flush, DELAY_MS);
+    return () => clearTimeout(timer);
+  }, [drafts, mockupId, content, saved, isChanged, isPaused, flush]);
+
+  useEffect(() => {
+    // The last chances of a page that is left, or that a phone puts aside.
+    window.addEventListener('pagehide', flush);
+    document.addEventListener('visibilitychange', flush);
+    return () => {
+      window.removeEventListener('pagehide', flush);
+      document.removeEventListener('visibilitychange', flush);
+      flush();
+    };
+  }, [flush]);
+
+  return isKept;
+}

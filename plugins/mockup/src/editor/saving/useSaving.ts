@@ -1,0 +1,151 @@
+import { useApi } from '@backstage/frontend-plugin-api';
+import { useRef, useState } from 'react';
+import { mockupApiRef } from '../../api';
+import { statusOf } from '../../components/Failure';
+import {
+  isSameContent,
+  isSameLayout,
+  type Saved,
+  savedOf,
+} from '../model/content';
+import type { Content } from '../model/editorReducer';
+
+/** What somebody else has saved since. */
+export interface SaveConflict {
+  theirs: Saved;
+  /** What the user was about to save. */
+  versionTag?: string;
+}
+
+/** Why something was not saved. */
+export interface SaveFailure {
+  error: unknown;
+  /** What to try again with. */
+  versionTag?: string;
+}
+
+/** The mockup has been deleted meanwhile. */
+export class MockupGone extends Error {}
+
+/**
+ * Saves a mockup, only over what was there when it was read. The name and description are one
+ * request and the layout another: where the second fails the first is done.
+ */
+export function useSaving(mockupId: string, opened: Saved) {
+  const api = useApi(mockupApiRef);
+  const [saved, setSaved] = useState(opened);
+  const [isPending, setPending] = useState(false);
+  const [failure, setFailure] = useState<SaveFailure>();
+  const [conflict, setConflict] = useState<SaveConflict>();
+  const isUnderWay = useRef(false);
+
+  /** Sends what differs from what is saved. */
+  const send = async (
+    content: Content,
+    over: Saved,
+    versionTag: string | undefined,
+  ): Promise<void> => {
+    let next = over;
+    const { name, description, items } = content;
+    if (
+      name !== over.content.name ||
+      description !== over.content.description
+    ) {
+      const { mockup, etag } = await api.updateMockup(
+        mockupId,
+        { name, description: description || null },
+        { ifMatch: next.etag },
+      );
+      next = {
+        ...next,
+        etag,
+        updatedAt: mockup.updatedAt,
+        content: { ...next.content, name, description },
+      };
+      setSaved(next);
+    }
+    if (
+      versionTag !== undefined ||
+      next.versionId === undefined ||
+      !isSameLayout(items, next.content.items)
+    ) {
+      const { version, etag } = await api.saveVersion(
+        mockupId,
+        { layoutData: [...items], versionTag },
+        { ifMatch: next.etag },
+      );
+      setSaved({
+        content,
+        etag,
+        versionId: version.id,
+        savedBy: version.createdBy,
+        savedAt: version.createdAt,
+        updatedAt: version.createdAt,
+      });
+    }
+  };
+
+  /** After a 412: what is there now. */
+  const compare = async (content: Content, versionTag: string | undefined) => {
+    const answer = await api.getMockup(mockupId);
+    if (!answer) {
+      throw new MockupGone();
+    }
+    const theirs = savedOf(answer);
+    if (isSameContent(theirs.content, content)) {
+      // It was this page: saved, but the answer was lost on its way.
+      setSaved(theirs);
+      setConflict(undefined);
+      return true;
+    }
+    setConflict({ theirs, versionTag });
+    return false;
+  };
+
+  /** @returns whether it is saved */
+  const save = async (
+    content: Content,
+    versionTag?: string,
+    over: Saved = saved,
+  ): Promise<boolean> => {
+    if (isUnderWay.current) {
+      return false;
+    }
+    isUnderWay.current = true;
+    setPending(true);
+    setFailure(undefined);
+    try {
+      await send(content, over, versionTag);
+      setConflict(undefined);
+      return true;
+    } catch (error) {
+      try {
+        if (statusOf(error) === 412) {
+          return await compare(content, versionTag);
+        }
+        setFailure({ error, versionTag });
+      } catch (another) {
+        setFailure({ error: another, versionTag });
+      }
+      return false;
+    } finally {
+      isUnderWay.current = false;
+      setPending(false);
+    }
+  };
+
+  return {
+    saved,
+    isPending,
+    failure,
+    conflict,
+    save,
+    /** Goes on from what somebody else has saved. */
+    startFrom(theirs: Saved) {
+      setSaved(theirs);
+      setConflict(undefined);
+      setFailure(undefined);
+    },
+    forgetConflict: () => setConflict(undefined),
+  };
+}
