@@ -1,4 +1,4 @@
-import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, VisuallyHidden } from '@backstage/ui';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import {
@@ -9,6 +9,11 @@ import {
   useRef,
   useState,
 } from 'react';
+import { boxOf } from '../components/grid';
+import {
+  type MockupComponent,
+  mockupComponentsApiRef,
+} from '../components/registry/MockupComponentBlueprint';
 import { mockupTranslationRef } from '../translation';
 import { Canvas, type FocusRequest } from './canvas/Canvas';
 import styles from './editor.module.css';
@@ -23,9 +28,8 @@ import {
 } from './model/clipboard';
 import { isSameContent, type Saved } from './model/content';
 import { selectedItems } from './model/editorReducer';
-import { bottomOf, boxOf } from './model/grid';
+import { bottomOf } from './model/grid';
 import { Palette } from './Palette';
-import { type MockupComponent, useMockupComponents } from './pieces';
 import { Preview } from './Preview';
 import { ConflictDialog } from './saving/ConflictDialog';
 import { CopyDialog } from './saving/CopyDialog';
@@ -52,7 +56,7 @@ export function Editor(props: {
 }) {
   const { mockupId, opened, drafts, isReadOnly } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const components = useMockupComponents();
+  const components = useApi(mockupComponentsApiRef).list();
   const titleOf = useTitleOf(components);
   const labelOf = useLabelOf(titleOf);
   const { state, dispatch, said, announce } = useEditor(

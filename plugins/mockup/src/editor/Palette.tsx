@@ -1,9 +1,9 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Text } from '@backstage/ui';
 import { RiPuzzleLine } from '@remixicon/react';
+import type { MockupComponent } from '../components/registry/MockupComponentBlueprint';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
-import type { MockupComponent } from './pieces';
 
 /** What can be added to a mockup. */
 export function Palette(props: {

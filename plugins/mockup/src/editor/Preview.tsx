@@ -1,11 +1,8 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { calcGridItemPosition } from 'react-grid-layout';
+import { LayoutView } from '../components/LayoutView';
 import { mockupTranslationRef } from '../translation';
-import { positionParams } from './canvas/positionParams';
-import { useWidth } from './canvas/useWidth';
 import styles from './editor.module.css';
-import { bottomOf, boxOf, GRID, type Items } from './model/grid';
-import { Piece } from './pieces';
+import type { Items } from './model/grid';
 import { PREVIEW_WIDTHS } from './Toolbar';
 
 /** The mockup as a device shows it. */
@@ -15,29 +12,20 @@ export function Preview(props: {
 }) {
   const { items, view } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const { width, ref } = useWidth();
   return (
-    <div className={styles.previewFrame}>
+    <section
+      className={styles.previewFrame}
+      aria-label={t(`editor.views.${view}`)}
+      // It scrolls where the device is wider than the page.
+      // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+      tabIndex={0}
+    >
       <div
-        role="region"
-        ref={ref}
         className={styles.preview}
-        style={{
-          width: PREVIEW_WIDTHS[view] ?? '100%',
-          height: (bottomOf(items) + 1) * (GRID.rowHeight + GRID.margin[1]),
-        }}
-        aria-label={t('editor.views.preview', { width: String(width) })}
+        style={{ width: PREVIEW_WIDTHS[view] ?? '100%' }}
       >
-        {items.map(item => {
-          const { x, y, w, h } = boxOf(item);
-          const place = calcGridItemPosition(positionParams(width), x, y, w, h);
-          return (
-            <div key={item.i} className={styles.previewItem} style={place}>
-              <Piece component={item.component} props={item.props} />
-            </div>
-          );
-        })}
+        <LayoutView items={items} isStacked />
       </div>
-    </div>
+    </section>
   );
 }

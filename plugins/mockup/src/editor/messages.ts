@@ -56,7 +56,6 @@ export const editorMessages = {
     phone: 'Phone',
     tablet: 'Tablet',
     desktop: 'Desktop',
-    preview: 'The mockup, {{width}} pixels wide',
   },
   palette: {
     title: 'Components',

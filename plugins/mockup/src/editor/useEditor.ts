@@ -1,6 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { type LayoutItem, MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { useCallback, useRef, useState } from 'react';
+import { boxOf } from '../components/grid';
 import { mockupTranslationRef } from '../translation';
 import {
   type Content,
@@ -10,7 +11,6 @@ import {
   openContent,
   selectedItems,
 } from './model/editorReducer';
-import { boxOf } from './model/grid';
 
 /**
  * The state of the editor, and what was last done, in words, for somebody who does not see it.

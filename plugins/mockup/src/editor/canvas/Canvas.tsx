@@ -11,18 +11,12 @@ import {
   useState,
 } from 'react';
 import { calcGridItemPosition } from 'react-grid-layout';
+import { type Box, boxOf, GRID } from '../../components/grid';
+import { ComponentView } from '../../components/ComponentView';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 import type { EditorAction, EditorState } from '../model/editorReducer';
-import {
-  bottomOf,
-  type Box,
-  boxOf,
-  GRID,
-  type Items,
-  readingOrder,
-} from '../model/grid';
-import { Piece } from '../pieces';
+import { bottomOf, type Items, readingOrder } from '../model/grid';
 import { CanvasItem, elementId } from './CanvasItem';
 import { positionParams } from './positionParams';
 import { useDrop } from './useDrop';
@@ -31,6 +25,13 @@ import { useWidth } from './useWidth';
 
 /** Empty rows below the last item, to drop something on. */
 const SPARE_ROWS = 6;
+
+const STEPS: Record<string, { dx: number; dy: number } | undefined> = {
+  ArrowLeft: { dx: -1, dy: 0 },
+  ArrowRight: { dx: 1, dy: 0 },
+  ArrowUp: { dx: 0, dy: -1 },
+  ArrowDown: { dx: 0, dy: 1 },
+};
 
 /** What has the focus next, where something else than the canvas decides. */
 export interface FocusRequest {
@@ -105,6 +106,23 @@ export function Canvas(props: {
     }
   });
 
+  const focusNext = (by: number) => {
+    const order = readingOrder(items);
+    const at = order.findIndex(({ i }) => i === current);
+    focus(order[Math.max(0, Math.min(at + by, order.length - 1))]?.i);
+  };
+  const focusAfterRemoval = () => {
+    const order = readingOrder(items);
+    const at = order.findIndex(({ i }) => i === current);
+    const isLeft = ({ i }: LayoutItem) => !state.selection.has(i);
+    setCurrentId(
+      (
+        order.slice(at).find(isLeft) ??
+        order.slice(0, at).reverse().find(isLeft)
+      )?.i,
+    );
+  };
+
   const onKeyDown = (event: KeyboardEvent) => {
     const step = STEPS[event.key];
     const isCommand = event.ctrlKey || event.metaKey;
@@ -149,23 +167,6 @@ export function Canvas(props: {
     event.preventDefault();
   };
 
-  const focusNext = (by: number) => {
-    const order = readingOrder(items);
-    const at = order.findIndex(({ i }) => i === current);
-    focus(order[Math.max(0, Math.min(at + by, order.length - 1))]?.i);
-  };
-  const focusAfterRemoval = () => {
-    const order = readingOrder(items);
-    const at = order.findIndex(({ i }) => i === current);
-    const isLeft = ({ i }: LayoutItem) => !state.selection.has(i);
-    setCurrentId(
-      (
-        order.slice(at).find(isLeft) ??
-        order.slice(0, at).reverse().find(isLeft)
-      )?.i,
-    );
-  };
-
   const draggedBox = drag && shown.find(({ i }) => i === drag.id);
   return (
     <div className={styles.scroller}>
@@ -205,7 +206,7 @@ export function Canvas(props: {
             isReadOnly={isReadOnly}
             gestures={gestures}
           >
-            <Piece component={item.component} props={item.props} />
+            <ComponentView component={item.component} props={item.props} />
           </CanvasItem>
         ))}
         {draggedBox && <Placeholder box={boxOf(draggedBox)} width={width} />}
@@ -219,13 +220,6 @@ export function Canvas(props: {
     </div>
   );
 }
-
-const STEPS: Record<string, { dx: number; dy: number } | undefined> = {
-  ArrowLeft: { dx: -1, dy: 0 },
-  ArrowRight: { dx: 1, dy: 0 },
-  ArrowUp: { dx: 0, dy: -1 },
-  ArrowDown: { dx: 0, dy: 1 },
-};
 
 function Placeholder({ box, width }: { box: Box; width: number }) {
   const { left, top, ...size } = calcGridItemPosition(

@@ -1,7 +1,8 @@
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { memo, useReducer } from 'react';
 import { GridItem } from 'react-grid-layout';
-import { boxOf, GRID, isMovable, isSizable } from '../model/grid';
+import { boxOf, GRID } from '../../components/grid';
+import { isMovable, isSizable } from '../model/grid';
 import styles from '../editor.module.css';
 import type { Gestures } from './useGestures';
 
@@ -12,7 +13,7 @@ const INERT = { inert: '' };
  * One item of the canvas, as an option of its list box. It is drawn again only where something
  * of it changes: there may be a thousand of them.
  */
-export const CanvasItem = memo(function CanvasItem(props: {
+export const CanvasItem = memo(function MemoizedCanvasItem(props: {
   item: LayoutItem;
   /** What the item is called where it is read out. */
   label: string;
@@ -65,6 +66,8 @@ export const CanvasItem = memo(function CanvasItem(props: {
       }}
       onResizeStop={gestures.stop}
     >
+      {/* The list box around it has the keys. */}
+      {/* eslint-disable-next-line jsx-a11y/click-events-have-key-events */}
       <div
         id={elementId(i)}
         data-item={i}

@@ -1,4 +1,4 @@
-import { GRID } from '../model/grid';
+import { GRID } from '../../components/grid';
 
 /** What react-grid-layout computes positions from. */
 export function positionParams(width: number) {

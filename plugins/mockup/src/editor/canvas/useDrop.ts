@@ -1,7 +1,8 @@
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { type DragEvent, useState } from 'react';
 import { calcGridItemPosition, calcXY } from 'react-grid-layout';
-import { type Box, boxOf, insertItems, type Items } from '../model/grid';
+import { type Box, boxOf } from '../../components/grid';
+import { insertItems, type Items } from '../model/grid';
 import { positionParams } from './positionParams';
 
 /** Takes what is dragged from the palette, and shows meanwhile what makes room for it. */

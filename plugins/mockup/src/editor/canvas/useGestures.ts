@@ -1,13 +1,8 @@
 import type { ResizeHandle } from 'backstage-plugin-mockup-common';
 import { type Dispatch, useMemo, useRef, useState } from 'react';
+import { type Box, boxOf } from '../../components/grid';
 import type { EditorAction, EditorState } from '../model/editorReducer';
-import {
-  type Box,
-  boxOf,
-  type Items,
-  moveItems,
-  resizeItems,
-} from '../model/grid';
+import { type Items, moveItems, resizeItems } from '../model/grid';
 
 /** What is pressed while something is clicked. */
 interface Keys {

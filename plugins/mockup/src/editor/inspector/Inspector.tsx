@@ -3,7 +3,9 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Flex, NumberField, Text, TextAreaField } from '@backstage/ui';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { type Dispatch, forwardRef, lazy, Suspense, useState } from 'react';
+import { type Box, boxOf, GRID } from '../../components/grid';
 import { messageOf } from '../../components/Failure';
+import type { MockupComponent } from '../../components/registry/MockupComponentBlueprint';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 import {
@@ -11,8 +13,7 @@ import {
   type EditorState,
   selectedItems,
 } from '../model/editorReducer';
-import { type Box, boxOf, GRID, isMovable, isSizable } from '../model/grid';
-import type { MockupComponent } from '../pieces';
+import { isMovable, isSizable } from '../model/grid';
 
 // Forms and their validator are large, and wanted only once something is selected.
 const PropsForm = lazy(() => import('./PropsForm'));
@@ -29,12 +30,14 @@ export const Inspector = forwardRef<
     /** Returns to the item. */
     onClose: (id: string) => void;
   }
->(function Inspector(props, ref) {
+>(function InspectorWithRef(props, ref) {
   const { state, dispatch, components, titleOf, isReadOnly, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const selected = selectedItems(state);
   const [item] = selected;
   return (
+    // Escape, from whatever in it has the focus.
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <section
       ref={ref}
       className={styles.inspector}

@@ -11,49 +11,14 @@ import Form from '@rjsf/core';
 import type {
   ArrayFieldItemTemplateProps,
   IconButtonProps,
-  RJSFSchema,
   TemplatesType,
   UiSchema,
 } from '@rjsf/utils';
 import validator from '@rjsf/validator-ajv8';
+import type { JsonObject } from '@backstage/types';
 import type { ReactElement } from 'react';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
-
-/** A form for the properties of a component, from the schema that the component has for them. */
-export default function PropsForm(props: {
-  /** Of the item. */
-  id: string;
-  schema: RJSFSchema;
-  value: Record<string, unknown>;
-  isReadOnly: boolean;
-  onChange: (value: Record<string, unknown>) => void;
-}) {
-  const { id, schema, value, isReadOnly, onChange } = props;
-  return (
-    <Form
-      className={styles.form}
-      idPrefix={`props-${id}`}
-      // What is saved at once needs no button, and is no form that is sent.
-      tagName="div"
-      uiSchema={UI}
-      templates={TEMPLATES}
-      schema={schema}
-      validator={validator}
-      formData={value}
-      readonly={isReadOnly}
-      liveValidate
-      showErrorList={false}
-      noHtml5Validate
-      onChange={({ formData }, field) => {
-        // Without a field it is the form itself, which has filled in a default.
-        if (field !== undefined) {
-          onChange(formData);
-        }
-      }}
-    />
-  );
-}
 
 const UI: UiSchema = { 'ui:submitButtonOptions': { norender: true } };
 
@@ -151,3 +116,38 @@ const TEMPLATES: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
     RemoveButton,
   },
 };
+
+/** A form for the properties of a component, from the schema that the component has for them. */
+export default function PropsForm(props: {
+  /** Of the item. */
+  id: string;
+  schema: JsonObject;
+  value: Record<string, unknown>;
+  isReadOnly: boolean;
+  onChange: (value: Record<string, unknown>) => void;
+}) {
+  const { id, schema, value, isReadOnly, onChange } = props;
+  return (
+    <Form
+      className={styles.form}
+      idPrefix={`props-${id}`}
+      // What is saved at once needs no button, and is no form that is sent.
+      tagName="div"
+      uiSchema={UI}
+      templates={TEMPLATES}
+      schema={schema}
+      validator={validator}
+      formData={value}
+      readonly={isReadOnly}
+      liveValidate
+      showErrorList={false}
+      noHtml5Validate
+      onChange={({ formData }, field) => {
+        // Without a field it is the form itself, which has filled in a default.
+        if (field !== undefined) {
+          onChange(formData);
+        }
+      }}
+    />
+  );
+}

@@ -1,5 +1,6 @@
 import { type LayoutItem, layoutSchema } from 'backstage-plugin-mockup-common';
-import { bottomOf, boxOf, type Items } from './grid';
+import { boxOf } from '../../components/grid';
+import { bottomOf, type Items } from './grid';
 
 /** By which the text of a clipboard is known as ours. */
 const KIND = 'backstage.mockup/items';

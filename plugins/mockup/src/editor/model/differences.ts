@@ -1,58 +1,15 @@
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  compareLayouts,
+  type ItemDifference,
+  type LayoutItem,
+} from 'backstage-plugin-mockup-common';
 import type { Content } from './editorReducer';
 import { isSameValue } from './content';
 import type { Items } from './grid';
 
-/** How an item differs between two layouts. */
-export interface ItemDifference {
-  i: string;
-  change: 'added' | 'removed' | 'changed';
-  before?: LayoutItem;
-  after?: LayoutItem;
-  moved?: true;
-  resized?: true;
-  component?: true;
-  props?: true;
-  other?: true;
-}
-
+/** How two layouts differ, item by item. */
 export function differencesOf(before: Items, after: Items): ItemDifference[] {
-  const old = new Map(before.map(item => [item.i, item]));
-  const now = new Map(after.map(item => [item.i, item]));
-  const removed = before
-    .filter(({ i }) => !now.has(i))
-    .map(item => ({ i: item.i, change: 'removed', before: item } as const));
-  const rest = after.flatMap((item): ItemDifference[] => {
-    const { i } = item;
-    const was = old.get(i);
-    if (!was) {
-      return [{ i, change: 'added', after: item }];
-    }
-    return isSameValue(was, item)
-      ? []
-      : [
-          {
-            i,
-            change: 'changed',
-            before: was,
-            after: item,
-            ...flags(was, item),
-          },
-        ];
-  });
-  return [...removed, ...rest];
-}
-
-function flags(a: LayoutItem, b: LayoutItem): Partial<ItemDifference> {
-  const { x: ax, y: ay, w: aw, h: ah, component: ac, props: ap, ...restA } = a;
-  const { x: bx, y: by, w: bw, h: bh, component: bc, props: bp, ...restB } = b;
-  return {
-    ...((ax !== bx || ay !== by) && { moved: true }),
-    ...((aw !== bw || ah !== bh) && { resized: true }),
-    ...(ac !== bc && { component: true }),
-    ...(!isSameValue(ap, bp) && { props: true }),
-    ...(!isSameValue(restA, restB) && { other: true }),
-  };
+  return compareLayouts([...before], [...after]).items;
 }
 
 /** What two people have changed of the same. */

@@ -1,12 +1,6 @@
 import { MOCKUP_LIMITS, type LayoutItem } from 'backstage-plugin-mockup-common';
-import {
-  type Box,
-  boxOf,
-  insertItems,
-  type Items,
-  moveItems,
-  resizeItems,
-} from './grid';
+import { type Box, boxOf } from '../../components/grid';
+import { insertItems, type Items, moveItems, resizeItems } from './grid';
 
 /** How many steps can be undone. */
 const MOST_STEPS = 1000;

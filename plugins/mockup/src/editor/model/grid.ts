@@ -1,26 +1,31 @@
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
-
-/** The grid of a mockup, as react-grid-layout counts it. */
-export const GRID = {
-  cols: 12,
-  /** Pixels. */
-  rowHeight: 30,
-  /** Pixels between items, and around all of them. */
-  margin: [10, 10] as const,
-};
-
-/** Where an item is and how large. */
-export type Box = Pick<LayoutItem, 'x' | 'y' | 'w' | 'h'>;
+import { type Box, boxOf, GRID } from '../../components/grid';
 
 /** A layout that nothing changes. */
 export type Items = readonly LayoutItem[];
 
-/**
- * Where an item is drawn: the API takes columns beyond the grid's, and the grid has twelve.
- */
-export function boxOf({ x, y, w, h }: Box): Box {
-  const width = Math.min(w, GRID.cols);
-  return { x: Math.min(x, GRID.cols - width), y, w: width, h };
+/** Boxes by column, so that a thousand items are not each compared with each other. */
+class Columns {
+  readonly #columns: Box[][] = Array.from({ length: GRID.cols }, () => []);
+
+  add(box: Box): void {
+    for (let x = box.x; x < box.x + box.w; x++) {
+      this.#columns[x].push(box);
+    }
+  }
+
+  /** The row below the boxes that this one lies on; nothing where there are none. */
+  rowBelow(box: Box): number | undefined {
+    let below: number | undefined;
+    for (let x = box.x; x < box.x + box.w; x++) {
+      for (const other of this.#columns[x]) {
+        if (other.y < box.y + box.h && box.y < other.y + other.h) {
+          below = Math.max(below ?? 0, other.y + other.h);
+        }
+      }
+    }
+    return below;
+  }
 }
 
 /** The row below all items. */
@@ -194,30 +199,6 @@ function rowsToClear(boxes: readonly Box[], obstacles: Columns): number {
     }
   }
   return shift;
-}
-
-/** Boxes by column, so that a thousand items are not each compared with each other. */
-class Columns {
-  readonly #columns: Box[][] = Array.from({ length: GRID.cols }, () => []);
-
-  add(box: Box): void {
-    for (let x = box.x; x < box.x + box.w; x++) {
-      this.#columns[x].push(box);
-    }
-  }
-
-  /** The row below the boxes that this one lies on; nothing where there are none. */
-  rowBelow(box: Box): number | undefined {
-    let below: number | undefined;
-    for (let x = box.x; x < box.x + box.w; x++) {
-      for (const other of this.#columns[x]) {
-        if (other.y < box.y + box.h && box.y < other.y + other.h) {
-          below = Math.max(below ?? 0, other.y + other.h);
-        }
-      }
-    }
-    return below;
-  }
 }
 
 function inOrder(a: Box, b: Box): number {

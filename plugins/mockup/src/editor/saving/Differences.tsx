@@ -1,8 +1,11 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import type {
+  ItemDifference,
+  LayoutItem,
+} from 'backstage-plugin-mockup-common';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
-import { differencesOf, type ItemDifference } from '../model/differences';
+import { differencesOf } from '../model/differences';
 import type { Content } from '../model/editorReducer';
 
 /** How many differences are listed; all are many where a layout is another one. */
