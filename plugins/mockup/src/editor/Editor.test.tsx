@@ -8,6 +8,7 @@ import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { permissionApiRef } from '@backstage/plugin-permission-react';
 import {
   act,
+  createEvent,
   fireEvent,
   screen,
   waitFor,
@@ -31,7 +32,14 @@ import { MockupsPage } from '../MockupsPage';
 import { rootRouteRef } from '../routes';
 import { DraftStore } from './saving/drafts';
 
-const ID = '0b0d6f2e-6a4b-4a55-9ef1-b5fe8c3b6b4e';
+// Another one in each test: what the browser knows of a permission stays for a while.
+let mockupId = '';
+let mockups = 0;
+function nextId() {
+  mockups += 1;
+  mockupId = `0b0d6f2e-6a4b-4a55-9ef1-${String(mockups).padStart(12, '0')}`;
+  return mockupId;
+}
 
 const item = (i: string, x: number, y: number, text: string): LayoutItem => ({
   i,
@@ -47,7 +55,7 @@ const item = (i: string, x: number, y: number, text: string): LayoutItem => ({
 class Backend {
   revision = 1;
   mockup: MockupWithLatestVersion = {
-    id: ID,
+    id: nextId(),
     name: 'Start page',
     owner: 'user:default/anna',
     createdAt: '2026-11-20T10:00:00.000Z',
@@ -68,7 +76,7 @@ class Backend {
     this.revision += 1;
     const version = {
       id: `0b0d6f2e-6a4b-4a55-9ef1-${String(this.revision).padStart(12, '0')}`,
-      mockupId: ID,
+      mockupId: mockupId,
       layoutData,
       versionTag,
       createdBy,
@@ -151,7 +159,7 @@ async function open(
 ) {
   const { storage = storageApi(), mayUpdate = true } = options;
   const result = await renderInTestApp(<MockupsPage />, {
-    initialRouteEntries: [`/${ID}`],
+    initialRouteEntries: [`/${mockupId}`],
     apis: [
       [mockupApiRef, backend.api as unknown as MockupApi],
       [mockupComponentsApiRef, components],
@@ -298,6 +306,26 @@ describe('the editor by the keyboard', () => {
   });
 });
 
+describe('a mockup of a thousand items', () => {
+  it('draws what is in sight, and what the keyboard comes to', async () => {
+    await open(
+      new Backend(
+        ...Array.from({ length: 1000 }, (_, n) =>
+          item(`${n}`, 0, 2 * n, `Item ${n}`),
+        ),
+      ),
+    );
+    expect(items().length).toBeLessThan(100);
+    focus(option(/“Item 0”/));
+    await press('{End}');
+    await waitFor(() => expect(option(/“Item 999”/)).toHaveFocus());
+    expect(option(/“Item 999”/)).toHaveAttribute('aria-posinset', '1000');
+    expect(option(/“Item 999”/)).toHaveAttribute('aria-setsize', '1000');
+    await press('{Control>}a{/Control}{ArrowRight}');
+    await said('Moved 1000 items.');
+  });
+});
+
 describe('the editor by a pointer', () => {
   it('selects several items with Shift, and none beside them', async () => {
     await open(new Backend(item('a', 0, 0, 'Above'), item('b', 0, 4, 'Below')));
@@ -319,9 +347,15 @@ describe('the editor by a pointer', () => {
     await open(new Backend());
     const dataTransfer = { setData: jest.fn(), dropEffect: '' };
     fireEvent.dragStart(button('Add Header'), { dataTransfer });
-    fireEvent.dragOver(canvas(), { dataTransfer, clientX: 700, clientY: 100 });
-    fireEvent.drop(canvas(), { dataTransfer, clientX: 700, clientY: 100 });
-    expect(items()).toHaveLength(1);
+    for (const kind of ['dragOver', 'drop'] as const) {
+      // jsdom has no events of drags, and so no place of them.
+      const event = createEvent[kind](canvas(), { dataTransfer });
+      Object.assign(event, { clientX: 700, clientY: 100 });
+      fireEvent(canvas(), event);
+    }
+    expect(items()).toEqual([
+      expect.stringMatching(/^Header “Header”, column 1, row 3, 12 wide/),
+    ]);
     await said('Added Header “Header”.');
   });
 });
@@ -349,7 +383,7 @@ describe('saving', () => {
     await screen.findByText('All changes are saved.');
     expect(backend.api.saveVersion.mock.calls).toEqual([
       [
-        ID,
+        mockupId,
         {
           layoutData: [{ ...item('a', 1, 0, 'Hello') }],
           versionTag: 'for review',
@@ -526,7 +560,7 @@ describe('two people in one mockup', () => {
 
 describe('a draft', () => {
   const drafts = (storage: ReturnType<typeof storageApi>) =>
-    new DraftStore(storage, 'user:default/test').read(ID);
+    new DraftStore(storage, 'user:default/test').read(mockupId);
 
   it('is kept soon after a change, offered at the next visit, and gone once saved', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
@@ -595,7 +629,7 @@ describe('a draft', () => {
     const storage = storageApi();
     await storage
       .forBucket('mockup.drafts.user%3Adefault%2Ftest')
-      .set(ID, { content: { items: 'nonsense' } });
+      .set(mockupId, { content: { items: 'nonsense' } });
     await open(new Backend(item('a', 0, 0, 'Hello')), { storage });
     expect(screen.queryByRole('dialog')).toBeNull();
   });

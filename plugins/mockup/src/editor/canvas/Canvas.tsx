@@ -6,7 +6,8 @@ import {
   type Dispatch,
   type KeyboardEvent,
   useCallback,
-  useLayoutEffect,
+  useEffect,
+  useMemo,
   useRef,
   useState,
 } from 'react';
@@ -21,6 +22,7 @@ import { CanvasItem, elementId } from './CanvasItem';
 import { positionParams } from './positionParams';
 import { useDrop } from './useDrop';
 import { useGestures } from './useGestures';
+import { useVisibleItems } from './useVisibleItems';
 import { useWidth } from './useWidth';
 
 /** Empty rows below the last item, to drop something on. */
@@ -53,8 +55,6 @@ export function Canvas(props: {
   onDrop: (item: LayoutItem) => void;
   /** Shows the properties of the selection. */
   onOpen: () => void;
-  /** Says what has the focus, to somebody who does not see it. */
-  onFocusItem?: (item: LayoutItem) => void;
   focusRequest: FocusRequest | undefined;
 }) {
   const { state, dispatch, isReadOnly, labelOf, onOpen, focusRequest } = props;
@@ -83,23 +83,53 @@ export function Canvas(props: {
     onDrop: props.onDrop,
   });
   const shown = drag?.items ?? drop.items ?? items;
+
+  const order = useMemo(() => readingOrder(items), [items]);
   const current = items.some(({ i }) => i === currentId)
     ? currentId
-    : readingOrder(items)[0]?.i;
+    : order[0]?.i;
+  const visible = useVisibleItems({
+    items: shown,
+    always: [current, drag?.id],
+    canvas: container,
+  });
+  const areAllDrawn = visible.length === shown.length;
+  const positions = useMemo(
+    () =>
+      areAllDrawn
+        ? undefined
+        : new Map(order.map(({ i }, index) => [i, index + 1])),
+    [areAllDrawn, order],
+  );
 
-  const focus = (id: string | undefined) => {
-    const element =
-      id === undefined ? null : document.getElementById(elementId(id));
-    (element ?? container.current)?.focus();
-    element?.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
+  const wanted = useRef<FocusRequest>();
+  const focusWanted = () => {
+    const { id } = wanted.current ?? {};
+    const element = id && document.getElementById(elementId(id));
+    if (element) {
+      element.focus();
+      element.scrollIntoView?.({ block: 'nearest', inline: 'nearest' });
+    } else if (id !== undefined && items.some(({ i }) => i === id)) {
+      // It is out of sight, and drawn next because the focus comes to it.
+      return;
+    } else if (wanted.current) {
+      container.current?.focus();
+    }
+    wanted.current = undefined;
   };
-  useLayoutEffect(() => {
+  const focus = (id: string | undefined) => {
+    wanted.current = { id };
+    setCurrentId(id);
+    focusWanted();
+  };
+  useEffect(() => {
     if (focusRequest) {
       focus(focusRequest.id);
     }
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [focusRequest]);
-  useLayoutEffect(() => {
+  useEffect(() => {
+    focusWanted();
     // What had the focus is gone: it was removed, or a step was undone.
     if (hadFocus.current && document.activeElement === document.body) {
       focus(current);
@@ -107,12 +137,10 @@ export function Canvas(props: {
   });
 
   const focusNext = (by: number) => {
-    const order = readingOrder(items);
     const at = order.findIndex(({ i }) => i === current);
     focus(order[Math.max(0, Math.min(at + by, order.length - 1))]?.i);
   };
   const focusAfterRemoval = () => {
-    const order = readingOrder(items);
     const at = order.findIndex(({ i }) => i === current);
     const isLeft = ({ i }: LayoutItem) => !state.selection.has(i);
     setCurrentId(
@@ -143,9 +171,9 @@ export function Canvas(props: {
           : { type: 'move', ...step, burst },
       );
     } else if (event.key === 'Home') {
-      focus(readingOrder(items)[0]?.i);
+      focus(order[0]?.i);
     } else if (event.key === 'End') {
-      focus(readingOrder(items)[items.length - 1]?.i);
+      focus(order[order.length - 1]?.i);
     } else if (event.key === ' ' && current !== undefined) {
       dispatch({ type: 'toggle', id: current });
     } else if (event.key === 'Enter' && current !== undefined) {
@@ -195,7 +223,7 @@ export function Canvas(props: {
         }}
         {...drop.handlers}
       >
-        {shown.map(item => (
+        {visible.map(item => (
           <CanvasItem
             key={item.i}
             item={item}
@@ -204,6 +232,8 @@ export function Canvas(props: {
             isSelected={state.selection.has(item.i)}
             isCurrent={item.i === current}
             isReadOnly={isReadOnly}
+            position={positions?.get(item.i)}
+            count={items.length}
             gestures={gestures}
           >
             <ComponentView component={item.component} props={item.props} />

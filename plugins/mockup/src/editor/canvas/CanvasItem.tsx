@@ -23,11 +23,14 @@ export const CanvasItem = memo(function MemoizedCanvasItem(props: {
   /** Whether the focus comes to it when it comes to the canvas. */
   isCurrent: boolean;
   isReadOnly: boolean;
+  /** Which of how many items it is, where not all are drawn. */
+  position: number | undefined;
+  count: number;
   gestures: Gestures;
   children: React.ReactNode;
 }) {
   const { item, label, width, isSelected, isCurrent, isReadOnly } = props;
-  const { gestures, children } = props;
+  const { position, count, gestures, children } = props;
   const { i } = item;
   const box = boxOf(item);
   // The grid item keeps where the pointer is, but is drawn by its parent.
@@ -74,6 +77,8 @@ export const CanvasItem = memo(function MemoizedCanvasItem(props: {
         role="option"
         aria-selected={isSelected}
         aria-label={label}
+        aria-posinset={position}
+        aria-setsize={position === undefined ? undefined : count}
         tabIndex={isCurrent ? 0 : -1}
         className={isSelected ? styles.selected : styles.item}
         onPointerDown={event => gestures.press(i, event)}
