@@ -141,6 +141,7 @@ function Versions(props: { read: ReadMockup }) {
             <More
               shown={items.length}
               total={versions.totalItems}
+              hasMore={versions.nextCursor !== undefined}
               isLoading={isLoading}
               onMore={loaded.readMore}
             />
@@ -268,17 +269,18 @@ function Row(props: {
 function More(props: {
   shown: number;
   total: number;
+  hasMore: boolean;
   isLoading: boolean;
   onMore: () => void;
 }) {
-  const { shown, total, isLoading, onMore } = props;
+  const { shown, total, hasMore, isLoading, onMore } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   return (
     <Flex align="center" gap="3" style={{ flexWrap: 'wrap' }}>
       <Text role="status" color="secondary">
         {t('history.shown', { shown: String(shown), total: String(total) })}
       </Text>
-      {shown < total && (
+      {hasMore && (
         <Button variant="secondary" isPending={isLoading} onPress={onMore}>
           {t('history.more')}
         </Button>

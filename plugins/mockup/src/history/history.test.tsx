@@ -311,17 +311,28 @@ describe('the versions of a mockup', () => {
     ).toBeInTheDocument();
   });
 
-  it('shows older ones page by page, each once', async () => {
+  it('shows older ones page by page', async () => {
     const api = mockHistory(THREE);
     api.listVersions
-      .mockResolvedValueOnce({ items: THREE.slice(0, 2), totalItems: 3 })
+      .mockResolvedValueOnce({
+        items: THREE.slice(0, 2),
+        totalItems: 3,
+        nextCursor: 'after two',
+      })
       // One was saved meanwhile.
-      .mockResolvedValueOnce({ items: THREE.slice(1), totalItems: 4 });
+      .mockResolvedValueOnce({ items: THREE.slice(2), totalItems: 4 });
     await render(api, '/m/versions');
     await screen.findByText('2 of 3 versions');
     await userEvent.click(await button('Show older versions'));
     await screen.findByText('3 of 4 versions');
     expect(screen.getAllByRole('checkbox')).toHaveLength(3);
+    expect(api.listVersions).toHaveBeenLastCalledWith('m', {
+      limit: 20,
+      cursor: 'after two',
+    });
+    expect(
+      screen.queryByRole('button', { name: 'Show older versions' }),
+    ).toBeNull();
   });
 
   it('says that there are none, or no such mockup, or what failed', async () => {

@@ -1,26 +1,21 @@
 import { useApi } from '@backstage/frontend-plugin-api';
-import type { Version } from 'backstage-plugin-mockup-common';
+import type { Page, Version } from 'backstage-plugin-mockup-common';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { mockupApiRef } from '../api';
 
 // A page of versions carries their layouts.
 const PAGE_SIZE = 20;
 
-interface Versions {
-  items: Version[];
-  totalItems: number;
-}
-
 /** The versions of a mockup, the newest first, and more of them page by page. */
 export function useVersions(mockupId: string) {
   const api = useApi(mockupApiRef);
-  const [versions, setVersions] = useState<Versions>();
+  const [versions, setVersions] = useState<Page<Version>>();
   const [error, setError] = useState<unknown>();
   const [isLoading, setLoading] = useState(true);
   const lastRead = useRef(0);
 
   const read = useCallback(
-    async (known: Version[]) => {
+    async (known: Version[], cursor?: string) => {
       lastRead.current += 1;
       const mine = lastRead.current;
       setLoading(true);
@@ -28,15 +23,10 @@ export function useVersions(mockupId: string) {
       try {
         const page = await api.listVersions(mockupId, {
           limit: PAGE_SIZE,
-          offset: known.length,
+          ...(cursor !== undefined && { cursor }),
         });
         if (mine === lastRead.current) {
-          const ids = new Set(known.map(({ id }) => id));
-          setVersions({
-            // One that was saved meanwhile has moved the others to the next page.
-            items: [...known, ...page.items.filter(({ id }) => !ids.has(id))],
-            totalItems: page.totalItems,
-          });
+          setVersions({ ...page, items: [...known, ...page.items] });
           setLoading(false);
         }
       } catch (thrown) {
@@ -56,7 +46,6 @@ export function useVersions(mockupId: string) {
     };
   }, [read]);
 
-  const items = versions?.items ?? [];
   return {
     versions,
     error,
@@ -64,7 +53,7 @@ export function useVersions(mockupId: string) {
     /** Reads the newest again. */
     reload: () => read([]),
     /** Reads older ones. */
-    readMore: () => read(items),
+    readMore: () => read(versions?.items ?? [], versions?.nextCursor),
     /** Takes what has become of one. */
     replace: (changed: Version) =>
       setVersions(
