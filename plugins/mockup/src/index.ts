@@ -14,3 +14,4 @@ export {
   type MockupComponentsApi,
   mockupComponentsApiRef,
 } from './components/registry/MockupComponentBlueprint';
+export { MOCKUPS_ANNOTATION } from './entity/annotation';

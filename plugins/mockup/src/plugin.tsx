@@ -6,6 +6,7 @@ import {
   fetchApiRef,
   PageBlueprint,
 } from '@backstage/frontend-plugin-api';
+import { EntityContentBlueprint } from '@backstage/plugin-catalog-react/alpha';
 import { RiLayoutMasonryLine } from '@remixicon/react';
 import { MockupClient } from 'backstage-plugin-mockup-common';
 import { mockupApiRef } from './api';
@@ -15,6 +16,7 @@ import {
   mockupComponentsApiRef,
 } from './components/registry/MockupComponentBlueprint';
 import { stockComponents } from './components/registry/stockComponents';
+import { isMockupsAvailable } from './entity/annotation';
 import {
   compareRouteRef,
   mockupRouteRef,
@@ -67,6 +69,20 @@ const mockupsPage = PageBlueprint.make({
   },
 });
 
+/** A tab on the page of an entity that names mockups. */
+export const entityMockupsContent = EntityContentBlueprint.make({
+  params: {
+    path: '/mockups',
+    title: 'Mockups',
+    icon: <RiLayoutMasonryLine />,
+    filter: isMockupsAvailable,
+    loader: async () => {
+      const { EntityMockups } = await import('./entity/EntityMockups');
+      return <EntityMockups />;
+    },
+  },
+});
+
 /**
  * The mockups: their list, editor and history. An app finds it by itself
  * (`app.packages: all`), or has it among its `features`.
@@ -85,5 +101,11 @@ export const mockupPlugin = createFrontendPlugin({
     version: versionRouteRef,
     compare: compareRouteRef,
   },
-  extensions: [mockupApi, componentsApi, ...stockComponents, mockupsPage],
+  extensions: [
+    mockupApi,
+    componentsApi,
+    ...stockComponents,
+    mockupsPage,
+    entityMockupsContent,
+  ],
 });

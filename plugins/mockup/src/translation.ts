@@ -1,6 +1,7 @@
 import { createTranslationRef } from '@backstage/frontend-plugin-api';
 import { componentsMessages } from './components/messages';
 import { editorMessages } from './editor/messages';
+import { entityMessages } from './entity/messages';
 import { historyMessages } from './history/messages';
 import { listMessages } from './list/messages';
 
@@ -14,6 +15,7 @@ export const mockupTranslationRef = createTranslationRef({
   messages: {
     components: componentsMessages,
     editor: editorMessages,
+    entity: entityMessages,
     history: historyMessages,
     list: listMessages,
   },

@@ -17,11 +17,11 @@ import {
 import { useState } from 'react';
 import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../api';
+import { MockupCards } from '../components/MockupCard';
 import { mockupTranslationRef } from '../translation';
 import { DetailsDialog, DuplicateDialog } from './DetailsDialog';
-import styles from './list.module.css';
+import { ListedMockup, type MockupAction } from './ListedMockup';
 import { ListFrame, SearchInput } from './ListFrame';
-import { type MockupAction, MockupCard } from './MockupCard';
 import { ORDERS, useListQuery, useMockups } from './useMockups';
 
 /** The mockups that the user may see. */
@@ -90,15 +90,15 @@ export function MockupList() {
             }
           >
             {items => (
-              <ul className={styles.cards} aria-label={t('list.title')}>
+              <MockupCards label={t('list.title')}>
                 {items.map(mockup => (
-                  <MockupCard
+                  <ListedMockup
                     key={mockup.id}
                     mockup={mockup}
                     onAction={of => setAsked({ of, mockup })}
                   />
                 ))}
-              </ul>
+              </MockupCards>
             )}
           </ListFrame>
         </Flex>

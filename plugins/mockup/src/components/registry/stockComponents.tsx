@@ -138,7 +138,7 @@ const button = extensionOf<ButtonProps>({
     },
   },
   defaultProps: { label: 'Button', variant: 'primary' },
-  defaultSize: { w: 2, h: 1 },
+  defaultSize: { w: 3, h: 1 },
   loader: async () => (await pieces()).ButtonPiece,
 });
 

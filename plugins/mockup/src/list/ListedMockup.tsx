@@ -1,17 +1,11 @@
-import {
-  useApi,
-  useRouteRef,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import {
   ButtonIcon,
-  Link,
   Menu,
   MenuItem,
   MenuTrigger,
   Skeleton,
-  Text,
 } from '@backstage/ui';
 import { RiMore2Line } from '@remixicon/react';
 import {
@@ -23,37 +17,28 @@ import { useEffect, useRef, useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { mockupApiRef } from '../api';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';
-import { Moment } from '../components/Moment';
-import { Person } from '../components/Person';
-import { mockupRouteRef } from '../routes';
+import { MockupCard } from '../components/MockupCard';
 import { mockupTranslationRef } from '../translation';
-import styles from './list.module.css';
 
 /** What can be done with a mockup of the list. */
 export type MockupAction = 'edit' | 'duplicate';
 
 /** A mockup in the list. */
-export function MockupCard(props: {
+export function ListedMockup(props: {
   mockup: Mockup;
   onAction: (action: MockupAction) => void;
 }) {
   const { mockup, onAction } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const routeOf = useRouteRef(mockupRouteRef);
-  const { id, name, description, owner, updatedAt } = mockup;
+  const { id, name, updatedAt } = mockup;
   const [isOpen, setOpen] = useState(false);
   return (
-    <li className={styles.card}>
-      <Thumbnail key={updatedAt} id={id} />
-      <div className={styles.head}>
-        <Text as="h2" variant="body-large" weight="bold">
-          <Link className={styles.link} href={routeOf?.({ id })}>
-            {name}
-          </Link>
-        </Text>
+    <MockupCard
+      mockup={mockup}
+      thumbnail={<Thumbnail key={updatedAt} id={id} />}
+      actions={
         <MenuTrigger isOpen={isOpen} onOpenChange={setOpen}>
           <ButtonIcon
-            className={styles.menu}
             variant="tertiary"
             size="small"
             icon={<RiMore2Line />}
@@ -61,16 +46,8 @@ export function MockupCard(props: {
           />
           {isOpen && <Actions id={id} onAction={onAction} />}
         </MenuTrigger>
-      </div>
-      {description && (
-        <Text as="p" className={styles.description}>
-          {description}
-        </Text>
-      )}
-      <Text as="p" variant="body-small" color="secondary">
-        <Person entityRef={owner} /> · <Moment at={updatedAt} />
-      </Text>
-    </li>
+      }
+    />
   );
 }
 
@@ -123,7 +100,7 @@ function Thumbnail({ id }: { id: string }) {
   }, [mockupApi, id, isSeen]);
   // Where it can't be read, the list has the mockup all the same.
   return (
-    <div ref={room} className={styles.thumbnail}>
+    <div ref={room} style={{ height: '100%' }}>
       {!isSeen || loading ? (
         <Skeleton width="100%" height="100%" />
       ) : (

@@ -1,0 +1,56 @@
+import { useRouteRef } from '@backstage/frontend-plugin-api';
+import { Link, Text } from '@backstage/ui';
+import type { Mockup } from 'backstage-plugin-mockup-common';
+import type { ReactNode } from 'react';
+import { mockupRouteRef } from '../routes';
+import { Moment } from './Moment';
+import styles from './MockupCard.module.css';
+import { Person } from './Person';
+
+/** Mockups beside each other. */
+export function MockupCards(props: { label: string; children: ReactNode }) {
+  return (
+    <ul className={styles.cards} aria-label={props.label}>
+      {props.children}
+    </ul>
+  );
+}
+
+/** A mockup, which a click opens. */
+export function MockupCard(props: {
+  mockup: Mockup;
+  thumbnail: ReactNode;
+  /** What can be done with it. */
+  actions?: ReactNode;
+}) {
+  const { mockup, thumbnail, actions } = props;
+  const { id, name, description, owner, updatedAt } = mockup;
+  const routeOf = useRouteRef(mockupRouteRef);
+  return (
+    <li className={styles.card}>
+      <div className={styles.thumbnail}>{thumbnail}</div>
+      <div className={styles.head}>
+        <Text
+          as="h2"
+          variant="body-large"
+          weight="bold"
+          className={styles.name}
+          title={name}
+        >
+          <Link className={styles.link} href={routeOf?.({ id })}>
+            {name}
+          </Link>
+        </Text>
+        {actions && <div className={styles.actions}>{actions}</div>}
+      </div>
+      {description && (
+        <Text as="p" className={styles.description}>
+          {description}
+        </Text>
+      )}
+      <Text as="p" variant="body-small" color="secondary">
+        <Person entityRef={owner} /> · <Moment at={updatedAt} />
+      </Text>
+    </li>
+  );
+}

@@ -1,0 +1,83 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { useEntity } from '@backstage/plugin-catalog-react';
+import { Alert, Flex, Skeleton, Text } from '@backstage/ui';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { mockupApiRef } from '../api';
+import { Failure } from '../components/Failure';
+import { LayoutThumbnail } from '../components/LayoutThumbnail';
+import { MockupCard, MockupCards } from '../components/MockupCard';
+import { mockupTranslationRef } from '../translation';
+import { mockupIdsOf, MOCKUPS_ANNOTATION } from './annotation';
+
+/** Each is a request. */
+const MOST = 24;
+
+/** The mockups that the entity of the page names. */
+export function EntityMockups() {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const { entity } = useEntity();
+  const ids = mockupIdsOf(entity);
+  if (ids.length === 0) {
+    return <Text>{t('entity.none', { annotation: MOCKUPS_ANNOTATION })}</Text>;
+  }
+  return (
+    <Flex direction="column" gap="4">
+      {ids.length > MOST && (
+        <Alert
+          status="info"
+          icon
+          description={t('entity.more', {
+            named: String(ids.length),
+            shown: String(MOST),
+          })}
+        />
+      )}
+      <MockupCards label={t('entity.title')}>
+        {ids.slice(0, MOST).map(id => (
+          <NamedMockup key={id} id={id} />
+        ))}
+      </MockupCards>
+    </Flex>
+  );
+}
+
+function NamedMockup({ id }: { id: string }) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const mockupApi = useApi(mockupApiRef);
+  const found = useAsyncRetry(() => mockupApi.getMockup(id), [mockupApi, id]);
+  if (found.value) {
+    const { mockup } = found.value;
+    return (
+      <MockupCard
+        mockup={mockup}
+        thumbnail={
+          <LayoutThumbnail items={mockup.latestVersion?.layoutData ?? []} />
+        }
+      />
+    );
+  }
+  if (found.loading) {
+    return (
+      <li>
+        <Skeleton width="100%" height={240} />
+      </li>
+    );
+  }
+  return (
+    <li>
+      {found.error ? (
+        <Failure
+          title={t('entity.failed', { id })}
+          error={found.error}
+          onRetry={found.retry}
+        />
+      ) : (
+        <Alert
+          status="warning"
+          icon
+          description={t('entity.missing', { id })}
+        />
+      )}
+    </li>
+  );
+}
