@@ -4,7 +4,6 @@ import {
   ButtonIcon,
   ButtonLink,
   Flex,
-  Header,
   Text,
   TextAreaField,
   TextField,
@@ -15,6 +14,7 @@ import { RiEditLine, RiPriceTag3Line } from '@remixicon/react';
 import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { type Dispatch, useState } from 'react';
 import { ActionDialog } from '../components/ActionDialog';
+import { PageHeader } from '../components/PageHeader';
 import { versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
@@ -41,7 +41,7 @@ export function EditorHeader(props: {
   const [dialog, setDialog] = useState<'details' | 'tag'>();
   return (
     <>
-      <Header
+      <PageHeader
         title={content.name}
         description={content.description || undefined}
         customActions={

@@ -1,16 +1,16 @@
 import {
-  BreadcrumbEntry,
   useApi,
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { ButtonLink, Container, Flex, Header, Link, Text } from '@backstage/ui';
+import { ButtonLink, Container, Flex, Link, Text } from '@backstage/ui';
 import { compareLayouts, type Version } from 'backstage-plugin-mockup-common';
 import { useMemo, useState } from 'react';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { Moment } from '../components/Moment';
 import { Person } from '../components/Person';
+import { PageHeader } from '../components/PageHeader';
 import { compareRouteRef, versionRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { CopyButton } from './CopyButton';
@@ -53,8 +53,8 @@ function Comparison({ before, after }: { before: Version; after: Version }) {
     after: titleOf(after),
   });
   return (
-    <BreadcrumbEntry entry={{ label: title, href: hrefOf(before, after) }}>
-      <Header
+    <>
+      <PageHeader
         title={title}
         customActions={
           <ButtonLink
@@ -89,7 +89,7 @@ function Comparison({ before, after }: { before: Version; after: Version }) {
           <Patch before={before} after={after} />
         </Flex>
       </Container>
-    </BreadcrumbEntry>
+    </>
   );
 }
 

@@ -4,12 +4,13 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Alert, ButtonLink, Container, Header, Skeleton } from '@backstage/ui';
+import { Alert, ButtonLink, Container, Skeleton } from '@backstage/ui';
 import type { MockupWithLatestVersion } from 'backstage-plugin-mockup-common';
 import type { ReactNode } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { Failure } from '../components/Failure';
+import { PageHeader } from '../components/PageHeader';
 import { mockupRouteRef, rootRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 
@@ -51,7 +52,7 @@ export function HistoryFrame<TValue>(props: {
   }
   return (
     <>
-      <Header title={read?.mockup.name ?? t('history.versions')} />
+      <PageHeader title={read?.mockup.name ?? t('history.versions')} />
       <Container>
         {loading && (
           <div role="status" aria-label={t('components.loading')}>

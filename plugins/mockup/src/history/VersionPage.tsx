@@ -1,5 +1,4 @@
 import {
-  BreadcrumbEntry,
   useApi,
   useRouteRef,
   useTranslationRef,
@@ -10,7 +9,6 @@ import {
   ButtonLink,
   Container,
   Flex,
-  Header,
   Link,
   Text,
 } from '@backstage/ui';
@@ -21,6 +19,7 @@ import { mockupApiRef } from '../api';
 import { LayoutView } from '../components/LayoutView';
 import { Moment } from '../components/Moment';
 import { Person } from '../components/Person';
+import { PageHeader } from '../components/PageHeader';
 import {
   compareRouteRef,
   mockupRouteRef,
@@ -65,8 +64,8 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
   const [isRestored, setRestored] = useState(false);
   const href = toVersion?.({ id: mockupId, versionId: id }) ?? '';
   return (
-    <BreadcrumbEntry entry={{ label: title, href }}>
-      <Header
+    <>
+      <PageHeader
         title={title}
         metadata={[
           {
@@ -175,6 +174,6 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
           onClose={() => setAsked(false)}
         />
       )}
-    </BreadcrumbEntry>
+    </>
   );
 }

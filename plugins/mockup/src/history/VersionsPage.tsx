@@ -6,7 +6,6 @@ import {
   Checkbox,
   Container,
   Flex,
-  Header,
   Link,
   Skeleton,
   Text,
@@ -17,6 +16,7 @@ import { useNavigate, useParams } from 'react-router-dom';
 import { Failure } from '../components/Failure';
 import { Moment } from '../components/Moment';
 import { Person } from '../components/Person';
+import { PageHeader } from '../components/PageHeader';
 import { compareRouteRef, mockupRouteRef, versionRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
@@ -58,7 +58,7 @@ function Versions(props: { read: ReadMockup }) {
 
   return (
     <>
-      <Header
+      <PageHeader
         title={t('history.title', { name: mockup.name })}
         customActions={
           <ButtonLink variant="secondary" href={mockupHref}>
