@@ -13,7 +13,6 @@ import {
 } from 'react';
 import { calcGridItemPosition } from 'react-grid-layout';
 import { type Box, boxOf, GRID } from '../../components/grid';
-import { ComponentView } from '../../components/ComponentView';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 import type { EditorAction, EditorState } from '../model/editorReducer';
@@ -227,7 +226,7 @@ export function Canvas(props: {
           <CanvasItem
             key={item.i}
             item={item}
-            label={labelOf(item)}
+            labelOf={labelOf}
             width={width}
             isSelected={state.selection.has(item.i)}
             isCurrent={item.i === current}
@@ -235,9 +234,7 @@ export function Canvas(props: {
             position={positions?.get(item.i)}
             count={items.length}
             gestures={gestures}
-          >
-            <ComponentView component={item.component} props={item.props} />
-          </CanvasItem>
+          />
         ))}
         {draggedBox && <Placeholder box={boxOf(draggedBox)} width={width} />}
         {drop.box && <Placeholder box={drop.box} width={width} />}

@@ -1,6 +1,7 @@
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { memo, useReducer } from 'react';
 import { GridItem } from 'react-grid-layout';
+import { ComponentView } from '../../components/ComponentView';
 import { boxOf, GRID } from '../../components/grid';
 import { isMovable, isSizable } from '../model/grid';
 import styles from '../editor.module.css';
@@ -15,8 +16,8 @@ const INERT = { inert: '' };
  */
 export const CanvasItem = memo(function MemoizedCanvasItem(props: {
   item: LayoutItem;
-  /** What the item is called where it is read out. */
-  label: string;
+  /** What an item is called where it is read out. */
+  labelOf: (item: LayoutItem) => string;
   /** Of the canvas, in pixels. */
   width: number;
   isSelected: boolean;
@@ -27,10 +28,9 @@ export const CanvasItem = memo(function MemoizedCanvasItem(props: {
   position: number | undefined;
   count: number;
   gestures: Gestures;
-  children: React.ReactNode;
 }) {
-  const { item, label, width, isSelected, isCurrent, isReadOnly } = props;
-  const { position, count, gestures, children } = props;
+  const { item, labelOf, width, isSelected, isCurrent, isReadOnly } = props;
+  const { position, count, gestures } = props;
   const { i } = item;
   const box = boxOf(item);
   // The grid item keeps where the pointer is, but is drawn by its parent.
@@ -76,7 +76,7 @@ export const CanvasItem = memo(function MemoizedCanvasItem(props: {
         data-item={i}
         role="option"
         aria-selected={isSelected}
-        aria-label={label}
+        aria-label={labelOf(item)}
         aria-posinset={position}
         aria-setsize={position === undefined ? undefined : count}
         tabIndex={isCurrent ? 0 : -1}
@@ -87,7 +87,7 @@ export const CanvasItem = memo(function MemoizedCanvasItem(props: {
         onFocus={() => gestures.focus(i)}
       >
         <div className={styles.piece} {...INERT}>
-          {children}
+          <ComponentView component={item.component} props={item.props} />
         </div>
       </div>
     </GridItem>

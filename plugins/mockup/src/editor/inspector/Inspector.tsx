@@ -2,7 +2,14 @@ import { Progress } from '@backstage/core-components';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Flex, NumberField, Text, TextAreaField } from '@backstage/ui';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
-import { type Dispatch, forwardRef, lazy, Suspense, useState } from 'react';
+import {
+  type Dispatch,
+  forwardRef,
+  lazy,
+  Suspense,
+  useCallback,
+  useState,
+} from 'react';
 import { type Box, boxOf, GRID } from '../../components/grid';
 import { messageOf } from '../../components/Failure';
 import type { MockupComponent } from '../../components/registry/MockupComponentBlueprint';
@@ -35,6 +42,12 @@ export const Inspector = forwardRef<
   const { t } = useTranslationRef(mockupTranslationRef);
   const selected = selectedItems(state);
   const [item] = selected;
+  const id = item?.i;
+  const change = useCallback(
+    (next: Record<string, unknown>) =>
+      dispatch({ type: 'props', id, props: next, burst: `props ${id}` }),
+    [dispatch, id],
+  );
   return (
     // Escape, from whatever in it has the focus.
     // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
@@ -80,13 +93,6 @@ export const Inspector = forwardRef<
 
   function renderProps() {
     const component = components.find(({ name }) => name === item.component);
-    const change = (next: Record<string, unknown>) =>
-      dispatch({
-        type: 'props',
-        id: item.i,
-        props: next,
-        burst: `props ${item.i}`,
-      });
     return component ? (
       <Suspense fallback={<Progress aria-label={t('editor.loading')} />}>
         <PropsForm

@@ -1,4 +1,5 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import type { JsonObject } from '@backstage/types';
 import { Button, ButtonIcon } from '@backstage/ui';
 import {
   RiAddLine,
@@ -15,8 +16,8 @@ import type {
   UiSchema,
 } from '@rjsf/utils';
 import validator from '@rjsf/validator-ajv8';
-import type { JsonObject } from '@backstage/types';
-import type { ReactElement } from 'react';
+
+import { memo, type ReactElement } from 'react';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 
@@ -118,7 +119,7 @@ const TEMPLATES: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
 };
 
 /** A form for the properties of a component, from the schema that the component has for them. */
-export default function PropsForm(props: {
+function PropsForm(props: {
   /** Of the item. */
   id: string;
   schema: JsonObject;
@@ -151,3 +152,6 @@ export default function PropsForm(props: {
     />
   );
 }
+
+/** Drawn again only where the properties change: its validation takes time. */
+export default memo(PropsForm);
