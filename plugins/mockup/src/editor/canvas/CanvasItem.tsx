@@ -34,7 +34,7 @@ export const CanvasItem = memo(function MemoizedCanvasItem(props: {
   const { i } = item;
   const box = boxOf(item);
   // The grid item keeps where the pointer is, but is drawn by its parent.
-  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const [, redraw] = useReducer((times: number) => times + 1, 0);
   const takesGestures = !isReadOnly && (isSelected || !gestures.isByTouch);
   return (
     <GridItem

@@ -15,6 +15,7 @@ import { useMemo, useState } from 'react';
 import { Moment } from '../../components/Moment';
 import { Person } from '../../components/Person';
 import { mockupTranslationRef } from '../../translation';
+import styles from '../editor.module.css';
 import { isSameContent, type Saved } from '../model/content';
 import { DESCRIPTION, itemKey, merge, NAME } from '../model/differences';
 import type { Content } from '../model/editorReducer';
@@ -98,7 +99,7 @@ export function ConflictDialog(props: {
               </ul>
             </Flex>
           </DialogBody>
-          <DialogFooter>
+          <DialogFooter className={styles.footer}>
             <Button variant="tertiary" onPress={onLater} isDisabled={isPending}>
               {t('editor.conflict.later')}
             </Button>
@@ -198,7 +199,7 @@ function Decisions(props: {
           {choices}
         </Flex>
       </DialogBody>
-      <DialogFooter>
+      <DialogFooter className={styles.footer}>
         <Button variant="secondary" onPress={onBack}>
           {t('editor.merge.back')}
         </Button>

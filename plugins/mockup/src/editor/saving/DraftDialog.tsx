@@ -12,6 +12,7 @@ import {
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { Moment } from '../../components/Moment';
 import { mockupTranslationRef } from '../../translation';
+import styles from '../editor.module.css';
 import type { Saved } from '../model/content';
 import { Differences } from './Differences';
 import type { Draft } from './drafts';
@@ -57,7 +58,7 @@ export function DraftDialog(props: {
           )}
         </Flex>
       </DialogBody>
-      <DialogFooter>
+      <DialogFooter className={styles.footer}>
         <Button variant="secondary" onPress={onDiscard}>
           {t('editor.draft.discard')}
         </Button>
