@@ -13,6 +13,8 @@ export interface HttpRequest {
   method?: string;
   /** Sent as JSON. */
   body?: unknown;
+  /** Sent as it is, a JSON text, instead of `body`. */
+  jsonText?: string | Blob;
   token?: string;
   ifMatch?: string;
   tenantSlug?: string;
@@ -57,7 +59,14 @@ export class HttpClient {
   }
 
   async #send(path: string, request: HttpRequest = {}): Promise<Response> {
-    const { method = 'GET', body, token, ifMatch, tenantSlug } = request;
+    const {
+      method = 'GET',
+      body,
+      jsonText,
+      token,
+      ifMatch,
+      tenantSlug,
+    } = request;
     const headers: Record<string, string> = {};
     if (token) {
       headers.Authorization = `Bearer ${token}`;
@@ -69,14 +78,15 @@ export class HttpClient {
     if (tenantSlug !== undefined) {
       headers['X-Tenant-Slug'] = tenantSlug;
     }
-    if (body !== undefined) {
+    const text = body === undefined ? jsonText : JSON.stringify(body);
+    if (text !== undefined) {
       headers['Content-Type'] = 'application/json';
     }
     const baseUrl = await this.#discoveryApi.getBaseUrl(this.#pluginId);
     return this.#fetchApi.fetch(`${baseUrl}${path}`, {
       method,
       headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: text,
     });
   }
 }

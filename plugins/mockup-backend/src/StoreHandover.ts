@@ -59,6 +59,7 @@ export class StoreHandover {
         (await opened()).getLatestVersion(...args),
       compareVersions: async (...args) =>
         (await opened()).compareVersions(...args),
+      importMockups: async (...args) => (await opened()).importMockups(...args),
     };
   }
 

@@ -1,5 +1,5 @@
 import { createBackendPlugin } from '@backstage/backend-plugin-api';
-import { startTestBackend } from '@backstage/backend-test-utils';
+import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   type MockupStore,
@@ -39,6 +39,25 @@ describe('mockup plugin', () => {
       other.client.config.client = client;
       await expect(startMockupBackend({ knex: other })).rejects.toThrow(
         `The mockup plugin needs PostgreSQL, but its database client is '${client}'`,
+      );
+    },
+  );
+
+  it.each([0, -1, 1.5])(
+    'refuses to start where an import may have %p bytes',
+    async maxBytes => {
+      const knex = await databases.init(databases.eachSupportedId()[0][0]);
+      await expect(
+        startMockupBackend({
+          knex,
+          features: [
+            mockServices.rootConfig.factory({
+              data: { mockup: { import: { maxBytes } } },
+            }),
+          ],
+        }),
+      ).rejects.toThrow(
+        `The configuration mockup.import.maxBytes must be an integer >= 1, got ${maxBytes}`,
       );
     },
   );
@@ -120,6 +139,9 @@ describe.each(databases.eachSupportedId())('mockup plugin on %s', id => {
       store.compareVersions(body.id, saved!.version.id, saved!.version.id),
     ).resolves.toMatchObject({ items: [] });
     await expect(store.update(body.id, { name: 'y' })).resolves.toBeDefined();
+    await expect(
+      store.importMockups((async function* none() {})(), { owner: ALICE }),
+    ).resolves.toEqual([]);
     await expect(store.delete(body.id)).resolves.toBe(true);
     await expect(
       store.create({ name: 'x' }, { owner: ALICE }),

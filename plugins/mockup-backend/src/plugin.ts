@@ -3,6 +3,7 @@ import {
   createBackendFeatureLoader,
   createBackendPlugin,
   createServiceFactory,
+  type RootConfigService,
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import {
@@ -116,11 +117,29 @@ function createPlugin(handover: StoreHandover) {
                 store: stores.forTenant(tenantOf(req).tenantId),
               }),
           });
-          httpRouter.use(createRouter(operations));
+          httpRouter.use(
+            createRouter(operations, {
+              maxImportBytes: readMaxImportBytes(config),
+            }),
+          );
         },
       });
     },
   });
+}
+
+const DEFAULT_MAX_IMPORT_BYTES = 100 * 1024 * 1024;
+
+/** @throws Error if it is not a positive integer */
+function readMaxImportBytes(config: RootConfigService): number {
+  const key = 'mockup.import.maxBytes';
+  const bytes = config.getOptionalNumber(key) ?? DEFAULT_MAX_IMPORT_BYTES;
+  if (!Number.isSafeInteger(bytes) || bytes < 1) {
+    throw new Error(
+      `The configuration ${key} must be an integer >= 1, got ${bytes}`,
+    );
+  }
+  return bytes;
 }
 
 /** Loads the mockups for the permission rules, in the order of the ids. */

@@ -6,7 +6,7 @@
 
 export * from './client';
 export * from './differences';
-export { MOCKUP_LIMITS } from './limits';
+export { MOCKUP_FILE, MOCKUP_LIMITS } from './limits';
 export { parseInput } from './parseInput';
 export * from './permissions';
 export * from './schemas';

@@ -1,4 +1,15 @@
 /**
+ * What a file of exported mockups says of itself: the `schema` is the kind of file, the
+ * `version` its form. A backend reads no other version.
+ *
+ * @public
+ */
+export const MOCKUP_FILE = {
+  schema: 'backstage-plugin-mockup/mockups',
+  version: 1,
+} as const;
+
+/**
  * The bounds on everything that a caller can send to the mockup plugin.
  *
  * @remarks
@@ -29,6 +40,8 @@ export const MOCKUP_LIMITS = {
    * database writes them out: it gives a number all of its digits.
    */
   layoutBytes: 4 * 1024 * 1024,
+  /** Mockups in one file to import. */
+  importedMockups: 10_000,
   /** Entries in one page of a list. */
   pageSize: 500,
   /** Entries in one page where the caller asks for no other number. */

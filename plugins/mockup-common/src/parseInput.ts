@@ -11,6 +11,7 @@ const LONGEST_PATH = 240;
  * @param schema - what is expected
  * @param input - what was sent
  * @param name - what to call it in the error, such as `request body`
+ * @param path - where the input is within what has that name
  * @returns the input as the schema returns it
  * @throws InputError that names each bad value and the form that was expected
  *
@@ -20,17 +21,24 @@ export function parseInput<TSchema extends z.ZodType>(
   schema: TSchema,
   input: unknown,
   name: string,
+  path: PropertyKey[] = [],
 ): z.output<TSchema> {
   const result = schema.safeParse(input);
   if (result.success) {
     return result.data;
   }
-  const problems = result.error.issues.map(issue => describe(issue, input));
+  const problems = result.error.issues.map(issue =>
+    describe(issue, input, path),
+  );
   throw new InputError(`Invalid ${name}: ${joinFirst(problems, '; ')}`);
 }
 
-function describe(issue: z.core.$ZodIssue, input: unknown): string {
-  const place = formatPath(issue.path);
+function describe(
+  issue: z.core.$ZodIssue,
+  input: unknown,
+  path: PropertyKey[],
+): string {
+  const place = formatPath([...path, ...issue.path]);
   if (issue.code === 'unrecognized_keys') {
     const keys = joinFirst(issue.keys.map(formatValue), ', ');
     return `unknown field ${keys}${place && ` in ${place}`}`;

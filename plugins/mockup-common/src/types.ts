@@ -229,3 +229,39 @@ export interface Page<TItem> {
   /** Leads to the next page, where there is one. */
   nextCursor?: string;
 }
+
+/**
+ * A mockup in a file of exported ones, without its versions.
+ *
+ * @public
+ */
+export interface MockupFileMockup {
+  /** 1 to 255 characters. */
+  name: string;
+  /** At most 1000 characters. */
+  description?: string;
+  /** Whose it was where it was exported. An import makes the caller its owner. */
+  owner?: string;
+  /** When it was created, in ISO 8601 and UTC. */
+  createdAt: string;
+  /** When it last changed, in ISO 8601 and UTC. */
+  updatedAt: string;
+}
+
+/**
+ * A version in a file of exported mockups.
+ *
+ * @public
+ */
+export interface MockupFileVersion {
+  /** A name for the version, at most 50 characters. */
+  versionTag?: string;
+  /** The layout. */
+  layoutData: LayoutItem[];
+  /** The user who saved it, as `user:<namespace>/<name>`. */
+  createdBy: string;
+  /** When it was saved, in ISO 8601 and UTC. */
+  createdAt: string;
+  /** The version that it restored, by its place among those of the mockup, from 0. */
+  restoredFrom?: number;
+}

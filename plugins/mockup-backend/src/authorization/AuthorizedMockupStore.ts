@@ -23,7 +23,6 @@ import {
   mockupReadPermission,
   mockupUpdatePermission,
   type Page,
-  type Pagination,
   type RestoreVersionRequest,
   type SaveVersionRequest,
   type UpdateMockupRequest,
@@ -32,7 +31,9 @@ import {
   type VersionDifference,
 } from 'backstage-plugin-mockup-common';
 import type {
+  ImportedPart,
   ListMockupsOptions,
+  ListVersionsOptions,
   MockupCondition,
   MockupStore,
   MockupWriteCondition,
@@ -149,7 +150,7 @@ export class AuthorizedMockupStore implements MockupStore {
 
   async listVersions(
     mockupId: string,
-    options?: Pagination,
+    options?: ListVersionsOptions,
   ): Promise<Page<Version> | undefined> {
     return (await this.#mayRead(mockupId))
       ? this.#store.listVersions(mockupId, options)
@@ -179,6 +180,14 @@ export class AuthorizedMockupStore implements MockupStore {
     return (await this.#mayRead(mockupId))
       ? this.#store.compareVersions(mockupId, from, to)
       : undefined;
+  }
+
+  async importMockups(
+    parts: AsyncIterable<ImportedPart>,
+    options: { owner: string },
+  ): Promise<Mockup[]> {
+    await this.#assertMayCreate();
+    return this.#store.importMockups(parts, options);
   }
 
   /** @throws NotAllowedError if the caller may create no mockups */

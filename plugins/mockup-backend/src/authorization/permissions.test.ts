@@ -92,6 +92,7 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
 
   const readsOf = (mockupId: string) => [
     `/mockups/${mockupId}`,
+    `/mockups/${mockupId}/export`,
     `/mockups/${mockupId}/versions`,
     `/mockups/${mockupId}/versions/${herVersion}`,
     `/mockups/${mockupId}/versions/${herVersion}/diff?to=${herVersion}`,
@@ -117,6 +118,18 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
   ];
 
   describe('mockup.read', () => {
+    it('decides what an export of all has', async () => {
+      const exported = async () => {
+        const { body } = await backend.alice.get('/export');
+        return body.mockups.map(({ name }: { name: string }) => name);
+      };
+      await expect(exported()).resolves.toEqual(['hers', 'his']);
+      decisions['mockup.read'] = onlyOwnedBy('mockup.read', ALICE);
+      await expect(exported()).resolves.toEqual(['hers']);
+      decisions['mockup.read'] = DENY;
+      await expect(exported()).resolves.toEqual([]);
+    });
+
     it('denied shows nothing: an empty list, and 404 for everything else', async () => {
       decisions['mockup.read'] = DENY;
       await expect(namesSeen()).resolves.toEqual([]);
@@ -186,7 +199,11 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
   describe('mockup.create', () => {
     it('denied is refused with 403, and nothing is created', async () => {
       decisions['mockup.create'] = DENY;
-      for (const path of ['/mockups', `/mockups/${hers}/duplicate`]) {
+      for (const path of [
+        '/mockups',
+        `/mockups/${hers}/duplicate`,
+        '/import',
+      ]) {
         const response = await backend.alice.post(path, { name: 'new' });
         expect(response.status).toBe(403);
       }

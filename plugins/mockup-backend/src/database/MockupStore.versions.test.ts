@@ -3,7 +3,7 @@ import {
   compareLayouts,
   type LayoutItem,
 } from 'backstage-plugin-mockup-common';
-import type { MockupStore } from 'backstage-plugin-mockup-node';
+import type { ImportedPart, MockupStore } from 'backstage-plugin-mockup-node';
 import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
 import {
   ALICE,
@@ -92,6 +92,42 @@ describe.each(mockupStores(databases))(
           store.compareVersions(id, missing, older.id),
         ).resolves.toBeUndefined();
       }
+    });
+
+    it('are imported with their mockups, all or none', async () => {
+      const at = '2026-01-31T12:00:00.000Z';
+      const head = { name: 'x', createdAt: at, updatedAt: at };
+      const version = { layoutData: [item()], createdBy: BOB, createdAt: at };
+      async function* parts(fails: boolean): AsyncGenerator<ImportedPart> {
+        yield { mockup: head };
+        yield { version: { ...version, versionTag: 'first' } };
+        yield { version: { ...version, restoredFrom: 0 } };
+        if (fails) {
+          throw new Error('No more of it');
+        }
+        yield { mockup: { ...head, name: 'y' } };
+      }
+      await expect(
+        store.importMockups(parts(true), { owner: ALICE }),
+      ).rejects.toThrow('No more of it');
+      await expect(store.list()).resolves.toMatchObject({ totalItems: 0 });
+
+      const imported = await store.importMockups(parts(false), {
+        owner: ALICE,
+      });
+      expect(imported).toEqual([
+        { ...head, id: expect.any(String), owner: ALICE },
+        { ...head, id: expect.any(String), owner: ALICE, name: 'y' },
+      ]);
+      const oldestFirst = await store.listVersions(imported[0].id, {
+        oldestFirst: true,
+      });
+      expect(oldestFirst?.items).toMatchObject([
+        { versionTag: 'first', createdBy: BOB, createdAt: at },
+        { restoredFrom: oldestFirst?.items[0].id },
+      ]);
+      const latest = await store.getLatestVersion(imported[0].id);
+      expect(latest).toEqual(oldestFirst?.items[1]);
     });
 
     it('leave out a tag that was not given', async () => {

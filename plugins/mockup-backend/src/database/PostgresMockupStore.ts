@@ -1,4 +1,5 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
+import { InputError } from '@backstage/errors';
 import {
   compareLayouts,
   type CreateMockupRequest,
@@ -7,7 +8,6 @@ import {
   type Mockup,
   MOCKUP_LIMITS,
   type Page,
-  type Pagination,
   paginationSchema,
   parseInput,
   type RestoreVersionRequest,
@@ -18,7 +18,9 @@ import {
   type VersionDifference,
 } from 'backstage-plugin-mockup-common';
 import {
+  type ImportedPart,
   type ListMockupsOptions,
+  type ListVersionsOptions,
   type MockupStore,
   type MockupWriteCondition,
   PreconditionFailedError,
@@ -234,19 +236,25 @@ export class PostgresMockupStore implements MockupStore {
 
   async listVersions(
     mockupId: string,
-    options: Pagination = {},
+    options: ListVersionsOptions = {},
   ): Promise<Page<Version> | undefined> {
     if (!isUuid(mockupId)) {
       return undefined;
     }
+    const { oldestFirst = false, ...query } = options;
     const { limit, offset, cursor } = parseInput(
       paginationSchema,
-      options,
+      query,
       'query',
     );
-    const scope = [this.#tenantId, 'versions', mockupId.toLowerCase()];
-    const before =
-      cursor === undefined ? null : decodeVersionCursor(scope, cursor).before;
+    const scope = [
+      this.#tenantId,
+      'versions',
+      mockupId.toLowerCase(),
+      oldestFirst ? 'asc' : 'desc',
+    ];
+    const after =
+      cursor === undefined ? null : decodeVersionCursor(scope, cursor).after;
     const mockup = await this.#queryOne<{ versions: number }>(
       statements.COUNT_VERSIONS,
       { mockupId },
@@ -256,19 +264,24 @@ export class PostgresMockupStore implements MockupStore {
     }
     const rows = await this.#query<
       VersionRow & { position_key: string; has_more: boolean }
-    >(statements.SELECT_VERSIONS, {
-      mockupId,
-      limit,
-      offset,
-      before,
-      maxBytes: MOCKUP_LIMITS.layoutBytes,
-    });
+    >(
+      oldestFirst
+        ? statements.SELECT_VERSIONS_OLDEST_FIRST
+        : statements.SELECT_VERSIONS,
+      {
+        mockupId,
+        limit,
+        offset,
+        after,
+        maxBytes: MOCKUP_LIMITS.layoutBytes,
+      },
+    );
     const last = rows.at(-1);
     return {
       items: rows.map(toVersion),
       totalItems: mockup.versions,
       ...(last?.has_more && {
-        nextCursor: encodeCursor(scope, { before: last.position_key }),
+        nextCursor: encodeCursor(scope, { after: last.position_key }),
       }),
     };
   }
@@ -313,6 +326,87 @@ export class PostgresMockupStore implements MockupStore {
         ...compareLayouts(before.layoutData, after.layoutData),
       }
     );
+  }
+
+  async importMockups(
+    parts: AsyncIterable<ImportedPart>,
+    options: { owner: string },
+  ): Promise<Mockup[]> {
+    const iterator = parts[Symbol.asyncIterator]();
+    try {
+      // The first part may have to be waited for, which no transaction should.
+      const first = await iterator.next();
+      return await this.#run(() =>
+        this.#statements.transaction(this.#tenantId, transaction =>
+          this.#importParts(transaction, first, iterator, options.owner),
+        ),
+      );
+    } finally {
+      await iterator.return?.();
+    }
+  }
+
+  async #importParts(
+    transaction: Knex.Transaction,
+    first: IteratorResult<ImportedPart>,
+    rest: AsyncIterator<ImportedPart>,
+    owner: string,
+  ): Promise<Mockup[]> {
+    const insert = async <TRow>(sql: string, bindings: Knex.ValueDict) => {
+      const { rows } = await transaction.raw(sql, {
+        ...bindings,
+        tenantId: this.#tenantId,
+      });
+      return rows[0] as TRow;
+    };
+    const imported: Mockup[] = [];
+    let versionIds: string[] = [];
+    const finish = async () => {
+      const mockup = imported.at(-1);
+      if (mockup && versionIds.length > 0) {
+        const row = await insert<MockupRow>(statements.FINISH_IMPORT, {
+          mockupId: mockup.id,
+        });
+        imported[imported.length - 1] = toMockup(row);
+      }
+    };
+
+    for (let next = first; !next.done; next = await rest.next()) {
+      if ('mockup' in next.value) {
+        await finish();
+        const { name, description, createdAt, updatedAt } = next.value.mockup;
+        const row = await insert<MockupRow>(statements.IMPORT_MOCKUP, {
+          name,
+          description: description ?? null,
+          owner,
+          createdAt,
+          updatedAt,
+        });
+        imported.push(toMockup(row));
+        versionIds = [];
+      } else {
+        const { layoutData, versionTag, restoredFrom, createdBy, createdAt } =
+          next.value.version;
+        const mockup = imported.at(-1);
+        if (!mockup) {
+          throw new InputError('A version comes before the first mockup');
+        }
+        const { id } = await insert<{ id: string }>(statements.IMPORT_VERSION, {
+          mockupId: mockup.id,
+          versionTag: versionTag ?? null,
+          layoutData: JSON.stringify(layoutData),
+          createdBy,
+          createdAt,
+          restoredFrom:
+            restoredFrom === undefined
+              ? null
+              : versionIds[restoredFrom] ?? null,
+        });
+        versionIds.push(id);
+      }
+    }
+    await finish();
+    return imported;
   }
 
   /** Writes on account of a version, if it and its mockup exist. */

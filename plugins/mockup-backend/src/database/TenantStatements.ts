@@ -9,6 +9,11 @@ export interface Statements {
   readonly knex: Knex;
   /** Runs a statement for a tenant, and returns its rows. */
   run<TRow>(tenantId: string, statement: Statement): Promise<TRow[]>;
+  /** Runs several statements for a tenant, all of which take effect or none. */
+  transaction<T>(
+    tenantId: string,
+    work: (transaction: Knex.Transaction) => Promise<T>,
+  ): Promise<T>;
 }
 
 /**
@@ -25,6 +30,13 @@ export class PlainStatements implements Statements {
   async run<TRow>(_tenantId: string, statement: Statement): Promise<TRow[]> {
     const result = await statement;
     return Array.isArray(result) ? result : result.rows;
+  }
+
+  transaction<T>(
+    _tenantId: string,
+    work: (transaction: Knex.Transaction) => Promise<T>,
+  ): Promise<T> {
+    return this.knex.transaction(work);
   }
 }
 
@@ -84,6 +96,17 @@ export class TenantStatements implements Statements {
     } finally {
       await client.releaseConnection(connection);
     }
+  }
+
+  transaction<T>(
+    tenantId: string,
+    work: (transaction: Knex.Transaction) => Promise<T>,
+  ): Promise<T> {
+    return this.knex.transaction(async transaction => {
+      const { text, values } = this.#enter(tenantId);
+      await transaction.raw(text.replace(/\$\d/g, '?'), values);
+      return work(transaction);
+    });
   }
 
   #enter(tenantId: string) {

@@ -24,7 +24,7 @@ const positionSchema = z.strictObject({
 
 export type CursorPosition = z.output<typeof positionSchema>;
 
-const versionPositionSchema = z.strictObject({ before: timeSchema });
+const versionPositionSchema = z.strictObject({ after: timeSchema });
 
 /** Where a page of versions has ended: at one that was saved at this time. */
 export type VersionPosition = z.output<typeof versionPositionSchema>;

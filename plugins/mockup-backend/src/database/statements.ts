@@ -210,25 +210,31 @@ export const UPDATE_VERSION = `
 /**
  * A page of versions. It ends before the version that would make its layouts exceed
  * `maxBytes`. It looks at one version more, to tell whether there is another page.
- * Bindings: `tenantId`, `mockupId`, `limit`, `offset`, `before` (null for the newest),
- * `maxBytes`.
+ * Bindings: `tenantId`, `mockupId`, `limit`, `offset`, `after` (the time of the last version of the
+ * page before, null for the first page), `maxBytes`.
  */
-export const SELECT_VERSIONS = `
+export const SELECT_VERSIONS = selectVersions('<', 'desc');
+
+/** The same, the oldest first. */
+export const SELECT_VERSIONS_OLDEST_FIRST = selectVersions('>', 'asc');
+
+function selectVersions(behind: string, direction: string): string {
+  return `
   with page as (
     select id,
-           row_number() over (order by created_at desc) as place,
-           sum(octet_length(layout_data::text)) over (order by created_at desc)
-             as bytes
+           row_number() over (order by created_at ${direction}) as place,
+           sum(octet_length(layout_data::text))
+             over (order by created_at ${direction}) as bytes
       from (
         select id, created_at, layout_data
           from mockup_versions
          where mockup_versions.tenant_id = :tenantId
            and mockup_versions.mockup_id = :mockupId
-           and (cast(:before as timestamp) is null
-                or created_at < cast(:before as timestamp))
-         order by created_at desc
+           and (cast(:after as timestamp) is null
+                or created_at ${behind} cast(:after as timestamp))
+         order by created_at ${direction}
          limit cast(:limit as int) + 1 offset :offset
-      ) newest
+      ) nearest
   )
   select ${VERSION_COLUMNS},
          ${preciseTime('mockup_versions.created_at')} as position_key,
@@ -237,7 +243,8 @@ export const SELECT_VERSIONS = `
     join page using (id)
    where mockup_versions.tenant_id = :tenantId
      and page.place <= :limit and page.bytes <= :maxBytes
-   order by mockup_versions.created_at desc`;
+   order by mockup_versions.created_at ${direction}`;
+}
 
 /**
  * Counts the versions of a mockup, if there is one.
@@ -268,3 +275,49 @@ export const SELECT_LATEST_VERSION = `
      and mockup_versions.mockup_id = :mockupId
    order by created_at desc
    limit 1`;
+
+/** A time of a file, unless it is in the future. */
+const pastTime = (binding: string) => `
+  least(cast(:${binding} as timestamp), clock_timestamp() at time zone 'utc')`;
+
+/**
+ * Inserts a mockup of a file. Bindings: `tenantId`, `name`, `description`, `owner`,
+ * `createdAt`, `updatedAt`.
+ */
+export const IMPORT_MOCKUP = `
+  insert into mockups (tenant_id, name, description, owner, created_at, updated_at)
+  values (:tenantId, :name, :description, :owner, ${pastTime('createdAt')},
+          greatest(${pastTime('createdAt')}, ${pastTime('updatedAt')}))
+  returning ${MOCKUP_COLUMNS}`;
+
+/**
+ * Inserts a version of a file behind those of its mockup: a file has less digits of times
+ * than the database. Bindings: `tenantId`, `mockupId`, `versionTag`, `layoutData` (as text), `createdBy`,
+ * `createdAt`, `restoredFrom`.
+ */
+export const IMPORT_VERSION = `
+  insert into mockup_versions
+    (tenant_id, mockup_id, version_tag, layout_data, created_by, created_at,
+     restored_from)
+  values (:tenantId, :mockupId, :versionTag, cast(:layoutData as jsonb),
+          :createdBy,
+          greatest(${pastTime('createdAt')}, (
+            select max(created_at) + interval '1 microsecond'
+              from mockup_versions
+             where mockup_versions.tenant_id = :tenantId
+               and mockup_versions.mockup_id = :mockupId
+          )), :restoredFrom)
+  returning id`;
+
+/**
+ * Makes an imported mockup no older than its versions. Nobody else sees the row that it
+ * locks. Bindings: `tenantId`, `mockupId`.
+ */
+export const FINISH_IMPORT = `
+  update mockups
+     set updated_at = greatest(updated_at, (
+           select max(created_at) from mockup_versions
+            where mockup_versions.tenant_id = :tenantId
+              and mockup_versions.mockup_id = :mockupId))
+   where mockups.tenant_id = :tenantId and mockups.id = :mockupId
+  returning ${MOCKUP_COLUMNS}`;

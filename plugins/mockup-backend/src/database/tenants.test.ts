@@ -67,7 +67,9 @@ async function whatIsThere(
     items: pages.flatMap(page => page.items),
     get: await store.get(id),
     versions: await store.listVersions(id),
+    oldestFirst: await store.listVersions(id, { oldestFirst: true }),
     version: await store.getVersion(id, versionId),
+    compared: await store.compareVersions(id, versionId, versionId),
     latest: await store.getLatestVersion(id),
     restored: await store.restoreVersion(id, versionId, {}, versions),
     restoredIf: await store.restoreVersion(
@@ -123,6 +125,7 @@ async function seenBy(own: MockupStore, others: MockupStore) {
 function withoutPredicates(statements: Statements): Statements {
   return {
     knex: statements.knex,
+    transaction: (tenantId, work) => statements.transaction(tenantId, work),
     run(tenantId, statement) {
       const { sql, bindings } = statement.toSQL();
       const names =

@@ -1,5 +1,6 @@
 import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
+import { addFileRoutes } from './fileRoutes';
 import { addMockupRoutes } from './mockupRoutes';
 import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import type { Operations } from './operations';
@@ -7,11 +8,15 @@ import { exposeHeaders } from './response/headers';
 import { addVersionRoutes } from './versionRoutes';
 
 /** The HTTP interface of the mockup plugin. */
-export function createRouter(operations: Operations): Router {
+export function createRouter(
+  operations: Operations,
+  options: { maxImportBytes: number },
+): Router {
   const router = PromiseRouter();
   router.use(exposeHeaders);
   addMockupRoutes(router, operations);
   addVersionRoutes(router, operations);
+  addFileRoutes(router, operations, options);
 
   const openApiDocument = createOpenApiDocument();
   router.get('/openapi.json', (_req, res) => {

@@ -103,6 +103,7 @@ describe.each(databases.eachSupportedId())(
           caller.patch(at, { name: 'x' }).set('If-Match', '"1"'),
           caller.delete(at),
           caller.delete(at).set('If-Match', '"1"'),
+          caller.get(`${at}/export`),
           caller.get(`${at}/versions`),
           caller.post(`${at}/versions`, { layoutData: [] }),
           caller.get(versionAt),
@@ -168,6 +169,22 @@ describe.each(databases.eachSupportedId())(
       const foreign = await inTenant('globex').get(next);
       expect(foreign.status).toBe(400);
       expect(foreign.body.error.message).toContain('cursor must be');
+    });
+
+    it('are exported from their tenant, and imported into that of the request', async () => {
+      await create('acme', 'hers');
+      const exported = await inTenant('acme').get('/export');
+      expect(exported.body.mockups).toHaveLength(1);
+      expect((await inTenant('globex').get('/export')).body.mockups).toEqual(
+        [],
+      );
+      const imported = await inTenant('globex').post('/import', exported.body);
+      expect(imported.status).toBe(201);
+      const again = await inTenant('globex').get('/export');
+      expect(again.body.mockups).toEqual(exported.body.mockups);
+      expect((await inTenant('acme').get('/export')).body.mockups).toHaveLength(
+        1,
+      );
     });
 
     it('are not there for the rules of permissions in another tenant', async () => {

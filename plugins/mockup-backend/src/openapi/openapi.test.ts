@@ -26,7 +26,7 @@ describe('the OpenAPI document', () => {
       read: () => [handler],
       write: () => [handler],
     };
-    const served = createRouter(operations)
+    const served = createRouter(operations, { maxImportBytes: 1 })
       .stack.flatMap(({ route }) =>
         route
           ? route.stack.map(

@@ -18,6 +18,10 @@ const created = {
 };
 const unchanged = { description: 'Nothing changed since that state' };
 
+const attachment = {
+  'Content-Disposition': openApiHeader('The name of the file'),
+};
+
 /** All operations of the plugin, by path and method. */
 export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/mockups': {
@@ -133,6 +137,34 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
         ),
       },
       errors: [400, 404],
+    },
+  },
+  '/mockups/{id}/export': {
+    get: {
+      summary: 'Export a mockup with all of its versions as a file',
+      success: { 200: answer('The file', schemaRef('MockupFile'), attachment) },
+      errors: [404],
+    },
+  },
+  '/export': {
+    get: {
+      summary: 'Export all mockups that the caller may read as a file',
+      success: { 200: answer('The file', schemaRef('MockupFile'), attachment) },
+    },
+  },
+  '/import': {
+    post: {
+      summary:
+        'Create mockups from an exported file, all or none, which the caller then owns',
+      body: 'MockupFile',
+      success: {
+        201: answer('The new mockups', {
+          type: 'object',
+          required: ['mockups'],
+          properties: { mockups: listOf('Mockup') },
+        }),
+      },
+      errors: [403],
     },
   },
 };

@@ -5,6 +5,10 @@ import {
   jsonPatchOperationSchema,
   layoutItemInputSchema,
   layoutItemSchema,
+  MOCKUP_FILE,
+  MOCKUP_LIMITS,
+  mockupFileMockupSchema,
+  mockupFileVersionSchema,
   mockupSchema,
   mockupWithLatestVersionSchema,
   restoreVersionRequestSchema,
@@ -34,6 +38,18 @@ const NAMED_SCHEMAS = {
   LayoutItemInput: layoutItemInputSchema,
   LayoutItem: layoutItemSchema,
   Mockup: mockupSchema,
+  MockupFile: z.strictObject({
+    schema: z.literal(MOCKUP_FILE.schema),
+    version: z.literal(MOCKUP_FILE.version),
+    mockups: z
+      .array(
+        z.intersection(
+          mockupFileMockupSchema,
+          z.object({ versions: z.array(mockupFileVersionSchema) }),
+        ),
+      )
+      .max(MOCKUP_LIMITS.importedMockups),
+  }),
   MockupWithLatestVersion: mockupWithLatestVersionSchema,
   Version: versionSchema,
   VersionDifference: versionDifferenceSchema,

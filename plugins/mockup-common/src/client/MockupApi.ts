@@ -158,4 +158,22 @@ export interface MockupApi {
     to: string,
     options?: MockupRequestOptions,
   ): Promise<VersionDifference>;
+
+  /**
+   * Exports a mockup with all of its versions. The body of the response is a JSON file, which can be
+   * read as it comes in; where it breaks off, reading it rejects.
+   */
+  exportMockup(id: string, options?: MockupRequestOptions): Promise<Response>;
+
+  /** Exports all mockups that the caller may read, otherwise like `exportMockup`. */
+  exportMockups(options?: MockupRequestOptions): Promise<Response>;
+
+  /**
+   * Imports the mockups of an exported file, all or none. They are new ones, which the
+   * caller owns.
+   */
+  importMockups(
+    file: string | Blob,
+    options?: MockupRequestOptions,
+  ): Promise<Mockup[]>;
 }

@@ -212,6 +212,28 @@ export class MockupClient implements MockupApi {
     )}`;
     return this.#http.json(`${version}/diff${toSearch({ to })}`, options);
   }
+
+  /** {@inheritdoc MockupApi.exportMockup} */
+  exportMockup(id: string, options?: MockupRequestOptions): Promise<Response> {
+    return this.#http.fetch(`${mockupPath(id)}/export`, options);
+  }
+
+  /** {@inheritdoc MockupApi.exportMockups} */
+  exportMockups(options?: MockupRequestOptions): Promise<Response> {
+    return this.#http.fetch('/export', options);
+  }
+
+  /** {@inheritdoc MockupApi.importMockups} */
+  async importMockups(
+    file: string | Blob,
+    options?: MockupRequestOptions,
+  ): Promise<Mockup[]> {
+    const { mockups } = await this.#http.json<{ mockups: Mockup[] }>(
+      '/import',
+      { ...options, method: 'POST', jsonText: file },
+    );
+    return mockups;
+  }
 }
 
 function mockupPath(id: string): string {

@@ -2,6 +2,7 @@ export {
   jsonPatchOperationSchema,
   versionDifferenceSchema,
 } from './difference';
+export { mockupFileMockupSchema, mockupFileVersionSchema } from './file';
 export {
   layoutItemInputSchema,
   layoutItemSchema,

@@ -14,9 +14,9 @@ import type {
 import { layoutItemSchema, layoutSchema } from './layout';
 import { boundedText } from './text';
 
-const name = boundedText(1, MOCKUP_LIMITS.name);
-const description = boundedText(0, MOCKUP_LIMITS.description);
-const versionTag = boundedText(0, MOCKUP_LIMITS.versionTag);
+export const name = boundedText(1, MOCKUP_LIMITS.name);
+export const description = boundedText(0, MOCKUP_LIMITS.description);
+export const versionTag = boundedText(0, MOCKUP_LIMITS.versionTag);
 const CHANGES = 'an object with a name, a description, or both';
 const timestamp = z.iso.datetime({ precision: 3 });
 const userRef = z.string().regex(/^user:[^/]+\/.+$/);

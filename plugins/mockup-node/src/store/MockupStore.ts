@@ -4,6 +4,8 @@ import type {
   DuplicateMockupRequest,
   ListMockupsQuery,
   Mockup,
+  MockupFileMockup,
+  MockupFileVersion,
   MockupWithLatestVersion,
   Page,
   Pagination,
@@ -51,6 +53,26 @@ export interface MockupWriteCondition {
    * {@link PreconditionFailedError}.
    */
   ifRevisionIn?: string[];
+}
+
+/**
+ * A part of what is imported: a mockup, or the next version of the mockup before it, the
+ * oldest first.
+ *
+ * @public
+ */
+export type ImportedPart =
+  | { mockup: MockupFileMockup }
+  | { version: MockupFileVersion };
+
+/**
+ * Which versions to list.
+ *
+ * @public
+ */
+export interface ListVersionsOptions extends Pagination {
+  /** The oldest first, instead of the newest. */
+  oldestFirst?: boolean;
 }
 
 /**
@@ -170,7 +192,7 @@ export interface MockupStore {
    */
   listVersions(
     mockupId: string,
-    options?: Pagination,
+    options?: ListVersionsOptions,
   ): Promise<Page<Version> | undefined>;
 
   /** Gets one version of a mockup, or `undefined`. */
@@ -188,4 +210,14 @@ export interface MockupStore {
     from: string,
     to: string,
   ): Promise<VersionDifference | undefined>;
+
+  /**
+   * Creates mockups with their versions, all of them or, if the parts or the database fail, none.
+   * Their `owner` has the form `user:<namespace>/<name>`. Who saved a version, and times that are not in
+   * the future, are taken over. The parts should not wait for anybody: a transaction is open meanwhile.
+   */
+  importMockups(
+    parts: AsyncIterable<ImportedPart>,
+    options: { owner: string },
+  ): Promise<Mockup[]>;
 }

@@ -1,5 +1,7 @@
 export type {
+  ImportedPart,
   ListMockupsOptions,
+  ListVersionsOptions,
   MockupCondition,
   MockupFilter,
   MockupStore,

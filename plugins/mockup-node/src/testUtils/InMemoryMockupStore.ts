@@ -6,7 +6,6 @@ import type {
   Mockup,
   MockupWithLatestVersion,
   Page,
-  Pagination,
   RestoreVersionRequest,
   SaveVersionRequest,
   UpdateMockupRequest,
@@ -22,7 +21,9 @@ import {
   parseInput,
 } from 'backstage-plugin-mockup-common';
 import {
+  type ImportedPart,
   type ListMockupsOptions,
+  type ListVersionsOptions,
   type MockupStore,
   type MockupWriteCondition,
   PreconditionFailedError,
@@ -224,15 +225,20 @@ export class InMemoryMockupStore implements MockupStore {
 
   async listVersions(
     mockupId: string,
-    options: Pagination = {},
+    options: ListVersionsOptions = {},
   ): Promise<Page<Version> | undefined> {
     const stored = this.#stored.get(mockupId);
     if (!stored) {
       return undefined;
     }
-    const page = parseInput(paginationSchema, options, 'query');
-    const newestFirst = copyOf(stored.versions).reverse();
-    return this.#pageOf(['versions', mockupId], newestFirst, page);
+    const { oldestFirst = false, ...query } = options;
+    const page = parseInput(paginationSchema, query, 'query');
+    const versions = copyOf(stored.versions);
+    return this.#pageOf(
+      ['versions', mockupId, oldestFirst],
+      oldestFirst ? versions : versions.reverse(),
+      page,
+    );
   }
 
   async getVersion(
@@ -282,6 +288,43 @@ export class InMemoryMockupStore implements MockupStore {
   #findVersion(mockupId: string, versionId: string): Version | undefined {
     const versions = this.#stored.get(mockupId)?.versions;
     return versions?.find(({ id }) => id === versionId);
+  }
+
+  async importMockups(
+    parts: AsyncIterable<ImportedPart>,
+    options: { owner: string },
+  ): Promise<Mockup[]> {
+    const imported: StoredMockup[] = [];
+    for await (const part of parts) {
+      if ('mockup' in part) {
+        const revision = this.#nextRevision();
+        imported.push({
+          mockup: {
+            ...copyOf(part.mockup),
+            id: randomUUID(),
+            owner: options.owner,
+          },
+          createdAt: revision,
+          revision,
+          versions: [],
+        });
+      } else {
+        const stored = imported.at(-1);
+        if (!stored) {
+          throw new InputError('A version comes before the first mockup');
+        }
+        const { restoredFrom, ...version } = copyOf(part.version);
+        const source = stored.versions[restoredFrom ?? -1];
+        stored.versions.push({
+          ...version,
+          id: randomUUID(),
+          mockupId: stored.mockup.id,
+          ...(source && { restoredFrom: source.id }),
+        });
+      }
+    }
+    imported.forEach(stored => this.#stored.set(stored.mockup.id, stored));
+    return imported.map(({ mockup }) => copyOf(mockup));
   }
 
   #findForWrite(

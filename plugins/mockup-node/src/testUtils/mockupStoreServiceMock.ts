@@ -74,6 +74,7 @@ export namespace mockupStoreServiceMock {
       getVersion: jest.fn(partialImpl.getVersion),
       getLatestVersion: jest.fn(partialImpl.getLatestVersion),
       compareVersions: jest.fn(partialImpl.compareVersions),
+      importMockups: jest.fn(partialImpl.importMockups),
     };
     const createMock = createServiceMock(mockupStoreServiceRef, () => ({
       forTenant: jest.fn(),

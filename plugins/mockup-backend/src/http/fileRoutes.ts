@@ -1,0 +1,54 @@
+import type { Router } from 'express';
+import { noSuchMockup } from './mockupRoutes';
+import type { Operations } from './operations';
+import { receiveMockupFile } from './request/mockupFile';
+import { allMockups, sendMockupFile } from './response/mockupFile';
+
+/**
+ * Adds the export and the import of mockups.
+ *
+ * @param options.maxImportBytes - how large a file to import may be
+ */
+export function addFileRoutes(
+  router: Router,
+  operations: Operations,
+  options: { maxImportBytes: number },
+): void {
+  router.get(
+    '/export',
+    operations.read('export-mockups', async ({ res, mockups }) => {
+      await sendMockupFile(res, mockups, allMockups(mockups), 'mockups.json');
+    }),
+  );
+
+  router.get(
+    '/mockups/:id/export',
+    operations.read('export-mockup', async ({ req, res, mockups }) => {
+      const { id } = req.params;
+      const { items } = await mockups.list({ filter: { id: [id] } });
+      if (items.length === 0) {
+        throw noSuchMockup(id);
+      }
+      await sendMockupFile(
+        res,
+        mockups,
+        (async function* one() {
+          yield* items;
+        })(),
+        `mockup-${items[0].id}.json`,
+      );
+    }),
+  );
+
+  router.post(
+    '/import',
+    operations.write('import-mockups', async ({ req, res, mockups, user }) => {
+      const imported = await mockups.importMockups(
+        receiveMockupFile(req, options.maxImportBytes),
+        { owner: user },
+      );
+      res.status(201).json({ mockups: imported });
+      return { mockups: imported.length };
+    }),
+  );
+}

@@ -1,0 +1,654 @@
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { MOCKUP_LIMITS, MockupClient } from 'backstage-plugin-mockup-common';
+import fc from 'fast-check';
+import type { Knex } from 'knex';
+import assert from 'node:assert';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import {
+  ALICE,
+  BOB,
+  item,
+  type MockupBackend,
+  startMockupBackend,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+// More of them: MOCKUP_FILES=500.
+const RUNS = Number(process.env.MOCKUP_FILES ?? 40);
+// Other processes import at the same time.
+const SPOOLED = `mockup-import-${process.pid}-`;
+const MAX_BYTES = 6 * 1024 * 1024;
+
+const TIME = '2026-01-31T12:00:00.000Z';
+
+function version(overrides: object = {}) {
+  return {
+    layoutData: [item()],
+    createdBy: BOB,
+    createdAt: TIME,
+    ...overrides,
+  };
+}
+
+function mockup(
+  overrides: { versions?: object[]; [field: string]: unknown } = {},
+) {
+  const { versions = [version()], ...fields } = overrides;
+  return {
+    name: 'Checkout',
+    createdAt: TIME,
+    updatedAt: TIME,
+    ...fields,
+    // The last one, as in an export.
+    versions,
+  };
+}
+
+function file(...mockups: object[]) {
+  return { schema: 'backstage-plugin-mockup/mockups', version: 1, mockups };
+}
+
+describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
+  let knex: Knex;
+  let backend: MockupBackend;
+  let client: MockupClient;
+
+  const alice = { token: mockCredentials.user.token(ALICE) };
+
+  beforeAll(async () => {
+    knex = await databases.init(id);
+    backend = await startMockupBackend({
+      knex,
+      features: [
+        mockServices.rootConfig.factory({
+          data: { mockup: { import: { maxBytes: MAX_BYTES } } },
+        }),
+      ],
+    });
+    client = new MockupClient({
+      discoveryApi: {
+        getBaseUrl: async pluginId =>
+          `http://localhost:${backend.server.port()}/api/${pluginId}`,
+      },
+    });
+  });
+
+  beforeEach(async () => {
+    await knex('mockups').delete();
+  });
+
+  afterEach(async () => {
+    // No import leaves a file behind, whatever became of it.
+    const left = await readdir(tmpdir());
+    const files = left.filter(name => name.startsWith(SPOOLED));
+    assert.strictEqual(files.join(), '');
+  });
+
+  /** Parses here, because objects of another realm are deep-equal to none. */
+  const exportAll = async () =>
+    JSON.parse(await (await client.exportMockups(alice)).text());
+
+  const send = (body: string) =>
+    backend.alice
+      .post('/import')
+      .set('Content-Type', 'application/json')
+      .send(body);
+
+  it('have the mockup with all of its versions, the oldest first, and what each restored', async () => {
+    const { body: created } = await backend.alice.post('/mockups', {
+      name: 'Checkout',
+      description: 'The last step',
+    });
+    const path = `/mockups/${created.id}`;
+    const first = await backend.alice.post(`${path}/versions`, {
+      layoutData: [item()],
+      versionTag: 'first',
+    });
+    await backend.bob.post(`${path}/versions`, { layoutData: [] });
+    const restored = await backend.alice.post(
+      `${path}/versions/${first.body.id}/restore`,
+      {},
+    );
+    const response = await backend.alice.get(`${path}/export`);
+    expect(response.status).toBe(200);
+    expect(response.get('Content-Type')).toMatch(/^application\/json/);
+    expect(response.get('Content-Disposition')).toBe(
+      `attachment; filename="mockup-${created.id}.json"`,
+    );
+    expect(response.body).toEqual(
+      file({
+        name: 'Checkout',
+        description: 'The last step',
+        owner: ALICE,
+        createdAt: created.createdAt,
+        updatedAt: restored.body.createdAt,
+        versions: [
+          {
+            versionTag: 'first',
+            layoutData: [item()],
+            createdBy: ALICE,
+            createdAt: first.body.createdAt,
+          },
+          {
+            layoutData: [],
+            createdBy: BOB,
+            createdAt: expect.any(String),
+          },
+          {
+            layoutData: [item()],
+            createdBy: ALICE,
+            createdAt: restored.body.createdAt,
+            restoredFrom: 0,
+          },
+        ],
+      }),
+    );
+  });
+
+  it('of no mockups are whole files too', async () => {
+    await expect(exportAll()).resolves.toEqual(file());
+    await expect(
+      client.importMockups(JSON.stringify(file()), alice),
+    ).resolves.toEqual([]);
+  });
+
+  it('go on beyond a page of mockups and of versions', async () => {
+    await knex('mockups').insert(
+      Array.from({ length: 203 }, (_, n) => ({ name: `${n}`, owner: ALICE })),
+    );
+    const { body } = await backend.alice.post('/mockups', { name: 'last' });
+    const large = [item({ props: { text: 'x'.repeat(900_000) } })];
+    for (let n = 0; n < 6; n += 1) {
+      await backend.alice.post(`/mockups/${body.id}/versions`, {
+        layoutData: large,
+        versionTag: `${n}`,
+      });
+    }
+    const { mockups } = await exportAll();
+    expect(mockups).toHaveLength(204);
+    expect(
+      mockups
+        .at(-1)
+        .versions.map((each: { versionTag: string }) => each.versionTag),
+    ).toEqual(['0', '1', '2', '3', '4', '5']);
+  });
+
+  it('make the caller the owner, and keep who saved a version and when', async () => {
+    const given = file(
+      mockup({
+        owner: BOB,
+        versions: [
+          version({ versionTag: 'first' }),
+          version({ createdAt: '2026-02-01T00:00:00.000Z', restoredFrom: 0 }),
+        ],
+      }),
+    );
+    const response = await send(JSON.stringify(given));
+    expect(response.status).toBe(201);
+    expect(response.body).toEqual({
+      mockups: [
+        {
+          id: expect.any(String),
+          name: 'Checkout',
+          owner: ALICE,
+          createdAt: TIME,
+          updatedAt: '2026-02-01T00:00:00.000Z',
+        },
+      ],
+    });
+    const [{ id: imported }] = response.body.mockups;
+    const { body: versions } = await backend.alice.get(
+      `/mockups/${imported}/versions`,
+    );
+    expect(versions).toMatchObject([
+      { createdAt: '2026-02-01T00:00:00.000Z', restoredFrom: versions[1].id },
+      { createdAt: TIME, createdBy: BOB, versionTag: 'first' },
+    ]);
+    // The next version is the newest.
+    await backend.alice.post(`/mockups/${imported}/versions`, {
+      layoutData: [],
+    });
+    const { body: after } = await backend.alice.get(`/mockups/${imported}`);
+    expect(after.latestVersion.layoutData).toEqual([]);
+  });
+
+  it('keep no time that is in the future, and the order of their versions', async () => {
+    const future = '2999-01-01T00:00:00.000Z';
+    const [imported] = await client.importMockups(
+      JSON.stringify(
+        file(
+          mockup({
+            createdAt: future,
+            updatedAt: future,
+            versions: ['a', 'b', 'c'].map((versionTag, n) =>
+              version({ versionTag, createdAt: [future, TIME, future][n] }),
+            ),
+          }),
+        ),
+      ),
+      alice,
+    );
+    expect(new Date(imported.updatedAt).getTime()).toBeLessThan(
+      Date.now() + 60_000,
+    );
+    const { items } = await client.listVersions(imported.id, {}, alice);
+    expect(items.map(({ versionTag }) => versionTag)).toEqual(['c', 'b', 'a']);
+  });
+
+  const text = fc
+    .oneof(fc.string({ unit: 'binary' }), fc.string())
+    .filter(value => !value.includes('\0'));
+  const time = fc
+    .date({
+      min: new Date('2020-01-01T00:00:00Z'),
+      max: new Date('2026-01-01T00:00:00Z'),
+      noInvalidDate: true,
+    })
+    .map(date => date.toISOString());
+  const props = fc.dictionary(
+    fc.oneof(text, fc.constantFrom('__proto__', 'constructor', '"', '\\')),
+    fc.oneof(
+      text,
+      fc.constantFrom('"', '\\', '\\"', '{', ']', ','),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.array(fc.constantFrom(null, true, '[{', '}'), { maxLength: 3 }),
+    ),
+  );
+  const files = fc
+    .array(
+      fc.tuple(
+        fc.record(
+          {
+            name: text.filter(
+              value => value.length >= 1 && value.length <= 255,
+            ),
+            description: text.filter(value => value.length <= 1000),
+          },
+          { requiredKeys: ['name'] },
+        ),
+        fc.array(
+          fc.record(
+            {
+              versionTag: text.filter(value => value.length <= 50),
+              layoutData: fc
+                .uniqueArray(fc.tuple(text, props), {
+                  selector: ([i]) => i,
+                  maxLength: 4,
+                })
+                .map(items =>
+                  items.map(([i, each]) => item({ i, props: each })),
+                ),
+              createdBy: fc.constantFrom(ALICE, BOB),
+              restoredFrom: fc.nat(3),
+            },
+            { requiredKeys: ['layoutData', 'createdBy'] },
+          ),
+          { maxLength: 4 },
+        ),
+        fc
+          .array(time, { minLength: 6, maxLength: 6 })
+          .map(times => times.sort()),
+      ),
+      { maxLength: 4 },
+    )
+    .map(mockups =>
+      JSON.parse(
+        JSON.stringify(
+          file(
+            ...mockups
+              .map(([head, versions, times]) => ({
+                ...head,
+                owner: ALICE,
+                createdAt: times[0],
+                updatedAt: times[5],
+                versions: versions.map(({ restoredFrom, ...each }, index) => ({
+                  ...each,
+                  createdAt: times[1 + index],
+                  ...(restoredFrom !== undefined &&
+                    restoredFrom < index && { restoredFrom }),
+                })),
+              }))
+              // As an export orders them.
+              .sort((a, b) => a.createdAt.localeCompare(b.createdAt)),
+          ),
+        ),
+      ),
+    )
+    // Those of the same millisecond have no order of their own.
+    .filter(({ mockups }) => {
+      const times = mockups.map(
+        (each: { createdAt: string }) => each.createdAt,
+      );
+      return new Set(times).size === times.length;
+    });
+
+  it('come out as they went in', async () => {
+    let versions = 0;
+    await fc.assert(
+      fc.asyncProperty(files, async given => {
+        await knex('mockups').delete();
+        const imported = await client.importMockups(
+          JSON.stringify(given),
+          alice,
+        );
+        expect(imported).toHaveLength(given.mockups.length);
+        const exported = await exportAll();
+        assert.deepStrictEqual(exported, given);
+        versions += given.mockups.flatMap(
+          (each: { versions: object[] }) => each.versions,
+        ).length;
+      }),
+      { numRuns: RUNS },
+    );
+    expect(versions).toBeGreaterThan(RUNS);
+  });
+
+  it('with white space, escapes and other orders of fields are read as well', async () => {
+    const {
+      schema,
+      version: number,
+      mockups,
+    } = file(
+      mockup({ name: 'a"b\\c\ud83d\ude42' }),
+      mockup({ name: 'second', versions: [] }),
+    );
+    const spaced = JSON.stringify(
+      { mockups, version: number, schema },
+      null,
+      '\t',
+    ).replace('\ud83d\ude42', '\\ud83d\\ude42');
+    const response = await send(`\r\n ${spaced} \n`);
+    expect(response.status).toBe(201);
+    expect(
+      response.body.mockups.map(({ name }: { name: string }) => name),
+    ).toEqual(['a"b\\c\ud83d\ude42', 'second']);
+  });
+
+  it.each([
+    [
+      'a newer version',
+      { ...file(), version: 2 },
+      'version must be 1, got 2: a newer version of the plugin has made the file',
+    ],
+    [
+      'an unknown version',
+      { ...file(), version: '1' },
+      'version must be 1, got "1"',
+    ],
+    [
+      'another schema',
+      { ...file(), schema: 'x' },
+      'schema must be "backstage-plugin-mockup/mockups", got "x"',
+    ],
+    ['no schema', { version: 1, mockups: [] }, 'schema is missing'],
+    ['no mockups', { schema: file().schema, version: 1 }, 'mockups is missing'],
+    ['an unknown field', { ...file(), more: 1 }, 'unknown field "more"'],
+    ['a list', [], 'the file must be an object, got "["'],
+    [
+      'mockups that are no list',
+      { ...file(), mockups: {} },
+      'mockups must be a list, got "{"',
+    ],
+    [
+      'a mockup that is none',
+      file(mockup(), [] as object),
+      'mockups[1] must be an object, got "["',
+    ],
+    [
+      'an empty name',
+      file(mockup({ name: '' })),
+      'mockups[0].name must be a string of 1 to 255 characters, got ""',
+    ],
+    [
+      'an unknown field of a mockup',
+      file({ ...mockup(), id: UNKNOWN_ID }),
+      'mockups[0].versions must be the last field of its mockup, got "id" behind it',
+    ],
+    [
+      'an unknown field before the versions',
+      file({ id: 1, ...mockup() }),
+      'unknown field "id" in mockups[0]',
+    ],
+    [
+      'a mockup without versions',
+      file({ name: 'x', createdAt: TIME, updatedAt: TIME }),
+      'mockups[0].versions is missing, expected a list of versions',
+    ],
+    [
+      'no time',
+      file({ name: 'x', updatedAt: TIME, versions: [] }),
+      'mockups[0].createdAt is missing, expected a time in ISO 8601',
+    ],
+    [
+      'a wrong time',
+      file(mockup({ versions: [version({ createdAt: 'now' })] })),
+      'mockups[0].versions[0].createdAt must be a time in ISO 8601 and UTC, such as 2026-01-31T12:00:00.000Z, got "now"',
+    ],
+    [
+      'a wrong item',
+      file(
+        mockup(),
+        mockup({
+          versions: [
+            version(),
+            version({ layoutData: [item(), item({ i: 'b', w: 0 })] }),
+          ],
+        }),
+      ),
+      'mockups[1].versions[1].layoutData[1].w must be an integer >= 1, got 0',
+    ],
+    [
+      'an i twice',
+      file(mockup({ versions: [version({ layoutData: [item(), item()] })] })),
+      'mockups[0].versions[0].layoutData[1].i must be unique',
+    ],
+    [
+      'a version that restored itself',
+      file(mockup({ versions: [version({ restoredFrom: 0 })] })),
+      'mockups[0].versions[0].restoredFrom must be the place of an earlier version',
+    ],
+    [
+      'a NUL character',
+      file(mockup({ name: 'a\0b' })),
+      'mockups[0].name must be',
+    ],
+    [
+      'a creator that is no user',
+      file(mockup({ versions: [version({ createdBy: 'bob' })] })),
+      'mockups[0].versions[0].createdBy must be a user reference',
+    ],
+  ])(
+    'with %s are refused, by the path and the form',
+    async (_what, body, message) => {
+      const response = await send(JSON.stringify(body));
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(`Invalid file: ${message}`);
+      expect(await knex('mockups')).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['nothing', ' ', 'the file must be an object, got the end of the file'],
+    [
+      'half a file',
+      JSON.stringify(file(mockup())).slice(0, -20),
+      'Invalid file: mockups[0].versions[0]',
+    ],
+    [
+      'a file without its end',
+      JSON.stringify(file(mockup())).slice(0, -1),
+      'the file is cut off, expected , or }',
+    ],
+    [
+      'more than a file',
+      `${JSON.stringify(file())}{}`,
+      'the file must end behind its object',
+    ],
+    [
+      'a field twice',
+      '{"version":1,"version":1}',
+      'version must be there once',
+    ],
+    ['no JSON', '{"schema":x}', 'schema must be valid JSON, got "x"'],
+    [
+      'no comma',
+      '{"version":1 "schema":""}',
+      'the file must go on with , or }',
+    ],
+    ['a key that is none', '{1:1}', 'a key of the file must be a string'],
+    ['no value', '{"version":}', 'version is missing, expected a value'],
+  ])('of %s are refused', async (_what, body, message) => {
+    const response = await send(body);
+    expect(response.status).toBe(400);
+    expect(response.body.error.message).toContain(message);
+  });
+
+  it('that are no UTF-8 are refused', async () => {
+    const { status, body } = await backend.alice
+      .post('/import')
+      .set('Content-Type', 'application/json')
+      .serialize(raw => raw)
+      .send(Buffer.from([0x7b, 0xff, 0x7d]) as unknown as string);
+    expect([status, body.error.message]).toEqual([
+      400,
+      'Invalid file: the file must be UTF-8',
+    ]);
+  });
+
+  it('with an error at the end create nothing', async () => {
+    const mockups = Array.from({ length: 50 }, () => mockup());
+    const response = await send(
+      JSON.stringify(file(...mockups, mockup({ name: '' }))),
+    );
+    expect(response.status).toBe(400);
+    expect(response.body.error.message).toContain('mockups[50].name');
+    expect(await knex('mockups')).toEqual([]);
+  });
+
+  it('that the database refuses in the middle create nothing', async () => {
+    // Numbers whose digits only the database writes out.
+    const data = Array.from({ length: 15_000 }, () => 1e300);
+    const response = await send(
+      JSON.stringify(
+        file(
+          mockup(),
+          mockup({
+            versions: [version({ layoutData: [item({ props: { data } })] })],
+          }),
+        ),
+      ),
+    );
+    expect(response.status).toBe(400);
+    expect(response.body.error.message).toContain('layout_size');
+    expect(await knex('mockups')).toEqual([]);
+    expect(await knex('mockup_versions')).toEqual([]);
+  });
+
+  it('beyond the configured size are refused with 413', async () => {
+    const body = `${JSON.stringify(file(mockup()))}${' '.repeat(MAX_BYTES)}`;
+    const response = await send(body);
+    expect(response.status).toBe(413);
+    expect(response.body.error.message).toBe(
+      `The file is larger than ${MAX_BYTES} bytes`,
+    );
+    expect(await knex('mockups')).toEqual([]);
+  });
+
+  it('beyond the configured size are refused with 413 where their size is not told before', async () => {
+    const chunk = Buffer.alloc(64 * 1024, ' ');
+    const response = await fetch(
+      `http://localhost:${backend.server.port()}/api/mockup/import`,
+      {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${alice.token}`,
+          'Content-Type': 'application/json',
+        },
+        body: new ReadableStream({
+          start(controller) {
+            for (let sent = 0; sent <= MAX_BYTES; sent += chunk.length) {
+              controller.enqueue(chunk);
+            }
+            controller.close();
+          },
+        }),
+        duplex: 'half',
+      } as RequestInit,
+    );
+    expect(response.status).toBe(413);
+  });
+
+  it('larger than a request otherwise may be are taken', async () => {
+    const layoutData = [item({ props: { text: 'x'.repeat(500_000) } })];
+    const versions = Array.from({ length: 10 }, () => version({ layoutData }));
+    expect(5_000_000).toBeGreaterThan(MOCKUP_LIMITS.bodyBytes);
+    const response = await send(JSON.stringify(file(mockup({ versions }))));
+    expect(response.status).toBe(201);
+  });
+
+  it.each(['text/plain', undefined])(
+    'of the type %s are refused with 415',
+    async type => {
+      const request = backend.alice.post('/import');
+      const response = await (type
+        ? request.set('Content-Type', type)
+        : request
+      ).send(type ? '{}' : undefined);
+      expect(response.status).toBe(415);
+    },
+  );
+
+  it('that break off leave nothing behind', async () => {
+    const socket = connect(backend.server.port(), 'localhost');
+    await once(socket, 'connect');
+    socket.write(
+      [
+        'POST /api/mockup/import HTTP/1.1',
+        'Host: localhost',
+        `Authorization: Bearer ${alice.token}`,
+        'Content-Type: application/json',
+        'Content-Length: 1000',
+        '',
+        '{"schema":',
+      ].join('\r\n'),
+    );
+    const spooled = async () =>
+      (await readdir(tmpdir())).some(name => name.startsWith(SPOOLED));
+    await until(spooled);
+    socket.destroy();
+    await until(async () => !(await spooled()));
+    expect(await knex('mockups')).toEqual([]);
+  });
+
+  it('are refused with 404 of a mockup that is not there', async () => {
+    for (const unknown of [UNKNOWN_ID, 'no-uuid']) {
+      const response = await backend.alice.get(`/mockups/${unknown}/export`);
+      expect(response.status).toBe(404);
+    }
+  });
+
+  it('are for users to import, and for services to export', async () => {
+    expect((await backend.service.get('/export')).status).toBe(200);
+    const { status } = await backend.service.post('/import', file());
+    expect(status).toBe(403);
+    expect((await backend.anonymous.get('/export')).status).toBe(401);
+    expect((await backend.anonymous.post('/import', file())).status).toBe(401);
+  });
+});
+
+/** Waits for what has no event to wait for. */
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) {
+      throw new Error('It did not come about within 30 seconds');
+    }
+    await new Promise(resolve => setTimeout(resolve, 10));
+  }
+}

@@ -1,0 +1,120 @@
+import type {
+  Mockup,
+  MockupFileMockup,
+  MockupFileVersion,
+  Version,
+} from 'backstage-plugin-mockup-common';
+import { MOCKUP_FILE } from 'backstage-plugin-mockup-common';
+import type { MockupStore } from 'backstage-plugin-mockup-node';
+import type { Response } from 'express';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+
+/** Mockups in one read of an export of all. */
+const MOCKUPS_AT_ONCE = 100;
+
+/** All mockups of a store, the oldest first. */
+export async function* allMockups(store: MockupStore): AsyncGenerator<Mockup> {
+  let cursor: string | undefined;
+  do {
+    const page = await store.list({
+      orderBy: 'createdAt,asc',
+      limit: MOCKUPS_AT_ONCE,
+      cursor,
+    });
+    yield* page.items;
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+}
+
+/**
+ * Sends mockups with their versions as a file, which an import reads. It holds no more than a
+ * page of each list, and reads on as fast as the caller does. What fails before the first mockup is
+ * an ordinary error; afterwards the file breaks off in the middle, which no parser takes for whole.
+ */
+export async function sendMockupFile(
+  res: Response,
+  store: MockupStore,
+  mockups: AsyncIterable<Mockup>,
+  fileName: string,
+): Promise<void> {
+  const parts = writeParts(store, mockups);
+  const first = await parts.next();
+  res.type('application/json');
+  res.attachment(fileName);
+  await pipeline(
+    Readable.from(
+      (async function* whole() {
+        yield first.value;
+        yield* parts;
+      })(),
+    ),
+    res,
+  );
+}
+
+async function* writeParts(
+  store: MockupStore,
+  mockups: AsyncIterable<Mockup>,
+): AsyncGenerator<string> {
+  const { schema, version } = MOCKUP_FILE;
+  let before = `{"schema":${JSON.stringify(
+    schema,
+  )},"version":${version},"mockups":[\n`;
+  for await (const mockup of mockups) {
+    const head = JSON.stringify(toFileMockup(mockup)).slice(0, -1);
+    yield `${before}${head},"versions":[`;
+    yield* writeVersions(store, mockup.id);
+    yield ']}';
+    before = ',\n';
+  }
+  yield `${before === ',\n' ? '' : before}\n]}\n`;
+}
+
+async function* writeVersions(
+  store: MockupStore,
+  mockupId: string,
+): AsyncGenerator<string> {
+  /** The places of those written, by their ids. */
+  const places = new Map<string, number>();
+  let cursor: string | undefined;
+  do {
+    const page = await store.listVersions(mockupId, {
+      oldestFirst: true,
+      cursor,
+    });
+    for (const version of page?.items ?? []) {
+      yield `${places.size > 0 ? ',' : ''}\n${JSON.stringify(
+        toFileVersion(version, places),
+      )}`;
+      places.set(version.id, places.size);
+    }
+    cursor = page?.nextCursor;
+  } while (cursor !== undefined);
+}
+
+function toFileMockup(mockup: Mockup): MockupFileMockup {
+  const { name, description, owner, createdAt, updatedAt } = mockup;
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    owner,
+    createdAt,
+    updatedAt,
+  };
+}
+
+function toFileVersion(
+  version: Version,
+  places: Map<string, number>,
+): MockupFileVersion {
+  const { versionTag, layoutData, createdBy, createdAt } = version;
+  const restoredFrom = places.get(version.restoredFrom ?? '');
+  return {
+    ...(versionTag !== undefined && { versionTag }),
+    layoutData,
+    createdBy,
+    createdAt,
+    ...(restoredFrom !== undefined && { restoredFrom }),
+  };
+}
