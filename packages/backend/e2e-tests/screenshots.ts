@@ -68,6 +68,32 @@ const PICTURES: Picture[] = [
     shows: 'Locations',
   },
   {
+    name: 'mockup-editor',
+    visit: { at: 'acme', as: 'anna', height: 1000 },
+    path: '/mockups?search=Start',
+    shows: 'Start page',
+    then: async ({ page }) => {
+      await page.getByRole('link', { name: 'Start page' }).click();
+      await page.getByRole('option', { name: /^Chart/ }).click();
+      await page.getByRole('textbox', { name: 'Title' }).first().waitFor();
+    },
+  },
+  {
+    name: 'mockup-compare',
+    visit: { at: 'acme', as: 'anna', height: 1000 },
+    path: '/mockups?search=Start',
+    shows: 'Start page',
+    then: async visitor => {
+      const { page } = visitor;
+      await page.getByRole('link', { name: 'Start page' }).click();
+      await page.getByRole('link', { name: 'Versions' }).click();
+      await page.getByRole('link', { name: 'First draft' }).click();
+      await page.getByRole('link', { name: 'Compare with the newest' }).click();
+      await page.getByRole('button', { name: 'Next difference' }).click();
+      await visitor.untilQuiet();
+    },
+  },
+  {
     name: 'dark',
     visit: { at: 'acme', as: 'anna', theme: 'dark' },
     path: '/catalog-graph?rootEntityRefs%5B%5D=component%3Adefault%2Froute-planner',
@@ -87,6 +113,7 @@ async function takePictures(): Promise<void> {
   const chromium = await Chromium.start(portal);
   try {
     await addGlobex(portal);
+    await addMockup(portal);
     const names = process.argv.slice(2);
     const pictures = PICTURES.filter(
       ({ name }) => names.length === 0 || names.includes(name),
@@ -126,6 +153,58 @@ async function addGlobex(portal: Portal): Promise<void> {
         ],
       },
     },
+  });
+}
+
+/** A page that Anna lays out, before and after. */
+async function addMockup(portal: Portal): Promise<void> {
+  const post = (path: string, body: unknown) =>
+    portal.call('anna', `mockup${path}`, {
+      method: 'POST',
+      tenant: 'acme',
+      body,
+    });
+  const { id } = (await post('/mockups', {
+    name: 'Start page',
+    description: 'What everybody at Acme sees first',
+  })) as { id: string };
+  const item = (
+    component: string,
+    [x, y, w, h]: number[],
+    props: Record<string, unknown>,
+  ) => ({ i: component, x, y, w, h, component, props });
+  const chart = {
+    title: 'Deliveries',
+    type: 'bar',
+    data: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri'].map((label, index) => ({
+      label,
+      value: [3, 7, 5, 9, 4][index],
+    })),
+  };
+  const links = {
+    title: 'Links',
+    links: [
+      { label: 'Catalog', href: '/catalog' },
+      { label: 'Tracking', href: '/catalog?filters[user]=all' },
+    ],
+  };
+  await post(`/mockups/${id}/versions`, {
+    versionTag: 'First draft',
+    layoutData: [
+      item('header', [0, 0, 12, 2], { title: 'Welcome to Acme', level: 2 }),
+      item('text', [0, 2, 8, 3], { text: 'Find what drives the vans.' }),
+      item('chart', [0, 5, 6, 7], { ...chart, type: 'line' }),
+      item('image', [8, 2, 4, 5], { alt: 'A van' }),
+    ],
+  });
+  await post(`/mockups/${id}/versions`, {
+    versionTag: 'For review',
+    layoutData: [
+      item('header', [0, 0, 12, 2], { title: 'Welcome to Acme', level: 2 }),
+      item('text', [0, 2, 8, 3], { text: 'Find all that drives the vans.' }),
+      item('chart', [4, 5, 8, 7], chart),
+      item('link-list', [0, 5, 4, 7], links),
+    ],
   });
 }
 

@@ -124,6 +124,8 @@ function TagForm(props: Edit & { onClose: () => void }) {
   }
 
   return (
+    // Escape in any of its fields and buttons.
+    // eslint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <form
       ref={form}
       className={styles.tagForm}
