@@ -1,0 +1,77 @@
+import { createFrontendModule } from '@backstage/frontend-plugin-api';
+import { renderTestApp } from '@backstage/frontend-test-utils';
+import { screen } from '@testing-library/react';
+import type { MockupApi } from 'backstage-plugin-mockup-common';
+import { itemOf, mockApi, mockupOf } from './__testUtils__/mockups';
+import { mockupApiRef } from './api';
+import { MockupComponentBlueprint } from './components/registry/MockupComponentBlueprint';
+import { mockupPlugin } from './plugin';
+
+interface KpiProps {
+  label: string;
+  value: number;
+  unit?: string;
+}
+
+const kpi = MockupComponentBlueprint.make({
+  name: 'kpi',
+  params: define =>
+    define<KpiProps>({
+      name: 'acme-kpi',
+      title: 'Figure',
+      schema: {
+        type: 'object',
+        required: ['label', 'value'],
+        properties: {
+          label: { type: 'string', title: 'Label' },
+          value: { type: 'number', title: 'Value' },
+          unit: { type: 'string', title: 'Unit' },
+        },
+      },
+      defaultProps: { label: 'Deployments', value: 12 },
+      defaultSize: { w: 3, h: 3 },
+      loader: async () =>
+        function Kpi({ props: { label, value, unit } }) {
+          return (
+            <figure>
+              <strong>{[value, unit].join(' ')}</strong>
+              <figcaption>{label}</figcaption>
+            </figure>
+          );
+        },
+    }),
+});
+
+const render = (...extensions: (typeof kpi)[]) => {
+  const api = mockApi(mockupOf('Start'));
+  const getVersion = async () => ({
+    ...(await api.getMockup('id-of-Start'))!.mockup.latestVersion!,
+    layoutData: [
+      itemOf('acme-kpi', { label: 'Deployments', value: 12, unit: 'a day' }),
+      itemOf('header', { title: 'Beside it' }),
+    ],
+  });
+  return renderTestApp({
+    features: [
+      mockupPlugin,
+      createFrontendModule({ pluginId: 'app', extensions }),
+    ],
+    apis: [[mockupApiRef, { ...api, getVersion } as unknown as MockupApi]],
+    initialRouteEntries: ['/mockups/id-of-Start/versions/1'],
+  });
+};
+
+describe('a component that an app adds by an extension', () => {
+  it('is drawn beside the stock ones', async () => {
+    render(kpi);
+    expect(await screen.findByText('12 a day')).toBeVisible();
+    expect(
+      await screen.findByRole('heading', { name: 'Beside it' }),
+    ).toBeVisible();
+  });
+
+  it('is a box with its name where the app no longer has it', async () => {
+    render();
+    expect(await screen.findByText('acme-kpi')).toBeVisible();
+  });
+});
