@@ -40,6 +40,29 @@ const mockupChecks: MutationCheck[] = [
     tests: [`${MOCKUP}/src/database/tenants.test.ts`],
   },
   {
+    name: 'that a list of mockups comes to those changed by writes that were under way',
+    edits: [
+      {
+        file: `${MOCKUP}/src/database/paging.ts`,
+        find: 'and not ${SEEN_BY_SNAPSHOT})`;',
+        replace: 'and mockups.updated_at > cast(:since as timestamp))`;',
+      },
+    ],
+    tests: [`${MOCKUP}/src/http/paging.test.ts`],
+  },
+  {
+    name: 'that an import is one transaction',
+    edits: [
+      {
+        file: `${MOCKUP}/src/database/TenantStatements.ts`,
+        find: 'return this.knex.transaction(work);',
+        replace:
+          'return work(this.knex as unknown as Parameters<typeof work>[0]);',
+      },
+    ],
+    tests: [`${MOCKUP}/src/http/files.test.ts`],
+  },
+  {
     name: 'the right to change no more of a version than its tag',
     edits: [
       {
