@@ -29,6 +29,7 @@ import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase
 import { RETRY_TASK } from './scheduleRetries';
 
 const databases = createTestDatabases();
+const newest = databases.eachSupportedId().slice(-1);
 
 const SAMPLES = sampleEntities();
 
@@ -124,7 +125,9 @@ const schemasOf = (connection: ClientConfig) =>
     return rows.length;
   });
 
-describe.each(databases.eachSupportedId())('on an empty database on %s', id => {
+// startTenancy.test.ts sets up an empty database on each version, and the tests of `adopt` run
+// there what carries entities.
+describe.each(newest)('on an empty database on %s', id => {
   let connection: ClientConfig;
 
   beforeAll(async () => {
@@ -240,182 +243,171 @@ describe.each(databases.eachSupportedId())(
   },
 );
 
-describe.each(databases.eachSupportedId().slice(-1))(
-  'of processes that start at once on %s',
-  id => {
-    it('one adopts the catalog, and the others wait for it', async () => {
-      const connection = await createEmptyDatabase(databases, id);
-      // The migrations of the stock catalog wait for nobody: all but one would fail.
-      const first = await start(connection, { enabled: false, entities: [] });
-      await first.backend.stop();
-      const [one, ...others] = await Promise.all([
-        start(connection),
-        start(connection, { entities: [] }),
-        start(connection, { entities: [] }),
-      ]);
-      const entities = await ingested(one.backend);
-      for (const { backend } of others) {
-        expect(await listed(backend)).toEqual(entities);
-      }
-      for (const { backend } of [one, ...others]) {
-        await backend.stop();
-      }
+describe.each(newest)('of processes that start at once on %s', id => {
+  it('one adopts the catalog, and the others wait for it', async () => {
+    const connection = await createEmptyDatabase(databases, id);
+    // The migrations of the stock catalog wait for nobody: all but one would fail.
+    const first = await start(connection, { enabled: false, entities: [] });
+    await first.backend.stop();
+    const [one, ...others] = await Promise.all([
+      start(connection),
+      start(connection, { entities: [] }),
+      start(connection, { entities: [] }),
+    ]);
+    const entities = await ingested(one.backend);
+    for (const { backend } of others) {
+      expect(await listed(backend)).toEqual(entities);
+    }
+    for (const { backend } of [one, ...others]) {
+      await backend.stop();
+    }
+  });
+});
+
+describe.each(newest)('until the adoption is complete on %s', id => {
+  it('answers the default tenant with 503 while another operator is at work, and other tenants with their catalogs', async () => {
+    const connection = await createTenancyDatabase(databases, id, {
+      stockTables: false,
     });
-  },
-);
-
-describe.each(databases.eachSupportedId().slice(-1))(
-  'until the adoption is complete on %s',
-  id => {
-    it('answers the default tenant with 503 while another operator is at work, and other tenants with their catalogs', async () => {
-      const connection = await createTenancyDatabase(databases, id, {
-        stockTables: false,
-      });
-      await withDatabase(connection, async operator => {
-        await operator.query(
-          `select pg_advisory_lock(7007, hashtext('tenancy'))`,
+    await withDatabase(connection, async operator => {
+      await operator.query(
+        `select pg_advisory_lock(7007, hashtext('tenancy'))`,
+      );
+      const { backend } = await start(connection);
+      await createTenant(backend);
+      expect(await listed(backend, 'acme')).toHaveLength(1);
+      for (const path of ['/entities', '//Entities/', '/entities/by-uid/x']) {
+        const answer = await backend.as('default').get(path);
+        expect(answer.status).toBe(503);
+        expect(answer.headers['retry-after']).toMatch(/^\d+$/);
+        expect(answer.body.error.message).toMatch(
+          /^The catalog of the tenant 'default' .* not complete yet/,
         );
-        const { backend } = await start(connection);
-        await createTenant(backend);
-        expect(await listed(backend, 'acme')).toHaveLength(1);
-        for (const path of ['/entities', '//Entities/', '/entities/by-uid/x']) {
-          const answer = await backend.as('default').get(path);
-          expect(answer.status).toBe(503);
-          expect(answer.headers['retry-after']).toMatch(/^\d+$/);
-          expect(answer.body.error.message).toMatch(
-            /^The catalog of the tenant 'default' .* not complete yet/,
-          );
-        }
-        await operator.query(
-          `select pg_advisory_unlock(7007, hashtext('tenancy'))`,
-        );
-        await answered(backend, '/entities', 200);
-        await ingested(backend);
-        await backend.stop();
-      });
-    });
-
-    it('says why it fails, tries again, also after a restart, and succeeds', async () => {
-      const connection = await createEmptyDatabase(databases, id);
-      const { backend: unused } = await start(connection, {
-        enabled: false,
-        entities: [],
-      });
-      await unused.stop();
-      await migrateTo(5, { connection, createTables: true, force: true });
-      await withDatabase(connection, client =>
-        client.query(
-          `create function fail() returns event_trigger language plpgsql as
-             $$ begin raise exception 'nobody creates triggers'; end $$;
-           create event trigger fail on ddl_command_start
-             when tag in ('CREATE TRIGGER') execute function fail()`,
-        ),
-      );
-      const first = await start(connection);
-      const { length } = SAMPLES;
-      const engineEntities = async () =>
-        (await readAdoption({ connection })).engineEntities;
-      await waitUntil(
-        'the engine to ingest the entities',
-        async () => (await engineEntities()) === length,
-      );
-      expect(first.logged('error')).toMatch(
-        /could not be adopted, .*503; .*nobody creates triggers.*next attempt is in 1 s\. "npx backstage-catalog-tenancy-migrations adopt"/,
-      );
-      await answered(first.backend, '/entities', 503);
-      await first.backend.stop();
-
-      // By now the catalog looks like any that is in use.
-      const { backend } = await start(connection, { entities: [] });
-      await answered(backend, '/entities', 503);
-      await withDatabase(connection, client =>
-        client.query('drop event trigger fail'),
+      }
+      await operator.query(
+        `select pg_advisory_unlock(7007, hashtext('tenancy'))`,
       );
       await answered(backend, '/entities', 200);
       await ingested(backend);
       await backend.stop();
     });
-  },
-);
+  });
 
-describe.each(databases.eachSupportedId().slice(-1))(
-  'with a catalog that is in use on %s',
-  id => {
-    async function stockCatalog(on: TestDatabaseId): Promise<ClientConfig> {
-      const connection = await createEmptyDatabase(databases, on);
-      const { backend } = await start(connection, { enabled: false });
-      await ingested(backend);
-      await backend.stop();
-      return connection;
-    }
+  it('says why it fails, tries again, also after a restart, and succeeds', async () => {
+    const connection = await createEmptyDatabase(databases, id);
+    const { backend: unused } = await start(connection, {
+      enabled: false,
+      entities: [],
+    });
+    await unused.stop();
+    await migrateTo(5, { connection, createTables: true, force: true });
+    await withDatabase(connection, client =>
+      client.query(
+        `create function fail() returns event_trigger language plpgsql as
+             $$ begin raise exception 'nobody creates triggers'; end $$;
+           create event trigger fail on ddl_command_start
+             when tag in ('CREATE TRIGGER') execute function fail()`,
+      ),
+    );
+    const first = await start(connection);
+    const { length } = SAMPLES;
+    const engineEntities = async () =>
+      (await readAdoption({ connection })).engineEntities;
+    await waitUntil(
+      'the engine to ingest the entities',
+      async () => (await engineEntities()) === length,
+    );
+    expect(first.logged('error')).toMatch(
+      /could not be adopted, .*503; .*nobody creates triggers.*next attempt is in 1 s\. "npx backstage-catalog-tenancy-migrations adopt"/,
+    );
+    await answered(first.backend, '/entities', 503);
+    await first.backend.stop();
 
-    const tenancySchemaAfterRefusal = async (
-      connection: ClientConfig,
-      refusal: RegExp,
-    ) => {
-      await expect(start(connection, { entities: [] })).rejects.toThrow(
-        refusal,
-      );
-      return schemasOf(connection);
-    };
+    // By now the catalog looks like any that is in use.
+    const { backend } = await start(connection, { entities: [] });
+    await answered(backend, '/entities', 503);
+    await withDatabase(connection, client =>
+      client.query('drop event trigger fail'),
+    );
+    await answered(backend, '/entities', 200);
+    await ingested(backend);
+    await backend.stop();
+  });
+});
 
-    it('refuses to start until it is adopted, then until the phases are complete', async () => {
-      const connection = await stockCatalog(id);
-      expect(
-        await tenancySchemaAfterRefusal(
-          connection,
-          new RegExp(
-            `The catalog has ${SAMPLES.length} entities and is not adopted.*` +
-              'npx backstage-catalog-tenancy-migrations adopt, then npx backstage-catalog-tenancy-migrations phase1, .*then npx backstage-catalog-tenancy-migrations phase5,',
-          ),
+describe.each(newest)('with a catalog that is in use on %s', id => {
+  async function stockCatalog(on: TestDatabaseId): Promise<ClientConfig> {
+    const connection = await createEmptyDatabase(databases, on);
+    const { backend } = await start(connection, { enabled: false });
+    await ingested(backend);
+    await backend.stop();
+    return connection;
+  }
+
+  const tenancySchemaAfterRefusal = async (
+    connection: ClientConfig,
+    refusal: RegExp,
+  ) => {
+    await expect(start(connection, { entities: [] })).rejects.toThrow(refusal);
+    return schemasOf(connection);
+  };
+
+  it('refuses to start until it is adopted, then until the phases are complete', async () => {
+    const connection = await stockCatalog(id);
+    expect(
+      await tenancySchemaAfterRefusal(
+        connection,
+        new RegExp(
+          `The catalog has ${SAMPLES.length} entities and is not adopted.*` +
+            'npx backstage-catalog-tenancy-migrations adopt, then npx backstage-catalog-tenancy-migrations phase1, .*then npx backstage-catalog-tenancy-migrations phase5,',
         ),
-      ).toBe(0);
+      ),
+    ).toBe(0);
 
-      await adopt({ connection });
-      await expect(start(connection, { entities: [] })).rejects.toThrow(
-        /not migrated: no phase is complete.*npx backstage-catalog-tenancy-migrations phase1/,
-      );
+    await adopt({ connection });
+    await expect(start(connection, { entities: [] })).rejects.toThrow(
+      /not migrated: no phase is complete.*npx backstage-catalog-tenancy-migrations phase1/,
+    );
 
-      await migrateTo(5, { connection });
-      const { backend } = await start(connection, { entities: [] });
-      expect(await listed(backend)).toHaveLength(SAMPLES.length);
-      await backend.stop();
+    await migrateTo(5, { connection });
+    const { backend } = await start(connection, { entities: [] });
+    expect(await listed(backend)).toHaveLength(SAMPLES.length);
+    await backend.stop();
+  });
+
+  it('refuses to start where the tables of tenants are there, and are not of this catalog', async () => {
+    const connection = await stockCatalog(id);
+    await migrateTo(5, { connection, createTables: true, force: true });
+    await expect(start(connection, { entities: [] })).rejects.toThrow(
+      /is not adopted.*Run npx backstage-catalog-tenancy-migrations adopt, while/,
+    );
+    await expect(readAdoption({ connection })).resolves.toMatchObject({
+      adopted: false,
     });
+  });
 
-    it('refuses to start where the tables of tenants are there, and are not of this catalog', async () => {
-      const connection = await stockCatalog(id);
-      await migrateTo(5, { connection, createTables: true, force: true });
-      await expect(start(connection, { entities: [] })).rejects.toThrow(
-        /is not adopted.*Run npx backstage-catalog-tenancy-migrations adopt, while/,
-      );
-      await expect(readAdoption({ connection })).resolves.toMatchObject({
-        adopted: false,
-      });
+  it('has nothing to adopt where the default tenant has entities of another origin', async () => {
+    const connection = await createTenancyDatabase(databases, id, {
+      stockTables: false,
     });
-
-    it('has nothing to adopt where the default tenant has entities of another origin', async () => {
-      const connection = await createTenancyDatabase(databases, id, {
-        stockTables: false,
-      });
-      await withDatabase(connection, client =>
-        client.query(
-          `insert into tenancy.entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+    await withDatabase(connection, client =>
+      client.query(
+        `insert into tenancy.entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
            select tenant_id, 'component:default/a', 'component', 'a',
                   '{"kind":"Component","metadata":{"name":"a"}}', ''
              from tenancy.tenants where tenant_slug = 'default'`,
-        ),
-      );
-      const first = await start(connection, { entities: [] });
-      expect(await listed(first.backend)).toHaveLength(1);
-      await first.backend.stop();
-      await expect(readAdoption({ connection })).resolves.toMatchObject({
-        adopted: false,
-        engineTables: true,
-      });
-
-      const second = await start(connection, { entities: [] });
-      expect(await listed(second.backend)).toHaveLength(1);
-      await second.backend.stop();
+      ),
+    );
+    const first = await start(connection, { entities: [] });
+    expect(await listed(first.backend)).toHaveLength(1);
+    await first.backend.stop();
+    await expect(readAdoption({ connection })).resolves.toMatchObject({
+      adopted: false,
+      engineTables: true,
     });
-  },
-);
+
+    const second = await start(connection, { entities: [] });
+    expect(await listed(second.backend)).toHaveLength(1);
+    await second.backend.stop();
+  });
+});

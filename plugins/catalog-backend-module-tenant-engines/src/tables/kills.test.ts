@@ -15,7 +15,8 @@ jest.setTimeout(600_000);
 // The connection of an operation breaks before each of its statements in turn, as the kill
 // of the process does it. What the next process makes of it must equal an undisturbed run.
 
-const databases = createTestDatabases();
+// EngineTables.test.ts and upstreamMigrations.test.ts run the same statements on each version.
+const databases = createTestDatabases({ versions: 'newest' });
 
 /**
  * Runs an operation that breaks off, later each time, until it does not.

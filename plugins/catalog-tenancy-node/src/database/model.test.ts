@@ -9,7 +9,8 @@ import { WireProxy } from './__testUtils__/WireProxy';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 
 /**
- * On each version of PostgreSQL. For the real thing:
+ * On the newest PostgreSQL: isolation.test.ts has the policies and settings on each, and
+ * statements.test.ts what is sent. For the real thing:
  *
  *     TENANCY_MODEL_OPERATIONS=20000 npm test -- plugins/catalog-tenancy-node/src/database/model
  */
@@ -24,7 +25,7 @@ const CUTS = 0.04;
 const CANCELS = 0.1;
 const TERMINATIONS = 0.01;
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('Tenants on %s', id => {
   let database: TenancyDatabase;
