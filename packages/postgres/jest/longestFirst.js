@@ -26,6 +26,7 @@ const LONGEST = [
   'migrations/src/liveTraffic/liveTraffic.test.ts',
   'migrations/src/cli/wholeWay.test.ts',
   'plugins/catalog-backend-module-tenancy/src/differential/policies.test.ts',
+  'plugins/mockup/src/editor/Editor.test.tsx',
   'migrations/src/partitions/killed.test.ts',
   'migrations/src/cli/phases.test.ts',
   'migrations/src/liveTraffic/harness.test.ts',

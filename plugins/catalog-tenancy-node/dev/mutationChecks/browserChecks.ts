@@ -3,7 +3,9 @@ import type { MutationCheck } from './MutationCheck';
 const OPEN_TENANT = 'plugins/tenants/src/openTenant';
 const MIDDLEWARE = `${OPEN_TENANT}/createTenantFetchMiddleware`;
 
-/** What keeps a page in the browser to one tenant. */
+const EDITOR = 'plugins/mockup/src/editor';
+
+/** What keeps a page in the browser to one tenant, and what was typed there from being lost. */
 export const browserChecks: MutationCheck[] = [
   {
     name: 'the header by which a page names its tenant',
@@ -59,5 +61,39 @@ export const browserChecks: MutationCheck[] = [
       },
     ],
     tests: [`${OPEN_TENANT}/openTenant.test.tsx`],
+  },
+  {
+    name: 'the version over which the layout of a mockup is saved',
+    edits: [
+      {
+        file: `${EDITOR}/saving/useSaving.ts`,
+        find: '{ layoutData: [...items], versionTag },\n        { ifMatch: next.etag },',
+        replace: '{ layoutData: [...items], versionTag },',
+      },
+    ],
+    tests: [`${EDITOR}/Editor.test.tsx`],
+  },
+  {
+    name: 'the draft of a mockup when its page is left',
+    edits: [
+      {
+        file: `${EDITOR}/saving/useDraft.ts`,
+        find: 'await now.drafts.write(now.mockupId, {',
+        replace:
+          'await now.drafts.remove(now.mockupId);\n        Object.assign({}, {',
+      },
+    ],
+    tests: [`${EDITOR}/Editor.test.tsx`],
+  },
+  {
+    name: 'the rows that what a drag lands on goes down',
+    edits: [
+      {
+        file: `${EDITOR}/model/grid.ts`,
+        find: 'const lower = lowered(box, changed, obstacles);',
+        replace: 'const lower = lowered(box, obstacles);',
+      },
+    ],
+    tests: [`${EDITOR}/model`],
   },
 ];
