@@ -133,6 +133,13 @@ export function mockApi(...mockups: Mockup[]) {
     deleteMockup: method('deleteMockup', async id => {
       all.delete(id);
     }),
+    exportMockup: method('exportMockup', async () => new Response('{}')),
+    exportMockups: method('exportMockups', async () => new Response('{}')),
+    importMockups: method('importMockups', async () => {
+      const mockup = mockupOf('Imported');
+      all.set(mockup.id, mockup);
+      return [mockup];
+    }),
     duplicateMockup: method('duplicateMockup', async (id, request = {}) => {
       const { name = all.get(id)!.name } = request;
       const mockup = mockupOf(name);

@@ -21,7 +21,7 @@ import { MockupCard } from '../components/MockupCard';
 import { mockupTranslationRef } from '../translation';
 
 /** What can be done with a mockup of the list. */
-export type MockupAction = 'edit' | 'duplicate';
+export type MockupAction = 'edit' | 'duplicate' | 'export';
 
 /** A mockup in the list. */
 export function ListedMockup(props: {
@@ -64,6 +64,8 @@ function Actions(props: {
       resourceRef: id,
     }),
     duplicate: usePermission({ permission: mockupCreatePermission }),
+    // Who sees a mockup may export it.
+    export: { loading: false, allowed: true },
   };
   const actions = Object.entries(permissions) as [
     MockupAction,

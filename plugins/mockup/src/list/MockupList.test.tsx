@@ -59,6 +59,11 @@ const act = async (mockup: string, action: RegExp) => {
   await userEvent.click(await screen.findByRole('menuitem', { name: action }));
 };
 
+const more = async (action: RegExp) => {
+  await userEvent.click(screen.getByRole('button', { name: 'More actions' }));
+  await userEvent.click(await screen.findByRole('menuitem', { name: action }));
+};
+
 describe('the list of mockups', () => {
   it('has of each mockup its name, description, owner and newest layout', async () => {
     const api = mockApi(mockupOf('Start', { description: 'Where one begins' }));
@@ -281,6 +286,27 @@ describe('the actions of a mockup', () => {
     expect(await link('Start (copy)')).toBeVisible();
   });
 
+  it('exports one, or all, as a file', async () => {
+    const saved: string[] = [];
+    jest
+      .spyOn(HTMLAnchorElement.prototype, 'click')
+      .mockImplementation(function click(this: HTMLAnchorElement) {
+        saved.push(this.download);
+      });
+    Object.assign(URL, {
+      createObjectURL: () => 'blob:1',
+      revokeObjectURL() {},
+    });
+    const api = mockApi(mockupOf('../Start: page?'));
+    await render(api);
+    await act('../Start: page?', /Export/);
+    await waitFor(() => expect(saved).toEqual(['Start-page.mockup.json']));
+    expect(api.exportMockup).toHaveBeenCalledWith('id-of-../Start: page?');
+    await more(/Export all/);
+    await waitFor(() => expect(saved).toContain('mockups.json'));
+    jest.restoreAllMocks();
+  });
+
   it('says what the user may not do', async () => {
     await render(mockApi(mockupOf('Start')), { allows: false });
     await link('Start');
@@ -292,5 +318,45 @@ describe('the actions of a mockup', () => {
         name: 'Name and description – you may not',
       }),
     ).toHaveAttribute('aria-disabled', 'true');
+  });
+});
+
+describe('importing a file', () => {
+  const file = new File(['{}'], 'mockups.json', { type: 'application/json' });
+  const open = async () => {
+    await more(/Import a file/);
+    return within(await screen.findByRole('dialog'));
+  };
+
+  it('lists the mockups of the file', async () => {
+    const api = mockApi();
+    await render(api);
+    const dialog = await open();
+    await userEvent.click(dialog.getByRole('button', { name: 'Import' }));
+    expect(await dialog.findByText('Choose a file.')).toBeVisible();
+    expect(api.importMockups).not.toHaveBeenCalled();
+    await userEvent.upload(dialog.getByLabelText('File'), file);
+    await userEvent.click(dialog.getByRole('button', { name: 'Import' }));
+    expect(await link('Imported')).toBeVisible();
+    expect(api.importMockups).toHaveBeenCalledWith(file);
+    expect(screen.getByText(/Mockups in it: 1\./)).toBeVisible();
+  });
+
+  it('says where the file is wrong, and takes another', async () => {
+    const api = mockApi();
+    const message =
+      'Invalid file: mockups.0.versions.2.layoutData.7.w must be an integer >= 1';
+    api.importMockups.mockRejectedValueOnce(
+      await refusal(400, 'InputError', message),
+    );
+    await render(api);
+    const dialog = await open();
+    await userEvent.upload(dialog.getByLabelText('File'), file);
+    await userEvent.click(dialog.getByRole('button', { name: 'Import' }));
+    expect(await dialog.findByRole('alert')).toHaveTextContent(
+      `Nothing was imported${message}`,
+    );
+    await userEvent.click(dialog.getByRole('button', { name: 'Import' }));
+    expect(await link('Imported')).toBeVisible();
   });
 });

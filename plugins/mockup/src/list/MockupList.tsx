@@ -3,13 +3,17 @@ import { usePermission } from '@backstage/plugin-permission-react';
 import {
   Alert,
   Button,
+  ButtonIcon,
   Container,
   Flex,
   Header,
+  Menu,
+  MenuItem,
+  MenuTrigger,
   Select,
   Text,
 } from '@backstage/ui';
-import { RiAddLine } from '@remixicon/react';
+import { RiAddLine, RiMore2Line } from '@remixicon/react';
 import {
   type Mockup,
   mockupCreatePermission,
@@ -17,12 +21,20 @@ import {
 import { useState } from 'react';
 import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../api';
+import { Failure } from '../components/Failure';
 import { MockupCards } from '../components/MockupCard';
 import { mockupTranslationRef } from '../translation';
 import { DetailsDialog, DuplicateDialog } from './DetailsDialog';
+import { download, fileNameOf, ImportDialog } from './files';
 import { ListedMockup, type MockupAction } from './ListedMockup';
 import { ListFrame, SearchInput } from './ListFrame';
 import { ORDERS, useListQuery, useMockups } from './useMockups';
+
+interface Attempt {
+  /** What is said where it fails. */
+  failed: string;
+  does: () => Promise<void>;
+}
 
 /** The mockups that the user may see. */
 export function MockupList() {
@@ -32,17 +44,63 @@ export function MockupList() {
   const [query, setQuery] = useListQuery();
   const mockups = useMockups(query);
   const [asked, setAsked] = useState<
-    { of: 'create' } | { of: MockupAction; mockup: Mockup }
+    { of: 'create' | 'import' } | { of: 'edit' | 'duplicate'; mockup: Mockup }
   >();
   const close = () => setAsked(undefined);
   const [notice, setNotice] = useState('');
+  const [failure, setFailure] = useState<Attempt & { error: unknown }>();
+
+  /** Does something, and offers to try it again where it fails. */
+  async function attempt(what: Attempt) {
+    setNotice('');
+    setFailure(undefined);
+    try {
+      await what.does();
+    } catch (error) {
+      setFailure({ ...what, error });
+    }
+  }
+
+  function save(file: () => Promise<Response>, fileName: string) {
+    return attempt({
+      failed: t('list.failedTo.export'),
+      does: async () => download(await file(), fileName),
+    });
+  }
+
+  function act(action: MockupAction, mockup: Mockup) {
+    if (action === 'export') {
+      save(() => mockupApi.exportMockup(mockup.id), fileNameOf(mockup));
+    } else {
+      setAsked({ of: action, mockup });
+    }
+  }
 
   return (
     <>
       <Header
         title={t('list.title')}
         customActions={
-          <CreateButton onPress={() => setAsked({ of: 'create' })} />
+          <Flex align="center" gap="2" style={{ flexWrap: 'wrap' }}>
+            <MenuTrigger>
+              <ButtonIcon
+                variant="tertiary"
+                icon={<RiMore2Line />}
+                aria-label={t('list.more.label')}
+              />
+              <Menu
+                onAction={key =>
+                  key === 'import'
+                    ? setAsked({ of: 'import' })
+                    : save(() => mockupApi.exportMockups(), 'mockups.json')
+                }
+              >
+                <MenuItem id="import">{t('list.more.import')}</MenuItem>
+                <MenuItem id="export">{t('list.more.export')}</MenuItem>
+              </Menu>
+            </MenuTrigger>
+            <CreateButton onPress={() => setAsked({ of: 'create' })} />
+          </Flex>
         }
       />
       <Container>
@@ -78,6 +136,13 @@ export function MockupList() {
           <div role="status">
             {notice && <Alert status="success" icon title={notice} />}
           </div>
+          {failure && (
+            <Failure
+              title={failure.failed}
+              error={failure.error}
+              onRetry={() => attempt(failure)}
+            />
+          )}
           <ListFrame
             state={mockups}
             query={query}
@@ -95,7 +160,7 @@ export function MockupList() {
                   <ListedMockup
                     key={mockup.id}
                     mockup={mockup}
-                    onAction={of => setAsked({ of, mockup })}
+                    onAction={action => act(action, mockup)}
                   />
                 ))}
               </MockupCards>
@@ -113,6 +178,19 @@ export function MockupList() {
               ...(description && { description }),
             });
             navigate(mockup.id);
+          }}
+        />
+      )}
+      {asked?.of === 'import' && (
+        <ImportDialog
+          onClose={close}
+          onDone={imported => {
+            setNotice(
+              t('list.done.imported', {
+                mockups: String(imported.length),
+              }),
+            );
+            mockups.retry();
           }}
         />
       )}

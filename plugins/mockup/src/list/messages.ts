@@ -36,10 +36,28 @@ export const listMessages = {
     label: 'Actions of {{name}}',
     edit: 'Name and description',
     duplicate: 'Duplicate',
+    export: 'Export as a file',
     refused: 'you may not',
   },
   done: {
     duplicated: '“{{name}}” is there.',
+    imported: 'The file was imported. Mockups in it: {{mockups}}.',
+  },
+  more: {
+    label: 'More actions',
+    import: 'Import a file',
+    export: 'Export all as a file',
+  },
+  failedTo: {
+    export: 'The file was not made',
+  },
+  import: {
+    title: 'Import mockups',
+    text: 'A file that was exported here or from another portal. Its mockups become new ones, which you own. If a mistake is in the file, nothing of it is imported.',
+    file: 'File',
+    missing: 'Choose a file.',
+    submit: 'Import',
+    failed: 'Nothing was imported',
   },
   duplicate: {
     title: 'Duplicate “{{name}}”',
