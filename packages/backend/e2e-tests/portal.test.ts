@@ -2,6 +2,7 @@
 
 import { shareOnePortal } from './harness/inBrowser';
 import { testAdministration } from './tests/administration';
+import { testMockups } from './tests/mockups';
 import {
   testLosses,
   testMenu,
@@ -20,6 +21,7 @@ testMenu();
 testStockPages();
 testSearchAndImport();
 testAdministration();
+testMockups();
 testKeyboard();
 testPhone();
 testLosses();

@@ -62,6 +62,19 @@ export class Visitor {
     return page;
   }
 
+  /** Has the page die, as it would without memory, and opens another one. */
+  async crash(): Promise<void> {
+    const [page] = this.#pages.splice(0, 1);
+    const session = await this.#context.newCDPSession(page);
+    const died = page.waitForEvent('crash');
+    // It never answers.
+    session.send('Page.crash').catch(() => {});
+    await died;
+    this.#underWay.clear();
+    await page.close();
+    await this.openPage();
+  }
+
   #keepLog(page: Page): void {
     page.on('console', message => {
       const { url } = message.location();

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 const OURS = 'nav, [role="dialog"]';
 
 /** The pages that this repository draws as a whole. */
-const OUR_PAGES = /^\/tenants(\/|$)/;
+const OUR_PAGES = /^\/(tenants|mockups)(\/|$)/;
 
 /**
  * What stock pages of Backstage violate by themselves. An excuse holds for its page and for

@@ -1,0 +1,262 @@
+import type { Locator, Page } from 'playwright-core';
+import { inBrowser, Scene } from '../harness/inBrowser';
+import type { Portal } from '../harness/Portal';
+import type { Visitor } from '../harness/Visitor';
+
+const HEADER = {
+  i: 'header',
+  x: 0,
+  y: 0,
+  w: 12,
+  h: 2,
+  component: 'header',
+  props: { title: 'Welcome', level: 2 },
+};
+const TEXT = {
+  i: 'text',
+  x: 0,
+  y: 2,
+  w: 6,
+  h: 3,
+  component: 'text',
+  props: { text: 'Our old page' },
+};
+
+const ANNA = { at: 'acme', as: 'anna' } as const;
+const PHONE = { width: 360, height: 740 };
+
+/** Laying out pages, and what becomes of the work. */
+export function testMockups(): void {
+  describe('mockups', () => {
+    inBrowser(
+      'a page is laid out by dragging, saved, compared and restored',
+      async scene => {
+        const { visitor, page } = await openMockup(scene, { versions: [] });
+        await addByDragging(page, 'Header', { x: 200, y: 60 });
+        await item(page, /^Header.*column 1, row \d/).waitFor();
+        await save(page);
+        await visitor.untilQuiet();
+        await page.reload();
+
+        await item(page, /^Header/).waitFor();
+        await addByDragging(page, 'Button', { x: 500, y: 200 });
+        await item(page, /^Button/).waitFor();
+        await save(page);
+
+        await page.getByRole('link', { name: 'Versions' }).click();
+        const choices = page.getByRole('checkbox');
+        await choices.nth(1).waitFor();
+        await chooseVersion(choices.nth(0));
+        await chooseVersion(choices.nth(1));
+        await page.getByRole('button', { name: 'Compare' }).click();
+        await page.getByText('1 difference', { exact: true }).waitFor();
+        await page.getByText(/Added at column \d+, row \d+/).waitFor();
+        await visitor.expectAccessible();
+
+        await page.getByRole('link', { name: 'All versions' }).click();
+        await page.getByRole('button', { name: /^Restore/ }).click();
+        await visitor.expectAccessibleAsIs();
+        await page
+          .getByRole('dialog')
+          .getByRole('button', { name: 'Restore', exact: true })
+          .click();
+        await page.getByText(/was restored as a new version/).waitFor();
+        await page.getByText('3 of 3 versions').waitFor();
+        await visitor.expectAccessible();
+
+        await page.getByRole('link', { name: 'Open in the editor' }).click();
+        await item(page, /^Header/).waitFor();
+        await visitor.untilQuiet();
+        expect(await item(page, /^Button/).count()).toBe(0);
+      },
+    );
+
+    inBrowser(
+      'the second of two people who save sees what the first has changed',
+      async scene => {
+        const first = await openMockup(scene, { versions: [[HEADER]] });
+        const { path } = first;
+        // A browser of its own.
+        const second = await scene.visit({ ...ANNA, width: 1300 });
+        second.traffic.expect(['acme']);
+        await second.open(path);
+        await item(second.page, /^Header/).waitFor();
+
+        await add(first.page, 'Text');
+        await save(first.page);
+        await add(second.page, 'Button');
+        second.expectProblem(/status of 412/);
+        await second.page
+          .getByRole('button', { name: 'Save', exact: true })
+          .click();
+        const dialog = second.page.getByRole('dialog');
+        await dialog.getByText('Somebody has changed').waitFor();
+        await dialog.getByText(/Text.*was added/).waitFor();
+        await second.expectAccessibleAsIs();
+        await dialog.getByRole('button', { name: 'Merge' }).click();
+        await dialog.waitFor({ state: 'detached' });
+        for (const name of [/^Header/, /^Text/, /^Button/]) {
+          await item(second.page, name).waitFor();
+        }
+        await save(second.page);
+      },
+    );
+
+    inBrowser('the work outlives a crash of the page', async scene => {
+      const { visitor, page, path } = await openMockup(scene, {
+        versions: [[HEADER]],
+      });
+      await add(page, 'Text');
+      await page.waitForFunction(() =>
+        JSON.stringify(localStorage).includes('Text of the page.'),
+      );
+      await visitor.crash();
+
+      await visitor.page.goto(path);
+      const dialog = visitor.page.getByRole('dialog');
+      await dialog.getByText(/Text.*was added/).waitFor();
+      await visitor.expectAccessibleAsIs();
+      await dialog
+        .getByRole('button', { name: 'Continue with the draft' })
+        .click();
+      await item(visitor.page, /^Text/).waitFor();
+      await save(visitor.page);
+    });
+
+    inBrowser('a page is laid out by the keyboard alone', async scene => {
+      const { visitor, page } = await openMockup(scene, {
+        versions: [[HEADER]],
+      });
+      const { keyboard } = page;
+      await visitor.tabTo(page.getByRole('button', { name: 'Add Button' }));
+      await keyboard.press('Enter');
+      await item(page, /^Button.*column 1, row 3/).waitFor();
+      await keyboard.press('ArrowRight');
+      const moved = item(page, /^Button.*column 2, row 3/);
+      const label = await moved.getAttribute('aria-label');
+      const width = Number(/(\d+) wide/.exec(label ?? '')?.[1]);
+      await keyboard.press('Shift+ArrowRight');
+      const wider = new RegExp(`^Button.*column 2, row 3, ${width + 1} wide`);
+      await item(page, wider).waitFor();
+      await keyboard.press('Control+s');
+      await page.getByText('All changes are saved.').waitFor();
+
+      await visitor.tabTo(page.getByRole('link', { name: 'Versions' }));
+      await keyboard.press('Enter');
+      const choices = page.getByRole('checkbox');
+      await choices.nth(1).waitFor();
+      for (const choice of [choices.nth(0), choices.nth(1)]) {
+        await visitor.tabTo(choice);
+        await keyboard.press('Space');
+      }
+      await page.getByText('Two versions are chosen.').waitFor();
+      await visitor.tabTo(page.getByRole('button', { name: 'Compare' }));
+      await keyboard.press('Enter');
+      await visitor.tabTo(
+        page.getByRole('button', { name: 'Next difference' }),
+      );
+      await keyboard.press('Enter');
+      await page
+        .getByRole('status')
+        .filter({ hasText: /^Difference 1 of 1: Button.*Added at column 2/ })
+        .waitFor();
+    });
+
+    inBrowser('the editor fits a phone, and has no barriers', async scene => {
+      const { visitor } = await openMockup(
+        scene,
+        { versions: [[HEADER, TEXT]] },
+        PHONE,
+      );
+      await visitor.expectNoSidewaysScroll();
+      await visitor.expectAccessible();
+    });
+
+    inBrowser('the history fits a phone, and has no barriers', async scene => {
+      const { portal, visit } = scene;
+      const path = await createMockup(portal, [[HEADER, TEXT], [HEADER]]);
+      const versions = (await portal.call('anna', `mockup${path}/versions`, {
+        tenant: 'acme',
+      })) as { id: string }[];
+      const [newer, older] = versions.map(({ id }) => id);
+      const visitor = await visit({ ...ANNA, ...PHONE });
+      const { page } = visitor;
+      const shown: [string, Locator][] = [
+        ['', page.getByText('2 of 2 versions')],
+        [`/${older}`, page.getByText('Our old page')],
+        [`/${older}/compare/${newer}`, page.getByText('Removed from')],
+      ];
+      for (const [below, whatIsShown] of shown) {
+        await visitor.open(`${path}/versions${below}`);
+        await whatIsShown.first().waitFor();
+        await visitor.expectNoSidewaysScroll();
+        await visitor.expectAccessible();
+      }
+    });
+  });
+}
+
+/** A mockup of Anna's with these versions, and Anna in its editor. */
+async function openMockup(
+  { portal, visit }: Scene,
+  { versions }: { versions: object[][] },
+  size: { width?: number; height?: number } = {},
+): Promise<{ visitor: Visitor; page: Page; path: string }> {
+  const path = await createMockup(portal, versions);
+  const visitor = await visit({ ...ANNA, ...size });
+  visitor.traffic.expect(['acme']);
+  await visitor.open(path);
+  await visitor.page.getByRole('listbox', { name: 'Canvas' }).waitFor();
+  return { visitor, page: visitor.page, path };
+}
+
+async function createMockup(
+  portal: Portal,
+  versions: object[][],
+): Promise<string> {
+  const options = { method: 'POST', tenant: 'acme' };
+  const { id } = (await portal.call('anna', 'mockup/mockups', {
+    ...options,
+    body: { name: 'Start page' },
+  })) as { id: string };
+  const path = `/mockups/${id}`;
+  for (const layoutData of versions) {
+    await portal.call('anna', `mockup${path}/versions`, {
+      ...options,
+      body: { layoutData },
+    });
+  }
+  return path;
+}
+
+/** An item on the canvas, by what is read out of it. */
+function item(page: Page, name: RegExp): Locator {
+  return page
+    .getByRole('listbox', { name: 'Canvas' })
+    .getByRole('option', { name });
+}
+
+async function add(page: Page, component: string): Promise<void> {
+  await page.getByRole('button', { name: `Add ${component}` }).click();
+  await item(page, new RegExp(`^${component}`)).waitFor();
+}
+
+async function addByDragging(
+  page: Page,
+  component: string,
+  targetPosition: { x: number; y: number },
+): Promise<void> {
+  await page
+    .getByRole('button', { name: `Add ${component}` })
+    .dragTo(page.getByRole('listbox', { name: 'Canvas' }), { targetPosition });
+}
+
+async function save(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('All changes are saved.').waitFor();
+}
+
+/** The box itself is not seen: what is drawn belongs to its label. */
+async function chooseVersion(choice: Locator): Promise<void> {
+  await choice.check({ force: true });
+}
