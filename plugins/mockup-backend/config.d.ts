@@ -1,8 +1,26 @@
+import { HumanDuration } from '@backstage/types';
+
 export interface Config {
   mockup?: {
     import?: {
       /** How many bytes a file to import may have; 104857600 (100 MiB) by default. */
       maxBytes?: number;
+    };
+    trash?: {
+      /**
+       * How long deleted mockups can be restored, as `30d`, `{ days: 30 }` or an ISO duration;
+       * `forever` keeps them. Later they are deleted for good, within an hour. 30 days where it
+       * is not given.
+       */
+      retention?: HumanDuration | string;
+    };
+    versions?: {
+      /**
+       * How many versions without a tag each mockup keeps: older ones are deleted for good,
+       * within an hour. Versions with a tag and the newest always stay. All stay where it is
+       * not given.
+       */
+      keep?: number;
     };
   };
 }

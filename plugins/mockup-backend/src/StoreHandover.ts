@@ -49,6 +49,9 @@ export class StoreHandover {
       duplicate: async (...args) => (await opened()).duplicate(...args),
       update: async (...args) => (await opened()).update(...args),
       delete: async (...args) => (await opened()).delete(...args),
+      listTrash: async (...args) => (await opened()).listTrash(...args),
+      restore: async (...args) => (await opened()).restore(...args),
+      purge: async (...args) => (await opened()).purge(...args),
       saveVersion: async (...args) => (await opened()).saveVersion(...args),
       restoreVersion: async (...args) =>
         (await opened()).restoreVersion(...args),

@@ -27,6 +27,8 @@ import { AuthorizedMockupStore } from './authorization/AuthorizedMockupStore';
 import { openMockupStores } from './database/openMockupStores';
 import { createRouter } from './http/createRouter';
 import { createOperations } from './http/operations';
+import { applyRetention } from './retention/applyRetention';
+import { readRetention } from './retention/readRetention';
 import { StoreHandover } from './StoreHandover';
 
 /**
@@ -64,6 +66,7 @@ function createPlugin(handover: StoreHandover) {
           metrics: metricsServiceRef,
           permissions: coreServices.permissions,
           permissionsRegistry: coreServices.permissionsRegistry,
+          scheduler: coreServices.scheduler,
           tenantGate: tenantGateServiceRef,
         },
         async init({
@@ -76,12 +79,19 @@ function createPlugin(handover: StoreHandover) {
           metrics,
           permissions,
           permissionsRegistry,
+          scheduler,
           tenantGate,
         }) {
           tenantGate.declareTenantAware();
           const multiTenant = readTenancyConfig(config).enabled;
+          const retention = readRetention(config);
           const stores = await handover.open(() =>
-            openMockupStores({ database, logger, multiTenant }),
+            openMockupStores({
+              database,
+              logger,
+              multiTenant,
+              trashRetentionMs: retention.trashMs,
+            }),
           );
           const ofRequest = () => {
             if (!multiTenant) {
@@ -122,6 +132,15 @@ function createPlugin(handover: StoreHandover) {
               maxImportBytes: readMaxImportBytes(config),
             }),
           );
+
+          const knex = await database.getClient();
+          await scheduler.scheduleTask({
+            id: 'mockup-retention',
+            frequency: { hours: 1 },
+            initialDelay: { minutes: 5 },
+            timeout: { minutes: 30 },
+            fn: signal => applyRetention({ knex, logger, retention, signal }),
+          });
         },
       });
     },

@@ -47,7 +47,8 @@ export const mockupUpdatePermission = createPermission({
 });
 
 /**
- * Deleting a mockup together with its versions.
+ * Moving a mockup and its versions to the trash, restoring it from there, and deleting it
+ * for good.
  *
  * @public
  */

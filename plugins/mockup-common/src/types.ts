@@ -103,6 +103,25 @@ export interface MockupWithLatestVersion extends Mockup {
 }
 
 /**
+ * A deleted mockup that can still be restored.
+ *
+ * @public
+ */
+export interface TrashedMockup extends Mockup {
+  /** When it was deleted, in ISO 8601 and UTC. */
+  deletedAt: string;
+  /**
+   * The user who deleted it, as `user:<namespace>/<name>`; left out where no request did.
+   */
+  deletedBy?: string;
+  /**
+   * When the trash ceases to keep it, in ISO 8601 and UTC; left out where it is kept for
+   * ever.
+   */
+  purgedAfter?: string;
+}
+
+/**
  * What a caller says of a new mockup.
  *
  * @public
@@ -215,6 +234,13 @@ export interface ListMockupsQuery extends Pagination {
   /** `updatedAt,desc` where it is not given. */
   orderBy?: MockupOrder;
 }
+
+/**
+ * Which deleted mockups to list.
+ *
+ * @public
+ */
+export type ListTrashQuery = Omit<ListMockupsQuery, 'orderBy'>;
 
 /**
  * One page of a list.

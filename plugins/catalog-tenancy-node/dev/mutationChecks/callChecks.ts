@@ -63,6 +63,17 @@ const mockupChecks: MutationCheck[] = [
     tests: [`${MOCKUP}/src/http/files.test.ts`],
   },
   {
+    name: 'the tenant of a mockup that is restored from the trash',
+    edits: [
+      {
+        file: `${MOCKUP}/src/database/statements.ts`,
+        find: 'where mockup_trash.tenant_id = :tenantId and mockup_trash.id = :id\n    returning *',
+        replace: 'where mockup_trash.id = :id\n    returning *',
+      },
+    ],
+    tests: [`${MOCKUP}/src/database/tenants.test.ts`],
+  },
+  {
     name: 'the right to change no more of a version than its tag',
     edits: [
       {

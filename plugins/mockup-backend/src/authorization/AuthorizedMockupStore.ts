@@ -25,6 +25,7 @@ import {
   type Page,
   type RestoreVersionRequest,
   type SaveVersionRequest,
+  type TrashedMockup,
   type UpdateMockupRequest,
   type UpdateVersionRequest,
   type Version,
@@ -34,6 +35,8 @@ import type {
   ImportedPart,
   ListMockupsOptions,
   ListVersionsOptions,
+  ListTrashOptions,
+  MockupFilter,
   MockupCondition,
   MockupStore,
   MockupWriteCondition,
@@ -59,19 +62,7 @@ export class AuthorizedMockupStore implements MockupStore {
   }
 
   async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
-    const [decision] = await this.#decide(mockupReadPermission);
-    if (decision.result !== AuthorizeResult.CONDITIONAL) {
-      return decision.result === AuthorizeResult.ALLOW
-        ? this.#store.list(options)
-        : { items: [], totalItems: 0 };
-    }
-    const allowed = createConditionTransformer(this.#ruleset)(
-      decision.conditions,
-    );
-    return this.#store.list({
-      ...options,
-      filter: options.filter ? { allOf: [allowed, options.filter] } : allowed,
-    });
+    return this.#listReadable(options, readable => this.#store.list(readable));
   }
 
   async get(id: string) {
@@ -110,9 +101,32 @@ export class AuthorizedMockupStore implements MockupStore {
       : undefined;
   }
 
-  async delete(id: string, condition?: MockupWriteCondition): Promise<boolean> {
+  async delete(
+    id: string,
+    options?: MockupWriteCondition & { deletedBy?: string },
+  ): Promise<boolean> {
     return (await this.#mayWrite(id, mockupDeletePermission))
-      ? this.#store.delete(id, condition)
+      ? this.#store.delete(id, options)
+      : false;
+  }
+
+  async listTrash(
+    options: ListTrashOptions = {},
+  ): Promise<Page<TrashedMockup>> {
+    return this.#listReadable(options, readable =>
+      this.#store.listTrash(readable),
+    );
+  }
+
+  async restore(id: string) {
+    return (await this.#mayWrite(id, mockupDeletePermission, true))
+      ? this.#store.restore(id)
+      : undefined;
+  }
+
+  async purge(id: string): Promise<boolean> {
+    return (await this.#mayWrite(id, mockupDeletePermission, true))
+      ? this.#store.purge(id)
       : false;
   }
 
@@ -190,6 +204,26 @@ export class AuthorizedMockupStore implements MockupStore {
     return this.#store.importMockups(parts, options);
   }
 
+  /** Lists what the caller may read. */
+  async #listReadable<TOptions extends { filter?: MockupFilter }, TItem>(
+    options: TOptions,
+    list: (options: TOptions) => Promise<Page<TItem>>,
+  ): Promise<Page<TItem>> {
+    const [decision] = await this.#decide(mockupReadPermission);
+    if (decision.result !== AuthorizeResult.CONDITIONAL) {
+      return decision.result === AuthorizeResult.ALLOW
+        ? list(options)
+        : { items: [], totalItems: 0 };
+    }
+    const allowed = createConditionTransformer(this.#ruleset)(
+      decision.conditions,
+    );
+    return list({
+      ...options,
+      filter: options.filter ? { allOf: [allowed, options.filter] } : allowed,
+    });
+  }
+
   /** @throws NotAllowedError if the caller may create no mockups */
   async #assertMayCreate(): Promise<void> {
     const [{ result }] = await this.#permissions.authorize(
@@ -218,11 +252,13 @@ export class AuthorizedMockupStore implements MockupStore {
    * The check and the write are two statements. Nothing can change between them: a
    * rule's query can only use the id and the owner, which never change.
    *
+   * @param isTrashed - whether it is one in the trash
    * @throws NotAllowedError if the caller may see the mockup but not change it
    */
   async #mayWrite(
     id: string,
     permission: ResourcePermission,
+    isTrashed = false,
   ): Promise<boolean> {
     const [read, write] = await this.#decide(mockupReadPermission, permission);
     if (
@@ -231,7 +267,7 @@ export class AuthorizedMockupStore implements MockupStore {
     ) {
       return true;
     }
-    const mockup = await this.#find(id);
+    const mockup = await (isTrashed ? this.#findTrashed(id) : this.#find(id));
     if (!mockup || !this.#isAllowed(read, mockup)) {
       return false;
     }
@@ -246,6 +282,11 @@ export class AuthorizedMockupStore implements MockupStore {
   /** Finds a mockup without its latest version, which may be large. */
   async #find(id: string): Promise<Mockup | undefined> {
     const { items } = await this.#store.list({ filter: { id: [id] } });
+    return items[0];
+  }
+
+  async #findTrashed(id: string): Promise<Mockup | undefined> {
+    const { items } = await this.#store.listTrash({ filter: { id: [id] } });
     return items[0];
   }
 

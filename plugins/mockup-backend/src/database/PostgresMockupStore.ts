@@ -5,6 +5,7 @@ import {
   type CreateMockupRequest,
   type DuplicateMockupRequest,
   listMockupsQuerySchema,
+  listTrashQuerySchema,
   type Mockup,
   MOCKUP_LIMITS,
   type Page,
@@ -12,6 +13,7 @@ import {
   parseInput,
   type RestoreVersionRequest,
   type SaveVersionRequest,
+  type TrashedMockup,
   type UpdateMockupRequest,
   type UpdateVersionRequest,
   type Version,
@@ -21,6 +23,8 @@ import {
   type ImportedPart,
   type ListMockupsOptions,
   type ListVersionsOptions,
+  type ListTrashOptions,
+  type MockupFilter,
   type MockupStore,
   type MockupWriteCondition,
   PreconditionFailedError,
@@ -30,12 +34,15 @@ import {
   MOCKUP_COLUMNS,
   type MockupRow,
   toMockup,
+  toTrashedMockup,
   toVersion,
+  TRASH_COLUMNS,
+  type TrashRow,
   type VersionRow,
 } from './columns';
 import { decodeVersionCursor, encodeCursor } from './cursor';
 import { withMappedErrors } from './errors';
-import { applyFilter, applySearch } from './filter';
+import { applyFilter, applySearch, containing } from './filter';
 import { isUuid } from './isUuid';
 import { fetchPage, type ListOrder } from './paging';
 import * as statements from './statements';
@@ -57,15 +64,19 @@ export class PostgresMockupStore implements MockupStore {
   readonly #tenantId: string;
   readonly #statements: Statements;
   readonly #logger: LoggerService;
+  readonly #trashRetentionMs: number | undefined;
 
   constructor(options: {
     tenantId: string;
     statements: Statements;
     logger: LoggerService;
+    /** How long the trash keeps a mockup; for ever where it is not given. */
+    trashRetentionMs?: number;
   }) {
     this.#tenantId = options.tenantId;
     this.#statements = options.statements;
     this.#logger = options.logger;
+    this.#trashRetentionMs = options.trashRetentionMs;
   }
 
   async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
@@ -78,18 +89,10 @@ export class PostgresMockupStore implements MockupStore {
     const [field, direction] = orderBy.split(',');
 
     const { knex } = this.#statements;
-    const matching = knex('mockups').modify(builder => {
-      builder.where('mockups.tenant_id', this.#tenantId);
-      if (owner !== undefined) {
-        builder.where('mockups.owner', owner);
-      }
-      if (search) {
-        applySearch(builder, search, this.#tenantId);
-      }
-      if (filter) {
-        applyFilter(builder, filter);
-      }
-    });
+    const matching = this.#select('mockups', { owner, filter });
+    if (search) {
+      applySearch(matching, search, this.#tenantId);
+    }
     const page = await this.#run(() =>
       fetchPage<MockupRow>({
         run: statement => this.#statements.run(this.#tenantId, statement),
@@ -170,18 +173,79 @@ export class PostgresMockupStore implements MockupStore {
 
   async delete(
     id: string,
-    condition: MockupWriteCondition = {},
+    options: MockupWriteCondition & { deletedBy?: string } = {},
   ): Promise<boolean> {
     if (!isUuid(id)) {
       return false;
     }
-    const row = await this.#queryOne<{ id: string }>(
-      statements.DELETE_MOCKUP,
-      atRevision(id, condition),
-    );
+    const row = await this.#queryOne<{ id: string }>(statements.DELETE_MOCKUP, {
+      ...atRevision(id, options),
+      deletedBy: options.deletedBy ?? '',
+    });
     if (!row) {
-      await this.#explainNoChange(id, condition);
+      await this.#explainNoChange(id, options);
     }
+    return row !== undefined;
+  }
+
+  async listTrash(
+    options: ListTrashOptions = {},
+  ): Promise<Page<TrashedMockup>> {
+    const { filter, ...query } = options;
+    const { owner, search, ...paging } = parseInput(
+      listTrashQuerySchema,
+      query,
+      'query',
+    );
+    const { knex } = this.#statements;
+    const matching = this.#select('mockup_trash as mockups', { owner, filter });
+    if (search) {
+      const pattern = containing(search);
+      matching.where(text =>
+        text
+          .whereILike('mockups.name', pattern)
+          .orWhereILike('mockups.description', pattern),
+      );
+    }
+    const page = await this.#run(() =>
+      fetchPage<TrashRow>({
+        run: statement => this.#statements.run(this.#tenantId, statement),
+        knex,
+        matching,
+        columns: TRASH_COLUMNS,
+        order: {
+          column: 'mockups.deleted_at',
+          isTime: true,
+          isFixed: true,
+          direction: 'desc',
+        },
+        scope: [this.#tenantId, 'trash', owner, search],
+        page: paging,
+      }),
+    );
+    return {
+      ...page,
+      items: page.items.map(row =>
+        toTrashedMockup(row, this.#trashRetentionMs),
+      ),
+    };
+  }
+
+  async restore(id: string) {
+    if (!isUuid(id)) {
+      return undefined;
+    }
+    const row = await this.#queryOne<MockupRow>(statements.RESTORE_MOCKUP, {
+      id,
+    });
+    return row && { mockup: toMockup(row), revision: row.revision };
+  }
+
+  async purge(id: string): Promise<boolean> {
+    if (!isUuid(id)) {
+      return false;
+    }
+    const row = await this.#queryOne(statements.PURGE_MOCKUP, { id });
     return row !== undefined;
   }
 
@@ -407,6 +471,22 @@ export class PostgresMockupStore implements MockupStore {
     }
     await finish();
     return imported;
+  }
+
+  /** Selects mockups of the tenant from a table that is called `mockups` then. */
+  #select(
+    from: string,
+    { owner, filter }: { owner?: string; filter?: MockupFilter },
+  ): Knex.QueryBuilder {
+    return this.#statements.knex(from).modify(builder => {
+      builder.where('mockups.tenant_id', this.#tenantId);
+      if (owner !== undefined) {
+        builder.where('mockups.owner', owner);
+      }
+      if (filter) {
+        applyFilter(builder, filter);
+      }
+    });
   }
 
   /** Writes on account of a version, if it and its mockup exist. */

@@ -1,6 +1,7 @@
 import type {
   LayoutItem,
   Mockup,
+  TrashedMockup,
   Version,
 } from 'backstage-plugin-mockup-common';
 
@@ -31,6 +32,11 @@ export const MOCKUP_COLUMNS = `
   ${iso('mockups.created_at')} as created_at,
   ${iso('mockups.updated_at')} as updated_at,
   ${revisionOf('mockups.updated_at')} as revision`;
+
+/** Selects a {@link TrashRow} from `mockup_trash`, under the name `mockups`. */
+export const TRASH_COLUMNS = `
+  ${MOCKUP_COLUMNS},
+  ${iso('mockups.deleted_at')} as deleted_at, mockups.deleted_by`;
 
 /** Selects a {@link VersionRow} from `mockup_versions`, without the layout. */
 export const VERSION_HEAD_COLUMNS = `
@@ -63,6 +69,11 @@ export interface VersionRow {
   restored_from: string | null;
 }
 
+export interface TrashRow extends MockupRow {
+  deleted_at: string;
+  deleted_by: string | null;
+}
+
 export function toMockup(row: MockupRow): Mockup {
   return {
     id: row.id,
@@ -83,5 +94,22 @@ export function toVersion(row: VersionRow): Version {
     createdBy: row.created_by,
     createdAt: row.version_created_at,
     ...(row.restored_from !== null && { restoredFrom: row.restored_from }),
+  };
+}
+
+/** @param retentionMs - how long the trash keeps a mockup; undefined for ever */
+export function toTrashedMockup(
+  row: TrashRow,
+  retentionMs: number | undefined,
+): TrashedMockup {
+  return {
+    ...toMockup(row),
+    deletedAt: row.deleted_at,
+    ...(row.deleted_by !== null && { deletedBy: row.deleted_by }),
+    ...(retentionMs !== undefined && {
+      purgedAfter: new Date(
+        Date.parse(row.deleted_at) + retentionMs,
+      ).toISOString(),
+    }),
   };
 }

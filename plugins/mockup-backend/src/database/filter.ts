@@ -32,6 +32,11 @@ export function applyFilter(
   }
 }
 
+/** The pattern of texts that contain another. */
+export function containing(search: string): string {
+  return `%${search.replace(/[\\%_]/g, '\\$&')}%`;
+}
+
 /**
  * Restricts a query on `mockups` to those of a tenant that contain a text in any
  * case.
@@ -41,7 +46,7 @@ export function applySearch(
   search: string,
   tenantId: string,
 ): void {
-  const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
+  const pattern = containing(search);
   query.whereIn('mockups.id', found =>
     found
       .select('mockup_id')

@@ -25,8 +25,10 @@ export async function openMockupStores(options: {
   logger: LoggerService;
   /** Whether there are tenants beside the default one. */
   multiTenant: boolean;
+  /** How long the trash keeps a mockup; for ever where it is not given. */
+  trashRetentionMs?: number;
 }): Promise<MockupStores> {
-  const { database, logger, multiTenant } = options;
+  const { database, logger, multiTenant, trashRetentionMs } = options;
   const knex = await database.getClient();
   assertPostgres(knex);
 
@@ -39,6 +41,7 @@ export async function openMockupStores(options: {
       statements: new PlainStatements(knex),
       logger,
       multiTenant,
+      trashRetentionMs,
     });
   }
   const role = await takingTurns(knex, async () => {
@@ -51,6 +54,7 @@ export async function openMockupStores(options: {
     statements: new TenantStatements(knex, role),
     logger,
     multiTenant,
+    trashRetentionMs,
   });
 }
 
@@ -58,8 +62,9 @@ function createStores(options: {
   statements: PlainStatements | TenantStatements;
   logger: LoggerService;
   multiTenant: boolean;
+  trashRetentionMs?: number;
 }): MockupStores {
-  const { statements, logger, multiTenant } = options;
+  const { statements, logger, multiTenant, trashRetentionMs } = options;
   const forTenant = (tenantId: string) => {
     if (!isUuid(tenantId)) {
       throw new InputError(
@@ -77,6 +82,7 @@ function createStores(options: {
       statements,
       logger,
       tenantId: tenantId.toLowerCase(),
+      trashRetentionMs,
     });
   };
   return { forTenant, forDefaultTenant: () => forTenant(DEFAULT_TENANT_ID) };

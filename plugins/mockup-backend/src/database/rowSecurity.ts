@@ -13,6 +13,8 @@ const RIGHTS: Record<string, string[]> = {
   mockups: ['select', 'insert', 'update', 'delete'],
   mockup_versions: ['select', 'insert', 'update (version_tag)'],
   mockup_search: ['select', 'insert', 'update'],
+  mockup_trash: ['select', 'delete'],
+  mockup_trash_versions: ['select'],
 };
 const TABLES = Object.keys(RIGHTS);
 

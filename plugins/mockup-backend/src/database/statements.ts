@@ -130,11 +130,56 @@ export const UPDATE_MOCKUP = `
   returning ${MOCKUP_COLUMNS}`;
 
 /**
- * Locks the rows of the mockup and its versions, which are gone afterwards.
- * Bindings: `tenantId`, `id`, `revisions`.
+ * Locks the rows of the mockup and its versions, which are in the trash afterwards: a
+ * trigger copies them, and notes what the setting has.
+ * Bindings: `tenantId`, `id`, `revisions`, `deletedBy` (empty where it is unknown).
  */
 export const DELETE_MOCKUP = `
-  delete from mockups where ${AT_REVISION} returning id`;
+  delete from mockups
+   where ${AT_REVISION}
+     and set_config('mockup.deleted_by', :deletedBy, true) is not null
+  returning id`;
+
+/**
+ * Takes a mockup out of the trash, with its versions. Locks its row there, so that of two
+ * such statements, or of one and a purge, the second finds nothing. What is in the trash
+ * never changes: its versions can be read as they were when the statement began.
+ *
+ * It has a new revision: what was read of it before it was deleted is no longer its state.
+ * Bindings: `tenantId`, `id`. Returns a mockup row.
+ */
+export const RESTORE_MOCKUP = `
+  with taken as (
+    delete from mockup_trash
+     where mockup_trash.tenant_id = :tenantId and mockup_trash.id = :id
+    returning *
+  ),
+  restored as (
+    insert into mockups
+      (tenant_id, id, name, description, owner, created_at, updated_at)
+    select tenant_id, id, name, description, owner, created_at,
+           greatest(clock_timestamp() at time zone 'utc',
+                    updated_at + interval '1 microsecond')
+      from taken
+    returning *
+  ),
+  versions as (
+    insert into mockup_versions
+      (tenant_id, mockup_id, id, version_tag, layout_data, created_by, created_at,
+       restored_from)
+    select mockup_trash_versions.tenant_id, mockup_id, mockup_trash_versions.id, version_tag, layout_data,
+           created_by, mockup_trash_versions.created_at, restored_from
+      from restored
+      join mockup_trash_versions on mockup_trash_versions.mockup_id = restored.id
+     where mockup_trash_versions.tenant_id = :tenantId
+  )
+  select ${MOCKUP_COLUMNS} from restored mockups`;
+
+/** Locks the rows that it deletes for good. Bindings: `tenantId`, `id`. */
+export const PURGE_MOCKUP = `
+  delete from mockup_trash
+   where mockup_trash.tenant_id = :tenantId and mockup_trash.id = :id
+  returning id`;
 
 /**
  * Locks the row of the mockup against other writes while it runs, which puts

@@ -17,6 +17,14 @@ const databases = createTestDatabases({ versions: 'every' });
 const ACME = '00000000-0000-4000-8000-00000000000a';
 const GLOBEX = '00000000-0000-4000-8000-00000000000b';
 
+const TABLES = [
+  'mockups',
+  'mockup_versions',
+  'mockup_search',
+  'mockup_trash',
+  'mockup_trash_versions',
+];
+
 const logger = mockServices.logger.mock();
 
 function open(knex: Knex, options: { multiTenant?: boolean } = {}) {
@@ -30,6 +38,8 @@ function open(knex: Knex, options: { multiTenant?: boolean } = {}) {
 interface Theirs {
   mockup: Mockup;
   versionId: string;
+  /** One in the trash. */
+  trashed: Mockup;
 }
 
 /** Creates a mockup with a version. */
@@ -43,13 +53,18 @@ async function create(store: MockupStore, name = 'Checkout'): Promise<Theirs> {
     { layoutData: [item()], versionTag: 'first' },
     { createdBy: ALICE },
   );
-  return { mockup, versionId: saved!.version.id };
+  const { mockup: trashed } = await store.create(
+    { name: `${name} before`, description: `The page ${name}` },
+    { owner: ALICE },
+  );
+  await store.delete(trashed.id, { deletedBy: ALICE });
+  return { mockup, versionId: saved!.version.id, trashed };
 }
 
 /** Everything that the operations of a store say of a mockup. */
 async function whatIsThere(
   store: MockupStore,
-  { mockup: { id, name }, versionId }: Theirs,
+  { mockup: { id, name }, versionId, trashed }: Theirs,
 ) {
   const pages = await Promise.all([
     store.list(),
@@ -60,11 +75,15 @@ async function whatIsThere(
     store.list({ filter: { not: { id: [] } } }),
     // Beyond the end, which has to be counted.
     store.list({ offset: 50 }),
+    store.listTrash(),
+    store.listTrash({ owner: ALICE, search: name.slice(0, 5) }),
+    store.listTrash({ filter: { id: [trashed.id] } }),
+    store.listTrash({ offset: 50 }),
   ]);
   const versions = { createdBy: ALICE };
   return {
     totals: pages.map(page => page.totalItems),
-    items: pages.flatMap(page => page.items),
+    items: pages.flatMap<Mockup>(page => page.items),
     get: await store.get(id),
     versions: await store.listVersions(id),
     oldestFirst: await store.listVersions(id, { oldestFirst: true }),
@@ -93,24 +112,33 @@ async function whatIsThere(
     updated: await store.update(id, { name: 'taken' }),
     updatedIf: await store.update(id, { name: 'x' }, { ifRevisionIn: ['1'] }),
     saved: await store.saveVersion(id, { layoutData: [] }, versions),
+    untrashed: await store.restore(trashed.id),
+    purged: await store.purge(trashed.id),
     deleted: await store.delete(id),
     deletedIf: await store.delete(id, { ifRevisionIn: ['1'] }),
   };
 }
 
 const NOTHING = {
-  totals: [0, 0, 0, 0, 0, 0, 0],
+  totals: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
   items: [],
   duplicates: [undefined, undefined],
+  purged: false,
   deleted: false,
   deletedIf: false,
 };
 
 /** What a tenant gets of a mockup of another, which stays as it is. */
 async function seenBy(own: MockupStore, others: MockupStore) {
+  for (const { id } of (await own.listTrash({ limit: 500 })).items) {
+    await own.purge(id);
+  }
   const theirs = await create(others);
   const before = await others.get(theirs.mockup.id);
   expect(before?.mockup.latestVersion?.id).toBe(theirs.versionId);
+
+  const trash = await others.listTrash();
+  expect(trash.items.map(({ id }) => id)).toContain(theirs.trashed.id);
 
   const seen = await whatIsThere(own, theirs);
 
@@ -118,6 +146,7 @@ async function seenBy(own: MockupStore, others: MockupStore) {
   await expect(others.list({ search: 'CHECK' })).resolves.toMatchObject({
     totalItems: 1,
   });
+  await expect(others.listTrash()).resolves.toEqual(trash);
   return seen;
 }
 
@@ -129,7 +158,7 @@ function withoutPredicates(statements: Statements): Statements {
     run(tenantId, statement) {
       const { sql, bindings } = statement.toSQL();
       const names =
-        /(["\w]*\b(?:mockups|mockup_versions|mockup_search)"?\."?tenant_id"?) = \?/g;
+        /(["\w]*\b(?:mockups|mockup_versions|mockup_search|mockup_trash|mockup_trash_versions)"?\."?tenant_id"?) = \?/g;
       if (!names.test(sql) && !/^\s*insert into mockups/.test(sql)) {
         throw new Error(`This statement has no predicate: ${sql}`);
       }
@@ -184,9 +213,9 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
   it('are kept apart by the predicates of the statements alone', async () => {
     const security = (state: 'enable' | 'disable') =>
       knex.raw(
-        ['mockups', 'mockup_versions', 'mockup_search']
-          .map(table => `alter table ${table} ${state} row level security`)
-          .join(';'),
+        TABLES.map(
+          table => `alter table ${table} ${state} row level security`,
+        ).join(';'),
       );
     await security('disable');
     try {
@@ -479,9 +508,9 @@ describe.each(databases.eachSupportedId())(
 
     it('needs no role where the policies are forced on it', async () => {
       await knex.raw(
-        ['mockups', 'mockup_versions', 'mockup_search']
-          .map(table => `alter table ${table} force row level security`)
-          .join(';'),
+        TABLES.map(
+          table => `alter table ${table} force row level security`,
+        ).join(';'),
       );
       logger.error.mockClear();
       const stores = await open(knex);

@@ -5,6 +5,7 @@ import { addMockupRoutes } from './mockupRoutes';
 import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import type { Operations } from './operations';
 import { exposeHeaders } from './response/headers';
+import { addTrashRoutes } from './trashRoutes';
 import { addVersionRoutes } from './versionRoutes';
 
 /** The HTTP interface of the mockup plugin. */
@@ -17,6 +18,7 @@ export function createRouter(
   addMockupRoutes(router, operations);
   addVersionRoutes(router, operations);
   addFileRoutes(router, operations, options);
+  addTrashRoutes(router, operations);
 
   const openApiDocument = createOpenApiDocument();
   router.get('/openapi.json', (_req, res) => {

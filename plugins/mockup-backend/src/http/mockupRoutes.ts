@@ -64,8 +64,9 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
 
   router.delete(
     '/mockups/:id',
-    operations.write('delete-mockup', async ({ req, res, mockups }) => {
-      if (!(await mockups.delete(req.params.id, parseIfMatch(req)))) {
+    operations.write('delete-mockup', async ({ req, res, mockups, user }) => {
+      const options = { ...parseIfMatch(req), deletedBy: user };
+      if (!(await mockups.delete(req.params.id, options))) {
         throw noSuchMockup(req.params.id);
       }
       res.status(204).end();

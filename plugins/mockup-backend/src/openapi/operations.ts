@@ -7,6 +7,7 @@ import {
 import {
   compareVersionsQuerySchema,
   listMockupsQuerySchema,
+  listTrashQuerySchema,
   paginationSchema,
 } from 'backstage-plugin-mockup-common';
 import { queryParameters, type SchemaName, schemaRef } from './schemas';
@@ -62,10 +63,40 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [403, 404, 412],
     },
     delete: {
-      summary: 'Delete a mockup and its versions',
+      summary: 'Move a mockup and its versions to the trash',
       parameters: [condition('If-Match')],
-      success: { 204: answer('It is gone') },
+      success: { 204: answer('It is in the trash') },
       errors: [400, 403, 404, 412],
+    },
+  },
+  '/trash': {
+    get: {
+      summary: 'List deleted mockups, the most recently deleted first',
+      parameters: queryParameters(listTrashQuerySchema),
+      success: {
+        200: answer(
+          'A page of deleted mockups',
+          listOf('TrashedMockup'),
+          pageHeaders,
+        ),
+      },
+      errors: [400],
+    },
+  },
+  '/trash/{id}': {
+    delete: {
+      summary: 'Delete a mockup in the trash for good',
+      success: { 204: answer('It is gone') },
+      errors: [403, 404],
+    },
+  },
+  '/trash/{id}/restore': {
+    post: {
+      summary: 'Take a mockup out of the trash, with its versions',
+      success: {
+        200: answer('The restored mockup', schemaRef('Mockup'), etag),
+      },
+      errors: [403, 404],
     },
   },
   '/mockups/{id}/duplicate': {

@@ -3,12 +3,14 @@ import type {
   CreateMockupRequest,
   DuplicateMockupRequest,
   ListMockupsQuery,
+  ListTrashQuery,
   Mockup,
   MockupWithLatestVersion,
   Page,
   Pagination,
   RestoreVersionRequest,
   SaveVersionRequest,
+  TrashedMockup,
   UpdateMockupRequest,
   UpdateVersionRequest,
   Version,
@@ -89,8 +91,23 @@ export interface MockupApi {
     options?: MockupWriteOptions,
   ): Promise<{ mockup: Mockup; etag: string }>;
 
-  /** Deletes a mockup and its versions. */
+  /** Moves a mockup and its versions to the trash. */
   deleteMockup(id: string, options?: MockupWriteOptions): Promise<void>;
+
+  /** Lists the mockups in the trash, the most recently deleted first. */
+  listTrash(
+    query?: ListTrashQuery,
+    options?: MockupRequestOptions,
+  ): Promise<Page<TrashedMockup>>;
+
+  /** Takes a mockup out of the trash, with its versions. */
+  restoreMockup(
+    id: string,
+    options?: MockupRequestOptions,
+  ): Promise<{ mockup: Mockup; etag: string }>;
+
+  /** Deletes a mockup in the trash for good. */
+  purgeMockup(id: string, options?: MockupRequestOptions): Promise<void>;
 
   /**
    * Saves a layout as the next version of a mockup. The result has the mockup's new

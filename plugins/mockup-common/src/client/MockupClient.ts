@@ -8,12 +8,14 @@ import type {
   CreateMockupRequest,
   DuplicateMockupRequest,
   ListMockupsQuery,
+  ListTrashQuery,
   Mockup,
   MockupWithLatestVersion,
   Page,
   Pagination,
   RestoreVersionRequest,
   SaveVersionRequest,
+  TrashedMockup,
   UpdateMockupRequest,
   UpdateVersionRequest,
   Version,
@@ -112,6 +114,35 @@ export class MockupClient implements MockupApi {
   /** {@inheritdoc MockupApi.deleteMockup} */
   async deleteMockup(id: string, options?: MockupWriteOptions): Promise<void> {
     await this.#http.fetch(mockupPath(id), { ...options, method: 'DELETE' });
+  }
+
+  /** {@inheritdoc MockupApi.listTrash} */
+  async listTrash(
+    query: ListTrashQuery = {},
+    options?: MockupRequestOptions,
+  ): Promise<Page<TrashedMockup>> {
+    const response = await this.#http.fetch(
+      `/trash${toSearch(query)}`,
+      options,
+    );
+    return readPage(response);
+  }
+
+  /** {@inheritdoc MockupApi.restoreMockup} */
+  async restoreMockup(
+    id: string,
+    options?: MockupRequestOptions,
+  ): Promise<{ mockup: Mockup; etag: string }> {
+    const response = await this.#http.fetch(`${trashPath(id)}/restore`, {
+      ...options,
+      method: 'POST',
+    });
+    return { mockup: await response.json(), etag: readETag(response) };
+  }
+
+  /** {@inheritdoc MockupApi.purgeMockup} */
+  async purgeMockup(id: string, options?: MockupRequestOptions): Promise<void> {
+    await this.#http.fetch(trashPath(id), { ...options, method: 'DELETE' });
   }
 
   /** {@inheritdoc MockupApi.saveVersion} */
@@ -238,6 +269,10 @@ export class MockupClient implements MockupApi {
 
 function mockupPath(id: string): string {
   return `/mockups/${encodeURIComponent(id)}`;
+}
+
+function trashPath(id: string): string {
+  return `/trash/${encodeURIComponent(id)}`;
 }
 
 function versionPath(mockupId: string, versionId: string): string {

@@ -15,6 +15,7 @@ export {
   mockupWithLatestVersionSchema,
   restoreVersionRequestSchema,
   saveVersionRequestSchema,
+  trashedMockupSchema,
   updateMockupRequestSchema,
   updateVersionRequestSchema,
   versionSchema,
@@ -22,5 +23,6 @@ export {
 export {
   compareVersionsQuerySchema,
   listMockupsQuerySchema,
+  listTrashQuerySchema,
   paginationSchema,
 } from './query';

@@ -7,6 +7,7 @@ import type {
   MockupWithLatestVersion,
   RestoreVersionRequest,
   SaveVersionRequest,
+  TrashedMockup,
   UpdateMockupRequest,
   UpdateVersionRequest,
   Version,
@@ -125,6 +126,17 @@ export const versionSchema: z.ZodType<Version> = z.strictObject({
   createdBy: userRef,
   createdAt: timestamp,
   restoredFrom: z.uuid().optional(),
+});
+
+/**
+ * A deleted mockup that can still be restored.
+ *
+ * @public
+ */
+export const trashedMockupSchema: z.ZodType<TrashedMockup> = mockup.extend({
+  deletedAt: timestamp,
+  deletedBy: userRef.optional(),
+  purgedAfter: timestamp.optional(),
 });
 
 /**

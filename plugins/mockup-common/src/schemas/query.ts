@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
-import type { ListMockupsQuery, Pagination } from '../types';
+import type { ListMockupsQuery, ListTrashQuery, Pagination } from '../types';
 import { storableText } from './text';
 
 const ORDERS = [
@@ -45,6 +45,22 @@ export const paginationSchema: z.ZodType<
   Pagination & Required<Pick<Pagination, 'limit' | 'offset'>>
 > = withOneStart(pagination);
 
+const selection = pagination.extend({
+  owner: storableText(OWNER)
+    .regex(/^user:[^/]+\/.+$/, OWNER)
+    .optional(),
+  search: storableText('a text to look for').optional(),
+});
+
+/**
+ * Which deleted mockups to list, with the defaults filled in.
+ *
+ * @public
+ */
+export const listTrashQuerySchema: z.ZodType<
+  ListTrashQuery & Required<Pick<ListTrashQuery, 'limit' | 'offset'>>
+> = withOneStart(selection);
+
 /**
  * Which mockups to list, with the defaults filled in.
  *
@@ -54,11 +70,7 @@ export const listMockupsQuerySchema: z.ZodType<
   ListMockupsQuery &
     Required<Pick<ListMockupsQuery, 'limit' | 'offset' | 'orderBy'>>
 > = withOneStart(
-  pagination.extend({
-    owner: storableText(OWNER)
-      .regex(/^user:[^/]+\/.+$/, OWNER)
-      .optional(),
-    search: storableText('a text to look for').optional(),
+  selection.extend({
     orderBy: z
       .enum(ORDERS, { error: `one of ${ORDERS.join(' | ')}` })
       .default('updatedAt,desc'),

@@ -3,6 +3,7 @@ import type {
   CreateMockupRequest,
   DuplicateMockupRequest,
   ListMockupsQuery,
+  ListTrashQuery,
   Mockup,
   MockupFileMockup,
   MockupFileVersion,
@@ -11,6 +12,7 @@ import type {
   Pagination,
   RestoreVersionRequest,
   SaveVersionRequest,
+  TrashedMockup,
   UpdateMockupRequest,
   UpdateVersionRequest,
   Version,
@@ -38,6 +40,16 @@ export type MockupFilter = PermissionCriteria<MockupCondition>;
  * @public
  */
 export interface ListMockupsOptions extends ListMockupsQuery {
+  /** Leaves out every mockup that does not match. */
+  filter?: MockupFilter;
+}
+
+/**
+ * Which deleted mockups to list.
+ *
+ * @public
+ */
+export interface ListTrashOptions extends ListTrashQuery {
   /** Leaves out every mockup that does not match. */
   filter?: MockupFilter;
 }
@@ -149,8 +161,28 @@ export interface MockupStore {
     condition?: MockupWriteCondition,
   ): Promise<{ mockup: Mockup; revision: string } | undefined>;
 
-  /** Deletes a mockup and its versions; false if it does not exist. */
-  delete(id: string, condition?: MockupWriteCondition): Promise<boolean>;
+  /**
+   * Moves a mockup and its versions to the trash; false if it does not exist.
+   * `deletedBy` has the form `user:<namespace>/<name>`.
+   */
+  delete(
+    id: string,
+    options?: MockupWriteCondition & { deletedBy?: string },
+  ): Promise<boolean>;
+
+  /** Lists the mockups in the trash, the most recently deleted first. */
+  listTrash(options?: ListTrashOptions): Promise<Page<TrashedMockup>>;
+
+  /**
+   * Takes a mockup out of the trash, with its versions, under the ids that they had;
+   * `undefined` if it is not there. It has a new revision.
+   */
+  restore(
+    id: string,
+  ): Promise<{ mockup: Mockup; revision: string } | undefined>;
+
+  /** Deletes a mockup in the trash for good; false if it is not there. */
+  purge(id: string): Promise<boolean>;
 
   /**
    * Saves a layout as the next version of a mockup; `undefined` if the mockup does

@@ -2,6 +2,7 @@ export type {
   ImportedPart,
   ListMockupsOptions,
   ListVersionsOptions,
+  ListTrashOptions,
   MockupCondition,
   MockupFilter,
   MockupStore,

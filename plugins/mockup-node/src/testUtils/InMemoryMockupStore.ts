@@ -8,6 +8,7 @@ import type {
   Page,
   RestoreVersionRequest,
   SaveVersionRequest,
+  TrashedMockup,
   UpdateMockupRequest,
   UpdateVersionRequest,
   Version,
@@ -16,6 +17,7 @@ import type {
 import {
   compareLayouts,
   listMockupsQuerySchema,
+  listTrashQuerySchema,
   MOCKUP_LIMITS,
   paginationSchema,
   parseInput,
@@ -24,6 +26,8 @@ import {
   type ImportedPart,
   type ListMockupsOptions,
   type ListVersionsOptions,
+  type ListTrashOptions,
+  type MockupFilter,
   type MockupStore,
   type MockupWriteCondition,
   PreconditionFailedError,
@@ -45,6 +49,8 @@ interface StoredMockup {
  */
 export class InMemoryMockupStore implements MockupStore {
   readonly #stored = new Map<string, StoredMockup>();
+  /** The most recently deleted first. */
+  readonly #trash: { stored: StoredMockup; trashed: TrashedMockup }[] = [];
   #revision = 0;
   /** What is left of lists that are being read, by their cursors. */
   readonly #unread = new Map<string, { list: string; ids: Set<string> }>();
@@ -56,12 +62,10 @@ export class InMemoryMockupStore implements MockupStore {
       query,
       'query',
     );
-    const needle = search?.toLocaleLowerCase('en-US');
+    const matches = matching({ owner, search, filter });
 
     const found = [...this.#stored.values()]
-      .filter(({ mockup }) => !owner || mockup.owner === owner)
-      .filter(({ mockup }) => !needle || containsText(mockup, needle))
-      .filter(({ mockup }) => !filter || matchesFilter(mockup, filter))
+      .filter(({ mockup }) => matches(mockup))
       .sort(compareBy(orderBy))
       .map(({ mockup }) => copyOf(mockup));
 
@@ -151,9 +155,58 @@ export class InMemoryMockupStore implements MockupStore {
     };
   }
 
-  async delete(id: string, condition?: MockupWriteCondition): Promise<boolean> {
-    this.#findForWrite(id, condition);
-    return this.#stored.delete(id);
+  async delete(
+    id: string,
+    options: MockupWriteCondition & { deletedBy?: string } = {},
+  ): Promise<boolean> {
+    const stored = this.#findForWrite(id, options);
+    if (!stored) {
+      return false;
+    }
+    const { deletedBy } = options;
+    this.#stored.delete(id);
+    this.#trash.unshift({
+      stored,
+      trashed: {
+        ...stored.mockup,
+        deletedAt: new Date().toISOString(),
+        ...(deletedBy !== undefined && { deletedBy }),
+      },
+    });
+    return true;
+  }
+
+  async listTrash(
+    options: ListTrashOptions = {},
+  ): Promise<Page<TrashedMockup>> {
+    const { filter, ...query } = options;
+    const { owner, search, ...page } = parseInput(
+      listTrashQuerySchema,
+      query,
+      'query',
+    );
+    const found = this.#trash
+      .map(({ trashed }) => trashed)
+      .filter(matching({ owner, search, filter }))
+      .map(copyOf);
+    return this.#pageOf(['trash', owner, search], found, page);
+  }
+
+  async restore(id: string) {
+    const stored = this.#takeFromTrash(id);
+    if (!stored) {
+      return undefined;
+    }
+    this.#stored.set(id, stored);
+    this.#touch(stored);
+    return {
+      mockup: copyOf(stored.mockup),
+      revision: String(stored.revision),
+    };
+  }
+
+  async purge(id: string): Promise<boolean> {
+    return this.#takeFromTrash(id) !== undefined;
   }
 
   async saveVersion(
@@ -285,6 +338,11 @@ export class InMemoryMockupStore implements MockupStore {
     return stored;
   }
 
+  #takeFromTrash(id: string): StoredMockup | undefined {
+    const index = this.#trash.findIndex(({ trashed }) => trashed.id === id);
+    return index === -1 ? undefined : this.#trash.splice(index, 1)[0].stored;
+  }
+
   #findVersion(mockupId: string, versionId: string): Version | undefined {
     const versions = this.#stored.get(mockupId)?.versions;
     return versions?.find(({ id }) => id === versionId);
@@ -390,6 +448,19 @@ function nameOfCopy(name: string): string {
   const suffix = ' (copy)';
   const kept = Array.from(name).slice(0, MOCKUP_LIMITS.name - suffix.length);
   return `${kept.join('')}${suffix}`;
+}
+
+function matching(selection: {
+  owner?: string;
+  search?: string;
+  filter?: MockupFilter;
+}): (mockup: Mockup) => boolean {
+  const { owner, search, filter } = selection;
+  const needle = search?.toLocaleLowerCase('en-US');
+  return mockup =>
+    (!owner || mockup.owner === owner) &&
+    (!needle || containsText(mockup, needle)) &&
+    (!filter || matchesFilter(mockup, filter));
 }
 
 function containsText(mockup: Mockup, needle: string): boolean {

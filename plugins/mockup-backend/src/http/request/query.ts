@@ -1,6 +1,7 @@
 import {
   compareVersionsQuerySchema,
   listMockupsQuerySchema,
+  listTrashQuerySchema,
   paginationSchema,
   parseInput,
 } from 'backstage-plugin-mockup-common';
@@ -16,6 +17,17 @@ export function parseListMockupsQuery(
   req: Request,
 ): z.output<typeof listMockupsQuerySchema> {
   return parseInput(listMockupsQuerySchema, withNumbers(req.query), 'query');
+}
+
+/**
+ * Parses the query of the list of deleted mockups.
+ *
+ * @throws InputError that names each unknown or malformed parameter
+ */
+export function parseListTrashQuery(
+  req: Request,
+): z.output<typeof listTrashQuerySchema> {
+  return parseInput(listTrashQuerySchema, withNumbers(req.query), 'query');
 }
 
 /**

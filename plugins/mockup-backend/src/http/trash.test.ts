@@ -1,0 +1,125 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  mockupSchema,
+  trashedMockupSchema,
+} from 'backstage-plugin-mockup-common';
+import type { Knex } from 'knex';
+import {
+  ALICE,
+  BOB,
+  createMockup,
+  item,
+  type MockupBackend,
+  startMockupBackend,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe.each(databases.eachSupportedId())('the trash on %s', databaseId => {
+  let knex: Knex;
+  let backend: MockupBackend;
+  let id: string;
+
+  beforeAll(async () => {
+    knex = await databases.init(databaseId);
+    backend = await startMockupBackend({ knex });
+  });
+
+  beforeEach(async () => {
+    await knex('mockups').delete();
+    await knex('mockup_trash').delete();
+    id = (await createMockup(backend)).body.id;
+    await backend.alice.post(`/mockups/${id}/versions`, {
+      layoutData: [item()],
+    });
+    await backend.bob.delete(`/mockups/${id}`);
+  });
+
+  describe('GET /trash', () => {
+    it('answers 200 with a page of deleted mockups', async () => {
+      const response = await backend.alice.get('/trash');
+      expect(response.status).toBe(200);
+      expect(response.get('X-Total-Count')).toBe('1');
+      expect(response.body).toEqual([
+        expect.objectContaining({ id, name: 'Checkout', owner: ALICE }),
+      ]);
+      const [trashed] = response.body;
+      expect(trashedMockupSchema.parse(trashed)).toEqual(trashed);
+      expect(trashed.deletedBy).toBe(BOB);
+      expect(Date.parse(trashed.purgedAfter)).toBe(
+        Date.parse(trashed.deletedAt) + 30 * 24 * 3600 * 1000,
+      );
+      expect((await backend.service.get('/trash')).body).toHaveLength(1);
+    });
+
+    it('leads to the next page', async () => {
+      const { body } = await createMockup(backend, { name: 'Basket' });
+      await backend.alice.delete(`/mockups/${body.id}`);
+      const first = await backend.alice.get('/trash?limit=1');
+      expect(first.body).toMatchObject([{ name: 'Basket' }]);
+      expect(first.get('X-Total-Count')).toBe('2');
+      const next = first.get('Link')!.match(/<\/api\/mockup([^>]*)>/)![1];
+      expect((await backend.alice.get(next)).body).toMatchObject([
+        { name: 'Checkout' },
+      ]);
+    });
+
+    it.each([
+      ['?limit=501', 'limit must be an integer from 1 to 500, got 501'],
+      ['?owner=bob', 'owner must be a user reference'],
+      ['?orderBy=name,asc', 'unknown field "orderBy"'],
+    ])('refuses %s with 400', async (query, message) => {
+      const response = await backend.alice.get(`/trash${query}`);
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(message);
+    });
+  });
+
+  it('gives a mockup back on POST /trash/:id/restore', async () => {
+    const response = await backend.bob.post(`/trash/${id}/restore`);
+    expect(response.status).toBe(200);
+    expect(mockupSchema.parse(response.body)).toEqual(response.body);
+    expect(response.body).toMatchObject({ id, owner: ALICE });
+    const read = await backend.alice.get(`/mockups/${id}`);
+    expect(read.get('ETag')).toBe(response.get('ETag'));
+    expect(read.body.latestVersion.layoutData).toEqual([item()]);
+    expect((await backend.alice.get('/trash')).body).toEqual([]);
+  });
+
+  it('deletes a mockup for good on DELETE /trash/:id', async () => {
+    expect((await backend.alice.delete(`/trash/${id}`)).status).toBe(204);
+    expect((await backend.alice.get('/trash')).body).toEqual([]);
+    await expect(knex('mockup_trash_versions').count()).resolves.toEqual([
+      { count: '0' },
+    ]);
+  });
+
+  it('answers 404 where a mockup is not in it', async () => {
+    const { body } = await createMockup(backend);
+    for (const other of [UNKNOWN_ID, 'no-uuid', body.id]) {
+      for (const response of [
+        await backend.alice.post(`/trash/${other}/restore`),
+        await backend.alice.delete(`/trash/${other}`),
+      ]) {
+        expect(response.status).toBe(404);
+        expect(response.body.error.message).toBe(
+          `No mockup with id '${other}' in the trash`,
+        );
+      }
+    }
+    expect((await backend.alice.get(`/mockups/${body.id}`)).status).toBe(200);
+  });
+
+  it('is for users to change, and for nobody without credentials', async () => {
+    for (const [caller, status] of [
+      [backend.service, 403],
+      [backend.anonymous, 401],
+    ] as const) {
+      expect((await caller.post(`/trash/${id}/restore`)).status).toBe(status);
+      expect((await caller.delete(`/trash/${id}`)).status).toBe(status);
+    }
+    expect((await backend.anonymous.get('/trash')).status).toBe(401);
+    expect((await backend.alice.get('/trash')).body).toHaveLength(1);
+  });
+});

@@ -1,0 +1,181 @@
+import { ConfigReader } from '@backstage/config';
+import { mockServices } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { MockupStore } from 'backstage-plugin-mockup-node';
+import type { Knex } from 'knex';
+import { createMockups } from '../__testUtils__/mockupStores';
+import { ALICE } from '../__testUtils__/startMockupBackend';
+import { openMockupStores } from '../database/openMockupStores';
+import { applyRetention } from './applyRetention';
+import { readRetention } from './readRetention';
+
+const DAY_MS = 24 * 3600 * 1000;
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe('the configuration of the retention', () => {
+  const read = (mockup: object) => readRetention(new ConfigReader({ mockup }));
+
+  it('is 30 days for the trash, and all versions, where nothing is configured', () => {
+    expect(read({})).toEqual({ trashMs: 30 * DAY_MS, versions: undefined });
+  });
+
+  it.each([
+    ['2d', 2 * DAY_MS],
+    [{ hours: 12 }, DAY_MS / 2],
+    ['P1D', DAY_MS],
+    ['forever', undefined],
+  ])('takes %j for the trash', (retention, trashMs) => {
+    expect(read({ trash: { retention } })).toMatchObject({ trashMs });
+  });
+
+  it.each([1, '20'])('takes %j versions', keep => {
+    expect(read({ versions: { keep } })).toMatchObject({
+      versions: Number(keep),
+    });
+  });
+
+  it.each([['soon'], [{ weeks: 'x' }], [0], [{ days: 0 }], [true]])(
+    'refuses %j for the trash',
+    retention => {
+      expect(() => read({ trash: { retention } })).toThrow(
+        `mockup.trash.retention must be a duration above zero such as '30d' or { days: 30 }, or 'forever', got ${JSON.stringify(
+          retention,
+        )}`,
+      );
+    },
+  );
+
+  it.each([[0], [-1], [1.5], ['all'], [{}]])('refuses %j versions', keep => {
+    expect(() => read({ versions: { keep } })).toThrow(
+      `mockup.versions.keep must be an integer above zero, got ${JSON.stringify(
+        keep,
+      )}`,
+    );
+  });
+});
+
+describe.each(databases.eachSupportedId())('the retention on %s', id => {
+  const TENANTS = [
+    '00000000-0000-4000-8000-00000000000a',
+    '00000000-0000-4000-8000-00000000000b',
+  ];
+  const logger = mockServices.logger.mock();
+  let knex: Knex;
+  let stores: MockupStore[];
+
+  beforeAll(async () => {
+    knex = await databases.init(id);
+    const opened = await openMockupStores({
+      database: mockServices.database({ knex }),
+      logger,
+      multiTenant: true,
+    });
+    stores = TENANTS.map(tenant => opened.forTenant(tenant));
+  });
+
+  beforeEach(async () => {
+    await knex('mockups').delete();
+    await knex('mockup_trash').delete();
+    jest.clearAllMocks();
+  });
+
+  const apply = (retention: Partial<ReturnType<typeof readRetention>>) =>
+    applyRetention({
+      knex,
+      logger,
+      retention: { trashMs: undefined, versions: undefined, ...retention },
+    });
+
+  it('deletes from the trash of all tenants what is too old, and nothing else', async () => {
+    for (const store of stores) {
+      const [old, recent] = await createMockups(store, 'old', 'recent', 'live');
+      await store.saveVersion(old.id, { layoutData: [] }, { createdBy: ALICE });
+      await store.delete(old.id);
+      await store.delete(recent.id);
+    }
+    await knex('mockup_trash')
+      .where({ name: 'old' })
+      .update({ deleted_at: knex.raw("deleted_at - interval '2 days'") });
+
+    await apply({ trashMs: DAY_MS });
+    for (const store of stores) {
+      await expect(store.listTrash()).resolves.toMatchObject({
+        items: [{ name: 'recent' }],
+        totalItems: 1,
+      });
+      await expect(store.list()).resolves.toMatchObject({ totalItems: 1 });
+    }
+    await expect(knex('mockup_trash_versions').count()).resolves.toEqual([
+      { count: '0' },
+    ]);
+    expect(logger.info).toHaveBeenCalledWith(
+      'Deleted mockups from the trash for good',
+      { mockups: 2 },
+    );
+  });
+
+  it('deletes more than a transaction takes', async () => {
+    await knex.raw(`
+      insert into mockups (name, owner)
+      select 'x', '${ALICE}' from generate_series(1, 250)`);
+    await knex('mockups').delete();
+    await apply({ trashMs: 1e-9 });
+    await expect(knex('mockup_trash').count()).resolves.toEqual([
+      { count: '0' },
+    ]);
+  });
+
+  it('keeps tagged versions, the newest, and as many others as configured', async () => {
+    const [store] = stores;
+    const [{ id: mockupId }, other] = await createMockups(store, 'x', 'other');
+    const save = async (mockup: string, versionTag?: string) =>
+      (await store.saveVersion(
+        mockup,
+        { layoutData: [], ...(versionTag && { versionTag }) },
+        { createdBy: ALICE },
+      ))!.version.id;
+    await save(mockupId);
+    const tagged = await save(mockupId, 'release');
+    await save(mockupId);
+    const kept = [await save(mockupId), await save(mockupId)];
+    const newest = await save(mockupId, 'newest');
+    const alone = await save(other.id);
+
+    await apply({ versions: 2 });
+    const idsOf = async (mockup: string) =>
+      (await store.listVersions(mockup))!.items.map(version => version.id);
+    await expect(idsOf(mockupId)).resolves.toEqual([
+      newest,
+      kept[1],
+      kept[0],
+      tagged,
+    ]);
+    await expect(idsOf(other.id)).resolves.toEqual([alone]);
+
+    await apply({ versions: 1 });
+    await expect(idsOf(mockupId)).resolves.toEqual([newest, kept[1], tagged]);
+    expect(logger.info).toHaveBeenCalledWith(
+      'Deleted untagged versions of mockups',
+      { versions: 1 },
+    );
+  });
+
+  it('deletes nothing where nothing is configured', async () => {
+    const [store] = stores;
+    const [{ id: mockupId }] = await createMockups(store, 'x');
+    for (let saved = 0; saved < 3; saved += 1) {
+      await store.saveVersion(
+        mockupId,
+        { layoutData: [] },
+        { createdBy: ALICE },
+      );
+    }
+    await apply({});
+    await expect(store.listVersions(mockupId)).resolves.toMatchObject({
+      totalItems: 3,
+    });
+    await store.delete(mockupId);
+    await apply({});
+    await expect(store.restore(mockupId)).resolves.toBeDefined();
+  });
+});
