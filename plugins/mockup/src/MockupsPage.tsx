@@ -4,12 +4,14 @@ import { ComparePage } from './history/ComparePage';
 import { VersionPage } from './history/VersionPage';
 import { VersionsPage } from './history/VersionsPage';
 import { MockupList } from './list/MockupList';
+import { TrashPage } from './list/TrashPage';
 
 /** The list of mockups, the trash, and the pages of each mockup. */
 export function MockupsPage() {
   return (
     <Routes>
       <Route path="/" element={<MockupList />} />
+      <Route path="/trash" element={<TrashPage />} />
       <Route path="/:id" element={<EditorPage />} />
       <Route path="/:id/versions" element={<VersionsPage />} />
       <Route path="/:id/versions/:versionId" element={<VersionPage />} />

@@ -6,6 +6,7 @@ import type {
   MockupApi,
   Page,
   Pagination,
+  TrashedMockup,
   Version,
 } from 'backstage-plugin-mockup-common';
 
@@ -65,6 +66,7 @@ export const itemOf = (
 export function mockApi(...mockups: Mockup[]) {
   const etag = '"1"';
   const all = new Map(mockups.map(mockup => [mockup.id, mockup]));
+  const trash = new Map<string, TrashedMockup>();
   const page = <TItem>(
     items: TItem[],
     { limit = 100, offset = 0 }: Pagination = {},
@@ -131,7 +133,25 @@ export function mockApi(...mockups: Mockup[]) {
       },
     ),
     deleteMockup: method('deleteMockup', async id => {
+      trash.set(id, {
+        ...all.get(id)!,
+        deletedAt: '2026-11-21T10:00:00.000Z',
+        deletedBy: 'user:default/peter',
+        purgedAfter: '2026-12-21T10:00:00.000Z',
+      });
       all.delete(id);
+    }),
+    listTrash: method('listTrash', async (query = {}) =>
+      page([...trash.values()], query),
+    ),
+    restoreMockup: method('restoreMockup', async id => {
+      const { deletedAt, deletedBy, purgedAfter, ...mockup } = trash.get(id)!;
+      trash.delete(id);
+      all.set(id, mockup);
+      return { mockup, etag };
+    }),
+    purgeMockup: method('purgeMockup', async id => {
+      trash.delete(id);
     }),
     exportMockup: method('exportMockup', async () => new Response('{}')),
     exportMockups: method('exportMockups', async () => new Response('{}')),

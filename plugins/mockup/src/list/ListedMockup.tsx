@@ -11,6 +11,7 @@ import { RiMore2Line } from '@remixicon/react';
 import {
   type Mockup,
   mockupCreatePermission,
+  mockupDeletePermission,
   mockupUpdatePermission,
 } from 'backstage-plugin-mockup-common';
 import { useEffect, useRef, useState } from 'react';
@@ -21,7 +22,7 @@ import { MockupCard } from '../components/MockupCard';
 import { mockupTranslationRef } from '../translation';
 
 /** What can be done with a mockup of the list. */
-export type MockupAction = 'edit' | 'duplicate' | 'export';
+export type MockupAction = 'edit' | 'duplicate' | 'export' | 'trash';
 
 /** A mockup in the list. */
 export function ListedMockup(props: {
@@ -66,6 +67,10 @@ function Actions(props: {
     duplicate: usePermission({ permission: mockupCreatePermission }),
     // Who sees a mockup may export it.
     export: { loading: false, allowed: true },
+    trash: usePermission({
+      permission: mockupDeletePermission,
+      resourceRef: id,
+    }),
   };
   const actions = Object.entries(permissions) as [
     MockupAction,
@@ -79,7 +84,11 @@ function Actions(props: {
       onAction={key => onAction(key as MockupAction)}
     >
       {actions.map(([action, { loading, allowed }]) => (
-        <MenuItem key={action} id={action}>
+        <MenuItem
+          key={action}
+          id={action}
+          color={action === 'trash' ? 'danger' : 'primary'}
+        >
           {t(`list.actions.${action}`)}
           {!loading && !allowed && ` – ${t('list.actions.refused')}`}
         </MenuItem>

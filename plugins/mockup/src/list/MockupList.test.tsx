@@ -286,6 +286,39 @@ describe('the actions of a mockup', () => {
     expect(await link('Start (copy)')).toBeVisible();
   });
 
+  it('moves to the trash, and back at once', async () => {
+    const api = mockApi(mockupOf('Start'));
+    await render(api);
+    await act('Start', /Move to the trash/);
+    expect(await screen.findByText('“Start” is in the trash.')).toBeVisible();
+    expect(api.deleteMockup).toHaveBeenCalledWith('id-of-Start');
+    await waitFor(() =>
+      expect(screen.queryByRole('link', { name: 'Start' })).toBeNull(),
+    );
+    api.restoreMockup.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await userEvent.click(screen.getByRole('button', { name: 'Undo' }));
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      /“Start” is still in the trash.*does not answer/,
+    );
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await link('Start')).toBeVisible();
+    expect(screen.queryByRole('alert')).toBeNull();
+    expect(screen.getByText(/“Start” is back/)).toBeVisible();
+  });
+
+  it('says in words that the backend refuses', async () => {
+    const api = mockApi(mockupOf('Start'));
+    api.deleteMockup.mockRejectedValueOnce(
+      await refusal(403, 'NotAllowedError', 'Only the owner may'),
+    );
+    await render(api);
+    await act('Start', /Move to the trash/);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      /“Start” was not moved.*You may not do this\. Only the owner may/,
+    );
+    expect(await link('Start')).toBeVisible();
+  });
+
   it('exports one, or all, as a file', async () => {
     const saved: string[] = [];
     jest
@@ -358,5 +391,88 @@ describe('importing a file', () => {
     );
     await userEvent.click(dialog.getByRole('button', { name: 'Import' }));
     expect(await link('Imported')).toBeVisible();
+  });
+});
+
+describe('the trash', () => {
+  const trashed = async (...names: string[]) => {
+    const api = mockApi(...names.map(name => mockupOf(name)));
+    for (const name of names) {
+      await api.deleteMockup(`id-of-${name}`);
+    }
+    return api;
+  };
+  const at = '/trash';
+
+  it('says of each mockup who deleted it, when, and until when it is kept', async () => {
+    await render(await trashed('Start'), { at });
+    const row = await screen.findByRole('listitem');
+    expect(row).toHaveTextContent('Start');
+    expect(row).toHaveTextContent(/Deleted .*Nov 21, 2026.* · peter/);
+    expect(row).toHaveTextContent(/Deleted for good .*Dec 21, 2026/);
+    expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('gives a mockup back', async () => {
+    const api = await trashed('Start', 'Team');
+    await render(api, { at });
+    api.restoreMockup.mockRejectedValueOnce(
+      await refusal(503, 'ServiceUnavailableError', 'The database is away'),
+    );
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Restore Start' }),
+    );
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      /“Start” was not restored.*database is away/,
+    );
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await screen.findByText(/“Start” is back/)).toBeVisible();
+    await waitFor(() =>
+      expect(
+        screen.queryByRole('button', { name: 'Restore Start' }),
+      ).toBeNull(),
+    );
+    expect(screen.getByRole('button', { name: 'Restore Team' })).toBeVisible();
+  });
+
+  it('deletes for good after it has said what is lost', async () => {
+    const api = await trashed('Start');
+    await render(api, { at });
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Delete Start for good' }),
+    );
+    const dialog = within(await screen.findByRole('dialog'));
+    expect(dialog.getByText(/all of its versions and their tags are lost/));
+    expect(dialog.getByText('This cannot be undone.')).toBeVisible();
+    expect(api.purgeMockup).not.toHaveBeenCalled();
+    await userEvent.click(
+      dialog.getByRole('button', { name: 'Delete for good' }),
+    );
+    expect(await screen.findByText('The trash is empty.')).toBeVisible();
+    expect(api.purgeMockup).toHaveBeenCalledWith('id-of-Start');
+  });
+
+  it('says what the user may not do', async () => {
+    await render(await trashed('Start'), { at, allows: false });
+    expect(
+      await screen.findByText(/You may neither restore it nor/),
+    ).toBeVisible();
+    expect(
+      screen.getByRole('button', { name: 'Restore Start' }),
+    ).toBeDisabled();
+    expect(
+      screen.getByRole('button', { name: 'Delete Start for good' }),
+    ).toBeDisabled();
+  });
+
+  it('says what happened where it fails', async () => {
+    const api = await trashed();
+    api.listTrash.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await render(api, { at });
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      /trash could not be read/,
+    );
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await screen.findByText('The trash is empty.')).toBeVisible();
   });
 });

@@ -1,9 +1,14 @@
-import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import {
   Alert,
   Button,
   ButtonIcon,
+  ButtonLink,
   Container,
   Flex,
   Header,
@@ -13,7 +18,7 @@ import {
   Select,
   Text,
 } from '@backstage/ui';
-import { RiAddLine, RiMore2Line } from '@remixicon/react';
+import { RiAddLine, RiDeleteBinLine, RiMore2Line } from '@remixicon/react';
 import {
   type Mockup,
   mockupCreatePermission,
@@ -23,6 +28,7 @@ import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { Failure } from '../components/Failure';
 import { MockupCards } from '../components/MockupCard';
+import { trashRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { DetailsDialog, DuplicateDialog } from './DetailsDialog';
 import { download, fileNameOf, ImportDialog } from './files';
@@ -47,18 +53,41 @@ export function MockupList() {
     { of: 'create' | 'import' } | { of: 'edit' | 'duplicate'; mockup: Mockup }
   >();
   const close = () => setAsked(undefined);
-  const [notice, setNotice] = useState('');
+  const [notice, setNotice] = useState<{ text: string; undo?: () => void }>();
   const [failure, setFailure] = useState<Attempt & { error: unknown }>();
+  const trashHref = useRouteRef(trashRouteRef)?.();
 
   /** Does something, and offers to try it again where it fails. */
   async function attempt(what: Attempt) {
-    setNotice('');
+    setNotice(undefined);
     setFailure(undefined);
     try {
       await what.does();
     } catch (error) {
       setFailure({ ...what, error });
     }
+  }
+
+  function trash({ id, name }: Mockup) {
+    return attempt({
+      failed: t('list.failedTo.trash', { name }),
+      does: async () => {
+        await mockupApi.deleteMockup(id);
+        mockups.retry();
+        setNotice({
+          text: t('list.done.trashed', { name }),
+          undo: () =>
+            attempt({
+              failed: t('list.failedTo.undo', { name }),
+              does: async () => {
+                await mockupApi.restoreMockup(id);
+                mockups.retry();
+                setNotice({ text: t('list.done.restored', { name }) });
+              },
+            }),
+        });
+      },
+    });
   }
 
   function save(file: () => Promise<Response>, fileName: string) {
@@ -69,7 +98,9 @@ export function MockupList() {
   }
 
   function act(action: MockupAction, mockup: Mockup) {
-    if (action === 'export') {
+    if (action === 'trash') {
+      trash(mockup);
+    } else if (action === 'export') {
       save(() => mockupApi.exportMockup(mockup.id), fileNameOf(mockup));
     } else {
       setAsked({ of: action, mockup });
@@ -99,6 +130,15 @@ export function MockupList() {
                 <MenuItem id="export">{t('list.more.export')}</MenuItem>
               </Menu>
             </MenuTrigger>
+            {trashHref && (
+              <ButtonLink
+                variant="secondary"
+                href={trashHref}
+                iconStart={<RiDeleteBinLine aria-hidden />}
+              >
+                {t('list.trash.open')}
+              </ButtonLink>
+            )}
             <CreateButton onPress={() => setAsked({ of: 'create' })} />
           </Flex>
         }
@@ -133,9 +173,7 @@ export function MockupList() {
               }
             />
           </Flex>
-          <div role="status">
-            {notice && <Alert status="success" icon title={notice} />}
-          </div>
+          <div role="status">{notice && <Notice {...notice} />}</div>
           {failure && (
             <Failure
               title={failure.failed}
@@ -185,11 +223,11 @@ export function MockupList() {
         <ImportDialog
           onClose={close}
           onDone={imported => {
-            setNotice(
-              t('list.done.imported', {
+            setNotice({
+              text: t('list.done.imported', {
                 mockups: String(imported.length),
               }),
-            );
+            });
             mockups.retry();
           }}
         />
@@ -218,12 +256,35 @@ export function MockupList() {
               asked.mockup.id,
               request,
             );
-            setNotice(t('list.done.duplicated', { name: mockup.name }));
+            setNotice({
+              text: t('list.done.duplicated', { name: mockup.name }),
+            });
             mockups.retry();
           }}
         />
       )}
     </>
+  );
+}
+
+/** What was done, and what takes it back. */
+function Notice(props: { text: string; undo?: () => void }) {
+  const { text, undo } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <Alert
+      status="success"
+      icon
+      title={text}
+      customActions={
+        undo && (
+          // What had the focus is gone.
+          <Button size="small" variant="tertiary" autoFocus onPress={undo}>
+            {t('list.undo')}
+          </Button>
+        )
+      }
+    />
   );
 }
 

@@ -1,0 +1,206 @@
+import {
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { usePermission } from '@backstage/plugin-permission-react';
+import {
+  Alert,
+  Button,
+  ButtonLink,
+  Container,
+  Flex,
+  Header,
+  Text,
+} from '@backstage/ui';
+import {
+  mockupDeletePermission,
+  type TrashedMockup,
+} from 'backstage-plugin-mockup-common';
+import { useState } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { mockupApiRef } from '../api';
+import { ActionDialog } from '../components/ActionDialog';
+import { Failure } from '../components/Failure';
+import { Moment } from '../components/Moment';
+import { Person } from '../components/Person';
+import { rootRouteRef } from '../routes';
+import { mockupTranslationRef } from '../translation';
+import { ListFrame, SearchInput } from './ListFrame';
+import styles from './TrashPage.module.css';
+import { PAGE_SIZE, useListQuery } from './useMockups';
+
+/** The mockups that were deleted, until they are gone for good. */
+export function TrashPage() {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const mockupApi = useApi(mockupApiRef);
+  const listHref = useRouteRef(rootRouteRef)?.();
+  const [query, setQuery] = useListQuery();
+  const { search, page } = query;
+  const trash = useAsyncRetry(
+    () =>
+      mockupApi.listTrash({
+        limit: PAGE_SIZE,
+        offset: (page - 1) * PAGE_SIZE,
+        ...(search && { search }),
+      }),
+    [mockupApi, search, page],
+  );
+  const [purging, setPurging] = useState<TrashedMockup>();
+  const [notice, setNotice] = useState('');
+  const [failure, setFailure] = useState<{
+    mockup: TrashedMockup;
+    error: unknown;
+  }>();
+
+  async function restore(mockup: TrashedMockup) {
+    setFailure(undefined);
+    setNotice('');
+    try {
+      await mockupApi.restoreMockup(mockup.id);
+    } catch (error) {
+      setFailure({ mockup, error });
+      return;
+    }
+    setNotice(t('list.done.restored', { name: mockup.name }));
+    trash.retry();
+  }
+
+  return (
+    <>
+      <Header
+        title={t('list.trash.title')}
+        customActions={
+          listHref && (
+            <ButtonLink variant="secondary" href={listHref}>
+              {t('list.trash.back')}
+            </ButtonLink>
+          )
+        }
+      />
+      <Container>
+        <Flex direction="column" gap="4" mb="6">
+          <SearchInput
+            search={search}
+            onSearch={next => setQuery({ search: next, page: 1 }, 'replace')}
+          />
+          <div role="status">
+            {notice && <Alert status="success" icon title={notice} />}
+          </div>
+          {failure && (
+            <Failure
+              title={t('list.trash.restoreFailed', {
+                name: failure.mockup.name,
+              })}
+              error={failure.error}
+              onRetry={() => restore(failure.mockup)}
+            />
+          )}
+          <ListFrame
+            state={trash}
+            query={query}
+            onQuery={setQuery}
+            failed={t('list.trash.failed')}
+            none={<Text>{t('list.trash.empty')}</Text>}
+          >
+            {items => (
+              <ul className={styles.rows} aria-label={t('list.trash.title')}>
+                {items.map(mockup => (
+                  <TrashRow
+                    key={mockup.id}
+                    mockup={mockup}
+                    onRestore={() => restore(mockup)}
+                    onPurge={() => setPurging(mockup)}
+                  />
+                ))}
+              </ul>
+            )}
+          </ListFrame>
+        </Flex>
+      </Container>
+      {purging && (
+        <ActionDialog
+          title={t('list.purge.title', { name: purging.name })}
+          texts={[t('list.purge.text')]}
+          warning={t('list.purge.warning')}
+          submit={t('list.purge.submit')}
+          failed={t('list.purge.failed')}
+          destructive
+          onClose={() => setPurging(undefined)}
+          onSubmit={() => mockupApi.purgeMockup(purging.id)}
+          onDone={() => {
+            setNotice(t('list.done.purged', { name: purging.name }));
+            trash.retry();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function TrashRow(props: {
+  mockup: TrashedMockup;
+  onRestore: () => void;
+  onPurge: () => void;
+}) {
+  const { mockup, onRestore, onPurge } = props;
+  const { name, description, owner, deletedAt, deletedBy, purgedAfter } =
+    mockup;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const { loading, allowed } = usePermission({
+    permission: mockupDeletePermission,
+    resourceRef: mockup.id,
+  });
+  return (
+    <li className={styles.row}>
+      <div className={styles.words}>
+        <Text as="h2" variant="body-large" weight="bold">
+          {name}
+        </Text>
+        {description && <Text as="p">{description}</Text>}
+        <Text as="p" variant="body-small" color="secondary">
+          {t('list.trash.owner')} <Person entityRef={owner} />
+        </Text>
+        <Text as="p" variant="body-small" color="secondary">
+          {t('list.trash.deleted')} <Moment at={deletedAt} />
+          {deletedBy && (
+            <>
+              {' · '}
+              <Person entityRef={deletedBy} />
+            </>
+          )}
+        </Text>
+        {purgedAfter && (
+          <Text as="p" variant="body-small" color="secondary">
+            {t('list.trash.purgedAfter')} <Moment at={purgedAfter} />
+          </Text>
+        )}
+        {!loading && !allowed && (
+          <Text as="p" variant="body-small" color="secondary">
+            {t('list.trash.refused')}
+          </Text>
+        )}
+      </div>
+      <Flex gap="2">
+        <Button
+          variant="secondary"
+          size="small"
+          isDisabled={!allowed}
+          aria-label={t('list.trash.restoreOf', { name })}
+          onPress={onRestore}
+        >
+          {t('list.trash.restore')}
+        </Button>
+        <Button
+          variant="tertiary"
+          size="small"
+          isDisabled={!allowed}
+          aria-label={t('list.purge.open', { name })}
+          onPress={onPurge}
+        >
+          {t('list.purge.submit')}
+        </Button>
+      </Flex>
+    </li>
+  );
+}
