@@ -442,7 +442,9 @@ describe('the trash', () => {
       await screen.findByRole('button', { name: 'Delete Start for good' }),
     );
     const dialog = within(await screen.findByRole('dialog'));
-    expect(dialog.getByText(/all of its versions and their tags are lost/));
+    expect(
+      dialog.getByText(/all of its versions and their tags are lost/),
+    ).toBeVisible();
     expect(dialog.getByText('This cannot be undone.')).toBeVisible();
     expect(api.purgeMockup).not.toHaveBeenCalled();
     await userEvent.click(

@@ -278,8 +278,14 @@ function Notice(props: { text: string; undo?: () => void }) {
       title={text}
       customActions={
         undo && (
-          // What had the focus is gone.
-          <Button size="small" variant="tertiary" autoFocus onPress={undo}>
+          <Button
+            size="small"
+            variant="tertiary"
+            // What had the focus is gone with its card.
+            // eslint-disable-next-line jsx-a11y/no-autofocus
+            autoFocus
+            onPress={undo}
+          >
             {t('list.undo')}
           </Button>
         )
