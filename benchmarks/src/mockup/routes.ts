@@ -10,6 +10,7 @@ import {
   type PermissionsRegistryService,
   type PermissionsService,
   type RootLoggerService,
+  type SchedulerService,
   type ServiceFactory,
 } from '@backstage/backend-plugin-api';
 import {
@@ -95,6 +96,11 @@ const logger: RootLoggerService = {
   child: () => logger,
 };
 
+/** Runs no task: none of the plugin's is part of a request. */
+const scheduler = {
+  scheduleTask: async () => {},
+} as Partial<SchedulerService> as SchedulerService;
+
 /** What the plugin needs of Backstage, reduced to what costs nothing. */
 function createTrivialServices(
   app: Express,
@@ -128,6 +134,11 @@ function createTrivialServices(
         use: handler => app.use(handler),
         addAuthPolicy: () => {},
       }),
+    }),
+    createServiceFactory({
+      service: coreServices.scheduler,
+      deps: {},
+      factory: () => scheduler,
     }),
     createServiceFactory({
       service: coreServices.logger,

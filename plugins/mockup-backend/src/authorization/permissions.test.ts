@@ -117,6 +117,54 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
     () => backend.alice.delete(`/mockups/${mockupId}`),
   ];
 
+  describe('the trash', () => {
+    beforeEach(async () => {
+      await knex('mockup_trash').delete();
+      for (const mockupId of [hers, his]) {
+        await backend.alice.delete(`/mockups/${mockupId}`);
+      }
+    });
+
+    const ownersInTrash = async () => {
+      const { body } = await backend.alice.get('/trash');
+      return body.map(({ owner }: { owner: string }) => owner).sort();
+    };
+    const writes = (mockupId: string) => [
+      () => backend.alice.post(`/trash/${mockupId}/restore`),
+      () => backend.alice.delete(`/trash/${mockupId}`),
+    ];
+
+    it('lists what the caller may read, and is missing otherwise', async () => {
+      decisions['mockup.read'] = onlyOwnedBy('mockup.read', ALICE);
+      expect(await ownersInTrash()).toEqual([ALICE]);
+      for (const write of writes(his)) {
+        const response = await write();
+        expect(response.status).toBe(404);
+        expect(response.text).not.toContain('his');
+      }
+      decisions['mockup.read'] = DENY;
+      expect(await ownersInTrash()).toEqual([]);
+      decisions = {};
+      expect(await ownersInTrash()).toEqual([ALICE, BOB]);
+    });
+
+    it('is restored and emptied by those who may delete', async () => {
+      decisions['mockup.delete'] = onlyOwnedBy('mockup.delete', ALICE);
+      for (const write of writes(his)) {
+        const response = await write();
+        expect(response.status).toBe(403);
+        expect(response.body.error.message).toBe(
+          `You may not delete the mockup '${his}'`,
+        );
+      }
+      expect(await ownersInTrash()).toEqual([ALICE, BOB]);
+      expect((await writes(hers)[0]()).status).toBe(200);
+      await backend.alice.delete(`/mockups/${hers}`);
+      expect((await writes(hers)[1]()).status).toBe(204);
+      expect(await ownersInTrash()).toEqual([BOB]);
+    });
+  });
+
   describe('mockup.read', () => {
     it('decides what an export of all has', async () => {
       const exported = async () => {

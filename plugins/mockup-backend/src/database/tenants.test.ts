@@ -490,6 +490,29 @@ describe.each(databases.eachSupportedId())(
       ).toEqual(NOTHING);
     });
 
+    it('puts in the trash what a backend deletes that has no right to it', async () => {
+      await admin.raw(`grant ${TENANT_ROLE} to ${login}`);
+      const stores = await open(knex);
+      // Those of an earlier version of the plugin have none.
+      await knex.raw(
+        `revoke all on mockup_trash, mockup_trash_versions from ${TENANT_ROLE}`,
+      );
+      const { mockup } = (await stores
+        .forTenant(ACME)
+        .create({ name: 'Deleted before' }, { owner: ALICE }))!;
+      await new TenantStatements(knex, TENANT_ROLE).run(
+        ACME,
+        knex.raw('delete from mockups where id = ?', [mockup.id]),
+      );
+      // The next start gives the rights again.
+      const { forTenant } = await open(knex);
+      await expect(forTenant(ACME).restore(mockup.id)).resolves.toMatchObject({
+        mockup: { name: 'Deleted before' },
+      });
+      await knex('mockups').delete();
+      await admin.raw(`revoke ${TENANT_ROLE} from ${login}`);
+    });
+
     it('acts as the role once it may, which the policies bind', async () => {
       await admin.raw(`grant ${TENANT_ROLE} to ${login}`);
       const stores = await open(knex);

@@ -119,6 +119,23 @@ describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
 
     await client.deleteMockup(mockupId, alice);
     await expect(client.getMockup(mockupId, alice)).resolves.toBeUndefined();
+    await expect(
+      client.listTrash({ search: 'checkout' }, alice),
+    ).resolves.toMatchObject({
+      items: [{ id: mockupId, deletedBy: ALICE }],
+      totalItems: 1,
+    });
+    const back = await client.restoreMockup(mockupId, alice);
+    await expect(client.getMockup(mockupId, alice)).resolves.toMatchObject({
+      mockup: back.mockup,
+      etag: back.etag,
+    });
+    await client.deleteMockup(mockupId, { ...alice, ifMatch: back.etag });
+    await client.purgeMockup(mockupId, alice);
+    await expect(client.listTrash({}, alice)).resolves.toEqual({
+      items: [],
+      totalItems: 0,
+    });
   });
 
   it('returns nothing for what does not exist', async () => {

@@ -55,6 +55,9 @@ describe.each(databases.eachSupportedId())('operations on %s', id => {
     const restored = await backend.alice.post(`${version}/restore`);
     const copy = await backend.alice.post(`${path}/duplicate`);
     await backend.alice.delete(path);
+    await backend.alice.post(`/trash/${body.id}/restore`);
+    await backend.alice.delete(path);
+    await backend.alice.delete(`/trash/${body.id}`);
 
     expect(auditor.createEvent.mock.calls.map(([event]) => event)).toEqual([
       expect.objectContaining({
@@ -87,6 +90,15 @@ describe.each(databases.eachSupportedId())('operations on %s', id => {
         eventId: 'delete-mockup',
         meta: { id: body.id },
       }),
+      expect.objectContaining({
+        eventId: 'restore-mockup',
+        meta: { id: body.id },
+      }),
+      expect.objectContaining({ eventId: 'delete-mockup' }),
+      expect.objectContaining({
+        eventId: 'purge-mockup',
+        meta: { id: body.id },
+      }),
     ]);
     expect(success.mock.calls).toEqual([
       [{ meta: { id: body.id } }],
@@ -95,6 +107,9 @@ describe.each(databases.eachSupportedId())('operations on %s', id => {
       [undefined],
       [{ meta: { restored: restored.body.id } }],
       [{ meta: { copy: copy.body.id } }],
+      [undefined],
+      [undefined],
+      [undefined],
       [undefined],
     ]);
     expect(fail).not.toHaveBeenCalled();

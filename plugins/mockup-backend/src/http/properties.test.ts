@@ -2,6 +2,7 @@ import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import fc from 'fast-check';
 import assert from 'node:assert';
+import { isSafeKey } from '../__testUtils__/json';
 import {
   ALICE,
   type MockupBackend,
@@ -33,7 +34,7 @@ const anyJson = fc.letrec(tie => ({
     fc.boolean(),
     fc.constant(null),
     fc.array(tie('value')),
-    fc.dictionary(anyText, tie('value')),
+    fc.dictionary(anyText.filter(isSafeKey), tie('value')),
   ),
 })).value;
 
@@ -46,7 +47,7 @@ const json = fc.letrec(tie => ({
     fc.boolean(),
     fc.constant(null),
     fc.array(tie('value')),
-    fc.dictionary(text, tie('value')),
+    fc.dictionary(text.filter(isSafeKey), tie('value')),
   ),
 })).value;
 
@@ -60,7 +61,10 @@ const item = fc.record(
     h: position.map(value => Math.max(1, value)),
     component: text,
     props: fc.dictionary(
-      fc.oneof(text, fc.constantFrom('__proto__', 'constructor', 'toString')),
+      fc.oneof(
+        text.filter(isSafeKey),
+        fc.constantFrom('__proto__', 'constructor', 'toString'),
+      ),
       json,
     ),
     minW: fc.nat(),

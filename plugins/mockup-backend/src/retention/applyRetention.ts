@@ -5,6 +5,12 @@ import type { Retention } from './readRetention';
 /** Rows of a transaction at most, so that none is long. */
 const BATCH = 100;
 
+/** Versions that are looked for at once: that reads the heads of all untagged ones. */
+const FOUND_AT_ONCE = 10_000;
+
+/** Of a database user that policies bind. It has no tenant here, so it is the default one. */
+const IS_BOUND = `select row_security_active('mockup_trash') as bound`;
+
 /**
  * Locks the rows that it deletes, which no request waits for but one that restores or purges
  * the same mockup. Bindings: `trashMs`, `batch`.
@@ -20,21 +26,24 @@ const PURGE_TRASH = `
 
 /**
  * Of the untagged versions of each mockup, those after the first `keep`: the newest version of
- * a mockup is tagged or the first of them, so that it always stays. Locks the rows that it
- * deletes; one that gets a tag meanwhile stays.
- * Bindings: `keep`, `batch`.
+ * a mockup is tagged or the first of them, so that it always stays. Bindings: `keep`, `most`.
+ */
+const SELECT_VERSIONS = `
+  select id
+    from (select id, row_number() over (
+                   partition by mockup_id order by created_at desc) as position
+            from mockup_versions
+           where version_tag is null) untagged
+   where position > :keep
+   limit :most`;
+
+/**
+ * Locks the rows that it deletes. A version that got a tag meanwhile stays.
+ * Bindings: `ids`.
  */
 const PURGE_VERSIONS = `
   delete from mockup_versions
-   where version_tag is null
-     and id in (
-       select id
-         from (select id, row_number() over (
-                        partition by mockup_id order by created_at desc) as position
-                 from mockup_versions
-                where version_tag is null) untagged
-        where position > :keep
-        limit :batch)`;
+   where version_tag is null and id = any(cast(:ids as uuid[]))`;
 
 /**
  * Deletes for good what is beyond its retention, of all tenants, in transactions of a hundred
@@ -49,27 +58,46 @@ export async function applyRetention(options: {
   const { knex, logger, retention, signal } = options;
   const { trashMs, versions: keep } = retention;
 
-  const deleteAll = async (sql: string, bindings: Record<string, number>) => {
-    let total = 0;
-    let deleted = BATCH;
-    while (deleted === BATCH && !signal?.aborted) {
-      // The plugin's own database user, and not the role that requests act as: that sees one
-      // tenant, and has no right to delete versions.
-      const { rowCount } = await knex.raw(sql, { ...bindings, batch: BATCH });
-      deleted = rowCount;
-      total += deleted;
-    }
-    return total;
-  };
+  // All of it as the plugin's own database user, and not as the role that requests act as: that
+  // sees one tenant, and has no right to delete versions.
+  const { rows } = await knex.raw(IS_BOUND);
+  if (rows[0].bound) {
+    logger.warn(
+      "Row-level security binds the database user of the mockup plugin: only the default tenant's " +
+        'deleted mockups and untagged versions are deleted when their retention ends',
+    );
+  }
 
   if (trashMs !== undefined) {
-    const mockups = await deleteAll(PURGE_TRASH, { trashMs });
+    let mockups = 0;
+    for (let deleted = BATCH; deleted === BATCH && !signal?.aborted; ) {
+      const { rowCount } = await knex.raw(PURGE_TRASH, {
+        trashMs,
+        batch: BATCH,
+      });
+      deleted = rowCount;
+      mockups += deleted;
+    }
     if (mockups > 0) {
       logger.info('Deleted mockups from the trash for good', { mockups });
     }
   }
   if (keep !== undefined) {
-    const versions = await deleteAll(PURGE_VERSIONS, { keep });
+    let versions = 0;
+    for (let found = FOUND_AT_ONCE; found === FOUND_AT_ONCE; ) {
+      const selected = await knex.raw(SELECT_VERSIONS, {
+        keep,
+        most: FOUND_AT_ONCE,
+      });
+      const ids = selected.rows.map(({ id }: { id: string }) => id);
+      found = signal?.aborted ? 0 : ids.length;
+      for (let at = 0; at < ids.length && !signal?.aborted; at += BATCH) {
+        const { rowCount } = await knex.raw(PURGE_VERSIONS, {
+          ids: ids.slice(at, at + BATCH),
+        });
+        versions += rowCount;
+      }
+    }
     if (versions > 0) {
       logger.info('Deleted untagged versions of mockups', { versions });
     }

@@ -2,7 +2,7 @@ import { ConfigReader } from '@backstage/config';
 import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
-import type { Knex } from 'knex';
+import createKnex, { type Knex } from 'knex';
 import { createMockups } from '../__testUtils__/mockupStores';
 import { ALICE } from '../__testUtils__/startMockupBackend';
 import { openMockupStores } from '../database/openMockupStores';
@@ -158,6 +158,57 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
       'Deleted untagged versions of mockups',
       { versions: 1 },
     );
+  });
+
+  it('deletes more versions than a transaction takes', async () => {
+    const [store] = stores;
+    const [{ id: mockupId }] = await createMockups(store, 'x');
+    await knex.raw(
+      `insert into mockup_versions (tenant_id, mockup_id, layout_data, created_by, created_at)
+       select ?, ?, '[]', '${ALICE}', timestamp '2020-01-01' + n * interval '1 second'
+         from generate_series(1, 250) n`,
+      [TENANTS[0], mockupId],
+    );
+    await apply({ versions: 3 });
+    await expect(store.listVersions(mockupId)).resolves.toMatchObject({
+      totalItems: 3,
+    });
+  });
+
+  it('says that policies which bind the database user keep tenants from it', async () => {
+    await apply({});
+    expect(logger.warn).not.toHaveBeenCalled();
+    const login = `retention_${process.pid}`;
+    await knex.raw(`create role ${login} login password 'secret'`);
+    await knex.raw(
+      `grant select, delete on mockup_trash, mockup_versions to ${login}`,
+    );
+    const bound = createKnex({
+      client: 'pg',
+      connection: {
+        ...knex.client.config.connection,
+        user: login,
+        password: 'secret',
+      },
+    });
+    try {
+      const [store] = stores;
+      const [{ id: mockupId }] = await createMockups(store, 'x');
+      await store.delete(mockupId);
+      await applyRetention({
+        knex: bound,
+        logger,
+        retention: { trashMs: 1e-9, versions: undefined },
+      });
+      expect(logger.warn).toHaveBeenCalledWith(
+        expect.stringContaining("only the default tenant's"),
+      );
+      await expect(store.listTrash()).resolves.toMatchObject({ totalItems: 1 });
+    } finally {
+      await bound.destroy();
+      await knex.raw(`drop owned by ${login}`);
+      await knex.raw(`drop role ${login}`);
+    }
   });
 
   it('deletes nothing where nothing is configured', async () => {
