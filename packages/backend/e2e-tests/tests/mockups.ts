@@ -1,3 +1,4 @@
+import { readFile } from 'fs/promises';
 import type { Locator, Page } from 'playwright-core';
 import { inBrowser, Scene } from '../harness/inBrowser';
 import type { Portal } from '../harness/Portal';
@@ -162,6 +163,97 @@ export function testMockups(): void {
         .waitFor();
     });
 
+    inBrowser('a deleted mockup is undone, and restored', async scene => {
+      const path = await createMockup(scene.portal, [[TEXT]], 'Winter sale');
+      const visitor = await scene.visit(ANNA);
+      visitor.traffic.expect(['acme']);
+      const { page } = visitor;
+      await visitor.open('/mockups');
+      const moveToTrash = async () => {
+        await page
+          .getByRole('button', { name: 'Actions of Winter sale' })
+          .click();
+        await page.getByRole('menuitem', { name: 'Move to the trash' }).click();
+        await page.getByText('“Winter sale” is in the trash.').waitFor();
+      };
+      const mockup = page.getByRole('link', { name: 'Winter sale' });
+      await moveToTrash();
+      await mockup.waitFor({ state: 'detached' });
+      await visitor.expectAccessibleAsIs();
+      await page.getByRole('button', { name: 'Undo' }).click();
+      await mockup.waitFor();
+      await moveToTrash();
+
+      await page.getByRole('link', { name: 'Trash' }).click();
+      const restore = page.getByRole('button', {
+        name: 'Restore Winter sale',
+      });
+      await restore.waitFor();
+      await visitor.expectAccessible(() => restore.waitFor());
+      await restore.click();
+      await page
+        .getByText('“Winter sale” is back, with all of its versions.')
+        .waitFor();
+      await visitor.open(`${path}/versions`);
+      await page.getByText('1 of 1 versions').waitFor();
+    });
+
+    inBrowser(
+      'a file with a mistake is refused with its place',
+      async scene => {
+        const visitor = await scene.visit(ANNA);
+        visitor.traffic.expect(['acme']);
+        const { page } = visitor;
+        await createMockup(scene.portal, [[TEXT], [HEADER]], 'To be exported');
+        await visitor.open('/mockups');
+        await page
+          .getByRole('button', { name: 'Actions of To be exported' })
+          .click();
+        const [download] = await Promise.all([
+          page.waitForEvent('download'),
+          page.getByRole('menuitem', { name: 'Export as a file' }).click(),
+        ]);
+        const file = JSON.parse(await readFile(await download.path(), 'utf8'));
+        const [exported] = file.mockups;
+        exported.name = 'Imported';
+
+        const importFile = async (content: object) => {
+          await page.getByRole('button', { name: 'More actions' }).click();
+          await page.getByRole('menuitem', { name: 'Import a file' }).click();
+          await page.getByLabel('File').setInputFiles({
+            name: 'mockups.json',
+            mimeType: 'application/json',
+            buffer: Buffer.from(JSON.stringify(content)),
+          });
+          await page
+            .getByRole('button', { name: 'Import', exact: true })
+            .click();
+        };
+        visitor.expectProblem(/status of 400/);
+        const [version] = exported.versions;
+        const wrong = [{ ...version.layoutData[0], w: 0 }];
+        await importFile({
+          ...file,
+          mockups: [
+            exported,
+            { ...exported, versions: [{ ...version, layoutData: wrong }] },
+          ],
+        });
+        const dialog = page.getByRole('dialog');
+        await dialog.getByText(/mockups\W+1\W+versions\W+0.*\bw\b/).waitFor();
+        await visitor.expectAccessibleAsIs();
+        await dialog.getByRole('button', { name: 'Cancel' }).click();
+        await visitor.untilQuiet();
+        expect(await page.getByRole('link', { name: 'Imported' }).count()).toBe(
+          0,
+        );
+
+        await importFile(file);
+        await page.getByText('Mockups in it: 1.').waitFor();
+        await page.getByRole('link', { name: 'Imported' }).waitFor();
+      },
+    );
+
     inBrowser('the editor fits a phone, and has no barriers', async scene => {
       const { visitor } = await openMockup(
         scene,
@@ -213,11 +305,12 @@ async function openMockup(
 async function createMockup(
   portal: Portal,
   versions: object[][],
+  name = 'Start page',
 ): Promise<string> {
   const options = { method: 'POST', tenant: 'acme' };
   const { id } = (await portal.call('anna', 'mockup/mockups', {
     ...options,
-    body: { name: 'Start page' },
+    body: { name },
   })) as { id: string };
   const path = `/mockups/${id}`;
   for (const layoutData of versions) {
