@@ -48,6 +48,7 @@ export class StoreHandover {
       create: async (...args) => (await opened()).create(...args),
       duplicate: async (...args) => (await opened()).duplicate(...args),
       update: async (...args) => (await opened()).update(...args),
+      share: async (...args) => (await opened()).share(...args),
       delete: async (...args) => (await opened()).delete(...args),
       listTrash: async (...args) => (await opened()).listTrash(...args),
       restore: async (...args) => (await opened()).restore(...args),

@@ -29,6 +29,10 @@ export const MOCKUP_LIMITS = {
   description: 1000,
   /** Characters in the tag of a version. */
   versionTag: 50,
+  /** Groups that one mockup is shared with. */
+  shares: 50,
+  /** Characters in the reference of a group. */
+  groupRef: 255,
   /** Items in one layout. */
   layoutItems: 1000,
   /** How deep the `props` of a layout item may nest. */

@@ -59,6 +59,17 @@ export const mockupDeletePermission = createPermission({
 });
 
 /**
+ * Changing with which groups a mockup is shared.
+ *
+ * @public
+ */
+export const mockupSharePermission = createPermission({
+  name: 'mockup.share',
+  attributes: { action: 'update' },
+  resourceType: RESOURCE_TYPE_MOCKUP,
+});
+
+/**
  * All permissions of the mockup plugin.
  *
  * @public
@@ -70,4 +81,5 @@ export const mockupPermissions: Array<
   mockupCreatePermission,
   mockupUpdatePermission,
   mockupDeletePermission,
+  mockupSharePermission,
 ];

@@ -65,6 +65,38 @@ export interface Mockup {
   createdAt: string;
   /** When it last changed or a version was saved, in ISO 8601 and UTC. */
   updatedAt: string;
+  /** The groups that it is shared with, by name; left out where there are none. */
+  shares?: MockupShare[];
+}
+
+/**
+ * A group that a mockup is shared with. What that allows is for the permission policy to
+ * decide, with the rule `IS_SHARED_WITH`.
+ *
+ * @public
+ */
+export interface MockupShare {
+  /** The group, as `group:<namespace>/<name>` in lower case. */
+  group: string;
+  /** Whether the members only read the mockup, or change it and save versions, too. */
+  access: MockupAccess;
+}
+
+/**
+ * What a mockup is shared for.
+ *
+ * @public
+ */
+export type MockupAccess = 'read' | 'write';
+
+/**
+ * With whom to share a mockup, instead of those it is shared with.
+ *
+ * @public
+ */
+export interface ShareMockupRequest {
+  /** At most 50, each group once. */
+  shares: MockupShare[];
 }
 
 /**

@@ -18,6 +18,42 @@ const mockupChecks: MutationCheck[] = [
     tests: [`${MOCKUP}/src/database/tenants.test.ts`],
   },
   {
+    name: 'what a caller may change, as a part of the write',
+    edits: [
+      {
+        file: `${MOCKUP}/src/database/statements.ts`,
+        find: 'mockups.id = :id\n  and :allowed\n',
+        replace: 'mockups.id = :id\n',
+      },
+    ],
+    tests: [`${MOCKUP}/src/http/shares.test.ts`],
+  },
+  {
+    name: 'what a caller may read, as a part of the read of a version',
+    edits: [
+      {
+        file: `${MOCKUP}/src/database/statements.ts`,
+        find: 'mockups.id = :mockupId and :allowed)`;',
+        replace: 'mockups.id = :mockupId)`;',
+      },
+    ],
+    tests: [
+      `${MOCKUP}/src/authorization/permissions.test.ts`,
+      `${MOCKUP}/src/database/MockupStore.shares.test.ts`,
+    ],
+  },
+  {
+    name: 'that sharing for reading is not for writing',
+    edits: [
+      {
+        file: `${MOCKUP}/src/database/filter.ts`,
+        find: "filter.access === 'write'",
+        replace: "filter.access === 'read' && false",
+      },
+    ],
+    tests: [`${MOCKUP}/src/http/shares.test.ts`],
+  },
+  {
     name: 'the predicate on lists of mockups',
     edits: [
       {
@@ -33,8 +69,8 @@ const mockupChecks: MutationCheck[] = [
     edits: [
       {
         file: `${MOCKUP}/src/database/statements.ts`,
-        find: 'where mockups.tenant_id = :tenantId and mockups.id = :id\n  ),',
-        replace: 'where mockups.id = :id\n  ),',
+        find: 'where mockups.tenant_id = :tenantId and mockups.id = :id and :allowed\n  ),',
+        replace: 'where mockups.id = :id and :allowed\n  ),',
       },
     ],
     tests: [`${MOCKUP}/src/database/tenants.test.ts`],
@@ -67,8 +103,8 @@ const mockupChecks: MutationCheck[] = [
     edits: [
       {
         file: `${MOCKUP}/src/database/statements.ts`,
-        find: 'where mockup_trash.tenant_id = :tenantId and mockup_trash.id = :id\n    returning *',
-        replace: 'where mockup_trash.id = :id\n    returning *',
+        find: 'where mockups.tenant_id = :tenantId and mockups.id = :id and :allowed\n    returning *',
+        replace: 'where mockups.id = :id and :allowed\n    returning *',
       },
     ],
     tests: [`${MOCKUP}/src/database/tenants.test.ts`],

@@ -22,6 +22,7 @@ export interface Caller {
   get(path: string): Test;
   post(path: string, body?: unknown): Test;
   patch(path: string, body?: unknown): Test;
+  put(path: string, body?: unknown): Test;
   delete(path: string): Test;
 }
 
@@ -62,6 +63,7 @@ export async function startMockupBackend(options: {
       get: path => prepare(agent.get(url(path))),
       post: (path, body) => prepare(agent.post(url(path)), body),
       patch: (path, body) => prepare(agent.patch(url(path)), body),
+      put: (path, body) => prepare(agent.put(url(path)), body),
       delete: path => prepare(agent.delete(url(path))),
     };
   };

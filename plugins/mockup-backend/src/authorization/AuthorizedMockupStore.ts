@@ -10,7 +10,6 @@ import {
   type ResourcePermission,
 } from '@backstage/plugin-permission-common';
 import {
-  createConditionAuthorizer,
   createConditionTransformer,
   type PermissionRuleset,
 } from '@backstage/plugin-permission-node';
@@ -21,10 +20,12 @@ import {
   mockupCreatePermission,
   mockupDeletePermission,
   mockupReadPermission,
+  mockupSharePermission,
   mockupUpdatePermission,
   type Page,
   type RestoreVersionRequest,
   type SaveVersionRequest,
+  type ShareMockupRequest,
   type TrashedMockup,
   type UpdateMockupRequest,
   type UpdateVersionRequest,
@@ -38,6 +39,7 @@ import type {
   ListTrashOptions,
   MockupFilter,
   MockupCondition,
+  MockupReadOptions,
   MockupStore,
   MockupWriteCondition,
 } from 'backstage-plugin-mockup-node';
@@ -62,16 +64,11 @@ export class AuthorizedMockupStore implements MockupStore {
   }
 
   async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
-    return this.#listReadable(options, readable => this.#store.list(readable));
+    return this.#store.list(both(options, await this.#readable()));
   }
 
   async get(id: string) {
-    const [decision] = await this.#decide(mockupReadPermission);
-    if (decision.result === AuthorizeResult.DENY) {
-      return undefined;
-    }
-    const found = await this.#store.get(id);
-    return found && this.#isAllowed(decision, found.mockup) ? found : undefined;
+    return this.#store.get(id, await this.#readable());
   }
 
   async create(request: CreateMockupRequest, options: { owner: string }) {
@@ -84,50 +81,65 @@ export class AuthorizedMockupStore implements MockupStore {
     request: DuplicateMockupRequest,
     options: { owner: string },
   ) {
-    if (!(await this.#mayRead(id))) {
+    const readable = await this.#readable();
+    if (!(await this.#isThere(id, readable))) {
       return undefined;
     }
     await this.#assertMayCreate();
-    return this.#store.duplicate(id, request, options);
+    return this.#store.duplicate(id, request, { ...options, ...readable });
   }
 
   async update(
     id: string,
     request: UpdateMockupRequest,
-    condition?: MockupWriteCondition,
+    condition: MockupWriteCondition = {},
   ) {
-    return (await this.#mayWrite(id, mockupUpdatePermission))
-      ? this.#store.update(id, request, condition)
-      : undefined;
+    return this.#write(id, mockupUpdatePermission, allowed =>
+      this.#store.update(id, request, { ...condition, ...allowed }),
+    );
+  }
+
+  async share(
+    id: string,
+    request: ShareMockupRequest,
+    condition: MockupWriteCondition = {},
+  ) {
+    return this.#write(id, mockupSharePermission, allowed =>
+      this.#store.share(id, request, { ...condition, ...allowed }),
+    );
   }
 
   async delete(
     id: string,
-    options?: MockupWriteCondition & { deletedBy?: string },
+    options: MockupWriteCondition & { deletedBy?: string } = {},
   ): Promise<boolean> {
-    return (await this.#mayWrite(id, mockupDeletePermission))
-      ? this.#store.delete(id, options)
-      : false;
+    return this.#write(id, mockupDeletePermission, allowed =>
+      this.#store.delete(id, { ...options, ...allowed }),
+    );
   }
 
   async listTrash(
     options: ListTrashOptions = {},
   ): Promise<Page<TrashedMockup>> {
-    return this.#listReadable(options, readable =>
-      this.#store.listTrash(readable),
-    );
+    return this.#store.listTrash(both(options, await this.#readable()));
   }
 
   async restore(id: string) {
-    return (await this.#mayWrite(id, mockupDeletePermission, true))
-      ? this.#store.restore(id)
-      : undefined;
+    return this.#write(
+      id,
+      mockupDeletePermission,
+      allowed => this.#store.restore(id, allowed),
+      { isTrashed: true },
+    );
   }
 
   async purge(id: string): Promise<boolean> {
-    return (await this.#mayWrite(id, mockupDeletePermission, true))
-      ? this.#store.purge(id)
-      : false;
+    return this.#write(
+      id,
+      mockupDeletePermission,
+      allowed => this.#store.purge(id, allowed),
+      { isTrashed: true },
+    );
   }
 
   async saveVersion(
@@ -135,9 +147,9 @@ export class AuthorizedMockupStore implements MockupStore {
     request: SaveVersionRequest,
     options: { createdBy: string } & MockupWriteCondition,
   ) {
-    return (await this.#mayWrite(mockupId, mockupUpdatePermission))
-      ? this.#store.saveVersion(mockupId, request, options)
-      : undefined;
+    return this.#write(mockupId, mockupUpdatePermission, allowed =>
+      this.#store.saveVersion(mockupId, request, { ...options, ...allowed }),
+    );
   }
 
   async restoreVersion(
@@ -146,44 +158,47 @@ export class AuthorizedMockupStore implements MockupStore {
     request: RestoreVersionRequest,
     options: { createdBy: string } & MockupWriteCondition,
   ) {
-    return (await this.#mayWrite(mockupId, mockupUpdatePermission))
-      ? this.#store.restoreVersion(mockupId, versionId, request, options)
-      : undefined;
+    return this.#write(mockupId, mockupUpdatePermission, allowed =>
+      this.#store.restoreVersion(mockupId, versionId, request, {
+        ...options,
+        ...allowed,
+      }),
+    );
   }
 
   async updateVersion(
     mockupId: string,
     versionId: string,
     request: UpdateVersionRequest,
-    condition?: MockupWriteCondition,
+    condition: MockupWriteCondition = {},
   ) {
-    return (await this.#mayWrite(mockupId, mockupUpdatePermission))
-      ? this.#store.updateVersion(mockupId, versionId, request, condition)
-      : undefined;
+    return this.#write(mockupId, mockupUpdatePermission, allowed =>
+      this.#store.updateVersion(mockupId, versionId, request, {
+        ...condition,
+        ...allowed,
+      }),
+    );
   }
 
   async listVersions(
     mockupId: string,
-    options?: ListVersionsOptions,
+    options: ListVersionsOptions = {},
   ): Promise<Page<Version> | undefined> {
-    return (await this.#mayRead(mockupId))
-      ? this.#store.listVersions(mockupId, options)
-      : undefined;
+    return this.#store.listVersions(
+      mockupId,
+      both(options, await this.#readable()),
+    );
   }
 
   async getVersion(
     mockupId: string,
     versionId: string,
   ): Promise<Version | undefined> {
-    return (await this.#mayRead(mockupId))
-      ? this.#store.getVersion(mockupId, versionId)
-      : undefined;
+    return this.#store.getVersion(mockupId, versionId, await this.#readable());
   }
 
   async getLatestVersion(mockupId: string): Promise<Version | undefined> {
-    return (await this.#mayRead(mockupId))
-      ? this.#store.getLatestVersion(mockupId)
-      : undefined;
+    return this.#store.getLatestVersion(mockupId, await this.#readable());
   }
 
   async compareVersions(
@@ -191,9 +206,12 @@ export class AuthorizedMockupStore implements MockupStore {
     from: string,
     to: string,
   ): Promise<VersionDifference | undefined> {
-    return (await this.#mayRead(mockupId))
-      ? this.#store.compareVersions(mockupId, from, to)
-      : undefined;
+    return this.#store.compareVersions(
+      mockupId,
+      from,
+      to,
+      await this.#readable(),
+    );
   }
 
   async importMockups(
@@ -202,26 +220,6 @@ export class AuthorizedMockupStore implements MockupStore {
   ): Promise<Mockup[]> {
     await this.#assertMayCreate();
     return this.#store.importMockups(parts, options);
-  }
-
-  /** Lists what the caller may read. */
-  async #listReadable<TOptions extends { filter?: MockupFilter }, TItem>(
-    options: TOptions,
-    list: (options: TOptions) => Promise<Page<TItem>>,
-  ): Promise<Page<TItem>> {
-    const [decision] = await this.#decide(mockupReadPermission);
-    if (decision.result !== AuthorizeResult.CONDITIONAL) {
-      return decision.result === AuthorizeResult.ALLOW
-        ? list(options)
-        : { items: [], totalItems: 0 };
-    }
-    const allowed = createConditionTransformer(this.#ruleset)(
-      decision.conditions,
-    );
-    return list({
-      ...options,
-      filter: options.filter ? { allOf: [allowed, options.filter] } : allowed,
-    });
   }
 
   /** @throws NotAllowedError if the caller may create no mockups */
@@ -235,63 +233,60 @@ export class AuthorizedMockupStore implements MockupStore {
     }
   }
 
-  /** Whether the caller may see a mockup, if there is one. */
-  async #mayRead(id: string): Promise<boolean> {
-    const [decision] = await this.#decide(mockupReadPermission);
-    if (decision.result !== AuthorizeResult.CONDITIONAL) {
-      return decision.result === AuthorizeResult.ALLOW;
-    }
-    const mockup = await this.#find(id);
-    return mockup !== undefined && this.#isAllowed(decision, mockup);
+  /** What the caller may see. */
+  async #readable(): Promise<MockupReadOptions> {
+    const [read] = await this.#decide(mockupReadPermission);
+    return this.#toOptions(read);
   }
 
   /**
-   * Whether the caller may change a mockup: false if it does not exist, or the
-   * caller may not see it.
+   * Writes where the caller may see and change the mockup. Both conditions are part of the
+   * statement that writes: a share that is taken back at the same time, before or after.
    *
-   * The check and the write are two statements. Nothing can change between them: a
-   * rule's query can only use the id and the owner, which never change.
-   *
-   * @param isTrashed - whether it is one in the trash
+   * @param write - returns nothing, or false, if the mockup does not exist for the caller
    * @throws NotAllowedError if the caller may see the mockup but not change it
    */
-  async #mayWrite(
+  async #write<T>(
     id: string,
     permission: ResourcePermission,
-    isTrashed = false,
-  ): Promise<boolean> {
-    const [read, write] = await this.#decide(mockupReadPermission, permission);
+    write: (allowed: MockupReadOptions) => Promise<T>,
+    where: { isTrashed?: boolean } = {},
+  ): Promise<T> {
+    const [read, change] = (
+      await this.#decide(mockupReadPermission, permission)
+    ).map(decision => this.#toOptions(decision));
+    const allowed = both(read, change);
+    const written = await write(allowed);
     if (
-      read.result === AuthorizeResult.ALLOW &&
-      write.result === AuthorizeResult.ALLOW
+      !written &&
+      change.filter &&
+      (await this.#isThere(id, read, where)) &&
+      !(await this.#isThere(id, allowed, where))
     ) {
-      return true;
+      const verb = permission.name.replace(/^.*\./, '');
+      throw new NotAllowedError(`You may not ${verb} the mockup '${id}'`);
     }
-    const mockup = await (isTrashed ? this.#findTrashed(id) : this.#find(id));
-    if (!mockup || !this.#isAllowed(read, mockup)) {
-      return false;
-    }
-    if (!this.#isAllowed(write, mockup)) {
-      throw new NotAllowedError(
-        `You may not ${permission.attributes.action} the mockup '${id}'`,
-      );
-    }
-    return true;
+    return written;
   }
 
-  /** Finds a mockup without its latest version, which may be large. */
-  async #find(id: string): Promise<Mockup | undefined> {
-    const { items } = await this.#store.list({ filter: { id: [id] } });
-    return items[0];
+  async #isThere(
+    id: string,
+    options: MockupReadOptions,
+    { isTrashed }: { isTrashed?: boolean } = {},
+  ): Promise<boolean> {
+    const one = both({ filter: { id: [id] }, limit: 1 }, options);
+    const { items } = await (isTrashed
+      ? this.#store.listTrash(one)
+      : this.#store.list(one));
+    return items.length > 0;
   }
 
-  async #findTrashed(id: string): Promise<Mockup | undefined> {
-    const { items } = await this.#store.listTrash({ filter: { id: [id] } });
-    return items[0];
-  }
-
-  #isAllowed(decision: PolicyDecision, mockup: Mockup): boolean {
-    return createConditionAuthorizer(this.#ruleset)(decision, mockup);
+  #toOptions(decision: PolicyDecision): MockupReadOptions {
+    if (decision.result === AuthorizeResult.CONDITIONAL) {
+      const toFilter = createConditionTransformer(this.#ruleset);
+      return { filter: toFilter(decision.conditions) };
+    }
+    return decision.result === AuthorizeResult.ALLOW ? {} : { filter: NOTHING };
   }
 
   #decide(
@@ -302,4 +297,16 @@ export class AuthorizedMockupStore implements MockupStore {
       { credentials: this.#credentials },
     );
   }
+}
+
+const NOTHING: MockupFilter = { id: [] };
+
+/** The options of an operation, of which both filters hold. */
+function both<TOptions extends MockupReadOptions>(
+  options: TOptions,
+  { filter }: MockupReadOptions,
+): TOptions {
+  return options.filter && filter
+    ? { ...options, filter: { allOf: [options.filter, filter] } }
+    : { ...options, filter: filter ?? options.filter };
 }

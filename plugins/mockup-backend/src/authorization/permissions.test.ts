@@ -302,14 +302,15 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
       'mockup.create',
       'mockup.delete',
       'mockup.read',
+      'mockup.share',
       'mockup.update',
     ]);
-    expect(body.rules).toEqual([
-      expect.objectContaining({
-        name: mockupPermissionRules.isOwner.name,
-        resourceType: 'mockup',
-      }),
-    ]);
+    expect(body.rules).toEqual(
+      ['IS_OWNER', 'IS_SHARED_WITH'].map(name =>
+        expect.objectContaining({ name, resourceType: 'mockup' }),
+      ),
+    );
     expect(mockupPermissionRules.isOwner.name).toBe('IS_OWNER');
+    expect(mockupPermissionRules.isSharedWith.name).toBe('IS_SHARED_WITH');
   });
 });

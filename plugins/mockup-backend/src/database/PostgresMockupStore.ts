@@ -7,12 +7,14 @@ import {
   listMockupsQuerySchema,
   listTrashQuerySchema,
   type Mockup,
+  type MockupAccess,
   MOCKUP_LIMITS,
   type Page,
   paginationSchema,
   parseInput,
   type RestoreVersionRequest,
   type SaveVersionRequest,
+  type ShareMockupRequest,
   type TrashedMockup,
   type UpdateMockupRequest,
   type UpdateVersionRequest,
@@ -25,6 +27,7 @@ import {
   type ListVersionsOptions,
   type ListTrashOptions,
   type MockupFilter,
+  type MockupReadOptions,
   type MockupStore,
   type MockupWriteCondition,
   PreconditionFailedError,
@@ -42,7 +45,7 @@ import {
 } from './columns';
 import { decodeVersionCursor, encodeCursor } from './cursor';
 import { withMappedErrors } from './errors';
-import { applyFilter, applySearch, containing } from './filter';
+import { applySearch, conditionOf, containing } from './filter';
 import { isUuid } from './isUuid';
 import { fetchPage, type ListOrder } from './paging';
 import * as statements from './statements';
@@ -110,13 +113,13 @@ export class PostgresMockupStore implements MockupStore {
     return { ...page, items: page.items.map(toMockup) };
   }
 
-  async get(id: string) {
+  async get(id: string, options?: MockupReadOptions) {
     if (!isUuid(id)) {
       return undefined;
     }
     const row = await this.#queryOne<MockupRow & VersionRow>(
       statements.SELECT_MOCKUP,
-      { id },
+      { id, ...this.#allowed(options) },
     );
     return row && withLatestVersion(row);
   }
@@ -133,7 +136,7 @@ export class PostgresMockupStore implements MockupStore {
   async duplicate(
     id: string,
     request: DuplicateMockupRequest,
-    options: { owner: string },
+    options: { owner: string } & MockupReadOptions,
   ) {
     if (!isUuid(id)) {
       return undefined;
@@ -142,6 +145,7 @@ export class PostgresMockupStore implements MockupStore {
       statements.DUPLICATE_MOCKUP,
       {
         id,
+        ...this.#allowed(options),
         name: request.name ?? null,
         owner: options.owner,
         withHistory: request.withHistory ?? false,
@@ -160,10 +164,31 @@ export class PostgresMockupStore implements MockupStore {
     }
     const { name = null, description } = request;
     const row = await this.#queryOne<MockupRow>(statements.UPDATE_MOCKUP, {
-      ...atRevision(id, condition),
+      ...this.#atRevision(id, condition),
       name,
       changesDescription: description !== undefined,
       description: description ?? null,
+    });
+    if (!row) {
+      return this.#explainNoChange(id, condition);
+    }
+    return { mockup: toMockup(row), revision: row.revision };
+  }
+
+  async share(
+    id: string,
+    { shares }: ShareMockupRequest,
+    condition: MockupWriteCondition = {},
+  ) {
+    if (!isUuid(id)) {
+      return undefined;
+    }
+    const groups = (access: MockupAccess) =>
+      shares.filter(share => share.access === access).map(({ group }) => group);
+    const row = await this.#queryOne<MockupRow>(statements.SHARE_MOCKUP, {
+      ...this.#atRevision(id, condition),
+      readers: groups('read'),
+      writers: groups('write'),
     });
     if (!row) {
       return this.#explainNoChange(id, condition);
@@ -179,7 +204,7 @@ export class PostgresMockupStore implements MockupStore {
       return false;
     }
     const row = await this.#queryOne<{ id: string }>(statements.DELETE_MOCKUP, {
-      ...atRevision(id, options),
+      ...this.#atRevision(id, options),
       deletedBy: options.deletedBy ?? '',
     });
     if (!row) {
@@ -231,21 +256,25 @@ export class PostgresMockupStore implements MockupStore {
     };
   }
 
-  async restore(id: string) {
+  async restore(id: string, options?: MockupReadOptions) {
     if (!isUuid(id)) {
       return undefined;
     }
     const row = await this.#queryOne<MockupRow>(statements.RESTORE_MOCKUP, {
       id,
+      ...this.#allowed(options),
     });
     return row && { mockup: toMockup(row), revision: row.revision };
   }
 
-  async purge(id: string): Promise<boolean> {
+  async purge(id: string, options?: MockupReadOptions): Promise<boolean> {
     if (!isUuid(id)) {
       return false;
     }
-    const row = await this.#queryOne(statements.PURGE_MOCKUP, { id });
+    const row = await this.#queryOne(statements.PURGE_MOCKUP, {
+      id,
+      ...this.#allowed(options),
+    });
     return row !== undefined;
   }
 
@@ -260,7 +289,7 @@ export class PostgresMockupStore implements MockupStore {
     const row = await this.#queryOne<VersionRow & { revision: string }>(
       statements.INSERT_VERSION,
       {
-        ...atRevision(mockupId, options),
+        ...this.#atRevision(mockupId, options),
         versionTag: request.versionTag ?? null,
         layoutData: JSON.stringify(request.layoutData),
         createdBy: options.createdBy,
@@ -279,11 +308,14 @@ export class PostgresMockupStore implements MockupStore {
     request: RestoreVersionRequest,
     options: { createdBy: string } & MockupWriteCondition,
   ) {
-    return this.#writeVersion(statements.RESTORE_VERSION, mockupId, versionId, {
-      ...atRevision(mockupId, options),
-      versionTag: request.versionTag ?? null,
-      createdBy: options.createdBy,
-    });
+    return this.#writeVersion(
+      statements.RESTORE_VERSION,
+      { mockupId, versionId, condition: options },
+      {
+        versionTag: request.versionTag ?? null,
+        createdBy: options.createdBy,
+      },
+    );
   }
 
   async updateVersion(
@@ -292,10 +324,11 @@ export class PostgresMockupStore implements MockupStore {
     request: UpdateVersionRequest,
     condition: MockupWriteCondition = {},
   ) {
-    return this.#writeVersion(statements.UPDATE_VERSION, mockupId, versionId, {
-      ...atRevision(mockupId, condition),
-      versionTag: request.versionTag,
-    });
+    return this.#writeVersion(
+      statements.UPDATE_VERSION,
+      { mockupId, versionId, condition },
+      { versionTag: request.versionTag },
+    );
   }
 
   async listVersions(
@@ -305,7 +338,7 @@ export class PostgresMockupStore implements MockupStore {
     if (!isUuid(mockupId)) {
       return undefined;
     }
-    const { oldestFirst = false, ...query } = options;
+    const { oldestFirst = false, filter, ...query } = options;
     const { limit, offset, cursor } = parseInput(
       paginationSchema,
       query,
@@ -319,9 +352,10 @@ export class PostgresMockupStore implements MockupStore {
     ];
     const after =
       cursor === undefined ? null : decodeVersionCursor(scope, cursor).after;
+    const allowed = this.#allowed({ filter });
     const mockup = await this.#queryOne<{ versions: number }>(
       statements.COUNT_VERSIONS,
-      { mockupId },
+      { mockupId, ...allowed },
     );
     if (!mockup) {
       return undefined;
@@ -334,6 +368,7 @@ export class PostgresMockupStore implements MockupStore {
         : statements.SELECT_VERSIONS,
       {
         mockupId,
+        ...allowed,
         limit,
         offset,
         after,
@@ -353,6 +388,7 @@ export class PostgresMockupStore implements MockupStore {
   async getVersion(
     mockupId: string,
     versionId: string,
+    options?: MockupReadOptions,
   ): Promise<Version | undefined> {
     if (!isUuid(mockupId) || !isUuid(versionId)) {
       return undefined;
@@ -360,17 +396,21 @@ export class PostgresMockupStore implements MockupStore {
     const row = await this.#queryOne<VersionRow>(statements.SELECT_VERSION, {
       mockupId,
       versionId,
+      ...this.#allowed(options),
     });
     return row && toVersion(row);
   }
 
-  async getLatestVersion(mockupId: string): Promise<Version | undefined> {
+  async getLatestVersion(
+    mockupId: string,
+    options?: MockupReadOptions,
+  ): Promise<Version | undefined> {
     if (!isUuid(mockupId)) {
       return undefined;
     }
     const row = await this.#queryOne<VersionRow>(
       statements.SELECT_LATEST_VERSION,
-      { mockupId },
+      { mockupId, ...this.#allowed(options) },
     );
     return row && toVersion(row);
   }
@@ -379,10 +419,11 @@ export class PostgresMockupStore implements MockupStore {
     mockupId: string,
     from: string,
     to: string,
+    options?: MockupReadOptions,
   ): Promise<VersionDifference | undefined> {
     // Two statements: the layout of a version never changes.
-    const before = await this.getVersion(mockupId, from);
-    const after = before && (await this.getVersion(mockupId, to));
+    const before = await this.getVersion(mockupId, from, options);
+    const after = before && (await this.getVersion(mockupId, to, options));
     return (
       after && {
         from: before.id,
@@ -484,7 +525,7 @@ export class PostgresMockupStore implements MockupStore {
         builder.where('mockups.owner', owner);
       }
       if (filter) {
-        applyFilter(builder, filter);
+        builder.where(conditionOf(this.#statements.knex, filter));
       }
     });
   }
@@ -492,23 +533,29 @@ export class PostgresMockupStore implements MockupStore {
   /** Writes on account of a version, if it and its mockup exist. */
   async #writeVersion(
     sql: string,
-    mockupId: string,
-    versionId: string,
-    bindings: { revisions: string[] | null } & Knex.ValueDict,
+    of: {
+      mockupId: string;
+      versionId: string;
+      condition: MockupWriteCondition;
+    },
+    bindings: Knex.ValueDict,
   ) {
+    const { mockupId, versionId, condition } = of;
     if (!isUuid(mockupId) || !isUuid(versionId)) {
       return undefined;
     }
     const row = await this.#queryOne<VersionRow & { revision: string }>(sql, {
       ...bindings,
+      ...this.#atRevision(mockupId, condition),
       versionId,
     });
     if (row) {
       return { version: toVersion(row), revision: row.revision };
     }
     // The revision of its mockup is no reason where the version is missing.
-    return bindings.revisions && (await this.getVersion(mockupId, versionId))
-      ? this.#explainNoChange(mockupId, { ifRevisionIn: bindings.revisions })
+    return condition.ifRevisionIn &&
+      (await this.getVersion(mockupId, versionId, condition))
+      ? this.#explainNoChange(mockupId, condition)
       : undefined;
   }
 
@@ -519,7 +566,13 @@ export class PostgresMockupStore implements MockupStore {
     id: string,
     condition: MockupWriteCondition,
   ): Promise<undefined> {
-    if (condition.ifRevisionIn && (await this.#exists(id))) {
+    if (
+      condition.ifRevisionIn &&
+      (await this.#queryOne(statements.SELECT_MOCKUP_EXISTS, {
+        id,
+        ...this.#allowed(condition),
+      }))
+    ) {
       throw new PreconditionFailedError(
         `The mockup '${id}' was changed since it was read`,
       );
@@ -527,9 +580,17 @@ export class PostgresMockupStore implements MockupStore {
     return undefined;
   }
 
-  async #exists(id: string): Promise<boolean> {
-    const row = await this.#queryOne(statements.SELECT_MOCKUP_EXISTS, { id });
-    return row !== undefined;
+  /** The bindings that find the mockup of a write. */
+  #atRevision(id: string, condition: MockupWriteCondition) {
+    return {
+      id,
+      ...this.#allowed(condition),
+      revisions: condition.ifRevisionIn ?? null,
+    };
+  }
+
+  #allowed({ filter }: MockupReadOptions = {}) {
+    return { allowed: conditionOf(this.#statements.knex, filter) };
   }
 
   async #queryOne<TRow>(
@@ -561,8 +622,4 @@ function withLatestVersion(row: MockupRow & VersionRow) {
     },
     revision: row.revision,
   };
-}
-
-function atRevision(id: string, condition: MockupWriteCondition) {
-  return { id, revisions: condition.ifRevisionIn ?? null };
 }

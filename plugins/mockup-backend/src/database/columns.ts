@@ -31,6 +31,7 @@ export const MOCKUP_COLUMNS = `
   mockups.id, mockups.name, mockups.description, mockups.owner,
   ${iso('mockups.created_at')} as created_at,
   ${iso('mockups.updated_at')} as updated_at,
+  mockups.readers, mockups.writers,
   ${revisionOf('mockups.updated_at')} as revision`;
 
 /** Selects a {@link TrashRow} from `mockup_trash`, under the name `mockups`. */
@@ -56,6 +57,8 @@ export interface MockupRow {
   owner: string;
   created_at: string;
   updated_at: string;
+  readers: string[];
+  writers: string[];
   revision: string;
 }
 
@@ -75,6 +78,10 @@ export interface TrashRow extends MockupRow {
 }
 
 export function toMockup(row: MockupRow): Mockup {
+  const shares = [
+    ...row.readers.map(group => ({ group, access: 'read' as const })),
+    ...row.writers.map(group => ({ group, access: 'write' as const })),
+  ].sort((a, b) => (a.group < b.group ? -1 : 1));
   return {
     id: row.id,
     name: row.name,
@@ -82,6 +89,7 @@ export function toMockup(row: MockupRow): Mockup {
     owner: row.owner,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    ...(shares.length > 0 && { shares }),
   };
 }
 

@@ -2,34 +2,54 @@ import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import type { Knex } from 'knex';
 import { isUuid } from './isUuid';
 
-/** Restricts a query on `mockups` to those that match a filter. */
-export function applyFilter(
-  query: Knex.QueryBuilder,
-  filter: MockupFilter,
-): void {
-  // Each starts from a constant condition, because Knex omits an empty group, and
-  // with it the restriction.
-  if ('allOf' in filter) {
-    query.andWhere(nested => {
-      nested.whereRaw('true');
-      filter.allOf.forEach(part =>
-        nested.andWhere(inner => applyFilter(inner, part)),
-      );
-    });
-  } else if ('anyOf' in filter) {
-    query.andWhere(nested => {
-      nested.whereRaw('false');
-      filter.anyOf.forEach(part =>
-        nested.orWhere(inner => applyFilter(inner, part)),
-      );
-    });
-  } else if ('not' in filter) {
-    query.andWhereNot(nested => applyFilter(nested, filter.not));
-  } else if ('id' in filter) {
-    query.whereIn('mockups.id', filter.id.filter(isUuid));
-  } else {
-    query.whereIn('mockups.owner', filter.owner);
+/** The condition that a row called `mockups` matches a filter; true without one. */
+export function conditionOf(
+  knex: Knex,
+  filter: MockupFilter | undefined,
+): Knex.Raw {
+  if (!filter) {
+    return knex.raw('true');
   }
+  if ('allOf' in filter) {
+    return combine(knex, ' and ', filter.allOf) ?? knex.raw('true');
+  }
+  if ('anyOf' in filter) {
+    return combine(knex, ' or ', filter.anyOf) ?? knex.raw('false');
+  }
+  if ('not' in filter) {
+    return knex.raw('not (?)', [conditionOf(knex, filter.not)]);
+  }
+  if ('id' in filter) {
+    return knex.raw('mockups.id = any(cast(:ids as uuid[]))', {
+      ids: filter.id.filter(isUuid),
+    });
+  }
+  if ('owner' in filter) {
+    return knex.raw('mockups.owner = any(cast(:owners as text[]))', {
+      owners: filter.owner,
+    });
+  }
+  return knex.raw(
+    filter.access === 'write'
+      ? 'mockups.writers && cast(:groups as text[])'
+      : `(mockups.writers && cast(:groups as text[])
+          or mockups.readers && cast(:groups as text[]))`,
+    { groups: filter.sharedWith },
+  );
+}
+
+function combine(
+  knex: Knex,
+  operator: string,
+  filters: MockupFilter[],
+): Knex.Raw | undefined {
+  return filters.length > 0
+    ? knex.raw(
+        // In brackets, because it becomes a part of another condition.
+        `(${filters.map(() => '?').join(operator)})`,
+        filters.map(filter => conditionOf(knex, filter)),
+      )
+    : undefined;
 }
 
 /** The pattern of texts that contain another. */

@@ -41,6 +41,8 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
       ['created_at', 'timestamp without time zone', 'NO'],
       ['updated_at', 'timestamp without time zone', 'NO'],
       ['tenant_id', 'uuid', 'NO'],
+      ['readers', 'ARRAY', 'NO'],
+      ['writers', 'ARRAY', 'NO'],
     ]);
     await expect(columnsOf('mockup_versions')).resolves.toEqual([
       ['id', 'uuid', 'NO'],

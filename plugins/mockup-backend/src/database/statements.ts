@@ -9,15 +9,22 @@ import {
 // Casts are written cast(… as …), because Knex parses `:name::type` as a column
 // name.
 //
+// The binding `allowed` of a statement is a condition on a row called `mockups`
+// ({@link conditionOf}). It stands in the statement that reads or changes the mockup, so
+// that nothing can come between the check and the use.
+//
 // Every statement has the binding `tenantId`, and names it for each table that it
 // reads or changes. That keeps tenants apart also where the policies of row-level
 // security do not bind the database user.
 
 /**
- * Finds the mockup of a write, unless it is at none of the given revisions.
- * Bindings: `tenantId`, `id`, `revisions` (an array, or null for any).
+ * Finds the mockup of a write, unless it is at none of the given revisions. A write that
+ * has waited for the row's lock evaluates it again on what was committed meanwhile
+ * (PostgreSQL, "Read Committed Isolation Level").
+ * Bindings: `tenantId`, `id`, `allowed`, `revisions` (an array, or null for any).
  */
 const AT_REVISION = `mockups.tenant_id = :tenantId and mockups.id = :id
+  and :allowed
   and (cast(:revisions as text[]) is null
        or ${revisionOf('mockups.updated_at')}
           = any(cast(:revisions as text[])))`;
@@ -31,7 +38,10 @@ const NEXT_UPDATED_AT = `greatest(
   clock_timestamp() at time zone 'utc',
   mockups.updated_at + interval '1 microsecond')`;
 
-/** Bindings: `tenantId`, `id`. Returns a mockup row joined with its newest version. */
+/**
+ * Bindings: `tenantId`, `id`, `allowed`. Returns a mockup row joined with its newest
+ * version.
+ */
 export const SELECT_MOCKUP = `
   select ${MOCKUP_COLUMNS}, newest.*
     from mockups
@@ -43,11 +53,12 @@ export const SELECT_MOCKUP = `
        order by mockup_versions.created_at desc
        limit 1
     ) newest on true
-   where mockups.tenant_id = :tenantId and mockups.id = :id`;
+   where mockups.tenant_id = :tenantId and mockups.id = :id and :allowed`;
 
-/** Bindings: `tenantId`, `id`. */
+/** Bindings: `tenantId`, `id`, `allowed`. */
 export const SELECT_MOCKUP_EXISTS = `
-  select from mockups where mockups.tenant_id = :tenantId and mockups.id = :id`;
+  select from mockups
+   where mockups.tenant_id = :tenantId and mockups.id = :id and :allowed`;
 
 /** Bindings: `tenantId`, `name`, `description`, `owner`. */
 export const INSERT_MOCKUP = `
@@ -62,14 +73,14 @@ export const INSERT_MOCKUP = `
  * It reads the state that it finds when it begins, and locks only what it creates. No
  * version of the copy is younger than its `updated_at`, so that the next one that is
  * saved is the newest.
- * Bindings: `tenantId`, `id`, `name` (null derives one), `owner`, `withHistory`.
+ * Bindings: `tenantId`, `id`, `allowed`, `name` (null derives one), `owner`, `withHistory`.
  * Returns a mockup row joined with its newest version.
  */
 export const DUPLICATE_MOCKUP = `
   with original as (
     select mockups.*, clock_timestamp() at time zone 'utc' as now
       from mockups
-     where mockups.tenant_id = :tenantId and mockups.id = :id
+     where mockups.tenant_id = :tenantId and mockups.id = :id and :allowed
   ),
   chosen as materialized (
     select mockup_versions.id as original_id, gen_random_uuid() as id
@@ -117,7 +128,7 @@ export const DUPLICATE_MOCKUP = `
 
 /**
  * Locks the row of the mockup against other writes while it runs.
- * Bindings: `tenantId`, `id`, `revisions`, `name` (null keeps it),
+ * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `name` (null keeps it),
  * `changesDescription`, `description`.
  */
 export const UPDATE_MOCKUP = `
@@ -130,9 +141,20 @@ export const UPDATE_MOCKUP = `
   returning ${MOCKUP_COLUMNS}`;
 
 /**
+ * Locks the row of the mockup against other writes while it runs.
+ * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `readers`, `writers`.
+ */
+export const SHARE_MOCKUP = `
+  update mockups
+     set readers = cast(:readers as text[]), writers = cast(:writers as text[]),
+         updated_at = ${NEXT_UPDATED_AT}
+   where ${AT_REVISION}
+  returning ${MOCKUP_COLUMNS}`;
+
+/**
  * Locks the rows of the mockup and its versions, which are in the trash afterwards: a
  * trigger copies them, and notes what the setting has.
- * Bindings: `tenantId`, `id`, `revisions`, `deletedBy` (empty where it is unknown).
+ * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `deletedBy` (empty where it is unknown).
  */
 export const DELETE_MOCKUP = `
   delete from mockups
@@ -146,18 +168,19 @@ export const DELETE_MOCKUP = `
  * never changes: its versions can be read as they were when the statement began.
  *
  * It has a new revision: what was read of it before it was deleted is no longer its state.
- * Bindings: `tenantId`, `id`. Returns a mockup row.
+ * Bindings: `tenantId`, `id`, `allowed`. Returns a mockup row.
  */
 export const RESTORE_MOCKUP = `
   with taken as (
-    delete from mockup_trash
-     where mockup_trash.tenant_id = :tenantId and mockup_trash.id = :id
+    delete from mockup_trash as mockups
+     where mockups.tenant_id = :tenantId and mockups.id = :id and :allowed
     returning *
   ),
   restored as (
     insert into mockups
-      (tenant_id, id, name, description, owner, created_at, updated_at)
-    select tenant_id, id, name, description, owner, created_at,
+      (tenant_id, id, name, description, owner, readers, writers, created_at,
+       updated_at)
+    select tenant_id, id, name, description, owner, readers, writers, created_at,
            greatest(clock_timestamp() at time zone 'utc',
                     updated_at + interval '1 microsecond')
       from taken
@@ -175,17 +198,17 @@ export const RESTORE_MOCKUP = `
   )
   select ${MOCKUP_COLUMNS} from restored mockups`;
 
-/** Locks the rows that it deletes for good. Bindings: `tenantId`, `id`. */
+/** Locks the rows that it deletes for good. Bindings: `tenantId`, `id`, `allowed`. */
 export const PURGE_MOCKUP = `
-  delete from mockup_trash
-   where mockup_trash.tenant_id = :tenantId and mockup_trash.id = :id
+  delete from mockup_trash as mockups
+   where mockups.tenant_id = :tenantId and mockups.id = :id and :allowed
   returning id`;
 
 /**
  * Locks the row of the mockup against other writes while it runs, which puts
  * versions that are saved at once in a definite order. Only other changes of
  * the same mockup wait for it.
- * Bindings: `tenantId`, `id`, `revisions`, `versionTag`, `layoutData` (as text),
+ * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `versionTag`, `layoutData` (as text),
  * `createdBy`.
  */
 export const INSERT_VERSION = `
@@ -212,7 +235,7 @@ const HAS_VERSION = `exists (
 /**
  * Locks the row of the mockup as {@link INSERT_VERSION} does. The layout does not leave
  * the database on its way.
- * Bindings: `tenantId`, `id`, `revisions`, `versionId`, `versionTag`, `createdBy`.
+ * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `versionId`, `versionTag`, `createdBy`.
  */
 export const RESTORE_VERSION = `
   with mockup as (
@@ -236,7 +259,7 @@ export const RESTORE_VERSION = `
  * Changes the tag of a version, and nothing else of it. Locks the row of the mockup, and
  * then that of the version, against other writes while it runs; every write takes them in
  * this order.
- * Bindings: `tenantId`, `id`, `revisions`, `versionId`, `versionTag` (null removes it).
+ * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `versionId`, `versionTag` (null removes it).
  */
 export const UPDATE_VERSION = `
   with mockup as (
@@ -253,9 +276,17 @@ export const UPDATE_VERSION = `
     ${revisionOf('mockup.updated_at')} as revision`;
 
 /**
+ * The mockup of a version is one that there is for the operation. Bindings: `tenantId`,
+ * `mockupId`, `allowed`.
+ */
+const OF_ALLOWED_MOCKUP = `exists (
+  select from mockups
+   where mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed)`;
+
+/**
  * A page of versions. It ends before the version that would make its layouts exceed
  * `maxBytes`. It looks at one version more, to tell whether there is another page.
- * Bindings: `tenantId`, `mockupId`, `limit`, `offset`, `after` (the time of the last version of the
+ * Bindings: `tenantId`, `mockupId`, `allowed`, `limit`, `offset`, `after` (the time of the last version of the
  * page before, null for the first page), `maxBytes`.
  */
 export const SELECT_VERSIONS = selectVersions('<', 'desc');
@@ -277,6 +308,7 @@ function selectVersions(behind: string, direction: string): string {
            and mockup_versions.mockup_id = :mockupId
            and (cast(:after as timestamp) is null
                 or created_at ${behind} cast(:after as timestamp))
+           and ${OF_ALLOWED_MOCKUP}
          order by created_at ${direction}
          limit cast(:limit as int) + 1 offset :offset
       ) nearest
@@ -293,7 +325,7 @@ function selectVersions(behind: string, direction: string): string {
 
 /**
  * Counts the versions of a mockup, if there is one.
- * Bindings: `tenantId`, `mockupId`.
+ * Bindings: `tenantId`, `mockupId`, `allowed`.
  */
 export const COUNT_VERSIONS = `
   select (
@@ -302,22 +334,24 @@ export const COUNT_VERSIONS = `
               and mockup_versions.mockup_id = mockups.id
          ) as versions
     from mockups
-   where mockups.tenant_id = :tenantId and mockups.id = :mockupId`;
+   where mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed`;
 
-/** Bindings: `tenantId`, `mockupId`, `versionId`. */
+/** Bindings: `tenantId`, `mockupId`, `versionId`, `allowed`. */
 export const SELECT_VERSION = `
   select ${VERSION_COLUMNS}
     from mockup_versions
    where mockup_versions.tenant_id = :tenantId
      and mockup_versions.id = :versionId
-     and mockup_versions.mockup_id = :mockupId`;
+     and mockup_versions.mockup_id = :mockupId
+     and ${OF_ALLOWED_MOCKUP}`;
 
-/** Bindings: `tenantId`, `mockupId`. */
+/** Bindings: `tenantId`, `mockupId`, `allowed`. */
 export const SELECT_LATEST_VERSION = `
   select ${VERSION_COLUMNS}
     from mockup_versions
    where mockup_versions.tenant_id = :tenantId
      and mockup_versions.mockup_id = :mockupId
+     and ${OF_ALLOWED_MOCKUP}
    order by created_at desc
    limit 1`;
 

@@ -84,11 +84,24 @@ describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
       client.listMockups({ search: 'CHECK' }, alice),
     ).resolves.toMatchObject({ items: [{ id: mockupId }], totalItems: 1 });
 
+    const shares = [
+      { group: 'group:default/designers', access: 'read' as const },
+    ];
+    const shared = await client.shareMockup(
+      mockupId,
+      { shares },
+      { ...alice, ifMatch: saved.etag },
+    );
+    expect(shared.mockup.shares).toEqual(shares);
+    expect(shared.etag).not.toBe(saved.etag);
+    const unshared = await client.shareMockup(mockupId, { shares: [] }, alice);
+    expect(unshared.mockup).not.toHaveProperty('shares');
+
     const tagged = await client.updateVersion(
       mockupId,
       saved.version.id,
       { versionTag: 'one' },
-      { ...alice, ifMatch: saved.etag },
+      { ...alice, ifMatch: unshared.etag },
     );
     expect(tagged.version).toEqual({ ...saved.version, versionTag: 'one' });
     const restored = await client.restoreVersion(

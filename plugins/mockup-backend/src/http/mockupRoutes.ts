@@ -2,6 +2,7 @@ import { NotFoundError } from '@backstage/errors';
 import {
   createMockupRequestSchema,
   duplicateMockupRequestSchema,
+  shareMockupRequestSchema,
   updateMockupRequestSchema,
 } from 'backstage-plugin-mockup-common';
 import type { Router } from 'express';
@@ -59,6 +60,23 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
       }
       setETag(res, updated.revision);
       res.json(updated.mockup);
+    }),
+  );
+
+  router.put(
+    '/mockups/:id/shares',
+    operations.write('share-mockup', async ({ req, res, mockups }) => {
+      const condition = parseIfMatch(req);
+      const request = await parseBody(req, res, shareMockupRequestSchema);
+      const shared = await mockups.share(req.params.id, request, condition);
+      if (!shared) {
+        throw noSuchMockup(req.params.id);
+      }
+      setETag(res, shared.revision);
+      res.json(shared.mockup);
+      return {
+        shares: request.shares.map(({ group, access }) => ({ group, access })),
+      };
     }),
   );
 

@@ -58,6 +58,8 @@ describe.each(databases.eachSupportedId())('operations on %s', id => {
     await backend.alice.post(`/trash/${body.id}/restore`);
     await backend.alice.delete(path);
     await backend.alice.delete(`/trash/${body.id}`);
+    const shares = [{ group: 'group:default/designers', access: 'read' }];
+    await backend.alice.put(`/mockups/${copy.body.id}/shares`, { shares });
 
     expect(auditor.createEvent.mock.calls.map(([event]) => event)).toEqual([
       expect.objectContaining({
@@ -99,6 +101,10 @@ describe.each(databases.eachSupportedId())('operations on %s', id => {
         eventId: 'purge-mockup',
         meta: { id: body.id },
       }),
+      expect.objectContaining({
+        eventId: 'share-mockup',
+        meta: { id: copy.body.id },
+      }),
     ]);
     expect(success.mock.calls).toEqual([
       [{ meta: { id: body.id } }],
@@ -111,6 +117,7 @@ describe.each(databases.eachSupportedId())('operations on %s', id => {
       [undefined],
       [undefined],
       [undefined],
+      [{ meta: { shares } }],
     ]);
     expect(fail).not.toHaveBeenCalled();
   });

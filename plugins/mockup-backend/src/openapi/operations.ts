@@ -69,6 +69,18 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [400, 403, 404, 412],
     },
   },
+  '/mockups/{id}/shares': {
+    put: {
+      summary:
+        'Share a mockup with these groups, instead of those it was shared with',
+      parameters: [condition('If-Match')],
+      body: 'ShareMockupRequest',
+      success: {
+        200: answer('The shared mockup', schemaRef('Mockup'), etag),
+      },
+      errors: [403, 404, 412],
+    },
+  },
   '/trash': {
     get: {
       summary: 'List deleted mockups, the most recently deleted first',

@@ -10,6 +10,7 @@ import type {
   Pagination,
   RestoreVersionRequest,
   SaveVersionRequest,
+  ShareMockupRequest,
   TrashedMockup,
   UpdateMockupRequest,
   UpdateVersionRequest,
@@ -88,6 +89,16 @@ export interface MockupApi {
   updateMockup(
     id: string,
     request: UpdateMockupRequest,
+    options?: MockupWriteOptions,
+  ): Promise<{ mockup: Mockup; etag: string }>;
+
+  /**
+   * Shares a mockup with these groups, instead of those that it was shared with. What they
+   * may do is for the permission policy to decide.
+   */
+  shareMockup(
+    id: string,
+    request: ShareMockupRequest,
     options?: MockupWriteOptions,
   ): Promise<{ mockup: Mockup; etag: string }>;
 

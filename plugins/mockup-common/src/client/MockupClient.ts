@@ -15,6 +15,7 @@ import type {
   Pagination,
   RestoreVersionRequest,
   SaveVersionRequest,
+  ShareMockupRequest,
   TrashedMockup,
   UpdateMockupRequest,
   UpdateVersionRequest,
@@ -106,6 +107,20 @@ export class MockupClient implements MockupApi {
     const response = await this.#http.fetch(mockupPath(id), {
       ...options,
       method: 'PATCH',
+      body: request,
+    });
+    return { mockup: await response.json(), etag: readETag(response) };
+  }
+
+  /** {@inheritdoc MockupApi.shareMockup} */
+  async shareMockup(
+    id: string,
+    request: ShareMockupRequest,
+    options?: MockupWriteOptions,
+  ): Promise<{ mockup: Mockup; etag: string }> {
+    const response = await this.#http.fetch(`${mockupPath(id)}/shares`, {
+      ...options,
+      method: 'PUT',
       body: request,
     });
     return { mockup: await response.json(), etag: readETag(response) };

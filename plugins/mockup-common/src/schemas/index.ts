@@ -15,6 +15,7 @@ export {
   mockupWithLatestVersionSchema,
   restoreVersionRequestSchema,
   saveVersionRequestSchema,
+  shareMockupRequestSchema,
   trashedMockupSchema,
   updateMockupRequestSchema,
   updateVersionRequestSchema,

@@ -7,6 +7,7 @@ import type {
   MockupWithLatestVersion,
   RestoreVersionRequest,
   SaveVersionRequest,
+  ShareMockupRequest,
   TrashedMockup,
   UpdateMockupRequest,
   UpdateVersionRequest,
@@ -97,6 +98,41 @@ export const duplicateMockupRequestSchema: z.ZodType<DuplicateMockupRequest> =
     { error: 'an object, in which a name and withHistory may be' },
   );
 
+const GROUP_REF = 'a group as group:<namespace>/<name>';
+const share = z.strictObject(
+  {
+    group: z
+      .string({ error: GROUP_REF })
+      // The form that references of groups have among the claims of a user.
+      .toLowerCase()
+      .max(MOCKUP_LIMITS.groupRef, { error: GROUP_REF })
+      .regex(/^group:[a-z0-9_.-]+\/[a-z0-9_.-]+$/, { error: GROUP_REF }),
+    access: z.enum(['read', 'write'], { error: 'read or write' }),
+  },
+  { error: 'an object with a group and an access' },
+);
+const SHARES = `a list of at most ${MOCKUP_LIMITS.shares} groups, each once`;
+
+/**
+ * The body of `PUT /mockups/:id/shares`.
+ *
+ * @public
+ */
+export const shareMockupRequestSchema: z.ZodType<ShareMockupRequest> =
+  z.strictObject(
+    {
+      shares: z
+        .array(share, { error: SHARES })
+        .max(MOCKUP_LIMITS.shares, { error: SHARES })
+        .refine(
+          shares =>
+            new Set(shares.map(({ group }) => group)).size === shares.length,
+          { error: SHARES },
+        ),
+    },
+    { error: 'an object with shares' },
+  );
+
 const mockup = z.strictObject({
   id: z.uuid(),
   name,
@@ -104,6 +140,7 @@ const mockup = z.strictObject({
   owner: userRef,
   createdAt: timestamp,
   updatedAt: timestamp,
+  shares: z.array(share).optional(),
 });
 
 /**

@@ -1,5 +1,6 @@
 import { createConditionExports } from '@backstage/plugin-permission-node';
 import { isOwner } from './isOwner';
+import { isSharedWith } from './isSharedWith';
 import { mockupPermissionResourceRef } from './resource';
 
 export { mockupPermissionResourceRef };
@@ -9,7 +10,7 @@ export { mockupPermissionResourceRef };
  *
  * @public
  */
-export const mockupPermissionRules = { isOwner };
+export const mockupPermissionRules = { isOwner, isSharedWith };
 
 const conditionExports = createConditionExports({
   resourceRef: mockupPermissionResourceRef,

@@ -5,6 +5,7 @@ import type {
   ListMockupsQuery,
   ListTrashQuery,
   Mockup,
+  MockupAccess,
   MockupFileMockup,
   MockupFileVersion,
   MockupWithLatestVersion,
@@ -12,6 +13,7 @@ import type {
   Pagination,
   RestoreVersionRequest,
   SaveVersionRequest,
+  ShareMockupRequest,
   TrashedMockup,
   UpdateMockupRequest,
   UpdateVersionRequest,
@@ -21,11 +23,15 @@ import type {
 
 /**
  * A condition on a mockup that a query can evaluate: its owner is among the given
- * user references, or its id among the given ids.
+ * user references, its id among the given ids, or it is shared with one of the given groups
+ * for what is given. What is shared for writing is shared for reading, too.
  *
  * @public
  */
-export type MockupCondition = { owner: string[] } | { id: string[] };
+export type MockupCondition =
+  | { owner: string[] }
+  | { id: string[] }
+  | { sharedWith: string[]; access: MockupAccess };
 
 /**
  * Conditions on a mockup, combined with `allOf`, `anyOf` and `not`.
@@ -39,18 +45,27 @@ export type MockupFilter = PermissionCriteria<MockupCondition>;
  *
  * @public
  */
-export interface ListMockupsOptions extends ListMockupsQuery {
-  /** Leaves out every mockup that does not match. */
-  filter?: MockupFilter;
-}
+export interface ListMockupsOptions
+  extends ListMockupsQuery,
+    MockupReadOptions {}
 
 /**
  * Which deleted mockups to list.
  *
  * @public
  */
-export interface ListTrashOptions extends ListTrashQuery {
-  /** Leaves out every mockup that does not match. */
+export interface ListTrashOptions extends ListTrashQuery, MockupReadOptions {}
+
+/**
+ * Which mockups there are for an operation.
+ *
+ * @public
+ */
+export interface MockupReadOptions {
+  /**
+   * A mockup that does not match is treated as if it did not exist. It matches in the
+   * state that the operation reads or changes, whatever others change at the same time.
+   */
   filter?: MockupFilter;
 }
 
@@ -59,7 +74,7 @@ export interface ListTrashOptions extends ListTrashQuery {
  *
  * @public
  */
-export interface MockupWriteCondition {
+export interface MockupWriteCondition extends MockupReadOptions {
   /**
    * The revisions that the caller accepts. At any other the write fails with a
    * {@link PreconditionFailedError}.
@@ -82,7 +97,7 @@ export type ImportedPart =
  *
  * @public
  */
-export interface ListVersionsOptions extends Pagination {
+export interface ListVersionsOptions extends Pagination, MockupReadOptions {
   /** The oldest first, instead of the newest. */
   oldestFirst?: boolean;
 }
@@ -135,6 +150,7 @@ export interface MockupStore {
   /** Gets a mockup with its newest version, or `undefined`. */
   get(
     id: string,
+    options?: MockupReadOptions,
   ): Promise<{ mockup: MockupWithLatestVersion; revision: string } | undefined>;
 
   /** Creates a mockup. `owner` has the form `user:<namespace>/<name>`. */
@@ -151,13 +167,23 @@ export interface MockupStore {
   duplicate(
     id: string,
     request: DuplicateMockupRequest,
-    options: { owner: string },
+    options: { owner: string } & MockupReadOptions,
   ): Promise<{ mockup: MockupWithLatestVersion; revision: string } | undefined>;
 
   /** Changes a mockup; `undefined` if it does not exist. */
   update(
     id: string,
     request: UpdateMockupRequest,
+    condition?: MockupWriteCondition,
+  ): Promise<{ mockup: Mockup; revision: string } | undefined>;
+
+  /**
+   * Shares a mockup with these groups, instead of those it was shared with; `undefined` if
+   * it does not exist. The references of the groups are in lower case.
+   */
+  share(
+    id: string,
+    request: ShareMockupRequest,
     condition?: MockupWriteCondition,
   ): Promise<{ mockup: Mockup; revision: string } | undefined>;
 
@@ -175,14 +201,15 @@ export interface MockupStore {
 
   /**
    * Takes a mockup out of the trash, with its versions, under the ids that they had;
-   * `undefined` if it is not there. It has a new revision.
+   * `undefined` if it is not there. It has a new revision, and the shares that it had.
    */
   restore(
     id: string,
+    options?: MockupReadOptions,
   ): Promise<{ mockup: Mockup; revision: string } | undefined>;
 
   /** Deletes a mockup in the trash for good; false if it is not there. */
-  purge(id: string): Promise<boolean>;
+  purge(id: string, options?: MockupReadOptions): Promise<boolean>;
 
   /**
    * Saves a layout as the next version of a mockup; `undefined` if the mockup does
@@ -228,10 +255,17 @@ export interface MockupStore {
   ): Promise<Page<Version> | undefined>;
 
   /** Gets one version of a mockup, or `undefined`. */
-  getVersion(mockupId: string, versionId: string): Promise<Version | undefined>;
+  getVersion(
+    mockupId: string,
+    versionId: string,
+    options?: MockupReadOptions,
+  ): Promise<Version | undefined>;
 
   /** Gets the newest version of a mockup, or `undefined`. */
-  getLatestVersion(mockupId: string): Promise<Version | undefined>;
+  getLatestVersion(
+    mockupId: string,
+    options?: MockupReadOptions,
+  ): Promise<Version | undefined>;
 
   /**
    * Compares two versions of a mockup: what became of the items from one to the other;
@@ -241,6 +275,7 @@ export interface MockupStore {
     mockupId: string,
     from: string,
     to: string,
+    options?: MockupReadOptions,
   ): Promise<VersionDifference | undefined>;
 
   /**

@@ -5,6 +5,7 @@ export type {
   ListTrashOptions,
   MockupCondition,
   MockupFilter,
+  MockupReadOptions,
   MockupStore,
   MockupStores,
   MockupWriteCondition,

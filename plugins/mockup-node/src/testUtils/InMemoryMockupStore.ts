@@ -8,6 +8,7 @@ import type {
   Page,
   RestoreVersionRequest,
   SaveVersionRequest,
+  ShareMockupRequest,
   TrashedMockup,
   UpdateMockupRequest,
   UpdateVersionRequest,
@@ -28,6 +29,7 @@ import {
   type ListVersionsOptions,
   type ListTrashOptions,
   type MockupFilter,
+  type MockupReadOptions,
   type MockupStore,
   type MockupWriteCondition,
   PreconditionFailedError,
@@ -72,8 +74,8 @@ export class InMemoryMockupStore implements MockupStore {
     return this.#pageOf([owner, search, orderBy], found, page);
   }
 
-  async get(id: string) {
-    const stored = this.#stored.get(id);
+  async get(id: string, options?: MockupReadOptions) {
+    const stored = this.#find(id, options);
     if (!stored) {
       return undefined;
     }
@@ -92,9 +94,10 @@ export class InMemoryMockupStore implements MockupStore {
   async duplicate(
     id: string,
     request: DuplicateMockupRequest,
-    { owner }: { owner: string },
+    options: { owner: string } & MockupReadOptions,
   ) {
-    const original = this.#stored.get(id);
+    const { owner } = options;
+    const original = this.#find(id, options);
     if (!original) {
       return undefined;
     }
@@ -155,6 +158,28 @@ export class InMemoryMockupStore implements MockupStore {
     };
   }
 
+  async share(
+    id: string,
+    { shares }: ShareMockupRequest,
+    condition?: MockupWriteCondition,
+  ) {
+    const stored = this.#findForWrite(id, condition);
+    if (!stored) {
+      return undefined;
+    }
+    delete stored.mockup.shares;
+    if (shares.length > 0) {
+      stored.mockup.shares = copyOf(shares).sort((a, b) =>
+        a.group < b.group ? -1 : 1,
+      );
+    }
+    this.#touch(stored);
+    return {
+      mockup: copyOf(stored.mockup),
+      revision: String(stored.revision),
+    };
+  }
+
   async delete(
     id: string,
     options: MockupWriteCondition & { deletedBy?: string } = {},
@@ -192,8 +217,8 @@ export class InMemoryMockupStore implements MockupStore {
     return this.#pageOf(['trash', owner, search], found, page);
   }
 
-  async restore(id: string) {
-    const stored = this.#takeFromTrash(id);
+  async restore(id: string, options?: MockupReadOptions) {
+    const stored = this.#takeFromTrash(id, options);
     if (!stored) {
       return undefined;
     }
@@ -205,8 +230,8 @@ export class InMemoryMockupStore implements MockupStore {
     };
   }
 
-  async purge(id: string): Promise<boolean> {
-    return this.#takeFromTrash(id) !== undefined;
+  async purge(id: string, options?: MockupReadOptions): Promise<boolean> {
+    return this.#takeFromTrash(id, options) !== undefined;
   }
 
   async saveVersion(
@@ -236,7 +261,7 @@ export class InMemoryMockupStore implements MockupStore {
     request: RestoreVersionRequest,
     options: { createdBy: string } & MockupWriteCondition,
   ) {
-    const restored = this.#findVersion(mockupId, versionId);
+    const restored = this.#findVersion(mockupId, versionId, options);
     const { versionTag } = request;
     const saved =
       restored &&
@@ -262,7 +287,7 @@ export class InMemoryMockupStore implements MockupStore {
     { versionTag }: UpdateVersionRequest,
     condition?: MockupWriteCondition,
   ) {
-    const version = this.#findVersion(mockupId, versionId);
+    const version = this.#findVersion(mockupId, versionId, condition);
     const stored = version && this.#findForWrite(mockupId, condition);
     if (!stored) {
       return undefined;
@@ -280,11 +305,11 @@ export class InMemoryMockupStore implements MockupStore {
     mockupId: string,
     options: ListVersionsOptions = {},
   ): Promise<Page<Version> | undefined> {
-    const stored = this.#stored.get(mockupId);
+    const { oldestFirst = false, filter, ...query } = options;
+    const stored = this.#find(mockupId, { filter });
     if (!stored) {
       return undefined;
     }
-    const { oldestFirst = false, ...query } = options;
     const page = parseInput(paginationSchema, query, 'query');
     const versions = copyOf(stored.versions);
     return this.#pageOf(
@@ -297,21 +322,26 @@ export class InMemoryMockupStore implements MockupStore {
   async getVersion(
     mockupId: string,
     versionId: string,
+    options?: MockupReadOptions,
   ): Promise<Version | undefined> {
-    return copyOf(this.#findVersion(mockupId, versionId));
+    return copyOf(this.#findVersion(mockupId, versionId, options));
   }
 
-  async getLatestVersion(mockupId: string): Promise<Version | undefined> {
-    return copyOf(this.#stored.get(mockupId)?.versions.at(-1));
+  async getLatestVersion(
+    mockupId: string,
+    options?: MockupReadOptions,
+  ): Promise<Version | undefined> {
+    return copyOf(this.#find(mockupId, options)?.versions.at(-1));
   }
 
   async compareVersions(
     mockupId: string,
     from: string,
     to: string,
+    options?: MockupReadOptions,
   ): Promise<VersionDifference | undefined> {
     const [before, after] = await Promise.all(
-      [from, to].map(id => this.getVersion(mockupId, id)),
+      [from, to].map(id => this.getVersion(mockupId, id, options)),
     );
     return (
       before &&
@@ -338,13 +368,31 @@ export class InMemoryMockupStore implements MockupStore {
     return stored;
   }
 
-  #takeFromTrash(id: string): StoredMockup | undefined {
-    const index = this.#trash.findIndex(({ trashed }) => trashed.id === id);
+  #takeFromTrash(
+    id: string,
+    { filter }: MockupReadOptions = {},
+  ): StoredMockup | undefined {
+    const matches = matching({ filter });
+    const index = this.#trash.findIndex(
+      ({ trashed }) => trashed.id === id && matches(trashed),
+    );
     return index === -1 ? undefined : this.#trash.splice(index, 1)[0].stored;
   }
 
-  #findVersion(mockupId: string, versionId: string): Version | undefined {
-    const versions = this.#stored.get(mockupId)?.versions;
+  #find(
+    id: string,
+    { filter }: MockupReadOptions = {},
+  ): StoredMockup | undefined {
+    const stored = this.#stored.get(id);
+    return stored && matching({ filter })(stored.mockup) ? stored : undefined;
+  }
+
+  #findVersion(
+    mockupId: string,
+    versionId: string,
+    options?: MockupReadOptions,
+  ): Version | undefined {
+    const versions = this.#find(mockupId, options)?.versions;
     return versions?.find(({ id }) => id === versionId);
   }
 
@@ -389,7 +437,7 @@ export class InMemoryMockupStore implements MockupStore {
     id: string,
     condition: MockupWriteCondition = {},
   ): StoredMockup | undefined {
-    const stored = this.#stored.get(id);
+    const stored = this.#find(id, condition);
     const { ifRevisionIn } = condition;
     if (stored && ifRevisionIn?.includes(String(stored.revision)) === false) {
       throw new PreconditionFailedError(

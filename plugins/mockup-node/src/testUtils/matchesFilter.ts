@@ -14,5 +14,13 @@ export function matchesFilter(mockup: Mockup, filter: MockupFilter): boolean {
   if ('id' in filter) {
     return filter.id.includes(mockup.id);
   }
-  return filter.owner.includes(mockup.owner);
+  if ('owner' in filter) {
+    return filter.owner.includes(mockup.owner);
+  }
+  const { sharedWith, access } = filter;
+  return (mockup.shares ?? []).some(
+    share =>
+      sharedWith.includes(share.group) &&
+      (access === 'read' || share.access === 'write'),
+  );
 }

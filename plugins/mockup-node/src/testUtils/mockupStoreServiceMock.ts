@@ -66,6 +66,7 @@ export namespace mockupStoreServiceMock {
       create: jest.fn(partialImpl.create),
       duplicate: jest.fn(partialImpl.duplicate),
       update: jest.fn(partialImpl.update),
+      share: jest.fn(partialImpl.share),
       delete: jest.fn(partialImpl.delete),
       listTrash: jest.fn(partialImpl.listTrash),
       restore: jest.fn(partialImpl.restore),
