@@ -23,11 +23,12 @@ import {
   USER,
 } from '../harness/servers';
 
-/** The servers of this benchmark, by the file that starts each. */
+/** The servers of this benchmark. */
 const SERVERS = {
-  backend: 'ours, in a whole backend',
-  routes: 'ours, routes alone',
-  plain: 'express + pg',
+  backend: { name: 'ours, in a whole backend', file: './backend' },
+  routes: { name: 'ours, routes alone', file: './routes' },
+  plain: { name: 'express + pg', file: './plain' },
+  shares: { name: 'ours, with shares as a condition', file: './routes' },
 };
 
 /** One of the servers, on its own copy of the data, and the load on it. */
@@ -52,9 +53,13 @@ class MockupServer {
     const database = `${template}_${kind}`;
     await copyDatabase(postgres, template, database);
 
-    const server = await ServerProcess.start(require.resolve(`./${kind}`), {
-      connection: { ...connection, database },
-    });
+    const server = await ServerProcess.start(
+      require.resolve(SERVERS[kind].file),
+      {
+        connection: { ...connection, database },
+        ...(kind === 'shares' && { sharedWith: GROUPS }),
+      },
+    );
     return new MockupServer({
       kind,
       database,
@@ -71,7 +76,7 @@ class MockupServer {
     load: LoadGenerator;
     complete: (request: LoadRequest) => LoadRequest;
   }) {
-    this.name = SERVERS[options.kind];
+    this.name = SERVERS[options.kind].name;
     this.isOurs = options.kind !== 'plain';
     this.database = options.database;
     this.#server = options.server;
@@ -131,17 +136,48 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   );
   const seeded = await createDatabase(postgres, template, size);
 
-  progress(`starting ${Object.values(SERVERS).join('; ')}`);
-  const servers = await startTogether(
-    (['backend', 'routes', 'plain'] as const).map(kind =>
+  const all = Object.values(SERVERS).map(({ name }) => name);
+  progress(`starting ${all.join('; ')}`);
+  const [backend, routes, plain, shares] = await startTogether(
+    (['backend', 'routes', 'plain', 'shares'] as const).map(kind =>
       MockupServer.start(kind, context, template),
     ),
   );
   try {
-    return await measure(context, servers, seeded);
+    const measured = await measure(context, [backend, routes, plain], seeded);
+    measured.comparisons.push(await compareLists(context, shares, routes));
+    return measured;
   } finally {
-    await Promise.all(servers.map(server => server.stop()));
+    await Promise.all(
+      [backend, routes, plain, shares].map(server => server.stop()),
+    );
   }
+}
+
+/**
+ * Compares a list of what the caller owns or a group of theirs may read with a list without
+ * conditions, which is the same one.
+ */
+async function compareLists(
+  { progress, settings }: BenchmarkContext,
+  shares: MockupServer,
+  routes: MockupServer,
+): Promise<Comparison> {
+  const what = 'list mockups';
+  progress(what);
+  await assertSameAnswers([shares, routes], listMockups());
+  const [ours, alternative] = [shares, routes].map(server =>
+    server.answering(listMockups),
+  );
+  const [withShares, without] = await measureInTurn(
+    [ours, alternative],
+    settings,
+  );
+  return compare({
+    what,
+    ours: { name: ours.name, rounds: withShares },
+    alternative: { name: alternative.name, rounds: without },
+  });
 }
 
 async function measure(
@@ -324,6 +360,11 @@ export function readMockup(id: string): LoadRequest {
   return { method: 'GET', path: `/mockups/${id}` };
 }
 
+/** Reads the first page of all mockups. */
+export function listMockups(): LoadRequest {
+  return { method: 'GET', path: '/mockups' };
+}
+
 /** Saves a version with 50 items. */
 export function saveVersion(id: string): LoadRequest {
   return {
@@ -354,13 +395,23 @@ interface Seeded {
   growth: Map<number, string>;
 }
 
+/** The groups of the caller. */
+const GROUPS = Array.from({ length: 10 }, (_, n) => `group:default/team-${n}`);
+
 const GROWTH_NAME = 'Versions: ';
 
+// A third each is the caller's, another's who lets a group read it, and another's who lets a
+// group change it.
 const INSERT_MOCKUPS = `
-  insert into mockups (name, description, owner, created_at, updated_at)
+  insert into mockups (name, description, owner, readers, writers, created_at, updated_at)
   select 'Mockup ' || number,
     'Draft ' || number || ' of the page on which customers of the shop look through '
-      || 'what is in their basket, before they choose how to pay', :user,
+      || 'what is in their basket, before they choose how to pay',
+    case number % 3 when 0 then :user else 'user:default/other' end,
+    case number % 3 when 1 then array['group:default/team-' || number % 10]
+      else '{}' end,
+    case number % 3 when 2 then array['group:default/team-' || number % 10]
+      else '{}' end,
     timestamp '2025-01-01', timestamp '2025-06-01' + number * interval '1 second'
   from generate_series(1, :count) number`;
 

@@ -18,7 +18,16 @@ import {
   metricsServiceRef,
 } from '@backstage/backend-plugin-api/alpha';
 import { ConfigReader } from '@backstage/config';
-import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import {
+  AuthorizeResult,
+  type PolicyDecision,
+} from '@backstage/plugin-permission-common';
+import { mockupReadPermission } from 'backstage-plugin-mockup-common';
+import {
+  createMockupConditionalDecision,
+  mockupConditions,
+  mockupPermissionRules,
+} from 'backstage-plugin-mockup-node';
 import express, { type Express } from 'express';
 import createKnex from 'knex';
 import {
@@ -32,7 +41,13 @@ import {
 // Ours without Backstage around it: the plugin in a bare express app, on
 // services that cost nothing, which compares like with like.
 
-serve<{ connection: DatabaseConnection }>(async settings => {
+interface Settings {
+  connection: DatabaseConnection;
+  /** Has the caller see what is theirs or shared with these groups; otherwise everything. */
+  sharedWith?: string[];
+}
+
+serve<Settings>(async settings => {
   const app = express();
   const backend = createSpecializedBackend({
     defaultServiceFactories: [
@@ -56,21 +71,30 @@ const httpAuth = {
   }),
 } as Partial<HttpAuthService> as HttpAuthService;
 
-/** Allows everything. */
-const permissions: PermissionsService = {
-  authorize: async requests =>
-    requests.map(() => ({ result: AuthorizeResult.ALLOW })),
-  authorizeConditional: async requests =>
-    requests.map(() => ({ result: AuthorizeResult.ALLOW })),
-};
+/** Allows everything, or what {@link Settings} say. */
+function decideBy({ sharedWith }: Settings): PermissionsService {
+  const claims = [USER, ...(sharedWith ?? [])];
+  const decision: PolicyDecision = sharedWith
+    ? createMockupConditionalDecision(mockupReadPermission, {
+        anyOf: [
+          mockupConditions.isOwner({ claims }),
+          mockupConditions.isSharedWith({ claims }),
+        ],
+      })
+    : { result: AuthorizeResult.ALLOW };
+  return {
+    authorize: async requests =>
+      requests.map(() => ({ result: AuthorizeResult.ALLOW })),
+    authorizeConditional: async requests => requests.map(() => decision),
+  };
+}
 
-/** Knows no rules: where everything is allowed, nobody asks for any. */
+/** Knows the rules of the plugin. */
 const permissionsRegistry = {
   addResourceType: () => {},
   getPermissionRuleset: () => ({
-    getRuleByName(name: string): never {
-      throw new Error(`There is no rule '${name}'`);
-    },
+    getRuleByName: (name: string) =>
+      Object.values(mockupPermissionRules).find(rule => rule.name === name)!,
   }),
 } as Partial<PermissionsRegistryService> as PermissionsRegistryService;
 
@@ -104,11 +128,11 @@ const scheduler = {
 /** What the plugin needs of Backstage, reduced to what costs nothing. */
 function createTrivialServices(
   app: Express,
-  { connection }: { connection: DatabaseConnection },
+  settings: Settings,
 ): ServiceFactory[] {
   const knex = createKnex({
     client: 'pg',
-    connection,
+    connection: settings.connection,
     pool: { min: 0, max: POOL_SIZE },
   });
   return [
@@ -153,7 +177,7 @@ function createTrivialServices(
     createServiceFactory({
       service: coreServices.permissions,
       deps: {},
-      factory: () => permissions,
+      factory: () => decideBy(settings),
     }),
     createServiceFactory({
       service: coreServices.permissionsRegistry,

@@ -44,6 +44,8 @@ import type {
   MockupWriteCondition,
 } from 'backstage-plugin-mockup-node';
 
+const NOTHING: MockupFilter = { id: [] };
+
 /** The mockup store as one caller may see and change it. */
 export class AuthorizedMockupStore implements MockupStore {
   readonly #store: MockupStore;
@@ -298,8 +300,6 @@ export class AuthorizedMockupStore implements MockupStore {
     );
   }
 }
-
-const NOTHING: MockupFilter = { id: [] };
 
 /** The options of an operation, of which both filters hold. */
 function both<TOptions extends MockupReadOptions>(
