@@ -401,7 +401,9 @@ function failureOf(home, port, log) {
   if (/lock file "postmaster.pid" already exists/.test(log)) {
     return inUse(home);
   }
-  if (/lock file "postmaster.pid" is empty/.test(log)) {
+  // Of several that start at once, one finds the file empty, or gone when it looks into it, or
+  // replaced when it removes what a killed server left; or the memory of a server that ends.
+  if (/lock file "postmaster.pid"|pre-existing shared memory block/.test(log)) {
     return new Failure(
       'DIRECTORY_IN_USE',
       `Another server is starting in ${home}, or was killed while it did: if none runs there, remove ${dataOf(
