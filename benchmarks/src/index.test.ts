@@ -11,6 +11,7 @@ const LIMIT_MS = 590_000;
 const EXPECTATIONS: Record<string, (result: BenchmarkResult) => void> = {
   mockup: expectMockup,
   catalog: expectCatalog,
+  pages: expectPages,
   scope: expectScope,
   migration: expectMigration,
   adoption: expectAdoption,
@@ -95,6 +96,29 @@ function expectCatalog({ comparisons }: BenchmarkResult) {
   for (const { ours, alternative } of comparisons) {
     expect(ours.rounds).toHaveLength(1);
     expect(alternative.rounds).toHaveLength(1);
+  }
+}
+
+// That both sides answered each recorded request the same has been checked, too.
+function expectPages({ comparisons }: BenchmarkResult) {
+  expect(comparisons.map(({ what, unit }) => `${what} (${unit})`)).toEqual([
+    ...[
+      'index page',
+      'index page, all',
+      'search as one types',
+      'entity page',
+      'entity page of a system',
+      'page of a team',
+      'page of the user',
+      'graph',
+      'all of them',
+    ].map(what => `500, 1 of 5 tenants: ${what}, one user (pages)`),
+    '500, 1 of 5 tenants: all of them, 5 users (pages)',
+  ]);
+  for (const { ours, alternative, ratio } of comparisons) {
+    expect(ours.rounds).toHaveLength(1);
+    expect(alternative.rounds).toHaveLength(1);
+    expect(ratio.median).toBeGreaterThan(0);
   }
 }
 

@@ -11,12 +11,14 @@ import { loadBenchmark } from './load';
 import { migrationBenchmark } from './migration';
 import { mockupBenchmark } from './mockup';
 import { type Options, parseOptions, settingsOf } from './options';
+import { pagesBenchmark } from './pages';
 import { scopeBenchmark } from './scope';
 
 /** All benchmarks, in the order in which they run. */
 const benchmarks: Benchmark[] = [
   mockupBenchmark,
   catalogBenchmark,
+  pagesBenchmark,
   scopeBenchmark,
   migrationBenchmark,
   adoptionBenchmark,

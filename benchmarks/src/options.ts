@@ -37,7 +37,12 @@ export function parseOptions(args: string[], available: string[]): Options {
     )
     .option(
       '--only <text>',
-      'of the catalog: only requests of this name, or with it in their names; of the engines: work or many',
+      'of the catalog and the pages: only what has this name, or has it in its name; of the engines: work or many',
+    )
+    .option(
+      '--entities <list>',
+      'of the pages: how many entities the catalogs have, such as 5000,50000',
+      positiveIntegers,
     )
     .parse(args, { from: 'user' });
 
@@ -78,4 +83,8 @@ function positiveInteger(text: string): number {
     throw new InvalidArgumentError('It must be a whole number above 0.');
   }
   return value;
+}
+
+function positiveIntegers(text: string): number[] {
+  return text.split(',').map(positiveInteger);
 }

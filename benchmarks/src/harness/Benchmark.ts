@@ -16,6 +16,8 @@ export interface Settings {
   rttMs: number;
   /** What the names of the requests must hold that are to be measured; all by default. */
   only?: string;
+  /** How many entities the catalogs have, where not those of the benchmark. */
+  entities?: number[];
 }
 
 /** What a benchmark gets from the program that runs it. */

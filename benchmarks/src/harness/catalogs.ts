@@ -3,7 +3,11 @@ import type { Entity } from '@backstage/catalog-model';
 import { adopt, migrateTo } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import { type Database, runStatements } from './database';
-import { createEntities, type GeneratedEntity } from './entities';
+import {
+  createEntities,
+  type CreateEntities,
+  type GeneratedEntity,
+} from './entities';
 import { APP_LOGIN, PASSWORD, SCHEMA } from './servers';
 
 const STOCK = '@backstage/plugin-catalog-backend';
@@ -37,10 +41,11 @@ export async function createStockTables(knex: Knex): Promise<void> {
 export async function fillStockTables(
   knex: Knex,
   entities: number,
+  create: CreateEntities = createEntities,
 ): Promise<void> {
   for (let first = 0; first < entities; first += BATCH_SIZE) {
     const length = Math.min(BATCH_SIZE, entities - first);
-    const batch = createEntities(first, length);
+    const batch = create(first, length);
     await knex.transaction(async transaction => {
       await insertEntities(transaction, batch);
       await insertRelations(transaction, batch);

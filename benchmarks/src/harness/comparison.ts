@@ -23,7 +23,7 @@ export interface Side {
 export interface Comparison {
   what: string;
   /** What is counted. */
-  unit: 'req' | 'rows' | 'entities';
+  unit: 'req' | 'rows' | 'entities' | 'pages';
   ours: Side;
   alternative: Side;
   /** Our throughput over that of the alternative, by pair of rounds. */

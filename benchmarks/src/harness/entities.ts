@@ -46,6 +46,12 @@ export interface GeneratedEntity {
   relations: Relation[];
 }
 
+/** Makes the entities of as many numbers, from the first one on. */
+export type CreateEntities = (
+  first: number,
+  length: number,
+) => GeneratedEntity[];
+
 /** The entities of as many numbers. */
 export function createEntities(
   first: number,

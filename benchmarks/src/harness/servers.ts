@@ -180,7 +180,6 @@ export async function startBackend(options: BackendOptions): Promise<string> {
       deps: {},
       factory: () =>
         new config.ConfigReader({
-          app: { baseUrl: url },
           backend: {
             baseUrl: url,
             listen: { host: HOST, port },
@@ -188,6 +187,7 @@ export async function startBackend(options: BackendOptions): Promise<string> {
           },
           ...(options.guest && { auth: guestAs(options.guest) }),
           ...options.config,
+          app: { ...(options.config.app as Config), baseUrl: url },
         }),
     }),
   );

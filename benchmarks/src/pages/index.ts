@@ -1,0 +1,178 @@
+import type {
+  Benchmark,
+  BenchmarkContext,
+  BenchmarkResult,
+} from '../harness/Benchmark';
+import {
+  type CatalogSize,
+  createOurCatalog,
+  createStockCatalog,
+  describeSize,
+  tenantOf,
+} from '../harness/catalogDatabases';
+import { compare, type Comparison, measureInTurn } from '../harness/comparison';
+import { CpuRecorder } from '../harness/cpuTime';
+import type { Database } from '../harness/database';
+import { startTogether } from '../harness/servers';
+import { LinkedEntities } from './entities';
+import { assertSameViews, PageServer } from './PageServer';
+import { type View, views } from './views';
+
+const FULL: CatalogSize[] = [
+  { entities: 5_000 },
+  { entities: 50_000 },
+  { entities: 500, tenants: 500, sharesPartition: true },
+];
+
+const SHORT: CatalogSize[] = [
+  { entities: 500, tenants: 5, sharesPartition: true },
+];
+
+const TARGET = 2;
+
+/** The target is for catalogs of this size. */
+const TARGET_FROM = 50_000;
+
+/** How many users look at pages at the same time. */
+const USERS = { full: 50, short: 5 };
+
+// V8 compiles what is called often, in several steps: it takes thousands of requests.
+const WARM_UP_ROUNDS = 10;
+
+/** What the pages of the stock frontend ask for, against the stock catalog. */
+export const pagesBenchmark: Benchmark = {
+  name: 'pages',
+  rounds: { full: 8, short: 2 },
+  serverSettings: ({ short }) => ({
+    // What runs now and then would hit one side only.
+    autovacuum: 'off',
+    checkpoint_timeout: '1h',
+    max_wal_size: '16GB',
+    // All data stays in memory.
+    shared_buffers: short ? '256MB' : '3GB',
+  }),
+  run,
+};
+
+async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
+  const { rounds, seconds, short, entities } = context.settings;
+  const users = short ? USERS.short : USERS.full;
+  const stocks = new Map<number, Database>();
+  const comparisons: Comparison[] = [];
+  const cpu = new CpuRecorder({ postgres: context.postgres.pid, of: 'a page' });
+  const sizes = short ? SHORT : FULL;
+  const wanted = entities?.map(
+    count => sizes.find(size => size.entities === count) ?? { entities: count },
+  );
+  for (const size of wanted ?? sizes) {
+    const { create } = new LinkedEntities(size.entities);
+    const stock =
+      stocks.get(size.entities) ??
+      (await createStockCatalog(context, size, create));
+    stocks.set(size.entities, stock);
+    const ours = await createOurCatalog(context, stock, size, create);
+    comparisons.push(
+      ...(await compareSize(context, { size, stock, ours, users, cpu })),
+    );
+  }
+  return {
+    circumstances: `${rounds} rounds of ${seconds} s, one user, and ${users} of them`,
+    comparisons,
+    figures: cpu.figures,
+    notes: [],
+  };
+}
+
+async function compareSize(
+  context: BenchmarkContext,
+  options: {
+    size: CatalogSize;
+    stock: Database;
+    ours: Database;
+    users: number;
+    cpu: CpuRecorder;
+  },
+): Promise<Comparison[]> {
+  const { progress, settings } = context;
+  const { size, stock, ours, users, cpu } = options;
+  const { only = '' } = settings;
+  const description = describeSize(size);
+  const servers = await startTogether([
+    PageServer.start({
+      name: 'stock catalog',
+      database: stock.name,
+      context,
+      users,
+    }),
+    PageServer.start({
+      name: 'ours',
+      database: ours.name,
+      context,
+      tenant: tenantOf(size),
+      users,
+    }),
+  ]);
+  try {
+    await assertSameViews(servers, views);
+    for (const server of servers) {
+      progress(`${description}: warming up the ${server.name}`);
+      await server.viewing(views, 1).measure(WARM_UP_ROUNDS * settings.seconds);
+    }
+    const what = [...new Set(views.map(view => view.what))];
+    const comparisons = [];
+    for (const viewers of [1, users]) {
+      const kinds = viewers === 1 ? [...what, undefined] : [undefined];
+      for (const kind of kinds) {
+        const name = `${kind ?? 'all of them'}, ${
+          viewers === 1 ? 'one user' : `${viewers} users`
+        }`;
+        if (!name.includes(only)) {
+          continue;
+        }
+        progress(`${description}: ${name}`);
+        comparisons.push(
+          await compareViews(context, servers, {
+            what: `${description}: ${name}`,
+            seen: views.filter(
+              view => kind === undefined || view.what === kind,
+            ),
+            users: viewers,
+            target: size.entities >= TARGET_FROM ? TARGET : undefined,
+            cpu,
+          }),
+        );
+      }
+    }
+    return comparisons;
+  } finally {
+    await Promise.all(servers.map(server => server.stop()));
+  }
+}
+
+async function compareViews(
+  context: BenchmarkContext,
+  servers: PageServer[],
+  options: {
+    what: string;
+    seen: View[];
+    users: number;
+    target: number | undefined;
+    cpu: CpuRecorder;
+  },
+): Promise<Comparison> {
+  const { what, seen, users, target, cpu } = options;
+  const [alternative, ours] = servers.map(server =>
+    cpu.recorded(what, server.viewing(seen, users), server.pid),
+  );
+  const [stockRounds, ourRounds] = await measureInTurn(
+    [alternative, ours],
+    context.settings,
+  );
+  return compare({
+    what,
+    unit: 'pages',
+    ours: { name: ours.name, rounds: ourRounds },
+    alternative: { name: alternative.name, rounds: stockRounds },
+    target,
+  });
+}
