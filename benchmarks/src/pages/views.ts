@@ -5,7 +5,7 @@ export interface RecordedRequest {
   method: 'GET' | 'POST';
   path: string;
   body?: object;
-  /** It was sent once all of an earlier step, and nothing of its own, was answered. */
+  /** It was sent when something of the step before was answered, and nothing of its own. */
   step: number;
 }
 

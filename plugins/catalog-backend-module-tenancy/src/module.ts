@@ -16,6 +16,7 @@ import {
 import { adoptCatalog } from './adoption/adoptCatalog';
 import { scheduleRetries } from './adoption/scheduleRetries';
 import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
+import { SharedDecisions } from './authorization/SharedDecisions';
 import { countReads } from './replica/countReads';
 import { catalogEntranceServiceRef } from './entrance';
 import { schedulePurge } from './purge/schedulePurge';
@@ -85,15 +86,16 @@ export const catalogModuleTenancy = createBackendModule({
           permissionsRegistry.getPermissionRuleset(
             catalogEntityPermissionResourceRef,
           );
+        const decisions = new SharedDecisions(permissions);
         const operations = createOperations({
           adoption,
           auditor,
           directory,
           httpAuth,
-          authorize: credentials =>
+          authorize: (credentials, req, tenantId) =>
             new AuthorizedCatalogStore({
               credentials,
-              permissions,
+              permissions: decisions.of(req, tenantId),
               store,
               getRuleset,
             }),

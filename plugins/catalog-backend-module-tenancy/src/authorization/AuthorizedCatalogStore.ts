@@ -49,7 +49,7 @@ export interface ReadableCatalogStore extends Omit<StoreReads, 'readPage'> {
 
 export interface AuthorizedCatalogStoreOptions {
   store: StoreReads;
-  permissions: PermissionsService;
+  permissions: Pick<PermissionsService, 'authorizeConditional'>;
   /** Asked for when it is needed: plugins go on adding rules until they have started. */
   getRuleset: () => PermissionRuleset<Entity, EntitiesSearchFilter>;
   credentials: BackstageCredentials;

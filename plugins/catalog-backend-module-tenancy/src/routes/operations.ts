@@ -49,7 +49,11 @@ export function createOperations(options: {
   adoption: Pick<CatalogAdoption, 'isComplete'>;
   httpAuth: HttpAuthService;
   auditor: AuditorService;
-  authorize: (credentials: BackstageCredentials) => ReadableCatalogStore;
+  authorize: (
+    credentials: BackstageCredentials,
+    req: Request,
+    tenantId: string,
+  ) => ReadableCatalogStore;
   directory: Pick<TenantDirectory, 'findActive'>;
 }): Operations {
   const { adoption, httpAuth, auditor, authorize, directory } = options;
@@ -82,7 +86,7 @@ export function createOperations(options: {
               req,
               res,
               tenantId: tenant.tenantId,
-              catalog: authorize(credentials),
+              catalog: authorize(credentials, req, tenant.tenantId),
               assertTenantActive: () => assertActive(tenant),
             });
           },

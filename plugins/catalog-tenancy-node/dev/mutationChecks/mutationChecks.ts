@@ -172,6 +172,45 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${NODE}/catalog/PostgresCatalogStore.test.ts`],
   },
   {
+    name: 'the tenant of what is looked up together',
+    edits: [
+      {
+        file: `${NODE}/catalog/SharedLookups.ts`,
+        find: 'JSON.stringify([tenantId, question])',
+        replace: 'JSON.stringify([typeof tenantId, question])',
+      },
+    ],
+    tests: [
+      `${NODE}/catalog/SharedLookups.test.ts`,
+      `${NODE}/catalog/isolation.test.ts`,
+    ],
+  },
+  {
+    name: 'what the caller may read, of what is looked up together',
+    edits: [
+      {
+        file: `${NODE}/catalog/SharedLookups.ts`,
+        find: 'JSON.stringify([tenantId, question])',
+        replace: 'JSON.stringify([tenantId, Boolean(question)])',
+      },
+    ],
+    tests: [
+      `${NODE}/catalog/SharedLookups.test.ts`,
+      `${NODE}/catalog/PostgresCatalogStore.test.ts`,
+    ],
+  },
+  {
+    name: 'the user of a decision that requests share',
+    edits: [
+      {
+        file: `${MODULE}/authorization/SharedDecisions.ts`,
+        find: '[tenantId, token, principal, queries]',
+        replace: '[tenantId, queries]',
+      },
+    ],
+    tests: [`${MODULE}/authorization/SharedDecisions.test.ts`],
+  },
+  {
     name: 'the refusal to work without a tenant',
     edits: [
       {

@@ -671,6 +671,14 @@ describe('reads of PostgresCatalogStore', () => {
               return kind[0].count;
             },
           ],
+          [
+            'readEntitiesByRefs',
+            async store => {
+              const refs = ['component:default/a', 'component:default/b'];
+              const found = await store.readEntitiesByRefs(tenantId, refs);
+              return found.filter(json => json !== null).length;
+            },
+          ],
         ];
 
       it.each(reads)(
@@ -730,6 +738,61 @@ describe('reads of PostgresCatalogStore', () => {
           expect.arrayContaining(['a', 'b']),
         ]);
         await expect(older).resolves.toEqual(['a']);
+      });
+
+      it('looks refs up by itself where the caller may read something else', async () => {
+        await write(component('a'), component('b'));
+        const { client, database, pool } = catalog;
+        const held = await FirstReadHeld.create(database, client);
+        const store = new PostgresCatalogStore({ database: held, pool });
+        const found = async (allowed: string) => {
+          const refs = ['component:default/a', 'component:default/b'];
+          const entities = await store.getEntitiesByRefs(tenantId, refs, {
+            filter: { 'metadata.name': allowed },
+          });
+          return entities.map(entity => entity?.metadata.name);
+        };
+        const older = found('a');
+        let other: Promise<unknown>;
+        try {
+          await held.untilHeld();
+          other = found('b');
+          expect(held.sent).toBe(2);
+        } finally {
+          await held.letGo();
+        }
+        await expect(other).resolves.toEqual([undefined, 'b']);
+        await expect(older).resolves.toEqual(['a', undefined]);
+      });
+
+      it('looks up together what several callers ask for by refs', async () => {
+        await write(component('a'), component('b'));
+        const { client, database, pool } = catalog;
+        const held = await FirstReadHeld.create(database, client);
+        const store = new PostgresCatalogStore({ database: held, pool });
+        const found = async (...wanted: string[]) => {
+          const entities = await store.getEntitiesByRefs(
+            tenantId,
+            wanted.map(name => `Component:default/${name}`),
+          );
+          return entities.map(entity => entity?.metadata.name);
+        };
+        const older = found('a');
+        let others: Array<Promise<unknown>>;
+        try {
+          await held.untilHeld();
+          others = [found('b'), found('c'), found('B', 'a', 'b'), found()];
+        } finally {
+          await held.letGo();
+        }
+        await expect(older).resolves.toEqual(['a']);
+        await expect(Promise.all(others)).resolves.toEqual([
+          ['b'],
+          [undefined],
+          ['b', 'a', 'b'],
+          [],
+        ]);
+        expect(held.sent).toBe(2);
       });
 
       it('gives each caller rows of its own to change', async () => {

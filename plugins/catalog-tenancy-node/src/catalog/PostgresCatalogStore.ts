@@ -35,6 +35,7 @@ import {
 } from './reads/others';
 import { selectEntities } from './reads/list';
 import { selectPage } from './reads/page';
+import { SharedLookups } from './SharedLookups';
 import { SharedReads, type SharedRows } from './SharedReads';
 
 const MAX_LIMIT = 2 ** 31 - 1;
@@ -62,6 +63,7 @@ export class PostgresCatalogStore implements CatalogStore {
   readonly #pool: Pick<TenancyPool, 'query'>;
   readonly #writer: CatalogWriter;
   readonly #shared = new SharedReads();
+  readonly #lookups = new SharedLookups<string>();
   #unicode: Promise<boolean> | undefined;
 
   constructor(options: {
@@ -146,19 +148,19 @@ export class PostgresCatalogStore implements CatalogStore {
   ): Promise<Array<string | null>> {
     const condition = readFilter(options.filter);
     const wanted = entityRefs.map(refsOrNone);
-    const rows = await this.#database.query<{
-      entity_ref: string;
-      json: string;
-    }>(
+    const found = await this.#lookups.read(
       tenantId,
-      scope =>
-        selectEntitiesByRefs(scope, {
-          refs: [...new Set(wanted.flat())],
-          condition,
-        }),
-      ON_ANY_SERVER,
+      condition,
+      [...new Set(wanted.flat())],
+      async refs => {
+        const rows = await this.#share<{ entity_ref: string; json: string }>(
+          tenantId,
+          ['refs', { refs, filter: options.filter }],
+          scope => selectEntitiesByRefs(scope, { refs, condition }),
+        );
+        return new Map(rows.map(row => [row.entity_ref, row.json]));
+      },
     );
-    const found = new Map(rows.map(row => [row.entity_ref, row.json]));
     return wanted.map(refs => {
       const ref = refs.find(each => found.has(each));
       return ref === undefined ? null : found.get(ref)!;
@@ -210,10 +212,10 @@ export class PostgresCatalogStore implements CatalogStore {
     entityRef: string,
   ): Promise<EntityAncestry | undefined> {
     const refs = storedRefs(entityRef);
-    const rows = await this.#database.query<AncestryRow>(
+    const rows = await this.#share<AncestryRow>(
       tenantId,
+      ['ancestry', { refs }],
       scope => selectAncestry(scope, refs.filter(isStorable)),
-      ON_ANY_SERVER,
     );
     return toAncestry(rows, refs[refs.length - 1]);
   }
@@ -232,7 +234,10 @@ export class PostgresCatalogStore implements CatalogStore {
    */
   #share<TRow extends object>(
     tenantId: string,
-    [what, query]: [what: string, query: { filter?: FilterPredicate }],
+    [what, query]: [
+      what: string,
+      query: { filter?: FilterPredicate; refs?: string[] },
+    ],
     build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
   ): Promise<SharedRows<TRow>> {
     const question = [what, { ...query, filter: readFilter(query.filter) }];

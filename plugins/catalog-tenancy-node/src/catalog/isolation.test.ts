@@ -257,6 +257,16 @@ describe('isolation of the catalog store', () => {
               Array(count).fill(value),
             );
           },
+          async tenant => {
+            const refs = [ALPHA, 'component:default/beta'];
+            const found = await store.getEntitiesByRefs(tenant, refs);
+            return found.map(entity => entity?.spec?.tenant);
+          },
+          async tenant => {
+            const ancestry = await store.getAncestry(tenant, ALPHA);
+            const [{ entity }] = ancestry!.items;
+            return [entity.spec?.tenant, tenant];
+          },
         ];
         // Whoever comes third would share the read of who came second.
         const tenants = [ours, theirs, ours, theirs, ours];

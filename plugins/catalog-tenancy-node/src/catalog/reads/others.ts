@@ -197,7 +197,7 @@ export function selectAncestry(scope: TenantScope, refs: string[]): Knex.Raw {
 
 /** The order in which the stock catalog comes to them: the last parent first. */
 export function toAncestry(
-  rows: AncestryRow[],
+  rows: readonly Readonly<AncestryRow>[],
   rootEntityRef: string,
 ): EntityAncestry | undefined {
   const byRef = new Map(rows.map(row => [row.entity_ref, row]));
@@ -215,7 +215,8 @@ export function toAncestry(
     }
     items.push({
       entity: JSON.parse(row.json) as Entity,
-      parentEntityRefs: row.parents,
+      // Other callers have the same row.
+      parentEntityRefs: [...row.parents],
     });
   }
   return items.length > 0 ? { rootEntityRef, items } : undefined;
