@@ -18,6 +18,8 @@ interface MockupRow {
   name: string;
   description: string;
   owner: string;
+  readers: string[];
+  writers: string[];
   created_at: Date;
   updated_at: Date;
 }
@@ -69,6 +71,7 @@ serve<{ connection: DatabaseConnection }>(async ({ connection }) => {
       owner: mockup.owner,
       createdAt: mockup.created_at,
       updatedAt: mockup.updated_at,
+      ...toShares(mockup),
       latestVersion: version ? toVersion(version) : null,
     });
   }
@@ -102,6 +105,14 @@ serve<{ connection: DatabaseConnection }>(async ({ connection }) => {
 
   return await listen(app);
 });
+
+function toShares({ readers, writers }: MockupRow) {
+  const shares = [
+    ...readers.map(group => ({ group, access: 'read' })),
+    ...writers.map(group => ({ group, access: 'write' })),
+  ];
+  return shares.length > 0 ? { shares } : {};
+}
 
 function toVersion(row: VersionRow) {
   return {
