@@ -45,12 +45,19 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
 
   /** Creates 60 mockups, whose names and times are in different orders. */
   async function createSixty(): Promise<Mockup[]> {
-    const created: Mockup[] = [];
-    for (let n = 0; n < 60; n += 1) {
-      const name = `m${String((n * 7) % 60).padStart(2, '0')}`;
-      created.push((await client.createMockup({ name }, alice)).mockup);
-    }
-    return created;
+    await knex.raw(
+      `insert into mockups (name, owner, created_at, updated_at)
+       select 'm' || lpad((n * 7 % 60)::text, 2, '0'), :owner, at, at
+         from generate_series(0, 59) n,
+              lateral (select clock_timestamp() at time zone 'utc'
+                         - (60 - n) * interval '1 ms' as at) times`,
+      { owner: ALICE },
+    );
+    const { items } = await client.listMockups(
+      { orderBy: 'createdAt,asc' },
+      alice,
+    );
+    return items;
   }
 
   /** Where `Link` leads to, relative to the plugin. */
