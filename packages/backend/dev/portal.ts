@@ -21,6 +21,7 @@ import {
 import { readFile } from 'fs/promises';
 import { createPortal, startPortal } from '../src/createPortal';
 import { SAMPLE_SLUG } from './banner';
+import { sharingPolicy } from './sharingPolicy';
 
 // What `npm start` runs as the backend: that of production, two more tenants, and two more
 // users to sign in as.
@@ -143,7 +144,15 @@ async function readEntities(path: string): Promise<Entity[]> {
   });
 }
 
-const portal = createPortal({ pages: process.env.PORTAL_PAGES !== 'false' });
+// The tests in the browser share mockups, which a policy that allows all would not show.
+const sharesMockups = process.env.PORTAL_POLICY === 'sharing';
+const portal = createPortal({
+  pages: process.env.PORTAL_PAGES !== 'false',
+  policy: !sharesMockups,
+});
+if (sharesMockups) {
+  portal.add(sharingPolicy);
+}
 portal.add(sampleTenants);
 portal.add(sampleUsers);
 startPortal(portal);

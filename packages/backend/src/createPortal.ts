@@ -1,8 +1,8 @@
 import { createBackend } from '@backstage/backend-defaults';
 import { tenantEngines } from 'backstage-plugin-catalog-backend-module-tenant-engines';
 
-/** The portal's backend, with everything mounted; in development, maybe without pages. */
-export function createPortal({ pages = true }: { pages?: boolean } = {}) {
+/** The portal's backend, with everything mounted; in development, maybe without pages or a policy. */
+export function createPortal({ pages = true, policy = true } = {}) {
   const backend = createBackend();
 
   if (pages) {
@@ -38,9 +38,11 @@ export function createPortal({ pages = true }: { pages?: boolean } = {}) {
   backend.add(import('backstage-plugin-tenants-backend'));
 
   backend.add(import('@backstage/plugin-permission-backend'));
-  backend.add(
-    import('@backstage/plugin-permission-backend-module-allow-all-policy'),
-  );
+  if (policy) {
+    backend.add(
+      import('@backstage/plugin-permission-backend-module-allow-all-policy'),
+    );
+  }
 
   // Of the default tenant.
   backend.add(import('@backstage/plugin-search-backend'));

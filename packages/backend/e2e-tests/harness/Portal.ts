@@ -77,6 +77,7 @@ export class Portal {
         ...databaseEnvironment(this.#postgres),
         ...(await createApplicationUser(this.#postgres)),
         MULTI_TENANCY_ENABLED: 'true',
+        PORTAL_POLICY: 'sharing',
         APP_CONFIG_app_baseUrl: JSON.stringify(this.url()),
         APP_CONFIG_backend_baseUrl: JSON.stringify(this.url()),
         APP_CONFIG_backend_listen_port: String(this.#clone.port),
