@@ -79,6 +79,19 @@ const PICTURES: Picture[] = [
     },
   },
   {
+    name: 'mockup-share',
+    visit: { at: 'acme', as: 'anna' },
+    path: '/mockups?search=Start',
+    shows: 'Start page',
+    then: async visitor => {
+      const { page } = visitor;
+      await page.getByRole('button', { name: 'Actions of Start page' }).click();
+      await page.getByRole('menuitem', { name: 'Share' }).click();
+      await page.getByRole('button', { name: 'Remove storefront' }).waitFor();
+      await visitor.untilQuiet();
+    },
+  },
+  {
     name: 'mockup-compare',
     visit: { at: 'acme', as: 'anna', height: 1000 },
     path: '/mockups?search=Start',
@@ -158,16 +171,17 @@ async function addGlobex(portal: Portal): Promise<void> {
 
 /** A page that Anna lays out, before and after. */
 async function addMockup(portal: Portal): Promise<void> {
-  const post = (path: string, body: unknown) =>
-    portal.call('anna', `mockup${path}`, {
-      method: 'POST',
-      tenant: 'acme',
-      body,
-    });
+  const post = (path: string, body: unknown, method = 'POST') =>
+    portal.call('anna', `mockup${path}`, { method, tenant: 'acme', body });
   const { id } = (await post('/mockups', {
     name: 'Start page',
     description: 'What everybody at Acme sees first',
   })) as { id: string };
+  const shares = [
+    { group: 'group:default/storefront', access: 'write' },
+    { group: 'group:default/guests', access: 'read' },
+  ];
+  await post(`/mockups/${id}/shares`, { shares }, 'PUT');
   const item = (
     component: string,
     [x, y, w, h]: number[],

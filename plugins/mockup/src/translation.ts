@@ -4,6 +4,7 @@ import { editorMessages } from './editor/messages';
 import { entityMessages } from './entity/messages';
 import { historyMessages } from './history/messages';
 import { listMessages } from './list/messages';
+import { sharingMessages } from './sharing/messages';
 
 /**
  * The texts of the plugin, to be translated.
@@ -18,5 +19,6 @@ export const mockupTranslationRef = createTranslationRef({
     entity: entityMessages,
     history: historyMessages,
     list: listMessages,
+    sharing: sharingMessages,
   },
 });

@@ -163,6 +163,117 @@ export function testMockups(): void {
         .waitFor();
     });
 
+    inBrowser(
+      'a group sees, changes and no longer sees what its owner shares',
+      async scene => {
+        const { visitor, page, path } = await openMockup(scene, {
+          versions: [[HEADER]],
+        });
+        const dialog = page.getByRole('dialog');
+        const share = async (change: () => Promise<void>) => {
+          await page.getByRole('button', { name: 'Share' }).click();
+          await change();
+          await visitor.expectAccessibleAsIs();
+          await dialog.getByRole('button', { name: 'Save' }).click();
+          await dialog.waitFor({ state: 'detached' });
+        };
+        // In the group `guests`, as the token from the sign-in says.
+        const member = await scene.visit({ at: 'acme', as: 'guest' });
+        member.traffic.expect(['acme']);
+        const expectMissing = async () => {
+          await member.open(path);
+          await member.page
+            .getByRole('heading', { name: /There is no such mockup/ })
+            .waitFor();
+        };
+        member.expectProblem(/status of 404 .*\/mockups\//);
+        await expectMissing();
+
+        await share(async () => {
+          const field = dialog.getByRole('combobox', { name: 'Group' });
+          await field.pressSequentially('logi');
+          await page.getByRole('option', { name: 'Logistics' }).waitFor();
+          await field.fill('group:default/guests');
+          await field.press('Enter');
+          await dialog.getByRole('button', { name: 'Remove guests' }).waitFor();
+        });
+        await member.open(path);
+        await member.page
+          .getByText('You may look at this mockup, but not change it')
+          .waitFor();
+        await item(member.page, /^Header/).waitFor();
+
+        await share(async () => {
+          await dialog
+            .getByRole('button', { name: /Access of guests/ })
+            .click();
+          await page.getByRole('option', { name: 'Can edit' }).click();
+        });
+        await member.open(path);
+        await item(member.page, /^Header/).waitFor();
+        await add(member.page, 'Text');
+        await save(member.page);
+
+        await share(() =>
+          dialog.getByRole('button', { name: 'Remove guests' }).click(),
+        );
+        await add(member.page, 'Button');
+        await member.page
+          .getByRole('button', { name: 'Save', exact: true })
+          .click();
+        await member.page.getByText(/no longer shared with you/).waitFor();
+        await expectMissing();
+        // What the member has saved meanwhile is not lost.
+        await visitor.open(path);
+        await item(page, /^Text/).waitFor();
+      },
+    );
+
+    inBrowser('two tabs with a mockup keep a draft each', async scene => {
+      const { visitor, page, path } = await openMockup(scene, {
+        versions: [[HEADER]],
+      });
+      const isKept = 'Not saved yet. This browser keeps a draft.';
+      const another = await visitor.openPage();
+      await add(page, 'Text');
+      await page.getByText(isKept).waitFor();
+      await another.goto(path);
+      await item(another, /^Header/).waitFor();
+      await add(another, 'Button');
+      await another.getByText(isKept).waitFor();
+
+      for (const [tab, component] of [
+        [page, 'Text'],
+        [another, 'Button'],
+      ] as const) {
+        await tab.reload();
+        const dialog = tab.getByRole('dialog');
+        await dialog.getByText(/was added/).waitFor();
+        expect(await dialog.getByText(/was added/).allInnerTexts()).toEqual([
+          expect.stringMatching(`^${component}`),
+        ]);
+        await dialog
+          .getByRole('button', { name: 'Continue with the draft' })
+          .click();
+        await tab.getByText(isKept).waitFor();
+      }
+      await save(page);
+    });
+
+    inBrowser('an item is dragged further than one sees', async scene => {
+      const { page } = await openMockup(scene, {
+        versions: [[HEADER, { ...TEXT, y: 60 }]],
+      });
+      const box = (await item(page, /^Header/).boundingBox())!;
+      await page.mouse.move(box.x + 100, box.y + 20);
+      await page.mouse.down();
+      await page.mouse.move(box.x + 100, 795, { steps: 5 });
+      await item(page, /^Header.*row [4-9]\d,/).waitFor();
+      await page.mouse.up();
+      await item(page, /^Header.*row [4-9]\d,/).waitFor();
+      await save(page);
+    });
+
     inBrowser('a deleted mockup is undone, and restored', async scene => {
       const path = await createMockup(scene.portal, [[TEXT]], 'Winter sale');
       const visitor = await scene.visit(ANNA);

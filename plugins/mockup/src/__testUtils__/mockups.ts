@@ -132,6 +132,11 @@ export function mockApi(...mockups: Mockup[]) {
         return { mockup: next, etag };
       },
     ),
+    shareMockup: method('shareMockup', async (id, { shares }) => {
+      const mockup = { ...all.get(id)!, shares };
+      all.set(id, mockup);
+      return { mockup, etag };
+    }),
     deleteMockup: method('deleteMockup', async id => {
       trash.set(id, {
         ...all.get(id)!,

@@ -32,6 +32,8 @@ interface Action {
   /** What the other button says; `Cancel` where it is not given. */
   cancel?: string;
   destructive?: boolean;
+  /** Whether it can't be done, or not yet. */
+  isDisabled?: boolean;
   /** What to say when it fails. The dialog stays open. */
   failed: string;
   /** Fields to fill in. */
@@ -69,7 +71,8 @@ export function ActionDialog(props: Action & { onClose: () => void }) {
 
 function ActionForm(props: Action & { onClose: () => void }) {
   const { title, texts, warning, failed, children } = props;
-  const { submit, cancel, destructive, onSubmit, onDone, onClose } = props;
+  const { submit, cancel, destructive, isDisabled } = props;
+  const { onSubmit, onDone, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const form = useRef<HTMLFormElement>(null);
   const [error, setError] = useState<Error>();
@@ -80,7 +83,7 @@ function ActionForm(props: Action & { onClose: () => void }) {
 
   async function onFormSubmit(event: FormEvent) {
     event.preventDefault();
-    if (isPending) {
+    if (isPending || isDisabled) {
       return;
     }
     setPending(true);
@@ -101,7 +104,7 @@ function ActionForm(props: Action & { onClose: () => void }) {
   }
 
   return (
-    <form ref={form} onSubmit={onFormSubmit} noValidate>
+    <form ref={form} className={styles.form} onSubmit={onFormSubmit} noValidate>
       <DialogHeader>{title}</DialogHeader>
       <DialogBody>
         <Flex direction="column" gap="4">
@@ -124,6 +127,7 @@ function ActionForm(props: Action & { onClose: () => void }) {
           className={destructive ? styles.danger : undefined}
           destructive={destructive}
           isPending={isPending}
+          isDisabled={isDisabled}
         >
           {submit}
         </Button>

@@ -3,6 +3,11 @@ export const componentsMessages = {
   loading: 'Loading…',
   retry: 'Try again',
   cancel: 'Cancel',
+  copy: {
+    link: 'Copy link',
+    done: 'Copied',
+    failed: 'The browser did not let the page copy.',
+  },
   failure: {
     unreachable:
       'The backend does not answer. Nothing was lost here: try again when it is back.',

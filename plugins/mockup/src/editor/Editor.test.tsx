@@ -6,6 +6,8 @@ import {
 } from '@backstage/frontend-test-utils';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { permissionApiRef } from '@backstage/plugin-permission-react';
+import { catalogApiRef } from '@backstage/plugin-catalog-react';
+import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
 import {
   act,
   createEvent,
@@ -18,6 +20,7 @@ import userEvent from '@testing-library/user-event';
 import type {
   LayoutItem,
   MockupApi,
+  MockupShare,
   MockupWithLatestVersion,
 } from 'backstage-plugin-mockup-common';
 import { refusal, seriousProblems } from '../__testUtils__/mockups';
@@ -86,6 +89,11 @@ class Backend {
     return version;
   }
 
+  share(shares: MockupShare[]) {
+    this.revision += 1;
+    this.mockup = { ...this.mockup, shares };
+  }
+
   readonly api = {
     getMockup: jest.fn<
       ReturnType<MockupApi['getMockup']>,
@@ -113,6 +121,14 @@ class Backend {
         ...(name !== undefined && { name }),
         description: description ?? undefined,
       };
+      return { mockup: this.mockup, etag: this.etag };
+    }),
+    shareMockup: jest.fn<
+      ReturnType<MockupApi['shareMockup']>,
+      Parameters<MockupApi['shareMockup']>
+    >(async (_, { shares }, options) => {
+      await this.expect(options?.ifMatch);
+      this.share(shares);
       return { mockup: this.mockup, etag: this.etag };
     }),
     saveVersion: jest.fn<
@@ -162,6 +178,7 @@ async function open(
     initialRouteEntries: [`/${mockupId}`],
     apis: [
       [mockupApiRef, backend.api as unknown as MockupApi],
+      [catalogApiRef, catalogApiMock()],
       [mockupComponentsApiRef, components],
       [storageApiRef, storage],
       [
@@ -297,7 +314,8 @@ describe('the editor by the keyboard', () => {
     const text = await screen.findByRole('textbox', { name: /^Text/ });
     await waitFor(() => expect(text).toHaveFocus());
     await userEvent.clear(text);
-    await userEvent.type(text, 'Welcome');
+    await userEvent.type(text, 'Welcome{Enter}{Enter}all');
+    expect(text).toHaveValue('Welcome\n\nall');
     expect(option(/Welcome/)).toBeInTheDocument();
     await press('{Escape}');
     expect(option(/Welcome/)).toHaveFocus();
@@ -372,9 +390,8 @@ describe('saving', () => {
     await open(backend);
     expect(screen.getByText('All changes are saved.')).toBeInTheDocument();
     await change();
-    expect(
-      screen.getByText('Not saved yet. This browser keeps a draft.'),
-    ).toBeInTheDocument();
+    expect(screen.getByText('Not saved yet.')).toBeInTheDocument();
+    await screen.findByText('Not saved yet. This browser keeps a draft.');
     await userEvent.click(button('Save with a tag'));
     await userEvent.type(screen.getByLabelText('Tag'), 'for review');
     await userEvent.click(
@@ -432,6 +449,63 @@ describe('saving', () => {
       }),
     );
     await screen.findByText('All changes are saved.');
+  });
+
+  const share = async () => {
+    await userEvent.click(button('Share'));
+    await userEvent.type(
+      await screen.findByRole('combobox'),
+      'default/designers{Enter}',
+    );
+    await userEvent.click(
+      within(screen.getByRole('dialog')).getByRole('button', { name: 'Save' }),
+    );
+    await said(/It is saved with whom “Start page” is shared/);
+  };
+
+  it('goes on after the mockup was shared, here or elsewhere', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await change();
+    await share();
+    expect(backend.mockup.shares).toHaveLength(1);
+    const { etag } = backend;
+    await userEvent.click(button('Save'));
+    await screen.findByText('All changes are saved.');
+    expect(backend.api.saveVersion.mock.calls.at(-1)?.[2]).toEqual({
+      ifMatch: etag,
+    });
+
+    focus(option(/Hello/));
+    await press('{ArrowRight}');
+    backend.share([]);
+    await userEvent.click(button('Save'));
+    await screen.findByText('All changes are saved.');
+    expect(screen.queryByRole('dialog')).toBeNull();
+    expect(backend.saved).toHaveLength(2);
+  });
+
+  it('overwrites nothing that was saved before the mockup was shared here', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await change();
+    backend.save([item('a', 0, 8, 'Hello')], 'user:default/peter');
+    await share();
+    await userEvent.click(button('Save'));
+    await screen.findByRole('dialog', {
+      name: 'Somebody has changed this mockup meanwhile',
+    });
+    expect(backend.saved).toEqual([]);
+  });
+
+  it('leaves the keys in a dialog to the dialog', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await change();
+    await userEvent.click(button('Share'));
+    await waitFor(() => expect(screen.getByRole('combobox')).toHaveFocus());
+    await press('{Control>}s{/Control}');
+    expect(backend.saved).toEqual([]);
   });
 
   it('says so where there is no answer, and knows what was saved without one', async () => {
@@ -501,6 +575,22 @@ describe('two people in one mockup', () => {
   it('see what has changed, and take it', async () => {
     const { backend, dialog } = await meet([item('a', 0, 0, 'Hello')]);
     expect(dialog).toHaveTextContent('Text “World” was removed');
+    const [mine, theirs] = ['Yours', 'Theirs'].map(name =>
+      within(within(dialog).getByRole('region', { name })),
+    );
+    for (const pane of [mine, theirs]) {
+      expect(
+        pane.getByRole('button', {
+          name: /“Hello”.*Moved from column 1, row 2/,
+        }),
+      ).toBeInTheDocument();
+    }
+    expect(
+      mine.getByRole('button', { name: /“World”.*Removed/ }),
+    ).toBeInTheDocument();
+    expect(theirs.queryByRole('button', { name: /“World”/ })).toBeNull();
+    await userEvent.click(button('Next difference'));
+    expect(dialog).toHaveTextContent('Difference 1 of 2');
     await expectAccessible();
     await choose('Take theirs');
     expect(items()).toEqual(['Text “Hello”, column 1, row 1, 4 wide, 2 high']);
@@ -559,15 +649,113 @@ describe('two people in one mockup', () => {
 });
 
 describe('a draft', () => {
-  const drafts = (storage: ReturnType<typeof storageApi>) =>
-    new DraftStore(storage, 'user:default/test').read(mockupId);
+  const storeOf = (storage: ReturnType<typeof storageApi>, tab?: string) =>
+    new DraftStore(storage, 'user:default/test', tab);
+  const drafts = async (storage: ReturnType<typeof storageApi>) =>
+    (await storeOf(storage).list(mockupId))[0];
+  const draftOf = (backend: Backend, text: string, at: string) => ({
+    content: {
+      name: 'Start page',
+      description: '',
+      items: [item('a', 0, 0, text)],
+    },
+    etag: backend.etag,
+    versionId: backend.mockup.latestVersion?.id,
+    base: { name: 'Start page', description: '' },
+    at,
+  });
+  /** Which other tabs the browser has. */
+  const haveTabs = (...tabs: string[]) =>
+    Object.assign(navigator, {
+      locks: {
+        request: async () => {},
+        query: async () => ({
+          held: tabs.map(tab => ({
+            name: `backstage-plugin-mockup.tab.${tab}`,
+          })),
+        }),
+      },
+    });
+  afterEach(() => Object.assign(navigator, { locks: undefined }));
+
+  it('is each tab’s own', async () => {
+    haveTabs('another');
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    const storage = storageApi();
+    const theirs = draftOf(backend, 'Theirs', '2026-11-20T12:00:00.000Z');
+    await storeOf(storage, 'another').write(mockupId, theirs);
+    const { unmount } = await open(backend, { storage });
+    expect(screen.queryByRole('dialog')).toBeNull();
+    focus(option(/Hello/));
+    await press(' {ArrowRight}');
+    await screen.findByText('Not saved yet. This browser keeps a draft.');
+    expect(await storeOf(storage, 'another').list(mockupId)).toMatchObject([
+      { content: { items: [{ x: 1 }] } },
+      theirs,
+    ]);
+    await userEvent.click(button('Save'));
+    await screen.findByText('All changes are saved.');
+    await waitFor(async () => expect(await drafts(storage)).toBeUndefined());
+    unmount();
+
+    // The other tab has crashed.
+    haveTabs();
+    await open(backend, { storage });
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Continue with the draft' }),
+    );
+    expect(items()[0]).toMatch(/Theirs/);
+    expect(await drafts(storage)).toMatchObject({ content: theirs.content });
+    expect(await storeOf(storage, 'another').list(mockupId)).toHaveLength(1);
+  });
+
+  it('of each tab that is gone is offered, the newest first', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    const storage = storageApi();
+    for (const [tab, text, hour] of [
+      ['1', 'Older', '10'],
+      ['2', 'Newer', '12'],
+      ['3', 'Hello', '13'],
+    ]) {
+      const at = `2026-11-20T${hour}:00:00.000Z`;
+      await storeOf(storage, tab).write(mockupId, draftOf(backend, text, at));
+    }
+    for (const text of ['Newer', 'Older']) {
+      const { unmount } = await open(backend, { storage });
+      const discard = await screen.findByRole('button', {
+        name: 'Discard the draft',
+      });
+      expect((await drafts(storage))?.content.items[0].props.text).toBe(text);
+      await userEvent.click(discard);
+      unmount();
+    }
+    expect(await drafts(storage)).toBeUndefined();
+  });
+
+  it('is not kept where too many tabs have one, which is said', async () => {
+    haveTabs('1', '2', '3', '4', '5');
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    const storage = storageApi();
+    for (const tab of ['1', '2', '3', '4', '5']) {
+      const draft = draftOf(backend, tab, '2026-11-20T12:00:00.000Z');
+      await storeOf(storage, tab).write(mockupId, draft);
+    }
+    await open(backend, { storage });
+    focus(option(/Hello/));
+    await press(' {ArrowRight}');
+    await screen.findByText(/this browser keeps no draft/);
+    haveTabs();
+    expect(await storeOf(storage).list(mockupId)).toHaveLength(5);
+  });
 
   it('is kept soon after a change, offered at the next visit, and gone once saved', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     const { storage, unmount } = await open(backend);
     focus(option(/Hello/));
     await press(' {ArrowRight}');
-    await waitFor(() => expect(drafts(storage)?.content.items[0].x).toBe(1));
+    await waitFor(async () =>
+      expect((await drafts(storage))?.content.items[0].x).toBe(1),
+    );
     unmount();
 
     await open(backend, { storage });
@@ -582,7 +770,7 @@ describe('a draft', () => {
     expect(items()).toEqual(['Text “Hello”, column 2, row 1, 4 wide, 2 high']);
     await userEvent.click(button('Save'));
     await screen.findByText('All changes are saved.');
-    await waitFor(() => expect(drafts(storage)).toBeUndefined());
+    await waitFor(async () => expect(await drafts(storage)).toBeUndefined());
   });
 
   it('is discarded, which undo takes back', async () => {
@@ -596,7 +784,7 @@ describe('a draft', () => {
       await screen.findByRole('button', { name: 'Discard the draft' }),
     );
     expect(items()).toEqual(['Text “Hello”, column 1, row 1, 4 wide, 2 high']);
-    await waitFor(() => expect(drafts(storage)).toBeUndefined());
+    await waitFor(async () => expect(await drafts(storage)).toBeUndefined());
     await userEvent.click(button('Undo'));
     expect(items()).toEqual(['Text “Hello”, column 2, row 1, 4 wide, 2 high']);
   });
@@ -621,8 +809,11 @@ describe('a draft', () => {
     const dialog = await screen.findByRole('dialog', {
       name: 'Somebody has changed this mockup meanwhile',
     });
-    expect(dialog).toHaveTextContent('Text “New” was added');
-    expect(dialog).not.toHaveTextContent('Hello');
+    expect(
+      within(dialog)
+        .getAllByText(/was added|: moved/)
+        .map(({ textContent }) => textContent),
+    ).toEqual(['Text “New” was added']);
   });
 
   it('that is no draft is left alone', async () => {

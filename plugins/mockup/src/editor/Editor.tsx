@@ -4,6 +4,7 @@ import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import {
   type ClipboardEvent,
   type KeyboardEvent,
+  type SyntheticEvent,
   useCallback,
   useMemo,
   useRef,
@@ -127,7 +128,7 @@ export function Editor(props: {
     dispatch({ type: 'remove' });
   };
   const onCopy = (event: ClipboardEvent) => {
-    if (isEditable(event.target) || selection.size === 0) {
+    if (isEditable(event.target) || isInDialog(event) || selection.size === 0) {
       return;
     }
     event.preventDefault();
@@ -137,7 +138,12 @@ export function Editor(props: {
     }
   };
   const onPaste = (event: ClipboardEvent) => {
-    if (isEditable(event.target) || isReadOnly || view !== 'edit') {
+    if (
+      isEditable(event.target) ||
+      isInDialog(event) ||
+      isReadOnly ||
+      view !== 'edit'
+    ) {
       return;
     }
     event.preventDefault();
@@ -154,6 +160,9 @@ export function Editor(props: {
     }
   };
   const onKeyDown = (event: KeyboardEvent) => {
+    if (isInDialog(event)) {
+      return;
+    }
     const key = event.key.toLowerCase();
     if (!(event.ctrlKey || event.metaKey) || event.altKey) {
       return;
@@ -199,6 +208,10 @@ export function Editor(props: {
         dispatch={dispatch}
         onSave={save}
         onSaveCopy={() => setCopying(true)}
+        onShared={change => {
+          saving.followShared(change);
+          announce(t('sharing.saved', { name: content.name }));
+        }}
       />
       <div className={styles.notices}>
         {isReadOnly && (
@@ -282,12 +295,15 @@ export function Editor(props: {
           saved={saved}
           titleOf={titleOf}
           onUse={() => {
+            // Where it can't be written, the next change says so.
+            drafts.adopt(mockupId, draft.tab).catch(() => {});
             saving.startFrom(draft.base);
             dispatch({ type: 'replace', content: draft.content });
             setDraft(undefined);
             announce(t('editor.draft.used'));
           }}
           onDiscard={() => {
+            drafts.remove(mockupId, draft.tab).catch(() => {});
             dispatch({ type: 'replace', content: draft.content });
             dispatch({ type: 'replace', content: saved.content });
             setDraft(undefined);
@@ -376,6 +392,11 @@ function isEditable(target: EventTarget): boolean {
     target instanceof HTMLElement &&
     (target.isContentEditable || target.matches('input, textarea, select'))
   );
+}
+
+/** Whether an event comes from a dialog of the editor, which is elsewhere in the page. */
+function isInDialog({ target, currentTarget }: SyntheticEvent): boolean {
+  return target instanceof Node && !currentTarget.contains(target);
 }
 
 function focusFirst(section: HTMLElement | null) {

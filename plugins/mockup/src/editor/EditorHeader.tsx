@@ -16,6 +16,8 @@ import { type Dispatch, useState } from 'react';
 import { ActionDialog } from '../components/ActionDialog';
 import { PageHeader } from '../components/PageHeader';
 import { versionsRouteRef } from '../routes';
+import { ShareDialog } from '../sharing/ShareDialog';
+import type { SharedChange } from '../sharing/useSharing';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
 import type { Saved } from './model/content';
@@ -27,18 +29,20 @@ export function EditorHeader(props: {
   content: Content;
   saved: Saved;
   isChanged: boolean;
-  isDrafted: boolean;
+  /** Whether the browser keeps what is not saved; nothing until that is known. */
+  isDrafted: boolean | undefined;
   isPending: boolean;
   isReadOnly: boolean;
   dispatch: Dispatch<EditorAction>;
   onSave: (versionTag?: string) => void;
   onSaveCopy: () => void;
+  onShared: (change: SharedChange) => void;
 }) {
   const { mockupId, content, isChanged, isPending, isReadOnly } = props;
-  const { dispatch, onSave, onSaveCopy } = props;
+  const { dispatch, onSave, onSaveCopy, onShared } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const versionsPath = useRouteRef(versionsRouteRef)?.({ id: mockupId });
-  const [dialog, setDialog] = useState<'details' | 'tag'>();
+  const [dialog, setDialog] = useState<'details' | 'tag' | 'share'>();
   return (
     <>
       <PageHeader
@@ -54,6 +58,9 @@ export function EditorHeader(props: {
                 {t('editor.toolbar.versions')}
               </ButtonLink>
             )}
+            <Button variant="secondary" onPress={() => setDialog('share')}>
+              {t('sharing.open')}
+            </Button>
             <Button variant="secondary" onPress={onSaveCopy}>
               {t('editor.toolbar.saveCopy')}
             </Button>
@@ -99,6 +106,14 @@ export function EditorHeader(props: {
       {dialog === 'tag' && (
         <TagDialog onSave={onSave} onClose={() => setDialog(undefined)} />
       )}
+      {dialog === 'share' && (
+        <ShareDialog
+          mockupId={mockupId}
+          name={content.name}
+          onShared={onShared}
+          onClose={() => setDialog(undefined)}
+        />
+      )}
     </>
   );
 
@@ -107,8 +122,11 @@ export function EditorHeader(props: {
       return '';
     }
     if (isChanged) {
+      if (props.isDrafted === undefined) {
+        return t('editor.status.unsaved');
+      }
       return t(
-        props.isDrafted ? 'editor.status.unsaved' : 'editor.status.undrafted',
+        props.isDrafted ? 'editor.status.drafted' : 'editor.status.undrafted',
       );
     }
     return t(

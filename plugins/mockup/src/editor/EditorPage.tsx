@@ -41,16 +41,19 @@ export function EditorPage() {
     }
     const saved = savedOf(answer);
     const drafts = new DraftStore(storageApi, userEntityRef);
-    const draft = drafts.read(id);
-    return {
-      saved,
-      drafts,
-      draft:
-        draft && !isSameContent(draft.content, saved.content)
-          ? { ...draft, base: await baseOf(draft, saved) }
-          : undefined,
-    };
+    return { saved, drafts, draft: await draftOf(drafts, saved) };
   }, [api, id, identityApi, storageApi]);
+
+  /** What is to be offered; a draft that says nothing new is none. */
+  async function draftOf(drafts: DraftStore, saved: Saved) {
+    for (const draft of await drafts.list(id)) {
+      if (!isSameContent(draft.content, saved.content)) {
+        return { ...draft, base: await baseOf(draft, saved) };
+      }
+      await drafts.remove(id, draft.tab);
+    }
+    return undefined;
+  }
 
   /** What a draft was made from: saving it then shows what others have saved since. */
   async function baseOf(draft: Draft, saved: Saved): Promise<Saved> {

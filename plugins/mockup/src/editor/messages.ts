@@ -29,7 +29,8 @@ export const editorMessages = {
   },
   status: {
     saved: 'All changes are saved.',
-    unsaved: 'Not saved yet. This browser keeps a draft.',
+    unsaved: 'Not saved yet.',
+    drafted: 'Not saved yet. This browser keeps a draft.',
     undrafted:
       'Not saved yet, and this browser keeps no draft. Save before you leave.',
     never: 'Nothing is saved yet.',
@@ -103,6 +104,7 @@ export const editorMessages = {
     noObject: 'The properties must be an object: { … }',
     unknown:
       'This portal has no component “{{component}}”. Its properties are shown as JSON.',
+    noForm: 'The form could not be loaded. These are the properties as JSON.',
     place: 'Place and size',
     column: 'Column',
     row: 'Row',
@@ -127,7 +129,7 @@ export const editorMessages = {
     failed: 'It could not be saved. Nothing is lost.',
     forbidden:
       'You may not change this mockup. What you did is still here, and kept as a draft. Save a copy of your own.',
-    gone: 'This mockup has been deleted meanwhile. What you did is still here. Save a copy of your own, or restore it from the trash.',
+    gone: 'This mockup has been deleted meanwhile, or is no longer shared with you. What you did is still here: save a copy of your own. What was deleted can be restored from the trash.',
     tooLarge:
       'The layout is larger than the portal takes. Remove some of it, or save a copy in parts.',
   },
@@ -155,6 +157,10 @@ export const editorMessages = {
     lastVersion: 'The newest version is by',
     changed: 'The mockup was changed',
     differences: 'What has changed since you opened it:',
+    drawn:
+      'Yours beside theirs. “Added” is what only theirs has, “Removed” what only yours has.',
+    mineTitle: 'Yours',
+    theirsTitle: 'Theirs',
     onlyTime: 'Its content is the same as what you started from.',
     theirs: 'Take theirs',
     mine: 'Save mine on top',
@@ -194,9 +200,9 @@ export const editorMessages = {
   },
   leave: {
     title: 'Leave without saving?',
-    text: 'Not everything is saved. This browser keeps a draft, and offers it when you come back.',
-    undrafted:
-      'Not everything is saved, and this browser keeps no draft: it would be lost.',
+    text: 'Not everything is saved.',
+    drafted: 'This browser keeps a draft, and offers it when you come back.',
+    undrafted: 'This browser keeps no draft: it would be lost.',
     stay: 'Stay',
     leave: 'Leave',
   },

@@ -3,17 +3,24 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { ButtonLink, Container, Flex, Link, Text } from '@backstage/ui';
+import {
+  ButtonLink,
+  Container,
+  Flex,
+  Link,
+  Text,
+  VisuallyHidden,
+} from '@backstage/ui';
 import { compareLayouts, type Version } from 'backstage-plugin-mockup-common';
 import { useMemo, useState } from 'react';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
+import { CopyButton } from '../components/CopyButton';
 import { Moment } from '../components/Moment';
 import { Person } from '../components/Person';
 import { PageHeader } from '../components/PageHeader';
 import { compareRouteRef, versionRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
-import { CopyButton } from './CopyButton';
 import { LayoutDifferenceView } from './difference/LayoutDifferenceView';
 import { HistoryFrame } from './HistoryFrame';
 import styles from './history.module.css';
@@ -72,7 +79,7 @@ function Comparison({ before, after }: { before: Version; after: Version }) {
               {t('history.compare.swap')}
             </ButtonLink>
             <CopyButton
-              label={t('history.copy.link')}
+              label={t('components.copy.link')}
               textOf={() =>
                 new URL(hrefOf(before, after), window.location.href).href
               }
@@ -81,14 +88,25 @@ function Comparison({ before, after }: { before: Version; after: Version }) {
           <LayoutDifferenceView
             before={before.layoutData}
             after={after.layoutData}
-            beforeTitle={titleOf(before)}
-            afterTitle={titleOf(after)}
+            beforeTitle={<Title side="before" text={titleOf(before)} />}
+            afterTitle={<Title side="after" text={titleOf(after)} />}
             beforeNote={<Note version={before} />}
             afterNote={<Note version={after} />}
           />
           <Patch before={before} after={after} />
         </Flex>
       </Container>
+    </>
+  );
+}
+
+/** The title of a version; where it is cannot be seen by all. */
+function Title({ side, text }: { side: 'before' | 'after'; text: string }) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <>
+      <VisuallyHidden>{t(`history.difference.${side}`)} </VisuallyHidden>
+      {text}
     </>
   );
 }

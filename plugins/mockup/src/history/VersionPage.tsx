@@ -16,6 +16,7 @@ import type { Version } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
+import { CopyButton } from '../components/CopyButton';
 import { LayoutView } from '../components/LayoutView';
 import { Moment } from '../components/Moment';
 import { Person } from '../components/Person';
@@ -27,7 +28,6 @@ import {
   versionsRouteRef,
 } from '../routes';
 import { mockupTranslationRef } from '../translation';
-import { CopyButton } from './CopyButton';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
 import styles from './history.module.css';
 import { RestoreDialog } from './RestoreDialog';
@@ -128,7 +128,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
           </div>
           <div className={styles.buttons}>
             <CopyButton
-              label={t('history.copy.link')}
+              label={t('components.copy.link')}
               textOf={() => new URL(href, window.location.href).href}
             />
             {newest && newest.id !== id && (

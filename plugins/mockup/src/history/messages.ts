@@ -60,11 +60,6 @@ export const historyMessages = {
     swap: 'Swap sides',
     look: 'View this version',
   },
-  copy: {
-    link: 'Copy link',
-    done: 'Copied',
-    failed: 'The browser did not let the page copy.',
-  },
   patch: {
     title_one: 'JSON Patch ({{count}} operation)',
     title_other: 'JSON Patch ({{count}} operations)',

@@ -1,16 +1,10 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import {
-  Button,
-  Flex,
-  SearchField,
-  Skeleton,
-  Text,
-  VisuallyHidden,
-} from '@backstage/ui';
+import { Button, Flex, SearchField, Text, VisuallyHidden } from '@backstage/ui';
 import type { Page } from 'backstage-plugin-mockup-common';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import useDebounce from 'react-use/esm/useDebounce';
 import { Failure } from '../components/Failure';
+import { Loading } from '../components/Loading';
 import { mockupTranslationRef } from '../translation';
 import { PAGE_SIZE } from './useMockups';
 
@@ -45,13 +39,7 @@ export function ListFrame<TItem>(props: {
       {error && !loading && (
         <Failure title={failed} error={error} onRetry={retry} />
       )}
-      {loading && !isThere && (
-        <Skeleton
-          width="100%"
-          height={240}
-          aria-label={t('components.loading')}
-        />
-      )}
+      {loading && !isThere && <Loading height={240} />}
       {isThere && found.items.length > 0 && (
         <>
           <div aria-busy={loading}>{children(found.items)}</div>

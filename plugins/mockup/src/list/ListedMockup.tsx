@@ -20,9 +20,10 @@ import { mockupApiRef } from '../api';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';
 import { MockupCard } from '../components/MockupCard';
 import { mockupTranslationRef } from '../translation';
+import styles from './MockupList.module.css';
 
 /** What can be done with a mockup of the list. */
-export type MockupAction = 'edit' | 'duplicate' | 'export' | 'trash';
+export type MockupAction = 'edit' | 'share' | 'duplicate' | 'export' | 'trash';
 
 /** A mockup in the list. */
 export function ListedMockup(props: {
@@ -64,6 +65,8 @@ function Actions(props: {
       permission: mockupUpdatePermission,
       resourceRef: id,
     }),
+    // Who sees a mockup sees with whom it is shared.
+    share: { loading: false, allowed: true },
     duplicate: usePermission({ permission: mockupCreatePermission }),
     // Who sees a mockup may export it.
     export: { loading: false, allowed: true },
@@ -88,6 +91,7 @@ function Actions(props: {
           key={action}
           id={action}
           color={action === 'trash' ? 'danger' : 'primary'}
+          className={action === 'trash' ? styles.danger : undefined}
         >
           {t(`list.actions.${action}`)}
           {!loading && !allowed && ` – ${t('list.actions.refused')}`}

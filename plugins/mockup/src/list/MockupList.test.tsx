@@ -2,6 +2,8 @@ import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
 import { identityApiRef } from '@backstage/frontend-plugin-api';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { permissionApiRef } from '@backstage/plugin-permission-react';
+import { catalogApiRef } from '@backstage/plugin-catalog-react';
+import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
 import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type { MockupApi } from 'backstage-plugin-mockup-common';
@@ -30,6 +32,7 @@ const render = (
     {
       apis: [
         [mockupApiRef, api as unknown as MockupApi],
+        [catalogApiRef, catalogApiMock()],
         [identityApiRef, mockApis.identity({ userEntityRef: ANNA })],
         [
           permissionApiRef,
@@ -286,6 +289,26 @@ describe('the actions of a mockup', () => {
     expect(await link('Start (copy)')).toBeVisible();
   });
 
+  it('shares with groups', async () => {
+    const api = mockApi(mockupOf('Start'));
+    await render(api);
+    await act('Start', /Share/);
+    const dialog = within(await screen.findByRole('dialog'));
+    await userEvent.type(
+      await dialog.findByRole('combobox'),
+      'default/designers{Enter}',
+    );
+    await userEvent.click(dialog.getByRole('button', { name: 'Save' }));
+    expect(
+      await screen.findByText('It is saved with whom “Start” is shared.'),
+    ).toBeVisible();
+    expect(api.shareMockup).toHaveBeenCalledWith(
+      'id-of-Start',
+      { shares: [{ group: 'group:default/designers', access: 'read' }] },
+      { ifMatch: '"1"' },
+    );
+  });
+
   it('moves to the trash, and back at once', async () => {
     const api = mockApi(mockupOf('Start'));
     await render(api);
@@ -433,6 +456,25 @@ describe('the trash', () => {
       ).toBeNull(),
     );
     expect(screen.getByRole('button', { name: 'Restore Team' })).toBeVisible();
+  });
+
+  it('goes through its pages, and to the one before where the last is empty', async () => {
+    const api = await trashed(
+      ...Array.from({ length: 25 }, (_, n) => `Page ${n + 1}`),
+    );
+    await render(api, { at });
+    expect(await screen.findByText('1 to 24 of 25')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Next page' }));
+    expect(await screen.findByText('25 to 25 of 25')).toBeVisible();
+    expect(api.listTrash).toHaveBeenLastCalledWith({ limit: 24, offset: 24 });
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Restore Page 25' }),
+    );
+    expect(await screen.findByText('1 to 24 of 24')).toBeVisible();
+    expect(
+      screen.getByRole('button', { name: 'Restore Page 1' }),
+    ).toBeVisible();
+    expect(screen.getByText(/“Page 25” is back/)).toBeVisible();
   });
 
   it('deletes for good after it has said what is lost', async () => {

@@ -11,7 +11,6 @@ import {
   ButtonLink,
   Container,
   Flex,
-  Header,
   Menu,
   MenuItem,
   MenuTrigger,
@@ -28,7 +27,9 @@ import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { Failure } from '../components/Failure';
 import { MockupCards } from '../components/MockupCard';
+import { PageHeader } from '../components/PageHeader';
 import { trashRouteRef } from '../routes';
+import { ShareDialog } from '../sharing/ShareDialog';
 import { mockupTranslationRef } from '../translation';
 import { DetailsDialog, DuplicateDialog } from './DetailsDialog';
 import { download, fileNameOf, ImportDialog } from './files';
@@ -50,7 +51,8 @@ export function MockupList() {
   const [query, setQuery] = useListQuery();
   const mockups = useMockups(query);
   const [asked, setAsked] = useState<
-    { of: 'create' | 'import' } | { of: 'edit' | 'duplicate'; mockup: Mockup }
+    | { of: 'create' | 'import' }
+    | { of: 'edit' | 'share' | 'duplicate'; mockup: Mockup }
   >();
   const close = () => setAsked(undefined);
   const [notice, setNotice] = useState<{ text: string; undo?: () => void }>();
@@ -73,7 +75,12 @@ export function MockupList() {
       failed: t('list.failedTo.trash', { name }),
       does: async () => {
         await mockupApi.deleteMockup(id);
-        mockups.retry();
+        if (query.page > 1 && mockups.value?.items.length === 1) {
+          // It was all that the last page had.
+          setQuery({ page: query.page - 1 }, 'replace');
+        } else {
+          mockups.retry();
+        }
         setNotice({
           text: t('list.done.trashed', { name }),
           undo: () =>
@@ -109,7 +116,7 @@ export function MockupList() {
 
   return (
     <>
-      <Header
+      <PageHeader
         title={t('list.title')}
         customActions={
           <Flex align="center" gap="2" style={{ flexWrap: 'wrap' }}>
@@ -242,6 +249,19 @@ export function MockupList() {
             await mockupApi.updateMockup(asked.mockup.id, {
               name,
               description: description || null,
+            });
+            mockups.retry();
+          }}
+        />
+      )}
+      {asked?.of === 'share' && (
+        <ShareDialog
+          mockupId={asked.mockup.id}
+          name={asked.mockup.name}
+          onClose={close}
+          onShared={() => {
+            setNotice({
+              text: t('sharing.saved', { name: asked.mockup.name }),
             });
             mockups.retry();
           }}

@@ -10,7 +10,6 @@ import {
   ButtonLink,
   Container,
   Flex,
-  Header,
   Text,
 } from '@backstage/ui';
 import {
@@ -23,6 +22,7 @@ import { mockupApiRef } from '../api';
 import { ActionDialog } from '../components/ActionDialog';
 import { Failure } from '../components/Failure';
 import { Moment } from '../components/Moment';
+import { PageHeader } from '../components/PageHeader';
 import { Person } from '../components/Person';
 import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
@@ -53,6 +53,15 @@ export function TrashPage() {
     error: unknown;
   }>();
 
+  /** Shows what is left, which may be nothing of the last page. */
+  function refresh() {
+    if (page > 1 && trash.value?.items.length === 1) {
+      setQuery({ page: page - 1 }, 'replace');
+    } else {
+      trash.retry();
+    }
+  }
+
   async function restore(mockup: TrashedMockup) {
     setFailure(undefined);
     setNotice('');
@@ -63,12 +72,12 @@ export function TrashPage() {
       return;
     }
     setNotice(t('list.done.restored', { name: mockup.name }));
-    trash.retry();
+    refresh();
   }
 
   return (
     <>
-      <Header
+      <PageHeader
         title={t('list.trash.title')}
         customActions={
           listHref && (
@@ -80,10 +89,12 @@ export function TrashPage() {
       />
       <Container>
         <Flex direction="column" gap="4" mb="6">
-          <SearchInput
-            search={search}
-            onSearch={next => setQuery({ search: next, page: 1 }, 'replace')}
-          />
+          <Flex>
+            <SearchInput
+              search={search}
+              onSearch={next => setQuery({ search: next, page: 1 }, 'replace')}
+            />
+          </Flex>
           <div role="status">
             {notice && <Alert status="success" icon title={notice} />}
           </div>
@@ -130,7 +141,7 @@ export function TrashPage() {
           onSubmit={() => mockupApi.purgeMockup(purging.id)}
           onDone={() => {
             setNotice(t('list.done.purged', { name: purging.name }));
-            trash.retry();
+            refresh();
           }}
         />
       )}

@@ -35,6 +35,7 @@ export const listMessages = {
   actions: {
     label: 'Actions of {{name}}',
     edit: 'Name and description',
+    share: 'Share',
     duplicate: 'Duplicate',
     export: 'Export as a file',
     trash: 'Move to the trash',

@@ -70,6 +70,7 @@ const text = extensionOf<TextProps>({
         type: 'string',
         title: 'Text',
         description: 'An empty line begins a paragraph.',
+        contentMediaType: 'text/plain',
       },
       align: {
         type: 'string',

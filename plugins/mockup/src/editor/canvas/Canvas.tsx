@@ -20,6 +20,7 @@ import { bottomOf, type Items, readingOrder } from '../model/grid';
 import { CanvasItem, elementId } from './CanvasItem';
 import { positionParams } from './positionParams';
 import { useDrop } from './useDrop';
+import { useEdgeScroll } from './useEdgeScroll';
 import { useGestures } from './useGestures';
 import { useVisibleItems } from './useVisibleItems';
 import { useWidth } from './useWidth';
@@ -81,6 +82,7 @@ export function Canvas(props: {
     dragged: isReadOnly ? undefined : props.dragged,
     onDrop: props.onDrop,
   });
+  useEdgeScroll(drag !== undefined, container);
   const shown = drag?.items ?? drop.items ?? items;
 
   const order = useMemo(() => readingOrder(items), [items]);

@@ -1,17 +1,12 @@
 import { Progress } from '@backstage/core-components';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import type { JsonObject } from '@backstage/types';
 import { Button, Flex, NumberField, Text, TextAreaField } from '@backstage/ui';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
-import {
-  type Dispatch,
-  forwardRef,
-  lazy,
-  Suspense,
-  useCallback,
-  useState,
-} from 'react';
+import { type Dispatch, forwardRef, useCallback, useState } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { type Box, boxOf, GRID } from '../../components/grid';
-import { messageOf } from '../../components/Failure';
+import { Failure, messageOf } from '../../components/Failure';
 import type { MockupComponent } from '../../components/registry/MockupComponentBlueprint';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
@@ -22,8 +17,19 @@ import {
 } from '../model/editorReducer';
 import { isMovable, isSizable } from '../model/grid';
 
-// Forms and their validator are large, and wanted only once something is selected.
-const PropsForm = lazy(() => import('./PropsForm'));
+type PropsForm = typeof import('./PropsForm')['default'];
+
+let loadedForm: PropsForm | undefined;
+
+/**
+ * The form, which with its validator is large, and wanted only once something is selected. Where
+ * it can't be loaded, such as after an upgrade of the portal, the rest of the editor has to stay.
+ */
+function usePropsForm() {
+  return useAsyncRetry(async () => {
+    loadedForm = loadedForm ?? (await import('./PropsForm')).default;
+  });
+}
 
 /** The properties of what is selected. */
 export const Inspector = forwardRef<
@@ -94,20 +100,51 @@ export const Inspector = forwardRef<
   function renderProps() {
     const component = components.find(({ name }) => name === item.component);
     return component ? (
-      <Suspense fallback={<Progress aria-label={t('editor.loading')} />}>
-        <PropsForm
-          id={item.i}
-          schema={component.schema}
-          value={item.props}
-          isReadOnly={isReadOnly}
-          onChange={change}
-        />
-      </Suspense>
+      <PropsFields
+        item={item}
+        schema={component.schema}
+        isReadOnly={isReadOnly}
+        onChange={change}
+      />
     ) : (
-      <RawProps item={item} isReadOnly={isReadOnly} onChange={change} />
+      <>
+        <Text as="p" color="secondary">
+          {t('editor.inspector.unknown', { component: item.component })}
+        </Text>
+        <RawProps item={item} isReadOnly={isReadOnly} onChange={change} />
+      </>
     );
   }
 });
+
+/** The properties in a form, or as JSON where there is none. */
+function PropsFields(props: {
+  item: LayoutItem;
+  schema: JsonObject;
+  isReadOnly: boolean;
+  onChange: (props: Record<string, unknown>) => void;
+}) {
+  const { item, schema, ...rest } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const { loading, error, retry } = usePropsForm();
+  const Form = loadedForm;
+  if (Form) {
+    return <Form id={item.i} schema={schema} value={item.props} {...rest} />;
+  }
+  if (loading || !error) {
+    return <Progress aria-label={t('editor.loading')} />;
+  }
+  return (
+    <>
+      <Failure
+        title={t('editor.inspector.noForm')}
+        error={error}
+        onRetry={retry}
+      />
+      <RawProps item={item} {...rest} />
+    </>
+  );
+}
 
 function PlaceFields(props: {
   item: LayoutItem;
@@ -152,7 +189,7 @@ function PlaceFields(props: {
   }
 }
 
-/** For a component that this portal does not have. */
+/** The properties as JSON. */
 function RawProps(props: {
   item: LayoutItem;
   isReadOnly: boolean;
@@ -165,9 +202,6 @@ function RawProps(props: {
   const problem = problemOf();
   return (
     <>
-      <Text as="p" color="secondary">
-        {t('editor.inspector.unknown', { component: item.component })}
-      </Text>
       <TextAreaField
         className={styles.code}
         label={t('editor.inspector.title')}

@@ -17,7 +17,7 @@ import type {
 } from '@rjsf/utils';
 import validator from '@rjsf/validator-ajv8';
 
-import { memo, type ReactElement } from 'react';
+import { memo, type ReactElement, useMemo } from 'react';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 
@@ -118,6 +118,19 @@ const TEMPLATES: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
   },
 };
 
+/** A text of several lines is a string whose schema says that it is a text. */
+function uiOf({ properties }: JsonObject): UiSchema {
+  const fields = Object.entries((properties ?? {}) as JsonObject);
+  return Object.fromEntries([
+    ...Object.entries(UI),
+    ...fields
+      .filter(
+        ([, field]) => (field as JsonObject).contentMediaType === 'text/plain',
+      )
+      .map(([name]) => [name, { 'ui:widget': 'textarea' }]),
+  ]);
+}
+
 /** A form for the properties of a component, from the schema that the component has for them. */
 function PropsForm(props: {
   /** Of the item. */
@@ -128,13 +141,14 @@ function PropsForm(props: {
   onChange: (value: Record<string, unknown>) => void;
 }) {
   const { id, schema, value, isReadOnly, onChange } = props;
+  const ui = useMemo(() => uiOf(schema), [schema]);
   return (
     <Form
       className={styles.form}
       idPrefix={`props-${id}`}
       // What is saved at once needs no button, and is no form that is sent.
       tagName="div"
-      uiSchema={UI}
+      uiSchema={ui}
       templates={TEMPLATES}
       schema={schema}
       validator={validator}

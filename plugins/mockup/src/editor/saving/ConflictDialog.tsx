@@ -14,9 +14,10 @@ import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { useMemo, useState } from 'react';
 import { Moment } from '../../components/Moment';
 import { Person } from '../../components/Person';
+import { LayoutDifferenceView } from '../../history/difference/LayoutDifferenceView';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
-import { isSameContent, type Saved } from '../model/content';
+import { isSameContent, isSameLayout, type Saved } from '../model/content';
 import { DESCRIPTION, itemKey, merge, NAME } from '../model/differences';
 import type { Content } from '../model/editorReducer';
 import { Differences } from './Differences';
@@ -46,13 +47,19 @@ export function ConflictDialog(props: {
     merging.clashes.length > 0 ||
     merging.clashesInName ||
     merging.clashesInDescription;
+  // The drawing is made again for other lists.
+  const drawn = useMemo(
+    () => ({ before: [...mine.items], after: [...theirs.content.items] }),
+    [mine, theirs],
+  );
   const isOnlyTime = isSameContent(base, theirs.content);
 
   return (
     <Dialog
       isOpen
       isDismissable={false}
-      width="min(640px, calc(100vw - 32px))"
+      width={`min(${isMerging ? 640 : 1080}px, calc(100vw - 32px))`}
+      style={{ minWidth: 0 }}
       onOpenChange={isOpen => {
         if (!isOpen && !isPending) {
           onLater();
@@ -97,6 +104,19 @@ export function ConflictDialog(props: {
                 <li>{t('editor.conflict.explainMine')}</li>
                 <li>{t('editor.conflict.explainTheirs')}</li>
               </ul>
+              {!isOnlyTime &&
+                !isSameLayout(mine.items, theirs.content.items) && (
+                  <>
+                    <Text as="p">{t('editor.conflict.drawn')}</Text>
+                    <div className={styles.conflict}>
+                      <LayoutDifferenceView
+                        {...drawn}
+                        beforeTitle={t('editor.conflict.mineTitle')}
+                        afterTitle={t('editor.conflict.theirsTitle')}
+                      />
+                    </div>
+                  </>
+                )}
             </Flex>
           </DialogBody>
           <DialogFooter className={styles.footer}>

@@ -9,7 +9,7 @@ const DELAY_MS = 300;
 /**
  * Keeps a draft of what is not saved yet, and none once it is.
  *
- * @returns whether the browser keeps it
+ * @returns whether the browser keeps it; nothing until that is known
  */
 export function useDraft(options: {
   drafts: DraftStore;
@@ -19,9 +19,9 @@ export function useDraft(options: {
   isChanged: boolean;
   /** Whether what is kept stays as it is. */
   isPaused: boolean;
-}): boolean {
+}): boolean | undefined {
   const { drafts, mockupId, content, saved, isChanged, isPaused } = options;
-  const [isKept, setKept] = useState(true);
+  const [isKept, setKept] = useState<boolean>();
   const latest = useRef(options);
   latest.current = options;
   const isPending = useRef(false);
@@ -44,10 +44,11 @@ export function useDraft(options: {
           },
           at: new Date().toISOString(),
         });
+        setKept(true);
       } else {
         await now.drafts.remove(now.mockupId);
+        setKept(undefined);
       }
-      setKept(true);
     } catch {
       setKept(false);
     }

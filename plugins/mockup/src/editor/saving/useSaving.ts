@@ -2,6 +2,7 @@ import { useApi } from '@backstage/frontend-plugin-api';
 import { useRef, useState } from 'react';
 import { mockupApiRef } from '../../api';
 import { statusOf } from '../../components/Failure';
+import type { SharedChange } from '../../sharing/useSharing';
 import {
   isSameContent,
   isSameLayout,
@@ -85,8 +86,16 @@ export function useSaving(mockupId: string, opened: Saved) {
     }
   };
 
-  /** After a 412: what is there now. */
-  const compare = async (content: Content, versionTag: string | undefined) => {
+  /**
+   * After a 412: what is there now.
+   *
+   * @returns what to save over, where there is nothing to choose
+   */
+  const compare = async (
+    content: Content,
+    over: Saved,
+    versionTag: string | undefined,
+  ): Promise<Saved | 'saved' | undefined> => {
     const answer = await api.getMockup(mockupId);
     if (!answer) {
       throw new MockupGone();
@@ -95,11 +104,42 @@ export function useSaving(mockupId: string, opened: Saved) {
     if (isSameContent(theirs.content, content)) {
       // It was this page: saved, but the answer was lost on its way.
       setSaved(theirs);
-      setConflict(undefined);
-      return true;
+      return 'saved';
+    }
+    if (
+      theirs.versionId === over.versionId &&
+      isSameContent(theirs.content, over.content)
+    ) {
+      // It was shared meanwhile, or a version has got a tag.
+      return theirs;
     }
     setConflict({ theirs, versionTag });
-    return false;
+    return undefined;
+  };
+
+  /** @returns whether it is saved; otherwise there is a conflict */
+  const sendOrCompare = async (
+    content: Content,
+    over: Saved,
+    versionTag: string | undefined,
+  ): Promise<boolean> => {
+    let next: Saved | 'saved' | undefined = over;
+    while (next && next !== 'saved') {
+      const base: Saved = next;
+      try {
+        await send(content, base, versionTag);
+        next = 'saved';
+      } catch (error) {
+        if (statusOf(error) !== 412) {
+          throw error;
+        }
+        next = await compare(content, base, versionTag);
+      }
+    }
+    if (next) {
+      setConflict(undefined);
+    }
+    return next !== undefined;
   };
 
   /** @returns whether it is saved */
@@ -115,18 +155,9 @@ export function useSaving(mockupId: string, opened: Saved) {
     setPending(true);
     setFailure(undefined);
     try {
-      await send(content, over, versionTag);
-      setConflict(undefined);
-      return true;
+      return await sendOrCompare(content, over, versionTag);
     } catch (error) {
-      try {
-        if (statusOf(error) === 412) {
-          return await compare(content, versionTag);
-        }
-        setFailure({ error, versionTag });
-      } catch (another) {
-        setFailure({ error: another, versionTag });
-      }
+      setFailure({ error, versionTag });
       return false;
     } finally {
       isUnderWay.current = false;
@@ -145,6 +176,11 @@ export function useSaving(mockupId: string, opened: Saved) {
       setSaved(theirs);
       setConflict(undefined);
       setFailure(undefined);
+    },
+    /** Goes on after this page has shared the mockup, which changed its entity tag. */
+    followShared({ before, after }: SharedChange) {
+      // Otherwise somebody has saved in between, and the next save has to show that.
+      setSaved(now => (now.etag === before ? { ...now, etag: after } : now));
     },
     forgetConflict: () => setConflict(undefined),
   };

@@ -31,8 +31,8 @@ export function LayoutDifferenceView(props: {
   before: LayoutItem[];
   after: LayoutItem[];
   /** What the drawings are called, such as the tags of two versions. */
-  beforeTitle: string;
-  afterTitle: string;
+  beforeTitle: ReactNode;
+  afterTitle: ReactNode;
   /** More about each, below its title. */
   beforeNote?: ReactNode;
   afterNote?: ReactNode;
@@ -116,7 +116,6 @@ export function LayoutDifferenceView(props: {
           title={beforeTitle}
           note={props.beforeNote}
           items={before}
-          side="before"
           differences={differences}
           onChoose={setCurrent}
         />
@@ -125,7 +124,6 @@ export function LayoutDifferenceView(props: {
           title={afterTitle}
           note={props.afterNote}
           items={after}
-          side="after"
           differences={differences}
           onChoose={setCurrent}
         />
@@ -147,14 +145,13 @@ function selectorOf(index: number): string {
 
 function Pane(props: {
   pane: RefObject<HTMLDivElement>;
-  title: string;
+  title: ReactNode;
   note?: ReactNode;
   items: LayoutItem[];
-  side: 'before' | 'after';
   differences: ItemDifference[];
   onChoose: (index: number) => void;
 }) {
-  const { pane, title, note, items, side, differences, onChoose } = props;
+  const { pane, title, note, items, differences, onChoose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const id = useId();
   const indexes = useMemo(
@@ -177,7 +174,6 @@ function Pane(props: {
   return (
     <section aria-labelledby={id} className={styles.pane}>
       <h3 id={id} className={styles.title}>
-        <VisuallyHidden>{t(`history.difference.${side}`)} </VisuallyHidden>
         {title}
       </h3>
       {note}

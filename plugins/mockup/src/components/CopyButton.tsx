@@ -28,10 +28,10 @@ export function CopyButton(props: { label: string; textOf: () => string }) {
           setDone(true);
         }}
       >
-        {isDone && !error ? t('history.copy.done') : label}
+        {isDone && !error ? t('components.copy.done') : label}
       </Button>
       <VisuallyHidden role="status">
-        {isDone && t(error ? 'history.copy.failed' : 'history.copy.done')}
+        {isDone && t(error ? 'components.copy.failed' : 'components.copy.done')}
       </VisuallyHidden>
     </>
   );

@@ -1,0 +1,14 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Skeleton, VisuallyHidden } from '@backstage/ui';
+import { mockupTranslationRef } from '../translation';
+
+/** In the place of what is not there yet. */
+export function Loading({ height }: { height: number }) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <div>
+      <VisuallyHidden>{t('components.loading')}</VisuallyHidden>
+      <Skeleton aria-hidden width="100%" height={height} />
+    </div>
+  );
+}

@@ -1,0 +1,373 @@
+import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { useEntityPresentation } from '@backstage/plugin-catalog-react';
+import { usePermission } from '@backstage/plugin-permission-react';
+import {
+  Alert,
+  Button,
+  ButtonIcon,
+  Flex,
+  Select,
+  Text,
+  VisuallyHidden,
+} from '@backstage/ui';
+import { RiCloseLine } from '@remixicon/react';
+import {
+  MOCKUP_LIMITS,
+  type MockupShare,
+  mockupSharePermission,
+} from 'backstage-plugin-mockup-common';
+import { useEffect, useRef, useState } from 'react';
+import { ActionDialog } from '../components/ActionDialog';
+import { CopyButton } from '../components/CopyButton';
+import { Failure } from '../components/Failure';
+import { Loading } from '../components/Loading';
+import { Person } from '../components/Person';
+import { mockupRouteRef } from '../routes';
+import { mockupTranslationRef } from '../translation';
+import { GroupPicker, NOTHING_PICKED } from './GroupPicker';
+import { parseGroup, shortName } from './groups';
+import styles from './sharing.module.css';
+import { type SharedChange, type Sharing, useSharing } from './useSharing';
+
+const ACCESSES = ['read', 'write'] as const;
+type Access = (typeof ACCESSES)[number];
+
+/** Shows with which groups a mockup is shared, and changes it where the user may. */
+export function ShareDialog(props: {
+  mockupId: string;
+  name: string;
+  onShared: (change: SharedChange) => void;
+  onClose: () => void;
+}) {
+  const { mockupId, name, onShared, onClose } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const pathOf = useRouteRef(mockupRouteRef);
+  const permission = usePermission({
+    permission: mockupSharePermission,
+    resourceRef: mockupId,
+  });
+  const sharing = useSharing(mockupId);
+  const { current, conflict } = sharing;
+  const form = useShares(current);
+  const { said } = form;
+  const isReady = form.isRead && !permission.loading;
+
+  return (
+    <ActionDialog
+      title={t('sharing.title', { name })}
+      texts={[t('sharing.text')]}
+      submit={t(conflict ? 'sharing.overwrite' : 'sharing.submit')}
+      failed={t('sharing.failed')}
+      isDisabled={!isReady || !permission.allowed}
+      onClose={onClose}
+      onSubmit={async () => {
+        const shares = form.complete();
+        const saved = shares && (await sharing.save(shares));
+        if (!saved) {
+          return false;
+        }
+        if (saved !== 'unchanged') {
+          onShared(saved);
+        }
+        return true;
+      }}
+    >
+      {sharing.error && (
+        <Failure
+          title={t('sharing.loadFailed')}
+          error={sharing.error}
+          onRetry={sharing.retry}
+        />
+      )}
+      {!isReady && !sharing.error && <Loading height={120} />}
+      {isReady && current && (
+        <>
+          {permission.allowed ? (
+            <AddGroup form={form} />
+          ) : (
+            <Alert status="info" icon description={t('sharing.refused')} />
+          )}
+          <Groups form={form} isReadOnly={!permission.allowed} />
+          <Flex
+            align="center"
+            justify="between"
+            gap="3"
+            className={styles.foot}
+          >
+            <Text variant="body-small" color="secondary">
+              {t('sharing.owner')} <Person entityRef={current.owner} />
+            </Text>
+            <CopyButton
+              label={t('components.copy.link')}
+              textOf={() =>
+                new URL(pathOf?.({ id: mockupId }) ?? '', window.location.href)
+                  .href
+              }
+            />
+          </Flex>
+        </>
+      )}
+      {conflict && (
+        <Conflict
+          now={conflict}
+          onTake={() => {
+            form.startFrom(conflict.shares, t('sharing.conflict.taken'));
+            sharing.forgetConflict();
+          }}
+        />
+      )}
+      <VisuallyHidden role="status">
+        {/* Said again where the same is done twice. */}
+        <span key={said.count}>{said.text}</span>
+      </VisuallyHidden>
+    </ActionDialog>
+  );
+}
+
+/** What is chosen, and not saved yet. */
+function useShares(current: Sharing | undefined) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [chosen, setShares] = useState<MockupShare[]>();
+  const [times, setTimes] = useState(0);
+  const shares = chosen ?? [];
+  const [picked, setPicked] = useState(NOTHING_PICKED);
+  const [access, setAccess] = useState<Access>('read');
+  const [problem, setProblem] = useState<string>();
+  const [said, setSaid] = useState({ text: '', count: 0 });
+  useEffect(() => {
+    // What is read after a conflict is not to replace what was chosen.
+    setShares(now => now ?? current?.shares);
+  }, [current]);
+  const say = (text: string) =>
+    setSaid(last => ({ text, count: last.count + 1 }));
+
+  /** The shares with what is in the field; nothing where that is wrong. */
+  const withPicked = (): MockupShare[] | undefined => {
+    const { group, text } = picked;
+    const parsed = group === undefined ? parseGroup(text) : { group };
+    if ('problem' in parsed) {
+      setProblem(t(`sharing.add.${parsed.problem}`, { text: text.trim() }));
+      return undefined;
+    }
+    if (shares.some(each => each.group === parsed.group)) {
+      setProblem(t('sharing.add.known', { group: shortName(parsed.group) }));
+      return undefined;
+    }
+    const most = MOCKUP_LIMITS.shares;
+    if (shares.length >= most) {
+      setProblem(t('sharing.add.full', { most: String(most) }));
+      return undefined;
+    }
+    return [...shares, { group: parsed.group, access }];
+  };
+  const show = (next: MockupShare[]) => {
+    setShares(next);
+    setPicked(NOTHING_PICKED);
+    setProblem(undefined);
+    setTimes(last => last + 1);
+  };
+
+  return {
+    isRead: chosen !== undefined,
+    shares,
+    /** How often the field was emptied. */
+    times,
+    said,
+    picked,
+    pick(next: typeof picked) {
+      setPicked(next);
+      setProblem(undefined);
+    },
+    access,
+    setAccess,
+    problem,
+    add() {
+      const next = withPicked();
+      if (next) {
+        show(next);
+        const { group } = next[next.length - 1];
+        say(t('sharing.added', { group: shortName(group) }));
+      }
+    },
+    /** What is to be saved: a group that is still in the field was meant, too. */
+    complete(): MockupShare[] | undefined {
+      if (picked.text.trim() === '') {
+        return shares;
+      }
+      const next = withPicked();
+      if (next) {
+        show(next);
+      }
+      return next;
+    },
+    change(group: string, next: Access) {
+      setShares(
+        shares.map(each =>
+          each.group === group ? { group, access: next } : each,
+        ),
+      );
+    },
+    remove(group: string) {
+      setShares(shares.filter(each => each.group !== group));
+      say(t('sharing.removed', { group: shortName(group) }));
+    },
+    startFrom(next: MockupShare[], text: string) {
+      show(next);
+      say(text);
+    },
+  };
+}
+
+type Form = ReturnType<typeof useShares>;
+
+function useAccessOptions() {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return ACCESSES.map(id => ({ id, label: t(`sharing.access.${id}`) }));
+}
+
+function AddGroup({ form }: { form: Form }) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const options = useAccessOptions();
+  const room = useRef<HTMLDivElement>(null);
+  const { times } = form;
+  // The dialog had the focus while it was loading.
+  useEffect(() => room.current?.querySelector('input')?.focus(), [times]);
+  return (
+    <div ref={room} className={styles.add}>
+      <GroupPicker
+        // A field that is emptied would open its list again.
+        key={times}
+        value={form.picked}
+        onChange={form.pick}
+        onSubmit={form.add}
+        problem={form.problem}
+      />
+      <div className={styles.addButtons}>
+        <Select
+          aria-label={t('sharing.access.label')}
+          options={options}
+          value={form.access}
+          onChange={next => form.setAccess(next === 'write' ? 'write' : 'read')}
+        />
+        <Button variant="secondary" onPress={form.add}>
+          {t('sharing.add.submit')}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function Groups({ form, isReadOnly }: { form: Form; isReadOnly: boolean }) {
+  const { shares } = form;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const list = useRef<HTMLUListElement>(null);
+  if (shares.length === 0) {
+    return (
+      <Text as="p" color="secondary" className={styles.none}>
+        {t('sharing.none')}
+      </Text>
+    );
+  }
+  return (
+    <ul ref={list} className={styles.groups} aria-label={t('sharing.list')}>
+      {shares.map((share, index) => (
+        <GroupRow
+          key={share.group}
+          share={share}
+          isReadOnly={isReadOnly}
+          onChange={access => form.change(share.group, access)}
+          onRemove={() => {
+            // What had the focus is gone with its row.
+            const buttons = [
+              ...(list.current?.querySelectorAll<HTMLElement>(
+                '[data-remove]',
+              ) ?? []),
+            ];
+            const next =
+              buttons[index + 1] ??
+              buttons[index - 1] ??
+              list.current?.closest('form')?.querySelector('input');
+            next?.focus();
+            form.remove(share.group);
+          }}
+        />
+      ))}
+    </ul>
+  );
+}
+
+function GroupRow(props: {
+  share: MockupShare;
+  isReadOnly: boolean;
+  onChange: (access: Access) => void;
+  onRemove: () => void;
+}) {
+  const { share, isReadOnly, onChange, onRemove } = props;
+  const { group, access } = share;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const options = useAccessOptions();
+  const { primaryTitle: title } = useEntityPresentation(group);
+  return (
+    <li className={styles.group}>
+      <div className={styles.words}>
+        <Text weight="bold">{title}</Text>
+        <Text variant="body-small" color="secondary">
+          {group}
+        </Text>
+      </div>
+      {isReadOnly ? (
+        <Text>{t(`sharing.access.${access}`)}</Text>
+      ) : (
+        <Flex gap="2" align="center">
+          <Select
+            aria-label={t('sharing.access.of', { group: title })}
+            options={options}
+            value={access}
+            onChange={next => onChange(next === 'write' ? 'write' : 'read')}
+          />
+          <ButtonIcon
+            variant="tertiary"
+            icon={<RiCloseLine />}
+            aria-label={t('sharing.remove', { group: title })}
+            data-remove
+            onPress={onRemove}
+          />
+        </Flex>
+      )}
+    </li>
+  );
+}
+
+/** With whom somebody else has shared it meanwhile. */
+function Conflict({ now, onTake }: { now: Sharing; onTake: () => void }) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <Alert
+      role="alert"
+      status="warning"
+      icon
+      title={t('sharing.conflict.title')}
+      description={
+        now.shares.length === 0 ? (
+          t('sharing.conflict.nobody')
+        ) : (
+          <>
+            {t('sharing.conflict.now')}
+            <ul className={styles.now}>
+              {now.shares.map(({ group, access }) => (
+                <li key={group}>
+                  <Person entityRef={group} />: {t(`sharing.access.${access}`)}
+                </li>
+              ))}
+            </ul>
+          </>
+        )
+      }
+      customActions={
+        <Button size="small" variant="tertiary" onPress={onTake}>
+          {t('sharing.conflict.take')}
+        </Button>
+      }
+    />
+  );
+}

@@ -1,0 +1,44 @@
+import { parseEntityRef, stringifyEntityRef } from '@backstage/catalog-model';
+import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
+
+// What the backend takes.
+const GROUP_REF = /^group:[a-z0-9_.-]+\/[a-z0-9_.-]+$/;
+
+/** What somebody has typed for a group. */
+export type TypedGroup =
+  | { group: string }
+  | { problem: 'missing' | 'invalid' | 'otherKind' };
+
+/**
+ * Reads a reference as people write it: without the kind, or without the namespace. A name alone
+ * is none: it may be a part of another one, which was to be searched.
+ */
+export function parseGroup(text: string): TypedGroup {
+  if (text.trim() === '') {
+    return { problem: 'missing' };
+  }
+  if (!/[:/]/.test(text)) {
+    return { problem: 'invalid' };
+  }
+  let group: string;
+  try {
+    const parsed = parseEntityRef(text.trim(), {
+      defaultKind: 'group',
+      defaultNamespace: 'default',
+    });
+    group = stringifyEntityRef(parsed);
+  } catch {
+    return { problem: 'invalid' };
+  }
+  if (!group.startsWith('group:')) {
+    return { problem: 'otherKind' };
+  }
+  return GROUP_REF.test(group) && group.length <= MOCKUP_LIMITS.groupRef
+    ? { group }
+    : { problem: 'invalid' };
+}
+
+/** A reference of a group, as short as people would write it. */
+export function shortName(group: string): string {
+  return group.replace(/^group:(default\/)?/, '');
+}

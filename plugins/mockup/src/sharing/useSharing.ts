@@ -1,0 +1,88 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import type { MockupShare } from 'backstage-plugin-mockup-common';
+import { useEffect, useState } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { mockupApiRef } from '../api';
+import { statusOf } from '../components/Failure';
+import { mockupTranslationRef } from '../translation';
+
+/** With whom a mockup is shared, as the backend has it. */
+export interface Sharing {
+  shares: MockupShare[];
+  owner: string;
+  etag: string;
+}
+
+/** The entity tags of a mockup before and after it was shared. */
+export interface SharedChange {
+  before: string;
+  after: string;
+}
+
+/** Reads with whom a mockup is shared, and changes it only over what was read. */
+export function useSharing(mockupId: string) {
+  const api = useApi(mockupApiRef);
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [current, setCurrent] = useState<Sharing>();
+  const [conflict, setConflict] = useState<Sharing>();
+
+  const read = async (): Promise<Sharing> => {
+    const found = await api.getMockup(mockupId);
+    if (!found) {
+      throw new Error(t('sharing.missing'));
+    }
+    const { owner, shares = [] } = found.mockup;
+    return { shares, owner, etag: found.etag };
+  };
+  // eslint-disable-next-line react-hooks/exhaustive-deps
+  const opened = useAsyncRetry(read, [api, mockupId]);
+  useEffect(() => setCurrent(opened.value), [opened.value]);
+
+  /** @returns what was changed; false where somebody else has changed it meanwhile */
+  const save = async (
+    shares: MockupShare[],
+  ): Promise<SharedChange | 'unchanged' | false> => {
+    let over = current;
+    while (over && !isSame(shares, over.shares)) {
+      try {
+        const { etag } = await api.shareMockup(
+          mockupId,
+          { shares },
+          { ifMatch: over.etag },
+        );
+        return { before: over.etag, after: etag };
+      } catch (error) {
+        if (statusOf(error) !== 412) {
+          throw error;
+        }
+        const now = await read();
+        if (!isSame(now.shares, over.shares) && !isSame(now.shares, shares)) {
+          setCurrent(now);
+          setConflict(now);
+          return false;
+        }
+        // Something else of the mockup was changed, or the answer was lost on its way.
+        over = now;
+      }
+    }
+    return 'unchanged';
+  };
+
+  return {
+    current,
+    conflict,
+    error: opened.loading ? undefined : opened.error,
+    retry: opened.retry,
+    save,
+    forgetConflict: () => setConflict(undefined),
+  };
+}
+
+/** Whether the same groups may do the same, in whatever order. */
+function isSame(some: MockupShare[], others: MockupShare[]): boolean {
+  const known = new Map(others.map(({ group, access }) => [group, access]));
+  return (
+    some.length === others.length &&
+    some.every(({ group, access }) => known.get(group) === access)
+  );
+}
