@@ -66,6 +66,25 @@ export interface Config {
      */
     admins?: string[];
 
+    /** What each tenant may have under way at once, in each process. */
+    limits?: {
+      /**
+       * Operations in the database; a fifth of `tenancy.database.pool.max` by default, and
+       * two at least. Further ones wait.
+       */
+      concurrency?: number | string;
+      /**
+       * How many wait, before others are answered with status 429; ten times
+       * `concurrency` by default.
+       */
+      queue?: number | string;
+      /**
+       * For how long, in milliseconds, one waits for the others of its tenant, until it is
+       * answered with status 429; 10000 by default.
+       */
+      queueTimeoutMs?: number | string;
+    };
+
     database?: {
       /**
        * What differs from the connection of the catalog's own database: the user at

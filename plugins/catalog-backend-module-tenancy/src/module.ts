@@ -19,6 +19,7 @@ import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
 import { SharedDecisions } from './authorization/SharedDecisions';
 import { countReads } from './replica/countReads';
 import { catalogEntranceServiceRef } from './entrance';
+import { observeOperations } from './limits/observeOperations';
 import { schedulePurge } from './purge/schedulePurge';
 import { applyConditions } from './routes/applyConditions';
 import { createRouter } from './routes/createRouter';
@@ -92,9 +93,10 @@ export const catalogModuleTenancy = createBackendModule({
           auditor,
           directory,
           httpAuth,
-          authorize: (credentials, req, tenantId) =>
+          authorize: (credentials, { req, tenantId, signal }) =>
             new AuthorizedCatalogStore({
               credentials,
+              signal,
               permissions: decisions.of(req, tenantId),
               store,
               getRuleset,
@@ -102,6 +104,7 @@ export const catalogModuleTenancy = createBackendModule({
         });
         router.use(createRouter(operations));
         router.use(applyConditions({ auth, getRuleset, httpAuth, store }));
+        observeOperations(metrics, tenancy.pool);
         if (tenancy.replica) {
           router.use(markWrites(tenancy.replica));
           countReads(metrics, tenancy.replica);

@@ -18,6 +18,7 @@ export type {
   ListedEntity,
   MutationResult,
   QueryEntities,
+  ReadOptions,
 } from './catalog/CatalogStore';
 export {
   purgeDeletedEntities,
@@ -30,6 +31,7 @@ export {
 } from './config/readAdministrators';
 export {
   readTenancyConfig,
+  type OperationLimits,
   type ReplicaConfig,
   type TenancyConfig,
   type TenancyConnection,
@@ -90,7 +92,9 @@ export {
   DatabaseTimeoutError,
   DatabaseUnavailableError,
   retryAfter,
+  TenantBusyError,
 } from './pool/errors';
+export { FairQueue } from './pool/FairQueue';
 export {
   TenancyPool,
   type BuildStatement,
@@ -99,6 +103,7 @@ export {
   type TenancyPoolOptions,
   type TransactionSettings,
 } from './pool/TenancyPool';
+export { type OperationCounts } from './pool/TenantTurns';
 export { ReadReplica, type ReplicaCounts } from './replica/ReadReplica';
 export { type ReadReplicaOptions } from './replica/ReplicaWatch';
 export * from './services';

@@ -253,7 +253,7 @@ export class LoadClients {
     };
   }
 
-  /** @throws Error unless the answer is a success, or a 503 as it has to be */
+  /** @throws Error unless the answer is a success, or a 429 or 503 as it has to be */
   async #ask(request: {
     tenant?: string;
     /** Within the entities of the catalog. */
@@ -282,7 +282,7 @@ export class LoadClients {
       return { answered: true, status, body: JSON.parse(text) };
     }
     const retryAfter = response.headers.get('retry-after');
-    if (status !== 503 || !(Number(retryAfter) > 0)) {
+    if (![429, 503].includes(status) || !(Number(retryAfter) > 0)) {
       throw new Error(`${status}, Retry-After ${retryAfter}: ${text}`);
     }
     const { error } = JSON.parse(text);

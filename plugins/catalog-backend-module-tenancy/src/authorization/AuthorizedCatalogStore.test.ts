@@ -36,12 +36,19 @@ describe('AuthorizedCatalogStore', () => {
   const json = JSON.stringify(entity);
   const ref = 'component:default/a';
 
-  function create(decision: PolicyDecision, store = memoryStore([entity])) {
+  function create(
+    decision: PolicyDecision,
+    {
+      store = memoryStore([entity]),
+      signal,
+    }: { store?: ReturnType<typeof memoryStore>; signal?: AbortSignal } = {},
+  ) {
     const permissions = mockServices.permissions.mock({
       authorizeConditional: async () => [decision],
     });
     const authorized = new AuthorizedCatalogStore({
       store,
+      signal,
       permissions,
       credentials: mockCredentials.user(),
       getRuleset: () => ({
@@ -76,9 +83,10 @@ describe('AuthorizedCatalogStore', () => {
       items: [{ entity, parentEntityRefs: [] }],
     });
     await expect(authorized.getAncestry('t', 'a:b/c')).resolves.toBeUndefined();
-    expect(store.readEntities).toHaveBeenCalledWith('t', {});
+    expect(store.readEntities).toHaveBeenCalledWith('t', {}, {});
     expect(store.readEntitiesByRefs).toHaveBeenCalledWith('t', [ref], {
       filter: visible,
+      continues: true,
     });
   });
 
@@ -107,29 +115,67 @@ describe('AuthorizedCatalogStore', () => {
     const asked = { kind: 'api' };
     const joined = { $all: [visible, asked] };
     await authorized.readEntities('t', { limit: 1 });
-    expect(store.readEntities).toHaveBeenLastCalledWith('t', {
-      limit: 1,
-      filter: visible,
-    });
+    expect(store.readEntities).toHaveBeenLastCalledWith(
+      't',
+      { limit: 1, filter: visible },
+      {},
+    );
     await authorized.readEntities('t', { filter: asked });
-    expect(store.readEntities).toHaveBeenLastCalledWith('t', {
-      filter: joined,
-    });
+    expect(store.readEntities).toHaveBeenLastCalledWith(
+      't',
+      { filter: joined },
+      { continues: true },
+    );
     await authorized.readEntitiesByRefs('t', [ref], { filter: asked });
     expect(store.readEntitiesByRefs).toHaveBeenLastCalledWith('t', [ref], {
       filter: joined,
+      continues: true,
     });
     await authorized.readPage('t', { limit: 1, filter: asked });
-    expect(store.readPage).toHaveBeenLastCalledWith('t', {
-      limit: 1,
-      filter: joined,
-    });
+    expect(store.readPage).toHaveBeenLastCalledWith(
+      't',
+      { limit: 1, filter: joined },
+      { continues: true },
+    );
     await authorized.countFacets('t', { facets: ['kind'] });
-    expect(store.countFacets).toHaveBeenLastCalledWith('t', {
-      facets: ['kind'],
-      filter: visible,
-    });
+    expect(store.countFacets).toHaveBeenLastCalledWith(
+      't',
+      { facets: ['kind'], filter: visible },
+      { continues: true },
+    );
     expect(permissions.authorizeConditional).toHaveBeenCalledTimes(1);
+  });
+
+  it('hands on when the caller goes, and that only the first read may be refused', async () => {
+    const { signal } = new AbortController();
+    const { authorized, store } = create(
+      { result: AuthorizeResult.ALLOW },
+      { signal },
+    );
+    store.readPage.mockRejectedValueOnce(new Error('refused'));
+    await expect(authorized.readPage('t', { limit: 1 })).rejects.toThrow(
+      'refused',
+    );
+    await authorized.readPage('t', { limit: 1 });
+    await authorized.readPage('t', { limit: 1 });
+    await authorized.getAncestry('t', ref);
+    const query = { limit: 1 };
+    for (const [index, options] of [
+      { signal },
+      { signal },
+      { signal, continues: true },
+    ].entries()) {
+      expect(store.readPage).toHaveBeenNthCalledWith(
+        index + 1,
+        't',
+        query,
+        options,
+      );
+    }
+    expect(store.getAncestry).toHaveBeenLastCalledWith('t', ref, {
+      signal,
+      continues: true,
+    });
   });
 
   describe('with an ancestry', () => {
@@ -146,7 +192,7 @@ describe('AuthorizedCatalogStore', () => {
         rootEntityRef: ref,
         items: items(...given),
       });
-      const { authorized } = create(conditional, store);
+      const { authorized } = create(conditional, { store });
       const ancestry = await authorized.getAncestry('t', ref);
       expect(ancestry?.rootEntityRef).toBe(ref);
       return ancestry?.items;

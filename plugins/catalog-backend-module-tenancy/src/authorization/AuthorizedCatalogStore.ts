@@ -24,6 +24,7 @@ import type {
   FacetCount,
   FacetsQuery,
   QueryEntities,
+  ReadOptions,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { allOf } from '../predicates';
 import { pruneAncestry } from './pruneAncestry';
@@ -53,6 +54,8 @@ export interface AuthorizedCatalogStoreOptions {
   /** Asked for when it is needed: plugins go on adding rules until they have started. */
   getRuleset: () => PermissionRuleset<Entity, EntitiesSearchFilter>;
   credentials: BackstageCredentials;
+  /** Aborted when the caller has gone. */
+  signal?: AbortSignal;
 }
 
 /**
@@ -63,6 +66,7 @@ export interface AuthorizedCatalogStoreOptions {
 export class AuthorizedCatalogStore implements ReadableCatalogStore {
   readonly #options: AuthorizedCatalogStoreOptions;
   #decision: Promise<PolicyDecision> | undefined;
+  #hasRead = false;
 
   constructor(options: AuthorizedCatalogStoreOptions) {
     this.#options = options;
@@ -73,7 +77,11 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
     query: QueryEntities = {},
   ): Promise<string[]> {
     const visible = await this.#restrict(query);
-    return visible ? this.#options.store.readEntities(tenantId, visible) : [];
+    return visible
+      ? this.#read(options =>
+          this.#options.store.readEntities(tenantId, visible, options),
+        )
+      : [];
   }
 
   async readEntitiesByRefs(
@@ -83,7 +91,12 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
   ): Promise<Array<string | null>> {
     const visible = await this.#restrict(options);
     return visible
-      ? this.#options.store.readEntitiesByRefs(tenantId, entityRefs, visible)
+      ? this.#read(how =>
+          this.#options.store.readEntitiesByRefs(tenantId, entityRefs, {
+            ...visible,
+            ...how,
+          }),
+        )
       : entityRefs.map(() => null);
   }
 
@@ -92,7 +105,12 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
     query: EntityPageQuery,
   ): Promise<EntityPage | undefined> {
     const visible = await this.#restrict(query);
-    return visible && this.#options.store.readPage(tenantId, visible);
+    return (
+      visible &&
+      this.#read(options =>
+        this.#options.store.readPage(tenantId, visible, options),
+      )
+    );
   }
 
   async countFacets(
@@ -101,7 +119,9 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
   ): Promise<Record<string, FacetCount[]>> {
     const visible = await this.#restrict(query);
     return visible
-      ? this.#options.store.countFacets(tenantId, visible)
+      ? this.#read(options =>
+          this.#options.store.countFacets(tenantId, visible, options),
+        )
       : Object.fromEntries(query.facets.map(facet => [facet, []]));
   }
 
@@ -123,7 +143,9 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
     if (decision.result === AuthorizeResult.DENY) {
       throw new NotAllowedError();
     }
-    const ancestry = await this.#options.store.getAncestry(tenantId, entityRef);
+    const ancestry = await this.#read(options =>
+      this.#options.store.getAncestry(tenantId, entityRef, options),
+    );
     if (decision.result === AuthorizeResult.ALLOW) {
       return ancestry;
     }
@@ -132,6 +154,17 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
       throw new NotAllowedError();
     }
     return pruneAncestry(ancestry, entity => isReadable(decision, entity));
+  }
+
+  /** A further read of the same request may be for a response that has begun. */
+  async #read<T>(read: (options: ReadOptions) => Promise<T>): Promise<T> {
+    const { signal } = this.#options;
+    const result = await read({
+      ...(signal && { signal }),
+      ...(this.#hasRead && { continues: true }),
+    });
+    this.#hasRead = true;
+    return result;
   }
 
   /** The request, for what the caller may read; nothing if that is nothing. */

@@ -49,10 +49,10 @@ export function createOperations(options: {
   adoption: Pick<CatalogAdoption, 'isComplete'>;
   httpAuth: HttpAuthService;
   auditor: AuditorService;
+  /** The catalog as a caller may see it, until the caller has gone. */
   authorize: (
     credentials: BackstageCredentials,
-    req: Request,
-    tenantId: string,
+    request: { req: Request; tenantId: string; signal: AbortSignal },
   ) => ReadableCatalogStore;
   directory: Pick<TenantDirectory, 'findActive'>;
 }): Operations {
@@ -72,7 +72,9 @@ export function createOperations(options: {
       (describe, operation, { eventId = 'entity-fetch' } = {}) =>
       async (req, res) => {
         const tenant = tenantOf(req);
+        const { tenantId } = tenant;
         assertAdopted(adoption, tenant, res);
+        const signal = untilClosed(res);
         await audited(
           auditor,
           {
@@ -85,12 +87,28 @@ export function createOperations(options: {
             return operation({
               req,
               res,
-              tenantId: tenant.tenantId,
-              catalog: authorize(credentials, req, tenant.tenantId),
+              tenantId,
+              catalog: authorize(credentials, { req, tenantId, signal }),
               assertTenantActive: () => assertActive(tenant),
             });
           },
-        );
+        ).catch(error => {
+          // Nobody is left to be answered.
+          if (!signal.aborted) {
+            throw error;
+          }
+        });
       },
   };
+}
+
+/** A signal that is aborted when the client closes the connection before the end of the response. */
+function untilClosed(res: Response): AbortSignal {
+  const closed = new AbortController();
+  res.once('close', () => {
+    if (!res.writableFinished) {
+      closed.abort(new Error('The client has closed the connection'));
+    }
+  });
+  return closed.signal;
 }

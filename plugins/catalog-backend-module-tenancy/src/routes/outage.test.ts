@@ -243,7 +243,7 @@ describe('While clients read, write and create tenants,', () => {
   const backend = startBackend(() => server.postgres.connection, POOL_SIZE);
 
   it.each([postgresCrash, termination, lock, refusedLogin])(
-    'a backend refuses with 503 at most, loses nothing and recovers: $what',
+    'a backend refuses with 429 or 503 at most, loses nothing and recovers: $what',
     async fault => {
       const { wrongAnswers, connections } = await survive(backend(), fault);
       expect(wrongAnswers).toEqual([]);
@@ -281,7 +281,7 @@ describeWithPgBouncer('The same behind PgBouncer:', () => {
   };
 
   it.each([postgresCrash, termination, bouncerCrash])(
-    'a backend refuses with 503 at most, loses nothing and recovers: $what',
+    'a backend refuses with 429 or 503 at most, loses nothing and recovers: $what',
     async fault => {
       const { wrongAnswers, connections } = await survive(backend(), fault);
       expect(wrongAnswers).toEqual([]);

@@ -3,6 +3,7 @@ import { callChecks } from './callChecks';
 import { engineChecks } from './engineChecks';
 import { engineConfigChecks } from './engineConfigChecks';
 import { engineTableChecks } from './engineTableChecks';
+import { limitChecks } from './limitChecks';
 import type { Edit, MutationCheck } from './MutationCheck';
 import { replicaChecks } from './replicaChecks';
 
@@ -326,8 +327,8 @@ export const mutationChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/PooledTransaction.ts`,
-        find: 'this.#client.release(options.inDoubt || !this.idle);',
-        replace: 'this.#client.release(!options);',
+        find: 'this.#cancelled || options.inDoubt || !this.idle;',
+        replace: '!options;',
       },
     ],
     tests: [
@@ -790,5 +791,6 @@ export const mutationChecks: MutationCheck[] = [
   ...engineChecks,
   ...engineConfigChecks,
   ...engineTableChecks,
+  ...limitChecks,
   ...replicaChecks,
 ];

@@ -6,7 +6,10 @@ import type {
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 import { TenancyPool } from '../pool/TenancyPool';
-import type { TenancyPoolLimits } from '../config/readTenancyConfig';
+import type {
+  OperationLimits,
+  TenancyPoolLimits,
+} from '../config/readTenancyConfig';
 import { mockLogger } from './serviceMocks';
 
 const SCHEMA = 'tenancy';
@@ -30,6 +33,8 @@ export interface TenancyDatabase {
     schema?: string;
     limits?: Partial<TenancyPoolLimits>;
     whenReady?: boolean;
+    /** Of each tenant; without them, one may use the whole pool. */
+    operations?: Partial<OperationLimits>;
   }): TenancyPool;
   close(): Promise<void>;
 }
@@ -56,14 +61,21 @@ export async function createTenancyDatabase(
   const appConnection = { ...connection, user: APP_ROLE, password: PASSWORD };
   const pools: TenancyPool[] = [];
   const createPool: TenancyDatabase['createPool'] = (options = {}) => {
+    const limits = {
+      max: 10,
+      idleTimeoutMs: 30_000,
+      connectionTimeoutMs: 120_000,
+      ...options.limits,
+    };
     const pool = TenancyPool.create({
       connection: options.connection ?? appConnection,
       schema: options.schema ?? SCHEMA,
-      pool: {
-        max: 10,
-        idleTimeoutMs: 30_000,
-        connectionTimeoutMs: 120_000,
-        ...options.limits,
+      pool: limits,
+      limits: {
+        concurrency: limits.max,
+        queue: 10_000,
+        queueTimeoutMs: 120_000,
+        ...options.operations,
       },
       whenReady: options.whenReady,
       logger: mockLogger(),

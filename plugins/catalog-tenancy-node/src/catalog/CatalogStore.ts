@@ -151,11 +151,31 @@ export interface EntityAncestry {
 }
 
 /**
+ * How a read is carried out, which has no effect on what it finds.
+ *
+ * @public
+ */
+export interface ReadOptions {
+  /**
+   * Aborted when the caller has gone. The read rejects then, with the reason of the signal,
+   * and is cancelled in the database unless others share it.
+   */
+  signal?: AbortSignal;
+
+  /**
+   * The read continues an answer that has begun, such as a list that is read in parts: it
+   * waits for its turn, rather than fail with {@link TenantBusyError}.
+   */
+  continues?: boolean;
+}
+
+/**
  * The entities of tenants. Each operation sees the live entities of one tenant
  * only. It asks no permissions.
  *
  * All throw `InputError` for a tenant id that is no UUID,
- * {@link DatabaseUnavailableError} if there is no connection in time, and
+ * {@link DatabaseUnavailableError} if there is no connection in time,
+ * {@link TenantBusyError} if the tenant has too much under way, and
  * {@link DatabaseTimeoutError} for what takes PostgreSQL too long.
  *
  * @public
@@ -201,7 +221,7 @@ export interface CatalogStore {
   getEntitiesByRefs(
     tenantId: string,
     entityRefs: string[],
-    options?: { filter?: FilterPredicate },
+    options?: { filter?: FilterPredicate } & ReadOptions,
   ): Promise<Array<Entity | null>>;
 
   /**
@@ -209,7 +229,11 @@ export interface CatalogStore {
    *
    * @throws like {@link CatalogStore.queryEntities}
    */
-  readEntities(tenantId: string, query?: QueryEntities): Promise<string[]>;
+  readEntities(
+    tenantId: string,
+    query?: QueryEntities,
+    options?: ReadOptions,
+  ): Promise<string[]>;
 
   /**
    * As {@link CatalogStore.getEntitiesByRefs}, and returns the JSON text of each
@@ -220,7 +244,7 @@ export interface CatalogStore {
   readEntitiesByRefs(
     tenantId: string,
     entityRefs: string[],
-    options?: { filter?: FilterPredicate },
+    options?: { filter?: FilterPredicate } & ReadOptions,
   ): Promise<Array<string | null>>;
 
   /**
@@ -229,7 +253,11 @@ export interface CatalogStore {
    * @throws `InputError` for a filter that has no meaning or is too large, for a
    * negative `limit` or `offset`, and for an `after` whose id is no UUID
    */
-  readPage(tenantId: string, query: EntityPageQuery): Promise<EntityPage>;
+  readPage(
+    tenantId: string,
+    query: EntityPageQuery,
+    options?: ReadOptions,
+  ): Promise<EntityPage>;
 
   /**
    * The values that the entities have at some keys, by key as it was given, in the
@@ -240,6 +268,7 @@ export interface CatalogStore {
   countFacets(
     tenantId: string,
     query: FacetsQuery,
+    options?: ReadOptions,
   ): Promise<Record<string, FacetCount[]>>;
 
   /**
@@ -251,6 +280,7 @@ export interface CatalogStore {
   getAncestry(
     tenantId: string,
     entityRef: string,
+    options?: ReadOptions,
   ): Promise<EntityAncestry | undefined>;
 
   /**

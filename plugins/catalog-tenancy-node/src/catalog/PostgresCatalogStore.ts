@@ -19,6 +19,7 @@ import type {
   ListedEntity,
   MutationResult,
   QueryEntities,
+  ReadOptions,
 } from './CatalogStore';
 import { storedRefs } from './entityRefs';
 import { CatalogWriter } from './mutation/CatalogWriter';
@@ -117,7 +118,7 @@ export class PostgresCatalogStore implements CatalogStore {
   async getEntitiesByRefs(
     tenantId: string,
     entityRefs: string[],
-    options: { filter?: FilterPredicate } = {},
+    options: { filter?: FilterPredicate } & ReadOptions = {},
   ): Promise<Array<Entity | null>> {
     const entities = await this.readEntitiesByRefs(
       tenantId,
@@ -130,6 +131,7 @@ export class PostgresCatalogStore implements CatalogStore {
   async readEntities(
     tenantId: string,
     query: QueryEntities = {},
+    options: ReadOptions = {},
   ): Promise<string[]> {
     refuseNegative('limit', query.limit);
     refuseNegative('offset', query.offset);
@@ -137,6 +139,7 @@ export class PostgresCatalogStore implements CatalogStore {
       tenantId,
       ['list', query],
       scope => selectEntities(scope, query),
+      options,
     );
     return rows.map(({ json }) => json);
   }
@@ -144,19 +147,21 @@ export class PostgresCatalogStore implements CatalogStore {
   async readEntitiesByRefs(
     tenantId: string,
     entityRefs: string[],
-    options: { filter?: FilterPredicate } = {},
+    { filter, ...options }: { filter?: FilterPredicate } & ReadOptions = {},
   ): Promise<Array<string | null>> {
-    const condition = readFilter(options.filter);
+    const condition = readFilter(filter);
     const wanted = entityRefs.map(refsOrNone);
     const found = await this.#lookups.read(
       tenantId,
       condition,
       [...new Set(wanted.flat())],
-      async refs => {
+      async (refs, isAlone) => {
         const rows = await this.#share<{ entity_ref: string; json: string }>(
           tenantId,
-          ['refs', { refs, filter: options.filter }],
+          ['refs', { refs, filter }],
           scope => selectEntitiesByRefs(scope, { refs, condition }),
+          // A short lookup goes on for the others of its batch.
+          isAlone ? options : {},
         );
         return new Map(rows.map(row => [row.entity_ref, row.json]));
       },
@@ -170,11 +175,15 @@ export class PostgresCatalogStore implements CatalogStore {
   async readPage(
     tenantId: string,
     query: EntityPageQuery,
+    options: ReadOptions = {},
   ): Promise<EntityPage> {
     refuseNegative('limit', query.limit);
     refuseNegative('offset', query.offset);
-    const rows = await this.#share<PageRow>(tenantId, ['page', query], scope =>
-      selectPage(scope, query),
+    const rows = await this.#share<PageRow>(
+      tenantId,
+      ['page', query],
+      scope => selectPage(scope, query),
+      options,
     );
     return {
       rows: rows.flatMap(({ json, entity_id: entityId, value }) =>
@@ -190,11 +199,13 @@ export class PostgresCatalogStore implements CatalogStore {
   async countFacets(
     tenantId: string,
     query: FacetsQuery,
+    options: ReadOptions = {},
   ): Promise<Record<string, FacetCount[]>> {
     const rows = await this.#share<FacetCount & { key: string }>(
       tenantId,
       ['facets', query],
       scope => selectFacets(scope, query),
+      options,
     );
     const byKey = new Map<string, FacetCount[]>();
     for (const { key, value, count } of rows) {
@@ -210,12 +221,14 @@ export class PostgresCatalogStore implements CatalogStore {
   async getAncestry(
     tenantId: string,
     entityRef: string,
+    options: ReadOptions = {},
   ): Promise<EntityAncestry | undefined> {
     const refs = storedRefs(entityRef);
     const rows = await this.#share<AncestryRow>(
       tenantId,
       ['ancestry', { refs }],
       scope => selectAncestry(scope, refs.filter(isStorable)),
+      options,
     );
     return toAncestry(rows, refs[refs.length - 1]);
   }
@@ -239,10 +252,18 @@ export class PostgresCatalogStore implements CatalogStore {
       query: { filter?: FilterPredicate; refs?: string[] },
     ],
     build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
+    options: ReadOptions,
   ): Promise<SharedRows<TRow>> {
     const question = [what, { ...query, filter: readFilter(query.filter) }];
-    return this.#shared.read(tenantId, question, () =>
-      this.#database.query<TRow>(tenantId, build, ON_ANY_SERVER),
+    return this.#shared.read(
+      tenantId,
+      question,
+      shared =>
+        this.#database.query<TRow>(tenantId, build, {
+          ...ON_ANY_SERVER,
+          ...shared,
+        }),
+      options,
     );
   }
 

@@ -7,6 +7,11 @@ const MOST_REFS_SHARED = 20;
 /** With as many, a batch is sent at once. */
 const MOST_REFS = 100;
 
+type Send<TValue> = (
+  refs: string[],
+  isAlone: boolean,
+) => Promise<Found<TValue>>;
+
 /** Lookups that are sent together. */
 interface Batch<TValue> {
   refs: Set<string>;
@@ -36,17 +41,17 @@ export class SharedLookups<TValue> {
    * @param tenantId - nothing is looked up together with what another tenant asks for
    * @param question - what else the answer depends on, as JSON: what the caller may read
    * @param send - looks up the refs of all callers; what it finds may hold more than
-   * those of one
+   * those of one. `isAlone` tells that they are those of one
    * @throws what `send` rejects with, as all do whose refs were sent together
    */
   read(
     tenantId: string,
     question: unknown,
     refs: readonly string[],
-    send: (refs: string[]) => Promise<Found<TValue>>,
+    send: Send<TValue>,
   ): Promise<Found<TValue>> {
     if (refs.length > MOST_REFS_SHARED) {
-      return send([...refs]);
+      return send([...refs], true);
     }
     const key = JSON.stringify([tenantId, question]);
     if (!this.#waiting.has(key)) {
@@ -81,14 +86,15 @@ export class SharedLookups<TValue> {
 }
 
 function createBatch<TValue>(
-  lookUp: (refs: string[]) => Promise<Found<TValue>>,
+  lookUp: Send<TValue>,
   refs: readonly string[] = [],
 ): Batch<TValue> {
   const all = new Set(refs);
   let send = () => {};
   const answer = new Promise<Found<TValue>>(resolve => {
     // It rejects where the lookup throws, or it would be under way for ever.
-    send = () => resolve(new Promise(settle => settle(lookUp([...all]))));
+    send = () =>
+      resolve(new Promise(settle => settle(lookUp([...all], false))));
   });
   return { refs: all, answer, send };
 }

@@ -141,4 +141,79 @@ describe('SharedReads', () => {
     await Promise.allSettled(asked);
     expect(reads.size).toBe(0);
   });
+
+  describe('with callers that go', () => {
+    const gone = new Error('gone');
+    let sent: Array<{ signal?: AbortSignal; continues?: boolean }>;
+
+    beforeEach(() => {
+      sent = [];
+    });
+
+    const readAs = (caller: AbortController, continues?: boolean) => {
+      const answer = reads.read(
+        TENANT,
+        QUESTION,
+        options => {
+          sent.push(options);
+          return database.send();
+        },
+        { signal: caller.signal, continues },
+      );
+      answer.catch(() => undefined);
+      return answer;
+    };
+    const callers = (count: number) =>
+      Array.from({ length: count }, () => new AbortController());
+
+    it('gives up a read when the last has gone, and not before', async () => {
+      const [first, second, third] = callers(3);
+      const answer = readAs(first);
+      const shared = [readAs(second), readAs(third)];
+      database.underWay[0].answer();
+      await answer;
+      first.abort(gone);
+      second.abort(gone);
+      await expect(shared[0]).rejects.toBe(gone);
+      expect(sent[1].signal!.aborted).toBe(false);
+      third.abort(gone);
+      await expect(shared[1]).rejects.toBe(gone);
+      expect(sent[1].signal!.aborted).toBe(true);
+      expect(sent[0].signal!.aborted).toBe(false);
+    });
+
+    it('sends nothing for those who have gone before their turn', async () => {
+      const [first, second] = callers(2);
+      const answer = readAs(first);
+      readAs(second);
+      second.abort(gone);
+      database.underWay[0].answer();
+      await answer;
+      expect(sent).toHaveLength(1);
+      expect(reads.size).toBe(0);
+    });
+
+    it('does not give what was given up to who comes later', async () => {
+      const [first, second, third] = callers(3);
+      const answer = readAs(first);
+      readAs(second);
+      second.abort(gone);
+      const later = readAs(third);
+      database.underWay[0].answer();
+      await answer;
+      database.underWay[1].answer();
+      await expect(later).resolves.toEqual([{ committed: 0 }]);
+      expect(reads.size).toBe(0);
+    });
+
+    it('continues an answer if one of the callers does', async () => {
+      const [first, second, third] = callers(3);
+      const answer = readAs(first);
+      readAs(second);
+      readAs(third, true);
+      database.underWay[0].answer();
+      await answer;
+      expect(sent.map(({ continues }) => continues)).toEqual([false, true]);
+    });
+  });
 });

@@ -1,11 +1,78 @@
+import type { ReadOptions } from './CatalogStore';
+
 /** Rows that several callers get, and that none of them may change therefore. */
 export type SharedRows<TRow extends object> = readonly Readonly<TRow>[];
 
+type Send<TRow extends object> = (options: ReadOptions) => Promise<TRow[]>;
+
+/** One read, and who waits for its rows. */
+class Sharing {
+  readonly #abort = new AbortController();
+  readonly #answer: Promise<SharedRows<object>>;
+  #settle!: (answer: Promise<SharedRows<object>>) => void;
+  #callers = 0;
+  #continues = false;
+
+  constructor() {
+    this.#answer = new Promise(resolve => {
+      this.#settle = resolve;
+    });
+    // Its callers may all have gone.
+    this.#answer.catch(() => undefined);
+  }
+
+  get hasCallers(): boolean {
+    return this.#callers > 0;
+  }
+
+  join<TRow extends object>({
+    signal,
+    continues = false,
+  }: ReadOptions): Promise<SharedRows<TRow>> {
+    const answer = this.#answer as Promise<SharedRows<TRow>>;
+    this.#callers += 1;
+    // Refused, it would break the answer of one of them.
+    this.#continues ||= continues;
+    return signal ? this.#untilGone(answer, signal) : answer;
+  }
+
+  /** Sends the read for all who have joined. */
+  send<TRow extends object>(send: Send<TRow>): Promise<unknown> {
+    const options = {
+      signal: this.#abort.signal,
+      continues: this.#continues,
+    };
+    // It rejects where `send` throws, or the read would be under way for ever.
+    this.#settle(new Promise(resolve => resolve(send(options))));
+    return this.#answer;
+  }
+
+  #untilGone<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#callers -= 1;
+        reject(signal.reason);
+        if (this.#callers === 0) {
+          this.#abort.abort(signal.reason);
+        }
+      };
+      if (signal.aborted) {
+        leave();
+        return;
+      }
+      signal.addEventListener('abort', leave);
+      const stay = () => signal.removeEventListener('abort', leave);
+      answer.then(stay, stay);
+      answer.then(resolve, reject);
+    });
+  }
+}
+
 interface Read {
   /** Of what is under way. */
-  answer: Promise<SharedRows<object>>;
-  /** Of what is sent once that has been answered. */
-  next?: Promise<SharedRows<object>>;
+  underWay: Sharing;
+  /** Who waits for the end of it, to share the next one. */
+  next?: Sharing;
 }
 
 /**
@@ -15,6 +82,8 @@ interface Read {
  * before it asked: a caller that comes while a read is under way waits for its end, and
  * shares the next read with all others that wait. So each sees what was committed before it asked, as
  * if it had asked alone.
+ *
+ * A caller that has gone waits no longer. The read goes on while one of its callers is left.
  */
 export class SharedReads {
   readonly #reads = new Map<string, Read>();
@@ -28,39 +97,42 @@ export class SharedReads {
    * @param tenantId - no read is shared with another tenant
    * @param question - what is asked of the tenant, as JSON: equal only for reads that
    * have the same answer
-   * @throws what `send` rejects with, as all do who share it
+   * @param send - its signal is aborted when all callers have gone
+   * @throws what `send` rejects with, as all do who share it; the reason of the signal
    */
   read<TRow extends object>(
     tenantId: string,
     question: readonly unknown[],
-    send: () => Promise<TRow[]>,
+    send: Send<TRow>,
+    options: ReadOptions = {},
   ): Promise<SharedRows<TRow>> {
     const key = JSON.stringify([tenantId, ...question]);
     const read = this.#reads.get(key);
     if (!read) {
-      return this.#send(key, send);
+      const underWay = new Sharing();
+      const answer = underWay.join<TRow>(options);
+      this.#send(key, { underWay }, send);
+      return answer;
     }
-    const again = () => this.#send(key, send);
-    read.next ??= read.answer.then(again, again);
+    // One that all callers have left is cancelled.
+    if (!read.next?.hasCallers) {
+      read.next = new Sharing();
+    }
     // The same question has rows of the same kind.
-    return read.next as Promise<SharedRows<TRow>>;
+    return read.next.join<TRow>(options);
   }
 
-  #send<TRow extends object>(
-    key: string,
-    send: () => Promise<TRow[]>,
-  ): Promise<SharedRows<TRow>> {
-    // It rejects where `send` throws, or the read would be under way for ever.
-    const answer = new Promise<SharedRows<TRow>>(resolve => resolve(send()));
-    const read: Read = { answer };
+  #send<TRow extends object>(key: string, read: Read, send: Send<TRow>): void {
     this.#reads.set(key, read);
     // Called before the next one is sent, which takes its place.
     const settle = () => {
-      if (!read.next) {
+      const { next } = read;
+      if (next?.hasCallers) {
+        this.#send(key, { underWay: next }, send);
+      } else {
         this.#reads.delete(key);
       }
     };
-    answer.then(settle, settle);
-    return answer;
+    read.underWay.send(send).then(settle, settle);
   }
 }

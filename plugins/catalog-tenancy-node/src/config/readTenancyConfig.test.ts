@@ -23,6 +23,19 @@ describe('The configuration of tenancy', () => {
         connectionTimeoutMs: 2_000,
         statementTimeoutMs: 30_000,
       },
+      limits: { concurrency: 20, queue: 200, queueTimeoutMs: 10_000 },
+    });
+  });
+
+  it('derives what a tenant may have under way from the size of the pool', () => {
+    const limits = (max: number, given?: JsonObject) =>
+      read({ database: { pool: { max } }, limits: given }).limits;
+    expect(limits(10)).toMatchObject({ concurrency: 2, queue: 20 });
+    expect(limits(1)).toMatchObject({ concurrency: 2, queue: 20 });
+    expect(limits(49)).toMatchObject({ concurrency: 9, queue: 90 });
+    expect(limits(49, { concurrency: 5 })).toMatchObject({
+      concurrency: 5,
+      queue: 50,
     });
   });
 
@@ -54,6 +67,7 @@ describe('The configuration of tenancy', () => {
             statementTimeoutMs: 40,
           },
         },
+        limits: { concurrency: '3', queue: 0, queueTimeoutMs: '50' },
       }),
     ).toEqual({
       enabled: true,
@@ -71,6 +85,7 @@ describe('The configuration of tenancy', () => {
         connectionTimeoutMs: 20,
         statementTimeoutMs: 40,
       },
+      limits: { concurrency: 3, queue: 0, queueTimeoutMs: 50 },
     });
   });
 
@@ -199,6 +214,19 @@ describe('The configuration of tenancy', () => {
       'tenancy.database.connection.host is 5. Expected the name of a host',
     ],
     [{ database: { pool: [] } }, 'Expected keys and values'],
+    [{ limits: 5 }, 'Expected keys and values'],
+    [
+      { limits: { concurrency: 0 } },
+      'tenancy.limits.concurrency is 0. Expected a whole number from 1 to 10000',
+    ],
+    [
+      { limits: { queue: 'short' } },
+      'tenancy.limits.queue is "short". Expected a whole number from 0',
+    ],
+    [
+      { limits: { queueTimeoutMs: 0 } },
+      'tenancy.limits.queueTimeoutMs is 0. Expected a whole number from 1',
+    ],
     [{ database: { replica: 'there' } }, 'Expected keys and values'],
     [
       { database: { replica: { connection: { user: 'reader' } } } },

@@ -34,6 +34,26 @@ export interface TenancyPoolLimits {
 }
 
 /**
+ * What one tenant may have under way at once, in each process.
+ *
+ * @public
+ */
+export interface OperationLimits {
+  /**
+   * Operations in the database; a fifth of the connections of the pool by default, and
+   * two at least.
+   */
+  concurrency: number;
+  /**
+   * How many more wait for one of these to end, before others are refused; ten times
+   * `concurrency` by default.
+   */
+  queue: number;
+  /** For how long one waits, in milliseconds, until it is refused; 10,000 by default. */
+  queueTimeoutMs: number;
+}
+
+/**
  * A replica of the database, for reads.
  *
  * @public
@@ -77,9 +97,20 @@ export interface TenancyConfig {
   connection: TenancyConnection;
   /** The limits of the one pool that all operations of a process share. */
   pool: TenancyPoolLimits;
+  /** What each tenant may have under way in that pool. */
+  limits: OperationLimits;
   /** Without one, all reads go to the primary. */
   replica?: ReplicaConfig;
 }
+
+// As long as a timer of Node.js can be.
+const MILLISECONDS = { min: 1, max: 2 ** 31 - 1 };
+
+/** A fifth: five busy tenants fill the pool together, and not one alone. */
+const SHARE_OF_POOL = 5;
+const LEAST_CONCURRENCY = 2;
+const QUEUE_FACTOR = 10;
+const QUEUE_TIMEOUT_MS = 10_000;
 
 const FLAG_KEY = 'tenancy.enabled';
 const FLAG_VARIABLE = 'MULTI_TENANCY_ENABLED';
@@ -97,6 +128,7 @@ export function readTenancyConfig(
   environment: NodeJS.ProcessEnv = process.env,
 ): TenancyConfig {
   const read = readers(config);
+  const pool = readPool(read);
   return {
     enabled: read.flag(FLAG_KEY, environment[FLAG_VARIABLE]),
     schema: read.name('tenancy.schema') ?? 'tenancy',
@@ -112,7 +144,8 @@ export function readTenancyConfig(
       read.oneOf('tenancy.membershipOfDefault', ['everyone', 'members']) ??
       'everyone',
     connection: readConnection(read, 'tenancy.database.connection'),
-    pool: readLimits(read),
+    pool,
+    limits: readLimits(read, pool),
     replica: readReplica(read),
   };
 }
@@ -166,10 +199,38 @@ function readConnection(
   );
 }
 
-function readLimits(read: ReturnType<typeof readers>): TenancyPoolLimits {
+function readLimits(
+  read: ReturnType<typeof readers>,
+  pool: TenancyPoolLimits,
+): OperationLimits {
+  const key = 'tenancy.limits';
+  read.object(key);
+  return defaultOperationLimits(pool, {
+    concurrency: read.integer(`${key}.concurrency`, { min: 1, max: 10_000 }),
+    queue: read.integer(`${key}.queue`, { min: 0, max: 1_000_000 }),
+    queueTimeoutMs: read.integer(`${key}.queueTimeoutMs`, MILLISECONDS),
+  });
+}
+
+/** Fills in what is not configured. */
+export function defaultOperationLimits(
+  { max }: Pick<TenancyPoolLimits, 'max'>,
+  given: Partial<OperationLimits> = {},
+): OperationLimits {
+  const concurrency =
+    given.concurrency ??
+    Math.max(LEAST_CONCURRENCY, Math.floor(max / SHARE_OF_POOL));
+  return {
+    concurrency,
+    queue: given.queue ?? QUEUE_FACTOR * concurrency,
+    queueTimeoutMs: given.queueTimeoutMs ?? QUEUE_TIMEOUT_MS,
+  };
+}
+
+function readPool(read: ReturnType<typeof readers>): TenancyPoolLimits {
   const key = 'tenancy.database.pool';
   read.object(key);
-  const ms = { min: 1, max: 2 ** 31 - 1 };
+  const ms = MILLISECONDS;
   return {
     max: read.integer(`${key}.max`, { min: 1, max: 10_000 }) ?? 100,
     idleTimeoutMs: read.integer(`${key}.idleTimeoutMs`, ms) ?? 30_000,

@@ -34,11 +34,13 @@ export class PooledTenantDatabase implements TenantDatabase {
   ): Promise<TRow[]> {
     const buildScoped: BuildStatement = knex =>
       build(createTenantScope(tenantId, knex));
+    const { mayBeStale, signal, continues } = options;
+    const settings = { tenantId, signal, continues };
     const replica = this.#replica;
-    if (replica && options.mayBeStale) {
-      return await replica.read(tenantId, buildScoped, () =>
+    if (replica && mayBeStale) {
+      return await replica.read(settings, buildScoped, () =>
         this.#pool.query<TRow>(buildScoped, {
-          tenantId,
+          ...settings,
           // It should not write; if it has, the replica does not show that yet.
           onWrite: () => replica.writing(tenantId)(),
         }),
@@ -46,7 +48,7 @@ export class PooledTenantDatabase implements TenantDatabase {
     }
     // It may write: only PostgreSQL knows, and only when it has.
     return await this.#writing(tenantId, () =>
-      this.#pool.query<TRow>(buildScoped, { tenantId }),
+      this.#pool.query<TRow>(buildScoped, settings),
     );
   }
 

@@ -80,6 +80,18 @@ export interface TenantQueryOptions {
    * is in the answer nevertheless.
    */
   mayBeStale?: boolean;
+
+  /**
+   * Once it is aborted, the statement leaves the queue, or is cancelled in PostgreSQL, and
+   * the query rejects with the reason of the signal.
+   */
+  signal?: AbortSignal;
+
+  /**
+   * The query continues what has begun to be answered, such as a list that is read in
+   * parts: it waits for its turn, rather than fail with {@link TenantBusyError}.
+   */
+  continues?: boolean;
 }
 
 /**
@@ -100,7 +112,8 @@ export interface TenantDatabase {
    * @param tenantId - a UUID
    * @throws `InputError` unless it is a UUID, before anything is sent;
    * {@link DatabaseUnavailableError} if there is no connection in time, or it is
-   * lost; {@link DatabaseTimeoutError} if PostgreSQL stops the statement;
+   * lost; {@link TenantBusyError} if the tenant has too much under way;
+   * {@link DatabaseTimeoutError} if PostgreSQL stops the statement;
    * {@link DatabaseStatementError} if it refuses the statement
    */
   query<TRow extends object>(

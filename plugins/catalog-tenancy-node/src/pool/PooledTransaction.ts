@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { PoolClient } from 'pg';
 import { Batch, type BatchOutcome, type Statement } from './Batch';
+import { cancelUntil } from './cancel';
 import { compileStatement } from './compileStatement';
 import { CONTEXT_CHANGED, enter, leave, type SessionContext } from './context';
 import { isUnusable } from './errors';
@@ -8,19 +9,27 @@ import { isUnusable } from './errors';
 /** A connection for as long as one operation has it. */
 export class Lease {
   readonly #client: PoolClient;
+  readonly #onRelease: () => void;
   #released = false;
+  #cancelled = false;
 
-  constructor(client: PoolClient) {
+  /** @param onRelease - called once, when the connection is given back */
+  constructor(client: PoolClient, onRelease: () => void) {
     this.#client = client;
+    this.#onRelease = onRelease;
   }
 
   /**
    * Sends statements in one piece. What became of them is in the outcome, also where they
    * failed.
    *
+   * @param signal - has PostgreSQL cancel them when it is aborted
    * @throws Error if the connection was given back already
    */
-  async run(statements: readonly Statement[]): Promise<BatchOutcome> {
+  async run(
+    statements: readonly Statement[],
+    signal?: AbortSignal,
+  ): Promise<BatchOutcome> {
     if (this.#released) {
       throw new Error('The connection was given back already');
     }
@@ -28,7 +37,20 @@ export class Lease {
       statements,
       () => this.#client.getTransactionStatus() === 'T',
     );
-    return await this.#client.query(batch).outcome;
+    const { outcome } = this.#client.query(batch);
+    if (!signal) {
+      return await outcome;
+    }
+    const cancel = () => {
+      this.#cancelled = true;
+      cancelUntil(outcome, this.#client);
+    };
+    signal.addEventListener('abort', cancel);
+    try {
+      return await outcome;
+    } finally {
+      signal.removeEventListener('abort', cancel);
+    }
   }
 
   /** The server's word is that no transaction is open. */
@@ -38,11 +60,15 @@ export class Lease {
 
   /**
    * Gives the connection back. It is closed instead if it is not known to be idle,
-   * or if the caller has doubts about it.
+   * or if the caller has doubts about it. After a cancellation it is closed as well: one
+   * that PostgreSQL gets to late would end the next statement, which may be of another
+   * tenant.
    */
   release(options: { inDoubt: boolean }): void {
     this.#released = true;
-    this.#client.release(options.inDoubt || !this.idle);
+    const isLeft = this.#cancelled || options.inDoubt || !this.idle;
+    this.#client.release(isLeft);
+    this.#onRelease();
   }
 }
 

@@ -2,7 +2,11 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import createKnex from 'knex';
 import type { Knex } from 'knex';
 import { type ClientConfig, DatabaseError, Pool } from 'pg';
-import type { TenancyPoolLimits } from '../config/readTenancyConfig';
+import {
+  defaultOperationLimits,
+  type OperationLimits,
+  type TenancyPoolLimits,
+} from '../config/readTenancyConfig';
 import {
   AdminAccessError,
   DatabaseUnavailableError,
@@ -19,16 +23,25 @@ import {
 } from './PooledTransaction';
 import { compileStatement } from './compileStatement';
 import {
+  NO_TENANT,
+  type OperationCounts,
+  TenantTurns,
+  type TurnOptions,
+} from './TenantTurns';
+import {
   CONTEXT_CHANGED,
   createContext,
   enter,
   hasWritten,
   leave,
+  type SessionContext,
 } from './context';
 
 // No reader waits longer for a page, and a costly filter would keep its connection from
 // all tenants. Transactions write, and may wait for each other.
 const DEFAULT_STATEMENT_TIMEOUT_MS = 30_000;
+
+const CLOSED = 'The database was closed';
 
 /**
  * As whom a transaction works: as the database user, without a tenant, if nothing
@@ -62,6 +75,18 @@ export interface QuerySettings extends TransactionSettings {
    * was lost and it may have.
    */
   onWrite?: () => void;
+
+  /**
+   * Once it is aborted, the query leaves the queue, or is cancelled in PostgreSQL, and
+   * rejects with the reason of the signal.
+   */
+  signal?: AbortSignal;
+
+  /**
+   * The query continues what has begun to be answered: it waits for its turn, rather than
+   * fail with {@link TenantBusyError}. False by default.
+   */
+  continues?: boolean;
 }
 
 /**
@@ -109,6 +134,8 @@ export interface TenancyPoolOptions {
    * works for the default tenant before phase 5 is complete.
    */
   whenReady?: boolean;
+  /** What each tenant may have under way; by the size of the pool by default. */
+  limits?: OperationLimits;
   /** Gets what PostgreSQL says about failures, which errors for callers leave out. */
   logger: LoggerService;
 }
@@ -134,6 +161,7 @@ export class TenancyPool {
   readonly #logger: LoggerService;
   readonly #pool: Pool;
   readonly #limits: TenancyPoolLimits;
+  readonly #turns: TenantTurns;
   readonly #whenReady: boolean;
   // Without a connection: it builds statements, and can't run any.
   readonly #knex = createKnex({ client: 'pg' });
@@ -154,6 +182,12 @@ export class TenancyPool {
     this.schema = schema;
     this.#logger = logger;
     this.#limits = pool;
+    this.#turns = new TenantTurns({
+      max: pool.max,
+      waitMs: pool.connectionTimeoutMs,
+      limits: options.limits ?? defaultOperationLimits(pool),
+      onFull: () => logger.warn(`All of ${pool.max} connections are in use`),
+    });
     this.#pool = new Pool({
       fallback_application_name: 'backstage catalog tenancy',
       // Or a server that vanished would be waited for as long as TCP does.
@@ -182,7 +216,8 @@ export class TenancyPool {
    *
    * @throws `InputError` for a tenant id that is no UUID, before anything is sent;
    * {@link DatabaseUnavailableError} if there is no connection in time, it is
-   * lost, or the tables of tenants are not there; {@link DatabaseStatementError} if PostgreSQL refuses the statement;
+   * lost, or the tables of tenants are not there; {@link TenantBusyError} if the tenant has
+   * too much under way; {@link DatabaseStatementError} if PostgreSQL refuses the statement;
    * {@link AdminAccessError} if `portal_admin` is not granted;
    * {@link DatabaseTimeoutError} if it takes longer than the limit of the pool
    */
@@ -201,9 +236,10 @@ export class TenancyPool {
       ...builds.map(each => compileStatement(each(this.#knex))),
       leave(context),
     ];
-    const lease = await this.#connect();
+    const { signal } = settings;
+    const lease = await this.#connect(ownerOf(context), settings);
     // One Sync, so one transaction: see Batch.
-    const outcome = await lease.run(statements);
+    const outcome = await lease.run(statements, signal);
     if (!isFailed(outcome)) {
       lease.release({ inDoubt: false });
       if (hasWritten(outcome.results[builds.length + 1])) {
@@ -217,6 +253,7 @@ export class TenancyPool {
     const contextChanged =
       outcome.failedAt === builds.length + 1 && isContextChange(outcome);
     lease.release({ inDoubt: isUnusable(outcome) || contextChanged });
+    signal?.throwIfAborted();
     throw contextChanged
       ? new Error(CONTEXT_CHANGED)
       : this.#toError(outcome, settings, {
@@ -243,7 +280,7 @@ export class TenancyPool {
       whenReady: this.#whenReady && !settings.evenIfNotReady,
     });
     const transaction = new PooledTransaction({
-      lease: await this.#connect(),
+      lease: await this.#connect(ownerOf(context)),
       context,
       toError: (outcome, when) => this.#toError(outcome, settings, when),
     });
@@ -261,18 +298,41 @@ export class TenancyPool {
     return result;
   }
 
+  /** How many operations there are, for metrics. */
+  get counts(): OperationCounts {
+    return this.#turns.counts;
+  }
+
   /** Waits for what is under way, and closes all connections. */
   async close(): Promise<void> {
+    this.#turns.close(new DatabaseUnavailableError(CLOSED));
     this.#closed ??= this.#pool.end();
     await this.#closed;
   }
 
-  /** A connection, unless none is free and none can be made in time. */
-  #connect(): Promise<Lease> {
+  /** A connection, once it is the turn of its owner, unless none can be made in time. */
+  async #connect(owner: string, options?: TurnOptions): Promise<Lease> {
+    await this.#turns.take(owner, options);
+    const giveTurn = () => this.#turns.give(owner);
+    let lease: Lease;
+    try {
+      lease = await this.#open(giveTurn);
+    } catch (error) {
+      giveTurn();
+      throw error;
+    }
+    if (options?.signal?.aborted) {
+      lease.release({ inDoubt: false });
+      throw options.signal.reason;
+    }
+    return lease;
+  }
+
+  #open(onRelease: () => void): Promise<Lease> {
     return new Promise((resolve, reject) => {
       this.#pool.connect((error, client) => {
         if (client) {
-          resolve(new Lease(client));
+          resolve(new Lease(client, onRelease));
         } else {
           reject(this.#toConnectError(error));
         }
@@ -283,7 +343,7 @@ export class TenancyPool {
   #toConnectError(error: Error | undefined): DatabaseUnavailableError {
     const { max, connectionTimeoutMs } = this.#limits;
     if (this.#pool.ending) {
-      return new DatabaseUnavailableError('The database was closed');
+      return new DatabaseUnavailableError(CLOSED);
     }
     if (this.#pool.totalCount >= max && !(error instanceof DatabaseError)) {
       this.#logger.warn(`All of ${max} connections are in use`);
@@ -323,6 +383,11 @@ export class TenancyPool {
       logger: this.#logger,
     });
   }
+}
+
+/** Whose turn it is. What is done as the administrator is for no tenant's caller. */
+function ownerOf({ tenantId, role }: SessionContext): string {
+  return role === 'none' ? tenantId : NO_TENANT;
 }
 
 /** Node.js tells of several addresses in an error without a message. */

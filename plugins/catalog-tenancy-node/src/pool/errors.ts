@@ -37,6 +37,36 @@ export class DatabaseUnavailableError extends ServiceUnavailableError {
 }
 
 /**
+ * The tenant has as many operations under way and waiting as it may have, or this one has
+ * waited too long for those before it. Nothing was changed. Over HTTP it becomes status 429,
+ * with a `Retry-After` where {@link retryAfter} is in use.
+ *
+ * @public
+ */
+export class TenantBusyError extends CustomErrorBase {
+  /** Tells the error apart once it is serialized. */
+  name = 'TenantBusyError' as const;
+
+  constructor() {
+    super(
+      'The tenant has too many requests under way at the moment: send this one again later',
+    );
+  }
+
+  // Getters, for other properties would be part of the body of a response.
+
+  /** As HTTP has it. */
+  get statusCode(): number {
+    return 429;
+  }
+
+  /** After how many seconds it is worth another try. */
+  get retryAfterSeconds(): number {
+    return 1;
+  }
+}
+
+/**
  * PostgreSQL has stopped a statement: it took too long or was cancelled.
  * Nothing of its transaction stays. Over HTTP it becomes status 503.
  *
@@ -229,7 +259,8 @@ function messageOf(error: DatabaseError, sqlState: string): string {
 
 /**
  * Tells clients when to try again, in the header `Retry-After`, after a
- * {@link DatabaseUnavailableError} or a {@link DatabaseTimeoutError}. The error itself is passed on.
+ * {@link DatabaseUnavailableError}, a {@link DatabaseTimeoutError} or a
+ * {@link TenantBusyError}. The error itself is passed on.
  *
  * @public
  */

@@ -1,4 +1,8 @@
-import { type BuildStatement, type TenancyPool } from '../pool/TenancyPool';
+import {
+  type BuildStatement,
+  type QuerySettings,
+  type TenancyPool,
+} from '../pool/TenancyPool';
 import {
   DatabaseStatementError,
   DatabaseUnavailableError,
@@ -79,24 +83,24 @@ export class ReadReplica {
   /**
    * Runs a reading statement, on the replica if that has replayed enough.
    *
-   * @param tenantId - a UUID
+   * @param settings - for whom it runs; the id of the tenant is a UUID
    * @param onPrimary - runs it on the primary
    * @throws like {@link TenancyPool.query}
    */
   async read<TRow extends object>(
-    tenantId: string,
+    settings: QuerySettings & { tenantId: string },
     build: BuildStatement,
     onPrimary: () => Promise<TRow[]>,
   ): Promise<TRow[]> {
     const { session } = this.#watch;
-    const required = session && this.#freshness.requiredFor(tenantId);
+    const required = session && this.#freshness.requiredFor(settings.tenantId);
     if (!required) {
       this.#counts[session ? 'written' : 'unusable'] += 1;
       return await onPrimary();
     }
     try {
       const rows = await session.query<TRow>(build, {
-        tenantId,
+        ...settings,
         fence: precondition(required),
       });
       this.#counts.replica += 1;

@@ -2,7 +2,10 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import type { ClientConfig } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TenancyPoolLimits } from '../config/readTenancyConfig';
+import type {
+  OperationLimits,
+  TenancyPoolLimits,
+} from '../config/readTenancyConfig';
 import {
   type BuildStatement,
   type QuerySettings,
@@ -82,8 +85,9 @@ export interface ReadReplicaOptions {
   schema: string;
   /** The limits of the pool of connections to the replica. */
   pool: TenancyPoolLimits;
-  /** As the same option of the primary's pool. */
+  /** As the same options of the primary's pool. */
   whenReady?: boolean;
+  limits?: OperationLimits;
   /** The greatest age of an answer, in milliseconds. */
   maxStalenessMs: number;
   /** Rejects if connections to the replica do not isolate tenants. */

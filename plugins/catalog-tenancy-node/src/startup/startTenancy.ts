@@ -134,6 +134,7 @@ async function start(
     : NOWHERE;
   const pool = TenancyPool.create({
     connection: own,
+    limits: config.limits,
     schema,
     pool: config.enabled ? config.pool : shortLived(config.pool),
     whenReady: config.enabled,
@@ -237,7 +238,7 @@ function startReplica(options: {
   logger: LoggerService;
 }): ReadReplica | undefined {
   const { primary, logger } = options;
-  const { replica, schema, pool } = options.config;
+  const { replica, schema, pool, limits } = options.config;
   return (
     replica &&
     ReadReplica.create({
@@ -245,6 +246,7 @@ function startReplica(options: {
       replica: tenancyConnection(primary, replica.connection),
       schema,
       pool,
+      limits,
       whenReady: true,
       maxStalenessMs: replica.maxStalenessMs,
       // It may be another user there, to whom other rights were given.

@@ -1,0 +1,129 @@
+import { createBackendModule } from '@backstage/backend-plugin-api';
+import { mockCredentials } from '@backstage/backend-test-utils';
+import { component } from '@internal/catalog-testing/entities';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import {
+  type Tenancy,
+  tenancyServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { Client } from 'pg';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const PATHS = [
+  '/entities/by-name/component/default/a',
+  '/entities',
+  '/entities?limit=1',
+  '/entities/by-query',
+  '/entity-facets?facet=kind',
+];
+
+describe.each(databases.eachSupportedId())(
+  'requests of tenants with limits on %s',
+  id => {
+    let backend: CatalogBackend;
+    let tenancy: Tenancy;
+    let client: Client;
+    let locking: Client;
+    const ids = new Map<string, string>();
+
+    beforeAll(async () => {
+      const connection = await createTenancyDatabase(databases, id);
+      [client, locking] = [new Client(connection), new Client(connection)];
+      await Promise.all([client.connect(), locking.connect()]);
+      backend = await startCatalogBackend({
+        connection,
+        enabled: true,
+        config: { tenancy: { limits: { concurrency: 1, queue: 0 } } },
+        features: [
+          createBackendModule({
+            pluginId: 'catalog',
+            moduleId: 'look-at-the-pool',
+            register(env) {
+              env.registerInit({
+                deps: { found: tenancyServiceRef },
+                async init({ found }) {
+                  tenancy = found;
+                },
+              });
+            },
+          }),
+        ],
+      });
+      for (const slug of ['noisy', 'quiet']) {
+        const { tenant_id } = await backend.tenants.create({
+          tenant_slug: slug,
+          tenant_name: slug,
+        });
+        ids.set(slug, tenant_id);
+        await backend.store.applyMutation(tenant_id, {
+          type: 'full',
+          entities: [component('a')],
+        });
+      }
+    });
+    afterAll(() => Promise.all([client.end(), locking.end()]));
+
+    it.each(PATHS)(
+      'are answered with 429 and Retry-After, at %s, and not those of others',
+      async path => {
+        await tenancy.pool.transaction(
+          { tenantId: ids.get('noisy') },
+          async () => {
+            const refused = await backend.as('noisy').get(path);
+            expect(refused.status).toBe(429);
+            expect(refused.get('Retry-After')).toBe('1');
+            expect(refused.body.error).toEqual({
+              name: 'TenantBusyError',
+              message:
+                'The tenant has too many requests under way at the moment: send this one again later',
+            });
+            expect((await backend.as('quiet').get(path)).status).toBe(200);
+          },
+        );
+        expect((await backend.as('noisy').get(path)).status).toBe(200);
+      },
+    );
+
+    it('are cancelled in PostgreSQL when the client closes the connection', async () => {
+      const waiting = async () => {
+        const { rows } = await client.query(
+          `select from pg_stat_activity
+            where usename = 'portal_app' and datname = current_database()
+              and state = 'active' and wait_event_type = 'Lock'`,
+        );
+        return rows.length;
+      };
+      // ACCESS EXCLUSIVE, which all reads wait for, until the end of this test.
+      await locking.query(
+        `begin; lock table tenancy.entity_search, tenancy.entities`,
+      );
+      try {
+        const caller = new AbortController();
+        const asked = fetch(
+          `http://localhost:${backend.server.port()}/api/catalog/entity-facets?facet=kind`,
+          {
+            headers: {
+              Authorization: mockCredentials.user.header(),
+              'X-Tenant-Slug': 'quiet',
+            },
+            signal: caller.signal,
+          },
+        );
+        await waitUntil('the statement to wait', waiting);
+        caller.abort();
+        await expect(asked).rejects.toThrow(/abort/);
+        await waitUntil('the statement to end', async () => !(await waiting()));
+      } finally {
+        await locking.query('rollback');
+      }
+      const { status } = await backend.as('quiet').get('/entities');
+      expect(status).toBe(200);
+    });
+  },
+);

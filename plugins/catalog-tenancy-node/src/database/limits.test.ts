@@ -1,0 +1,254 @@
+import {
+  createTestDatabases,
+  eventually,
+  waitUntil,
+} from '@internal/postgres/testUtils';
+import {
+  createTenancyDatabase,
+  type TenancyDatabase,
+} from '../__testUtils__/tenancyDatabase';
+import { PostgresCatalogStore } from '../catalog/PostgresCatalogStore';
+import type { OperationLimits } from '../config/readTenancyConfig';
+import { TenantBusyError } from '../pool/errors';
+import type { TenancyPool } from '../pool/TenancyPool';
+import { PoolWatch } from './__testUtils__/PoolWatch';
+import { PooledTenantDatabase } from './PooledTenantDatabase';
+import type { TenantDatabase, TenantQueryOptions } from './TenantDatabase';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+/** What statements of the tests wait for, until the superuser lets them go on. */
+const LOCK = 4711;
+
+const GONE = new Error('The caller has gone');
+
+describe.each(databases.eachSupportedId())(
+  'The limits of tenants on %s',
+  id => {
+    let database: TenancyDatabase;
+    let pool: TenancyPool;
+    let tenants: PooledTenantDatabase;
+    let noisy: string;
+    let quiet: string;
+
+    const letGo = () =>
+      database.client.query(`select pg_advisory_unlock_all()`);
+
+    beforeAll(async () => {
+      database = await createTenancyDatabase(databases, id);
+      noisy = await database.createTenant();
+      quiet = await database.createTenant();
+    });
+    afterAll(() => database.close());
+    beforeEach(() => database.client.query(`select pg_advisory_lock(${LOCK})`));
+    afterEach(async () => {
+      await letGo();
+      await pool.close();
+    });
+
+    function open(max: number, operations: Partial<OperationLimits>): void {
+      pool = database.createPool({ limits: { max }, operations });
+      tenants = new PooledTenantDatabase(pool);
+    }
+
+    /** A statement that takes until {@link letGo}. */
+    const long = (tenantId: string, options?: TenantQueryOptions) =>
+      tenants.query<{ tenant: string }>(
+        tenantId,
+        ({ knex }) =>
+          knex.raw(
+            `select ?::text as tenant from pg_advisory_xact_lock_shared(${LOCK})`,
+            [tenantId],
+          ),
+        options,
+      );
+
+    const short = (tenantId: string) =>
+      tenants.query(tenantId, ({ knex }) => knex.raw('select 1 as one'));
+
+    const statements = async (): Promise<number> => {
+      const { rows } = await database.client.query(
+        `select count(*)::int as count from pg_stat_activity
+        where usename = 'portal_app' and datname = current_database()
+          and state = 'active' and wait_event_type = 'Lock'`,
+      );
+      return rows[0].count;
+    };
+
+    const untilRunning = (count: number) =>
+      waitUntil(
+        `${count} statements that wait for the lock`,
+        async () => (await statements()) === count,
+      );
+
+    it('let a tenant have so many operations under way, and others of it wait', async () => {
+      open(5, { concurrency: 2 });
+      const all = Array.from({ length: 7 }, () => long(noisy));
+      await untilRunning(2);
+      expect(pool.counts).toEqual({ running: 2, waiting: 5, refused: 0 });
+      await letGo();
+      await expect(Promise.all(all)).resolves.toHaveLength(7);
+      expect(pool.counts).toEqual({ running: 0, waiting: 0, refused: 0 });
+    });
+
+    it('are not those of another tenant, nor of the registry', async () => {
+      open(5, { concurrency: 2, queue: 0 });
+      const first = [long(noisy), long(noisy)];
+      await expect(short(noisy)).rejects.toThrow(TenantBusyError);
+      await expect(short(quiet)).resolves.toEqual([{ one: 1 }]);
+      const others = [long(quiet), long(quiet)];
+      await untilRunning(4);
+      await expect(short(quiet)).rejects.toThrow(TenantBusyError);
+      await expect(
+        pool.query(knex => knex.raw('select 2 as two')),
+      ).resolves.toEqual([{ two: 2 }]);
+      await letGo();
+      await Promise.all([...first, ...others]);
+      await expect(short(noisy)).resolves.toEqual([{ one: 1 }]);
+    });
+
+    it('refuse what the queue of the tenant has no place for', async () => {
+      open(5, { concurrency: 1, queue: 2 });
+      const all = [long(noisy), short(noisy), short(noisy)];
+      await expect(short(noisy)).rejects.toMatchObject({
+        name: 'TenantBusyError',
+        statusCode: 429,
+        retryAfterSeconds: 1,
+      });
+      expect(pool.counts).toEqual({ running: 1, waiting: 2, refused: 1 });
+      const further = tenants.query(
+        noisy,
+        ({ knex }) => knex.raw('select 1 as one'),
+        { continues: true },
+      );
+      await letGo();
+      await Promise.all(all);
+      await expect(further).resolves.toEqual([{ one: 1 }]);
+    });
+
+    it('count transactions', async () => {
+      open(5, { concurrency: 1, queue: 0 });
+      await tenants.transaction(noisy, async ({ knex, query }) => {
+        await query(knex.raw('select 1'));
+        await expect(short(noisy)).rejects.toThrow(TenantBusyError);
+        await expect(short(quiet)).resolves.toEqual([{ one: 1 }]);
+      });
+      await expect(short(noisy)).resolves.toEqual([{ one: 1 }]);
+    });
+
+    it('give connections to tenants in turn, and empty a long queue', async () => {
+      open(1, {});
+      const order: string[] = [];
+      const note = (name: string) => () => order.push(name);
+      const first = long(noisy);
+      const all = [
+        ...['n1', 'n2', 'n3', 'n4'].map(name => short(noisy).then(note(name))),
+        ...['q1', 'q2'].map(name => short(quiet).then(note(name))),
+      ];
+      await letGo();
+      await Promise.all([first, ...all]);
+      expect(order).toEqual(['n1', 'q1', 'n2', 'q2', 'n3', 'n4']);
+      expect(pool.counts).toEqual({ running: 0, waiting: 0, refused: 0 });
+    });
+
+    describe('A caller that has gone', () => {
+      it('ends its statement in PostgreSQL, and the connection with it', async () => {
+        open(1, {});
+        await short(noisy);
+        const watch = PoolWatch.start();
+        const caller = new AbortController();
+        const read = long(noisy, { signal: caller.signal });
+        await untilRunning(1);
+        caller.abort(GONE);
+        await expect(read).rejects.toBe(GONE);
+        await eventually(async () => expect(await statements()).toBe(0));
+        watch.stop();
+        // A cancellation that comes late must find nobody else's statement on it.
+        expect(watch.closed).toBe(1);
+        await expect(short(quiet)).resolves.toEqual([{ one: 1 }]);
+      });
+
+      it('leaves the queue', async () => {
+        open(1, {});
+        const first = long(noisy);
+        await untilRunning(1);
+        const callers = [new AbortController(), new AbortController()];
+        const [of, another] = [noisy, quiet].map((tenant, index) =>
+          long(tenant, { signal: callers[index].signal }),
+        );
+        expect(pool.counts.waiting).toBe(2);
+        callers.forEach(caller => caller.abort(GONE));
+        await expect(of).rejects.toBe(GONE);
+        await expect(another).rejects.toBe(GONE);
+        expect(pool.counts).toEqual({ running: 1, waiting: 0, refused: 0 });
+        await letGo();
+        await first;
+      });
+
+      it('is sent nothing for', async () => {
+        open(1, {});
+        const caller = new AbortController();
+        caller.abort(GONE);
+        await expect(long(noisy, { signal: caller.signal })).rejects.toBe(GONE);
+        expect(pool.counts.running).toBe(0);
+      });
+    });
+
+    describe('A read that several callers share', () => {
+      const query = { filter: { kind: 'component' } };
+
+      /** A store whose reads take until {@link letGo}. */
+      function openStore(): PostgresCatalogStore {
+        open(3, {});
+        const slow: Pick<TenantDatabase, 'query'> = {
+          query: async (tenantId, _build, options) =>
+            (await long(tenantId, options)).map(({ tenant }) => ({
+              json: tenant,
+            })) as never,
+        };
+        return new PostgresCatalogStore({
+          database: { ...tenants, query: slow.query } as TenantDatabase,
+          pool,
+        });
+      }
+
+      it('goes on while one of them remains, and ends when the last has gone', async () => {
+        const store = openStore();
+        const callers = [0, 1, 2, 3].map(() => new AbortController());
+        const [first, ...sharing] = callers.map(({ signal }) =>
+          store.readEntities(noisy, query, { signal }),
+        );
+        await untilRunning(1);
+        callers[0].abort(GONE);
+        await expect(first).rejects.toBe(GONE);
+        // The second is under way, for the three others.
+        await untilRunning(1);
+        callers[1].abort(GONE);
+        callers[2].abort(GONE);
+        await expect(sharing[0]).rejects.toBe(GONE);
+        await expect(sharing[1]).rejects.toBe(GONE);
+        const { running } = pool.counts;
+        expect(running).toBe(1);
+        await letGo();
+        await expect(sharing[2]).resolves.toEqual([noisy]);
+      });
+
+      it('ends when the last has gone, and leaves those who come later theirs', async () => {
+        const store = openStore();
+        const callers = [0, 1].map(() => new AbortController());
+        const reads = callers.map(({ signal }) =>
+          store.readEntities(noisy, query, { signal }),
+        );
+        await untilRunning(1);
+        callers[1].abort(GONE);
+        await expect(reads[1]).rejects.toBe(GONE);
+        const later = store.readEntities(noisy, query);
+        callers[0].abort(GONE);
+        await expect(reads[0]).rejects.toBe(GONE);
+        await letGo();
+        await expect(later).resolves.toEqual([noisy]);
+        await eventually(async () => expect(await statements()).toBe(0));
+      });
+    });
+  },
+);
