@@ -10,6 +10,7 @@ import { parseFields, projectJson } from './request/parseFields';
 import { parseFilter } from './request/parseFilter';
 import { parseQuery } from './request/parseQuery';
 import { sendEntities, setNextLink } from './response';
+import { workSlices } from './workSlices';
 import { allOf } from '../predicates';
 
 /**
@@ -55,7 +56,7 @@ export function createRouter(operations: Operations): Router {
         const found = entityRefs.length
           ? await catalog.readEntitiesByRefs(tenantId, entityRefs, { filter })
           : [];
-        const items = found.map(json =>
+        const items = await workSlices.map(tenantId, found, json =>
           json === null ? 'null' : projectJson(json, projection),
         );
         await sendEntities(res, [items], {

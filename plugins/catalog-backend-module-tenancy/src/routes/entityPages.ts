@@ -47,7 +47,8 @@ async function answer(
       ...(prevCursor && { prevCursor: encodeCursor(prevCursor) }),
     },
   };
-  await sendEntities(res, projectParts([items], projection), {
+  const parts = await projectParts(tenantId, [items], projection);
+  await sendEntities(res, parts, {
     before: '{"items":',
     after: `,${JSON.stringify(around).slice(1)}`,
     tagged: projection !== undefined,

@@ -48,7 +48,10 @@ export async function listEntities(
     // As in the stock catalog, all entities come in the order of the first field
     // only. In pages every field counts, and those that have none come last.
     const all = readAll(catalog, tenantId, { filter, order: order?.[0] });
-    return { parts: projectParts(all, projection), tagged: true };
+    return {
+      parts: await projectParts(tenantId, all, projection),
+      tagged: true,
+    };
   }
   const { parts, hasNextPage } = await readPage(catalog, tenantId, {
     filter,
@@ -56,7 +59,7 @@ export async function listEntities(
     ...page,
   });
   return {
-    parts: projectParts(parts, projection),
+    parts: await projectParts(tenantId, parts, projection),
     tagged: projection !== undefined,
     nextPage: hasNextPage ? stringifyNextPage(page) : undefined,
   };

@@ -1,6 +1,7 @@
 import type { Request, Response } from 'express';
 import { createHash } from 'node:crypto';
 import { type Projection, projectJson } from './request/parseFields';
+import { workSlices } from './workSlices';
 
 // How much is handed over at once, and so how much more than the client takes may
 // be in memory for it.
@@ -124,24 +125,25 @@ function sendTag(res: Response, texts: string[]): boolean {
 }
 
 /** What a projection leaves of each entity, as JSON text. */
-export function projectParts(
+export async function projectParts(
+  tenantId: string,
   parts: Parts,
   projection: Projection | undefined,
-): Parts {
+): Promise<Parts> {
   if (!projection) {
     return parts;
   }
   const project = (part: string[]) =>
-    part.map(json => projectJson(json, projection));
-  return Array.isArray(parts) ? [project(parts[0])] : map(parts, project);
+    workSlices.map(tenantId, part, json => projectJson(json, projection));
+  return Array.isArray(parts) ? [await project(parts[0])] : map(parts, project);
 }
 
 async function* map<TItem>(
   items: AsyncIterable<TItem>,
-  change: (item: TItem) => TItem,
+  change: (item: TItem) => Promise<TItem>,
 ): AsyncGenerator<TItem> {
   for await (const item of items) {
-    yield change(item);
+    yield await change(item);
   }
 }
 

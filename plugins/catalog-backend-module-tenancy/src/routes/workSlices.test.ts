@@ -1,0 +1,75 @@
+import { WorkSlices } from './workSlices';
+
+describe('WorkSlices', () => {
+  let slices: WorkSlices;
+  let now: number;
+
+  beforeEach(() => {
+    slices = new WorkSlices();
+    now = 0;
+    jest.spyOn(performance, 'now').mockImplementation(() => now);
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  /** Takes a millisecond of the clock of this test. */
+  const work = (item: number) => {
+    now += 1;
+    return item * 2;
+  };
+  const numbers = (length: number) => Array.from({ length }, (_, at) => at);
+
+  it('changes all items in their order', async () => {
+    for (const length of [0, 1, 20, 21, 1_000]) {
+      await expect(slices.map('a', numbers(length), work)).resolves.toEqual(
+        numbers(length).map(at => at * 2),
+      );
+    }
+  });
+
+  it('lets others in every few milliseconds', async () => {
+    let longest = 0;
+    let last = 0;
+    let isOver = false;
+    const look = () => {
+      longest = Math.max(longest, now - last);
+      last = now;
+      if (!isOver) {
+        setImmediate(look);
+      }
+    };
+    look();
+    await Promise.all([
+      slices.map('a', numbers(1_000), work),
+      slices.map('a', numbers(1_000), work),
+      slices.map('b', numbers(1_000), work),
+    ]);
+    isOver = true;
+    expect(now).toBe(3_000);
+    // Two slices, where this look comes before one and after the next.
+    expect(longest).toBeLessThanOrEqual(10);
+  });
+
+  it('takes tenants in turn, whatever the number of their lists', async () => {
+    const order: string[] = [];
+    const run = (tenant: string, name: string, length: number) =>
+      slices.map(tenant, numbers(length), work).then(() => order.push(name));
+    await Promise.all([
+      ...numbers(20).map(() => run('noisy', 'noisy', 100)),
+      run('quiet', 'quiet', 100),
+    ]);
+    expect(order[0]).toBe('quiet');
+    expect(order).toHaveLength(21);
+  });
+
+  it('fails as a change does, and goes on with others', async () => {
+    const failing = slices.map('a', numbers(100), item => {
+      if (item === 50) {
+        throw new Error('not this one');
+      }
+      return work(item);
+    });
+    const other = slices.map('a', numbers(100), work);
+    await expect(failing).rejects.toThrow('not this one');
+    await expect(other).resolves.toHaveLength(100);
+  });
+});
