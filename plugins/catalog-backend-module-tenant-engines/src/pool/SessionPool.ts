@@ -1,5 +1,6 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { ServiceUnavailableError } from '@backstage/errors';
+import { FairQueue } from 'backstage-plugin-catalog-tenancy-node';
 import { AsyncResource } from 'node:async_hooks';
 import type { ClientConfig } from 'pg';
 import { PoolerError, requireSessionPooling, Session } from './Session';
@@ -123,8 +124,9 @@ export class SessionPool {
   readonly #idle: Idle[] = [];
   /** What is not idle, and for which schema. */
   readonly #held = new Map<Session, Schema>();
-  /** By schema, in the order of their turns. None is empty. */
-  readonly #queues = new Map<Schema, Waiter[]>();
+  readonly #queue = new FairQueue<Schema, Waiter>(schema =>
+    this.#countOf(schema),
+  );
   /** How many sessions are for a schema, those that are opening among them. */
   readonly #counts = new Map<Schema, number>();
   #sessions = 0;
@@ -147,7 +149,7 @@ export class SessionPool {
       used: this.#sessions - this.#idle.length,
       idle: this.#idle.length,
       max: this.#options.max,
-      waiting: [...this.#queues.values()].flat().length,
+      waiting: this.#queue.size,
       acquires: this.#acquires,
       switches: this.#switches,
       opened: this.#opened,
@@ -167,15 +169,17 @@ export class SessionPool {
     }
     const waiter = new Waiter(schema);
     const giveUp = () => {
-      this.#dequeue(waiter);
+      this.#queue.remove(schema, waiter);
       waiter.reject(signal?.reason);
     };
     const timer = setTimeout(() => {
-      waiter.reject(this.#tooLate(this.#dequeue(waiter)));
+      const { waiting } = this.stats;
+      const hasWaited = this.#queue.remove(schema, waiter);
+      waiter.reject(this.#tooLate(hasWaited ? waiting : 0));
     }, this.#limits.waitMs);
     signal?.addEventListener('abort', giveUp);
     try {
-      this.#enqueue(waiter);
+      this.#queue.add(schema, waiter);
       this.#dispatch();
       return await waiter.session;
     } finally {
@@ -221,9 +225,7 @@ export class SessionPool {
   /** Ends all sessions, after some seconds those at work too. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const waiters = [...this.#queues.values()].flat();
-    this.#queues.clear();
-    waiters.forEach(waiter => waiter.reject(closedError()));
+    this.#queue.clear().forEach(waiter => waiter.reject(closedError()));
     this.#endAllIdle();
     const timer = setTimeout(
       () =>
@@ -241,35 +243,15 @@ export class SessionPool {
     clearTimeout(timer);
   }
 
-  #enqueue(waiter: Waiter): void {
-    const queue = this.#queues.get(waiter.schema);
-    if (queue) {
-      queue.push(waiter);
-    } else {
-      this.#queues.set(waiter.schema, [waiter]);
-    }
-  }
-
-  /** @returns how many waited, and 0 if this one did not */
-  #dequeue(waiter: Waiter): number {
-    const queue = this.#queues.get(waiter.schema);
-    if (!queue?.includes(waiter)) {
-      return 0;
-    }
-    const { waiting } = this.stats;
-    queue.splice(queue.indexOf(waiter), 1);
-    if (queue.length === 0) {
-      this.#queues.delete(waiter.schema);
-    }
-    return waiting;
-  }
-
   /** Serves those who wait, as long as there are sessions. */
   #dispatch(): void {
     const hasSession = () =>
       this.#idle.length > 0 || this.#sessions < this.#options.max;
-    while (this.#queues.size > 0 && hasSession()) {
-      const waiter = this.#nextWaiter();
+    while (hasSession()) {
+      const waiter = this.#queue.next();
+      if (!waiter) {
+        return;
+      }
       const session = this.#takeIdle(waiter.schema);
       if (!session) {
         this.#sessions += 1;
@@ -277,19 +259,6 @@ export class SessionPool {
       this.#counts.set(waiter.schema, this.#countOf(waiter.schema) + 1);
       this.#serve(waiter, session).catch(error => waiter.reject(error));
     }
-  }
-
-  #nextWaiter(): Waiter {
-    const [schema, queue] = [...this.#queues].reduce((least, each) =>
-      this.#countOf(each[0]) < this.#countOf(least[0]) ? each : least,
-    );
-    const [waiter] = queue.splice(0, 1);
-    // Its next turn comes after those of the others.
-    this.#queues.delete(schema);
-    if (queue.length > 0) {
-      this.#queues.set(schema, queue);
-    }
-    return waiter;
   }
 
   #takeIdle(schema: Schema): Session | undefined {
