@@ -69,12 +69,12 @@ export interface Config {
     /** What each tenant may have under way at once, in each process. */
     limits?: {
       /**
-       * Operations in the database; a fifth of `tenancy.database.pool.max` by default, and
+       * Operations in the database; a twentieth of `tenancy.database.pool.max` by default, and
        * two at least. Further ones wait.
        */
       concurrency?: number | string;
       /**
-       * How many wait, before others are answered with status 429; ten times
+       * How many wait, before others are answered with status 429; twenty times
        * `concurrency` by default.
        */
       queue?: number | string;
@@ -83,6 +83,16 @@ export interface Config {
        * answered with status 429; 10000 by default.
        */
       queueTimeoutMs?: number | string;
+      /**
+       * How many requests a tenant may send, until others are answered with status 429; any
+       * number by default. What plugins ask of each other is not counted.
+       */
+      requestsPerSecond?: number | string;
+      /**
+       * How many of these may come at once; `requestsPerSecond` by default. They count for as
+       * long as that many take at that rate.
+       */
+      burst?: number | string;
     };
 
     database?: {

@@ -32,6 +32,7 @@ export {
 export {
   readTenancyConfig,
   type OperationLimits,
+  type RateLimits,
   type ReplicaConfig,
   type TenancyConfig,
   type TenancyConnection,

@@ -25,10 +25,11 @@ import { refuse } from '../resolution';
  * 2. the tenant of the request is found, or it is refused
  * 3. the caller may enter that tenant, or is refused as if there were no such tenant;
  *    what is shared is nothing of the default tenant, and open to its callers
- * 4. a plugin that is neither shared nor tenant-aware, and of which tenants have no
+ * 4. a tenant that has sent too many requests is refused, where the operator limits them
+ * 5. a plugin that is neither shared nor tenant-aware, and of which tenants have no
  *    instances, is for the default tenant alone
- * 5. the credentials of the request carry its tenant, into the calls to other plugins
- * 6. a plugin of which tenants have instances answers with that of the tenant, and the
+ * 6. the credentials of the request carry its tenant, into the calls to other plugins
+ * 7. a plugin of which tenants have instances answers with that of the tenant, and the
  *    request does not reach the plugin itself, which is the default tenant's
  */
 export class PluginGate implements TenantGate {
@@ -57,6 +58,8 @@ export class PluginGate implements TenantGate {
     resolve: RequestHandler;
     /** Whether the caller of a request may enter its tenant. */
     admits: (req: Request, tenant: ActiveTenant) => Promise<boolean>;
+    /** Refuses requests of a tenant that has sent too many. */
+    limitRate?: RequestHandler;
   }) {
     const { pluginId, isShared, logger } = options;
     const { credentialsOf, resolve, admits } = options;
@@ -104,6 +107,9 @@ export class PluginGate implements TenantGate {
         })
         .catch(next);
     });
+    if (options.limitRate) {
+      this.router.use(options.limitRate);
+    }
     this.router.use(this.#close);
     this.router.use((req, _res, next) => {
       this.#enter(req, next).catch(next);

@@ -20,6 +20,7 @@ import {
   tenantMembersServiceRef,
   tenantPluginsServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
+import type { RequestHandler } from 'express';
 import {
   createTenantMiddleware,
   HostnameTenants,
@@ -28,6 +29,7 @@ import {
 import { Admission } from './Admission';
 import { carryTenants } from '../calls/carryTenants';
 import { calledFor } from '../calls/callTokens';
+import { limitRate } from '../limits/limitRate';
 import { bearerCredentials } from './callers';
 import { Ownership } from './Ownership';
 import { PluginGate } from './PluginGate';
@@ -41,6 +43,8 @@ const SHARED_PLUGINS = ['app', 'auth', 'permission', 'tenants'];
 /** What the gates of all plugins have in common; nothing while the flag is off. */
 interface GateSettings {
   administrators: AdministratorsConfig;
+  /** Counts the requests to all plugins together. */
+  limitRate?: RequestHandler;
   ownership: Ownership;
   tenancy: TenancyConfig;
   tokens: TenantTokens;
@@ -65,7 +69,7 @@ export const gateSettingsServiceFactory = createServiceFactory({
     if (!tenancy.enabled) {
       return undefined;
     }
-    const { baseDomains, jwtSecret, sharedPlugins } = tenancy;
+    const { baseDomains, jwtSecret, rateLimits, sharedPlugins } = tenancy;
     const shared = new Set([...SHARED_PLUGINS, ...sharedPlugins]);
     const both = plugins.pluginIds.find(id => shared.has(id));
     if (both !== undefined) {
@@ -82,6 +86,7 @@ export const gateSettingsServiceFactory = createServiceFactory({
     explainOrigins(config, baseDomains).forEach(line => logger.warn(line));
     return {
       administrators: readAdministrators(config),
+      limitRate: rateLimits && limitRate(rateLimits),
       ownership: new Ownership({ logger }),
       tenancy: {
         ...tenancy,
@@ -171,6 +176,7 @@ export const tenantGateServiceFactory = createServiceFactory({
         },
       }),
       admits: (req, tenant) => admission.admits(req, tenant),
+      limitRate: settings.limitRate,
     });
     httpRouter.use(gate.router);
     gates.add(pluginId, () => gate.isClosed);

@@ -23,20 +23,31 @@ describe('The configuration of tenancy', () => {
         connectionTimeoutMs: 2_000,
         statementTimeoutMs: 30_000,
       },
-      limits: { concurrency: 20, queue: 200, queueTimeoutMs: 10_000 },
+      limits: { concurrency: 5, queue: 100, queueTimeoutMs: 10_000 },
     });
   });
 
   it('derives what a tenant may have under way from the size of the pool', () => {
     const limits = (max: number, given?: JsonObject) =>
       read({ database: { pool: { max } }, limits: given }).limits;
-    expect(limits(10)).toMatchObject({ concurrency: 2, queue: 20 });
-    expect(limits(1)).toMatchObject({ concurrency: 2, queue: 20 });
-    expect(limits(49)).toMatchObject({ concurrency: 9, queue: 90 });
-    expect(limits(49, { concurrency: 5 })).toMatchObject({
+    expect(limits(10)).toMatchObject({ concurrency: 2, queue: 40 });
+    expect(limits(1)).toMatchObject({ concurrency: 2, queue: 40 });
+    expect(limits(199)).toMatchObject({ concurrency: 9, queue: 180 });
+    expect(limits(199, { concurrency: 5 })).toMatchObject({
       concurrency: 5,
-      queue: 50,
+      queue: 100,
     });
+  });
+
+  it('may bound how many requests a tenant sends', () => {
+    expect(read({ limits: {} }).rateLimits).toBeUndefined();
+    expect(read({ limits: { requestsPerSecond: '50' } }).rateLimits).toEqual({
+      requestsPerSecond: 50,
+      burst: 50,
+    });
+    expect(
+      read({ limits: { requestsPerSecond: 50, burst: 200 } }).rateLimits,
+    ).toEqual({ requestsPerSecond: 50, burst: 200 });
   });
 
   it('may say all of it', () => {
@@ -218,6 +229,14 @@ describe('The configuration of tenancy', () => {
     [
       { limits: { concurrency: 0 } },
       'tenancy.limits.concurrency is 0. Expected a whole number from 1 to 10000',
+    ],
+    [
+      { limits: { requestsPerSecond: 0.5 } },
+      'tenancy.limits.requestsPerSecond is 0.5. Expected a whole number from 1',
+    ],
+    [
+      { limits: { burst: 5 } },
+      'tenancy.limits.burst is 5, and there is no tenancy.limits.requestsPerSecond',
     ],
     [
       { limits: { queue: 'short' } },

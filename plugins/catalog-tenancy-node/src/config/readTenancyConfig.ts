@@ -40,17 +40,29 @@ export interface TenancyPoolLimits {
  */
 export interface OperationLimits {
   /**
-   * Operations in the database; a fifth of the connections of the pool by default, and
+   * Operations in the database; a twentieth of the connections of the pool by default, and
    * two at least.
    */
   concurrency: number;
   /**
-   * How many more wait for one of these to end, before others are refused; ten times
+   * How many more wait for one of these to end, before others are refused; twenty times
    * `concurrency` by default.
    */
   queue: number;
   /** For how long one waits, in milliseconds, until it is refused; 10,000 by default. */
   queueTimeoutMs: number;
+}
+
+/**
+ * How many requests each tenant may send, to each process.
+ *
+ * @public
+ */
+export interface RateLimits {
+  /** In the long run. */
+  requestsPerSecond: number;
+  /** At once; as many as in a second by default. */
+  burst: number;
 }
 
 /**
@@ -99,6 +111,8 @@ export interface TenancyConfig {
   pool: TenancyPoolLimits;
   /** What each tenant may have under way in that pool. */
   limits: OperationLimits;
+  /** How many requests each tenant may send; any without it. */
+  rateLimits?: RateLimits;
   /** Without one, all reads go to the primary. */
   replica?: ReplicaConfig;
 }
@@ -106,10 +120,13 @@ export interface TenancyConfig {
 // As long as a timer of Node.js can be.
 const MILLISECONDS = { min: 1, max: 2 ** 31 - 1 };
 
-/** A fifth: five busy tenants fill the pool together, and not one alone. */
-const SHARE_OF_POOL = 5;
+/**
+ * One of 20. More heavy statements at once than PostgreSQL has processors end no earlier, and
+ * take their processors from other tenants.
+ */
+const SHARE_OF_POOL = 20;
 const LEAST_CONCURRENCY = 2;
-const QUEUE_FACTOR = 10;
+const QUEUE_FACTOR = 20;
 const QUEUE_TIMEOUT_MS = 10_000;
 
 const FLAG_KEY = 'tenancy.enabled';
@@ -146,6 +163,7 @@ export function readTenancyConfig(
     connection: readConnection(read, 'tenancy.database.connection'),
     pool,
     limits: readLimits(read, pool),
+    rateLimits: readRateLimits(read),
     replica: readReplica(read),
   };
 }
@@ -210,6 +228,24 @@ function readLimits(
     queue: read.integer(`${key}.queue`, { min: 0, max: 1_000_000 }),
     queueTimeoutMs: read.integer(`${key}.queueTimeoutMs`, MILLISECONDS),
   });
+}
+
+function readRateLimits(
+  read: ReturnType<typeof readers>,
+): RateLimits | undefined {
+  const key = 'tenancy.limits';
+  const bounds = { min: 1, max: 1_000_000 };
+  const requestsPerSecond = read.integer(`${key}.requestsPerSecond`, bounds);
+  const burst = read.integer(`${key}.burst`, bounds);
+  if (requestsPerSecond === undefined) {
+    if (burst !== undefined) {
+      throw new InputError(
+        `The configuration ${key}.burst is ${burst}, and there is no ${key}.requestsPerSecond. Expected both, or none.`,
+      );
+    }
+    return undefined;
+  }
+  return { requestsPerSecond, burst: burst ?? requestsPerSecond };
 }
 
 /** Fills in what is not configured. */

@@ -85,8 +85,9 @@ export interface ReadReplicaOptions {
   schema: string;
   /** The limits of the pool of connections to the replica. */
   pool: TenancyPoolLimits;
-  /** As the same options of the primary's pool. */
+  /** As the same option of the primary's pool. */
   whenReady?: boolean;
+  /** What each tenant may have under way there, beside what it has on the primary. */
   limits?: OperationLimits;
   /** The greatest age of an answer, in milliseconds. */
   maxStalenessMs: number;

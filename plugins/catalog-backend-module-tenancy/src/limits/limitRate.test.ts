@@ -1,0 +1,103 @@
+import {
+  mockCredentials,
+  mockErrorHandler,
+} from '@backstage/backend-test-utils';
+import {
+  assignTenant,
+  type TenantSource,
+} from 'backstage-plugin-catalog-tenancy-node';
+import express from 'express';
+import request from 'supertest';
+import {
+  classifiedPlugin,
+  startGatedBackend,
+} from '../gate/__testUtils__/startGatedBackend';
+import { InMemoryTenants } from '../resolution/__testUtils__/InMemoryTenants';
+import { limitRate } from './limitRate';
+
+const DAY = 86_400;
+
+/** Counts for a day at four a second: no test takes longer. */
+const BURST = 4 * DAY;
+
+describe('the limits of requests', () => {
+  describe('of a backend', () => {
+    const start = (limits: Record<string, number>) =>
+      startGatedBackend({
+        directory: new InMemoryTenants(),
+        tenancy: { membership: 'open', limits },
+        features: [
+          classifiedPlugin('catalog', { tenantAware: true }),
+          classifiedPlugin('mockup', { tenantAware: true }),
+        ],
+      });
+
+    const as = (slug: string) => ({
+      authorization: mockCredentials.user.header(),
+      'x-tenant-slug': slug,
+    });
+
+    it('are off by default', async () => {
+      const send = await start({});
+      const { status, headers } = await send('/api/catalog', as('acme'));
+      expect(status).toBe(200);
+      expect(headers['ratelimit-policy']).toBeUndefined();
+      expect(headers.ratelimit).toBeUndefined();
+    });
+
+    it('count for all plugins together, and for each tenant alone', async () => {
+      const send = await start({ requestsPerSecond: 4, burst: BURST });
+      const left = async (plugin: string, slug: string) => {
+        const { status, headers } = await send(`/api/${plugin}`, as(slug));
+        expect(status).toBe(200);
+        expect(headers['ratelimit-policy']).toMatch(
+          new RegExp(`^"tenant"; q=${BURST}; w=${DAY};`),
+        );
+        return Number(
+          /^"tenant"; r=(\d+); t=\d+$/.exec(headers.ratelimit)?.[1],
+        );
+      };
+      expect(await left('catalog', 'acme')).toBe(BURST - 1);
+      expect(await left('mockup', 'acme')).toBe(BURST - 2);
+      expect(await left('catalog', 'initech')).toBe(BURST - 1);
+      expect(await left('catalog', 'acme')).toBe(BURST - 3);
+    });
+  });
+
+  describe('of a route', () => {
+    // Two a day.
+    const app = express()
+      .use((req, _res, next) => {
+        const tenantSlug = req.get('x-tenant-slug')!;
+        assignTenant(
+          req,
+          { tenantId: `id of ${tenantSlug}`, tenantSlug },
+          req.get('x-source') as TenantSource,
+        );
+        next();
+      })
+      .use(limitRate({ requestsPerSecond: 2 / DAY, burst: 2 }))
+      .get('/', (_req, res) => res.json('answered'))
+      .use(mockErrorHandler());
+
+    const send = (slug: string, source = 'header') =>
+      request(app).get('/').set({ 'x-tenant-slug': slug, 'x-source': source });
+
+    it('refuse a tenant that has sent too many, and no other', async () => {
+      expect((await send('acme')).status).toBe(200);
+      expect((await send('acme')).status).toBe(200);
+      const refused = await send('acme');
+      expect(refused.status).toBe(429);
+      expect(Number(refused.get('Retry-After'))).toBeGreaterThan(DAY / 2);
+      expect(refused.get('RateLimit')).toMatch(/^"tenant"; r=0; t=\d+$/);
+      expect(refused.body.error).toEqual({
+        name: 'TooManyRequestsError',
+        message:
+          'The tenant has sent too many requests: send this one again later',
+      });
+      expect((await send('initech')).status).toBe(200);
+      // What another plugin asks for a request that was counted.
+      expect((await send('acme', 'call')).status).toBe(200);
+    });
+  });
+});
