@@ -46,9 +46,9 @@ export const engineChecks: MutationCheck[] = [
     name: 'the turn of a quiet tenant beside one with many requests',
     edits: [
       {
-        file: `${ENGINES}/pool/SessionPool.ts`,
-        find: 'this.#countOf(each[0]) < this.#countOf(least[0]) ? each : least',
-        replace: 'this.#countOf(each[0]) < -1 ? each : least',
+        file: 'plugins/catalog-tenancy-node/src/pool/FairQueue.ts',
+        find: '(!least || held < least.held)',
+        replace: '!least',
       },
     ],
     tests: POOL,
