@@ -16,6 +16,7 @@ const EXPECTATIONS: Record<string, (result: BenchmarkResult) => void> = {
   migration: expectMigration,
   adoption: expectAdoption,
   load: expectLoad,
+  fairness: expectFairness,
   engines: expectEngines,
 };
 
@@ -229,6 +230,25 @@ function expectLoad({ comparisons, figures = [], failures }: BenchmarkResult) {
     'Quiet tenants, beside a noisy one',
     'The noisy one, warm-up included',
   ]);
+  expect(failures).toEqual([]);
+}
+
+// That every answer to the quiet tenant was right has been checked, or it would have failed.
+function expectFairness({
+  comparisons,
+  figures = [],
+  notes,
+  failures,
+}: BenchmarkResult) {
+  expect(
+    comparisons.map(c => `${c.what}: ${c.ours.name} / ${c.alternative.name}`),
+  ).toEqual(
+    ['facets', 'ordered pages', 'full lists, with fields'].map(
+      noise => `quiet, beside 20 × ${noise}: with limits / without limits`,
+    ),
+  );
+  expect(figures.map(({ rows }) => rows.length)).toEqual([9, 6]);
+  expect(notes).toHaveLength(3);
   expect(failures).toEqual([]);
 }
 

@@ -3,6 +3,7 @@
 import { adoptionBenchmark } from './adoption';
 import { catalogBenchmark } from './catalog';
 import { enginesBenchmark } from './engines';
+import { fairnessBenchmark } from './fairness';
 import type { Benchmark, BenchmarkResult } from './harness/Benchmark';
 import { startPostgres } from './harness/database';
 import { DelayingProxy } from './harness/delayingProxy';
@@ -23,6 +24,7 @@ const benchmarks: Benchmark[] = [
   migrationBenchmark,
   adoptionBenchmark,
   loadBenchmark,
+  fairnessBenchmark,
   enginesBenchmark,
 ];
 

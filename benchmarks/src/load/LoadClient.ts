@@ -30,7 +30,8 @@ interface LoadClientOptions {
   random: Random;
 }
 
-const UNAVAILABLE = 503;
+/** There is too much to do: for the tenant, or for the backend. */
+const REFUSALS = [429, 503];
 
 /** Somebody who asks for one thing after the other, and looks at each answer. */
 export class LoadClient {
@@ -59,7 +60,7 @@ export class LoadClient {
       const sent = performance.now();
       const answer = await this.#send(exchange);
       const ms = performance.now() - sent;
-      if (answer.status === UNAVAILABLE) {
+      if (REFUSALS.includes(answer.status)) {
         log.refuse(what);
         return false;
       }
@@ -135,7 +136,7 @@ export class RequestLog {
     }
   }
 
-  /** A request was answered with 503: there is too much to do. */
+  /** A request was answered with 429 or 503: there is too much to do. */
   refuse(what: string): void {
     for (const entry of [this.#entry(what), this.#all]) {
       entry.refused += 1;
@@ -167,7 +168,7 @@ export class RequestLog {
     this.#seconds = (this.#seconds ?? 0) + log.seconds;
   }
 
-  /** How many were answered with 503. */
+  /** How many were answered with 429 or 503. */
   get refused(): number {
     return this.#all.refused;
   }
@@ -186,6 +187,11 @@ export class RequestLog {
       p50: percentile(times, 50),
       p99: percentile(times, 99),
     };
+  }
+
+  /** In milliseconds, of all kinds together. */
+  percentile(share: number): number {
+    return percentile(this.#all.times, share);
   }
 
   get seconds(): number {
@@ -256,10 +262,12 @@ export class LoadServer {
   static async start(
     { connection }: BenchmarkContext,
     database: string,
+    sizes: Pick<LoadBackendSettings, 'pool' | 'concurrency'> = {},
   ): Promise<LoadServer> {
     const settings: LoadBackendSettings = {
       connection: { ...connection, database },
       baseDomain: BASE_DOMAIN,
+      ...sizes,
     };
     const process = await ServerProcess.start(
       require.resolve('./backend'),

@@ -25,12 +25,16 @@ export interface LoadBackendSettings {
   connection: DatabaseConnection;
   /** The host `<slug>.<baseDomain>` names a tenant. */
   baseDomain: string;
+  /** Connections to the tables of tenants; as many as by default otherwise. */
+  pool?: number;
+  /** Operations of one tenant that may be under way; as many as by default otherwise. */
+  concurrency?: number;
 }
 
 // A Backstage backend with the catalog of tenants and their registry, as it runs in
 // production: tokens are verified, and a policy is asked what users may read.
 
-serve<LoadBackendSettings>(({ connection, baseDomain }) =>
+serve<LoadBackendSettings>(({ connection, baseDomain, pool, concurrency }) =>
   startBackend({
     plugin: 'catalog',
     connection,
@@ -47,7 +51,11 @@ serve<LoadBackendSettings>(({ connection, baseDomain }) =>
         // Who enters every tenant.
         admins: [USER, SERVICE_SUBJECT],
         baseDomains: [baseDomain],
-        database: { connection: { user: APP_LOGIN, password: PASSWORD } },
+        database: {
+          connection: { user: APP_LOGIN, password: PASSWORD },
+          ...(pool && { pool: { max: pool } }),
+        },
+        ...(concurrency && { limits: { concurrency } }),
       },
     },
     features: [

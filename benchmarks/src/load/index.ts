@@ -177,7 +177,7 @@ function report(
       ...log.failures,
       ...lastChanges.failures,
       ...(log.refused > 0
-        ? [`${log.refused} requests were refused with 503`]
+        ? [`${log.refused} requests were refused with 429 or 503`]
         : []),
       ...noise.failures,
     ],
@@ -380,9 +380,15 @@ export async function createCatalog({
 }
 
 /** Creates tenants and what they have, as their clients would. */
-async function createTenants(
+export async function createTenants(
   server: LoadServer,
-  { tenants, entities, noisy }: Size,
+  {
+    tenants,
+    entities,
+    noisy,
+  }: Pick<Size, 'tenants' | 'entities'> & {
+    noisy: Pick<Size['noisy'], 'entities'>;
+  },
 ): Promise<{ tenants: LoadTenant[]; noisy: LoadTenant }> {
   const created = [
     ...Array.from(

@@ -340,7 +340,8 @@ export const NOISE: Task[] = [
   },
 ];
 
-function longPage(tenant: LoadTenant, random: Random): Exchange {
+/** A long page that is ordered, of what holds some letters. */
+export function longPage(tenant: LoadTenant, random: Random): Exchange {
   const path = query('/entities/by-query', {
     limit: NOISE_PAGE,
     offset: random.below(NOISE_PAGE),
@@ -350,7 +351,8 @@ function longPage(tenant: LoadTenant, random: Random): Exchange {
   return { ...noise(tenant, path), what: `noise: page of up to ${NOISE_PAGE}` };
 }
 
-function allFacets(tenant: LoadTenant, random: Random): Exchange {
+/** Values of all entities. */
+export function allFacets(tenant: LoadTenant, random: Random): Exchange {
   return {
     ...noise(tenant, '/entity-facets'),
     what: 'noise: facets',
@@ -363,7 +365,8 @@ function allFacets(tenant: LoadTenant, random: Random): Exchange {
   };
 }
 
-function noise(tenant: LoadTenant, path: string): Exchange {
+/** A heavy request, of which only the length and the tenant matter. */
+export function noise(tenant: LoadTenant, path: string): Exchange {
   return {
     what: 'noise',
     tenant,

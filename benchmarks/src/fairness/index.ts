@@ -1,0 +1,284 @@
+import { Random } from '@internal/postgres';
+import type {
+  Benchmark,
+  BenchmarkContext,
+  BenchmarkResult,
+} from '../harness/Benchmark';
+import {
+  compare,
+  measureInTurn,
+  type Measurement,
+  ratiosOf,
+  type Spread,
+  spreadOf,
+} from '../harness/comparison';
+import { runStatements } from '../harness/database';
+import { POOL_SIZE } from '../harness/servers';
+import { createCatalog, createTenants, keepAsking, keepBusy } from '../load';
+import {
+  type LoadClient,
+  LoadServer,
+  RequestLog,
+  REQUEST_LOG_HEAD,
+} from '../load/LoadClient';
+import {
+  allFacets,
+  type LoadTenant,
+  longPage,
+  noise,
+  query,
+  READS,
+  type Task,
+} from '../load/requests';
+
+/** How much there is to ask for. */
+interface Size {
+  /** Of the quiet tenant. */
+  quiet: number;
+  /** Of the noisy tenant. */
+  noisy: number;
+  /** Heavy requests of the noisy tenant that are under way at any time. */
+  requests: number;
+  /** How long a measurement is, in the unit of `--seconds`. */
+  seconds: number;
+}
+
+const FULL: Size = { quiet: 100, noisy: 5_000, requests: 20, seconds: 3 };
+const SHORT: Size = { quiet: 30, noisy: 200, requests: 20, seconds: 1 };
+
+/** What the median of a quiet tenant may be beside a noisy one, against being alone. */
+const TARGET = 2;
+
+/** Requests that are heavy in PostgreSQL, in both, and in Node.js. */
+const NOISE: Array<{ name: string; task: Task }> = [
+  {
+    name: 'facets',
+    task: {
+      weight: 1,
+      start: (tenant, random) => [() => allFacets(tenant, random)],
+    },
+  },
+  {
+    name: 'ordered pages',
+    task: {
+      weight: 1,
+      start: (tenant, random) => [() => longPage(tenant, random)],
+    },
+  },
+  {
+    name: 'full lists, with fields',
+    task: {
+      weight: 1,
+      start: (tenant, random) => [
+        () => ({
+          ...noise(
+            tenant,
+            query('/entities', {
+              fields: 'kind,metadata.name,metadata.annotations,spec',
+              // True of all, and another one each time: equal reads would be sent once.
+              filter: ['kind', `metadata.name=nothing-${random.below(1e9)}`],
+            }),
+          ),
+          what: 'noise: all entities, with fields',
+        }),
+      ],
+    },
+  },
+];
+
+/** A quiet tenant alone, and beside a noisy one with and without limits. */
+export const fairnessBenchmark: Benchmark = {
+  name: 'fairness',
+  rounds: { full: 5, short: 1 },
+  run,
+};
+
+interface Side {
+  name: string;
+  quiet: LoadClient[];
+  noisy: LoadClient[];
+}
+
+/** What the quiet tenant felt in one round. */
+type Round = Measurement & { p50: number; p95: number };
+
+async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
+  const { progress, settings } = context;
+  const size = settings.short ? SHORT : FULL;
+  const database = await createCatalog(context);
+  const limited = await LoadServer.start(context, database, {
+    pool: POOL_SIZE,
+  });
+  const unlimited = await LoadServer.start(context, database, {
+    pool: POOL_SIZE,
+    // As many as there are connections: no tenant waits for its own.
+    concurrency: POOL_SIZE,
+  });
+  try {
+    progress(`creating a tenant with ${size.noisy} entities`);
+    const {
+      tenants: [quiet],
+      noisy,
+    } = await createTenants(limited, {
+      tenants: 1,
+      entities: size.quiet,
+      noisy: { entities: size.noisy },
+    });
+    // What autovacuum does, at a moment of its own: see the docs on statistics that lack a tenant.
+    await runStatements({ postgres: context.postgres, name: database }, [
+      'vacuum (analyze)',
+    ]);
+    const results: Array<Awaited<ReturnType<typeof measureNoise>>> = [];
+    for (const { name, task } of NOISE) {
+      progress(`a quiet tenant beside ${size.requests} × ${name}`);
+      const sideOf = (server: LoadServer, side: string): Side => ({
+        name: side,
+        quiet: createClients(server, quiet, READS, 1),
+        noisy: createClients(server, noisy, [task], size.requests),
+      });
+      results.push(
+        await measureNoise(`${size.requests} × ${name}`, {
+          limited: sideOf(limited, 'with limits'),
+          unlimited: sideOf(unlimited, 'without limits'),
+          rounds: settings.rounds,
+          seconds: settings.seconds * size.seconds,
+        }),
+      );
+    }
+    return {
+      circumstances:
+        `A quiet tenant with ${size.quiet} entities and one request at a time, beside ` +
+        `${size.requests} heavy requests of one with ${size.noisy}; ${POOL_SIZE} connections`,
+      comparisons: results.map(({ comparison }) => comparison),
+      figures: [
+        {
+          title:
+            'Milliseconds of a request of the quiet tenant: median over the rounds, and ' +
+            'against being alone, with the smallest and the largest',
+          head: ['beside', 'side', 'p50', 'ratio', 'p95', 'ratio'],
+          rows: results.flatMap(({ rows }) => rows),
+        },
+        {
+          title: 'What the noisy tenant got, warm-up included',
+          head: REQUEST_LOG_HEAD,
+          rows: results.flatMap(({ noiseRows }) => noiseRows),
+        },
+      ],
+      notes: results.map(({ note }) => note),
+      failures: results.flatMap(({ failures }) => failures),
+    };
+  } finally {
+    await Promise.all([limited.stop(), unlimited.stop()]);
+  }
+}
+
+/** Alone, without limits and with them, in turn. */
+async function measureNoise(
+  what: string,
+  options: { limited: Side; unlimited: Side; rounds: number; seconds: number },
+) {
+  const { limited, unlimited, ...howLong } = options;
+  const logs = new Map<Side, RequestLog>();
+  const failures: string[] = [];
+  const measure = async (side: Side, seconds: number): Promise<Round> => {
+    const log = await keepBusy(side.quiet, seconds);
+    // A round in which all were refused has no median: it lasts until one is answered.
+    while (log.measurement().count === 0 && log.failed === 0) {
+      log.add(await keepBusy(side.quiet, seconds));
+    }
+    failures.push(...log.failures);
+    return { ...log.measurement(), p95: log.percentile(95) };
+  };
+  const beside = async (side: Side, seconds: number): Promise<Round> => {
+    let isOver = false;
+    const noisy = keepAsking(side.noisy, () => isOver);
+    try {
+      return await measure(side, seconds);
+    } finally {
+      isOver = true;
+      const log = await noisy;
+      logs.set(side, logs.get(side) ?? new RequestLog());
+      logs.get(side)!.add(log);
+      failures.push(...log.failures);
+    }
+  };
+  const [alone, without, withLimits] = (await measureInTurn(
+    [
+      { name: 'alone', measure: seconds => measure(limited, seconds) },
+      {
+        name: unlimited.name,
+        measure: seconds => beside(unlimited, seconds),
+      },
+      { name: limited.name, measure: seconds => beside(limited, seconds) },
+    ],
+    howLong,
+  )) as Round[][];
+
+  const rowOf = (name: string, rounds: Round[]) => [
+    what,
+    name,
+    ...(['p50', 'p95'] as const).flatMap(share => {
+      const [ours, others] = [rounds, alone].map(side =>
+        side.map(round => round[share]),
+      );
+      return [
+        spreadOf(ours).median.toFixed(1),
+        formatSpread(spreadOf(ratiosOf(ours, others))),
+      ];
+    }),
+  ];
+  const ratio = spreadOf(
+    ratiosOf(
+      withLimits.map(({ p50 }) => p50),
+      alone.map(({ p50 }) => p50),
+    ),
+  );
+  return {
+    comparison: compare({
+      what: `quiet, beside ${what}`,
+      ours: { name: limited.name, rounds: withLimits },
+      alternative: { name: unlimited.name, rounds: without },
+    }),
+    rows: [
+      rowOf('alone', alone),
+      rowOf(unlimited.name, without),
+      rowOf(limited.name, withLimits),
+    ],
+    noiseRows: [unlimited, limited].flatMap(side =>
+      logs
+        .get(side)!
+        .rows()
+        .slice(0, 1)
+        .map(([name, ...row]) => [`${name}, ${side.name}`, ...row]),
+    ),
+    note:
+      `Beside ${what}: the median is ${formatSpread(
+        ratio,
+      )} that of being alone; ` +
+      `${TARGET}× is the target, which it ${
+        ratio.median <= TARGET ? 'meets' : 'misses'
+      }`,
+    failures,
+  };
+}
+
+function formatSpread({ median, min, max }: Spread): string {
+  return `${median.toFixed(2)}× (${min.toFixed(2)}–${max.toFixed(2)})`;
+}
+
+function createClients(
+  server: LoadServer,
+  tenant: LoadTenant,
+  tasks: Task[],
+  count: number,
+): LoadClient[] {
+  return server.createClients(
+    Array.from({ length: count }, (_, index) => ({
+      caller: 'service',
+      naming: 'header',
+      tenant,
+      tasks,
+      random: new Random(index),
+    })),
+  );
+}
