@@ -496,17 +496,20 @@ describe('the trash', () => {
     expect(api.purgeMockup).toHaveBeenCalledWith('id-of-Start');
   });
 
-  it('says what the user may not do', async () => {
-    await render(await trashed('Start'), { at, allows: false });
-    expect(
-      await screen.findByText(/You may neither restore it nor/),
-    ).toBeVisible();
-    expect(
-      screen.getByRole('button', { name: 'Restore Start' }),
-    ).toBeDisabled();
-    expect(
-      screen.getByRole('button', { name: 'Delete Start for good' }),
-    ).toBeDisabled();
+  it('says what the user may not do, once the backend has refused it', async () => {
+    // A policy with conditions knows nothing of what is deleted, and refuses it to its owner.
+    const api = await trashed('Start');
+    await render(api, { at, allows: false });
+    api.restoreMockup.mockRejectedValueOnce(
+      await refusal(403, 'NotAllowedError', 'Only the owner may'),
+    );
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Restore Start' }),
+    );
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      /You may not do this\. Only the owner may/,
+    );
+    expect(screen.getByText(/You may neither restore it nor/)).toBeVisible();
   });
 
   it('says what happened where it fails', async () => {

@@ -3,7 +3,6 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { usePermission } from '@backstage/plugin-permission-react';
 import {
   Alert,
   Button,
@@ -12,15 +11,12 @@ import {
   Flex,
   Text,
 } from '@backstage/ui';
-import {
-  mockupDeletePermission,
-  type TrashedMockup,
-} from 'backstage-plugin-mockup-common';
+import type { TrashedMockup } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { ActionDialog } from '../components/ActionDialog';
-import { Failure } from '../components/Failure';
+import { Failure, statusOf } from '../components/Failure';
 import { Moment } from '../components/Moment';
 import { PageHeader } from '../components/PageHeader';
 import { Person } from '../components/Person';
@@ -120,6 +116,10 @@ export function TrashPage() {
                   <TrashRow
                     key={mockup.id}
                     mockup={mockup}
+                    isRefused={
+                      failure?.mockup === mockup &&
+                      statusOf(failure.error) === 403
+                    }
                     onRestore={() => restore(mockup)}
                     onPurge={() => setPurging(mockup)}
                   />
@@ -151,17 +151,18 @@ export function TrashPage() {
 
 function TrashRow(props: {
   mockup: TrashedMockup;
+  /**
+   * Whether the backend has refused it. The permission framework cannot tell before: what is
+   * deleted is no resource for a policy with conditions.
+   */
+  isRefused: boolean;
   onRestore: () => void;
   onPurge: () => void;
 }) {
-  const { mockup, onRestore, onPurge } = props;
+  const { mockup, isRefused, onRestore, onPurge } = props;
   const { name, description, owner, deletedAt, deletedBy, purgedAfter } =
     mockup;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const { loading, allowed } = usePermission({
-    permission: mockupDeletePermission,
-    resourceRef: mockup.id,
-  });
   return (
     <li className={styles.row}>
       <div className={styles.words}>
@@ -186,7 +187,7 @@ function TrashRow(props: {
             {t('list.trash.purgedAfter')} <Moment at={purgedAfter} />
           </Text>
         )}
-        {!loading && !allowed && (
+        {isRefused && (
           <Text as="p" variant="body-small" color="secondary">
             {t('list.trash.refused')}
           </Text>
@@ -196,7 +197,6 @@ function TrashRow(props: {
         <Button
           variant="secondary"
           size="small"
-          isDisabled={!allowed}
           aria-label={t('list.trash.restoreOf', { name })}
           onPress={onRestore}
         >
@@ -205,7 +205,6 @@ function TrashRow(props: {
         <Button
           variant="tertiary"
           size="small"
-          isDisabled={!allowed}
           aria-label={t('list.purge.open', { name })}
           onPress={onPurge}
         >
