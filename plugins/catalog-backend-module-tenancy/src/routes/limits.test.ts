@@ -39,7 +39,13 @@ describe.each(databases.eachSupportedId())(
       backend = await startCatalogBackend({
         connection,
         enabled: true,
-        config: { tenancy: { limits: { concurrency: 1, queue: 0 } } },
+        config: {
+          tenancy: {
+            limits: { concurrency: 1, queue: 0 },
+            // Nothing but a cancellation ends a statement that waits.
+            database: { pool: { statementTimeoutMs: 3_600_000 } },
+          },
+        },
         features: [
           createBackendModule({
             pluginId: 'catalog',

@@ -36,7 +36,7 @@ export const limitChecks: MutationCheck[] = [
         replace: 'this.#queue.sizeOf(tenantId) > queue + 1000',
       },
     ],
-    tests: [`${MODULE}/routes/limits.test.ts`],
+    tests: [`${NODE}/pool/TenantTurns.test.ts`],
   },
   {
     name: 'the turns of tenants for a connection',

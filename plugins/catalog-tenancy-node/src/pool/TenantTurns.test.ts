@@ -23,6 +23,17 @@ describe('TenantTurns', () => {
     expect(onFull).not.toHaveBeenCalled();
   });
 
+  it('refuses at once what its queue has no place for', async () => {
+    const turns = create(5);
+    const all = [1, 2, 3, 4].map(() => turns.take(NOISY));
+    const refused = turns.take(NOISY);
+    expect(turns.counts).toEqual({ running: 2, waiting: 2, refused: 1 });
+    turns.give(NOISY);
+    turns.give(NOISY);
+    await expect(refused).rejects.toThrow(TenantBusyError);
+    await Promise.all(all);
+  });
+
   it('lets what continues an answer wait, whatever that takes', async () => {
     jest.useFakeTimers();
     const turns = create(5);
