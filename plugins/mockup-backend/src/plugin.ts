@@ -161,15 +161,23 @@ function readMaxImportBytes(config: RootConfigService): number {
   return bytes;
 }
 
-/** Loads the mockups for the permission rules, in the order of the ids. */
+/**
+ * Loads the mockups for the permission rules, in the order of the ids. Those in the trash
+ * are among them: a page asks who may restore them.
+ */
 async function getMockups(store: MockupStore, ids: string[]) {
   const found = new Map<string, Mockup>();
   for (let start = 0; start < ids.length; start += MOCKUP_LIMITS.pageSize) {
-    const { items } = await store.list({
+    const some = {
       filter: { id: ids.slice(start, start + MOCKUP_LIMITS.pageSize) },
       limit: MOCKUP_LIMITS.pageSize,
-    });
-    items.forEach(mockup => found.set(mockup.id, mockup));
+    };
+    for (const { items } of [
+      await store.list(some),
+      await store.listTrash(some),
+    ]) {
+      items.forEach(mockup => found.set(mockup.id, mockup));
+    }
   }
   // PostgreSQL returns UUIDs in lower case.
   return ids.map(id => found.get(id.toLowerCase()));

@@ -101,6 +101,8 @@ describe.each(databases.eachSupportedId())(
           caller.patch(at, { name: 'x' }),
           caller.patch(at, { name: 'x' }).set('If-Match', etag),
           caller.patch(at, { name: 'x' }).set('If-Match', '"1"'),
+          caller.put(`${at}/shares`, { shares: [] }),
+          caller.put(`${at}/shares`, { shares: [] }).set('If-Match', '"1"'),
           caller.delete(at),
           caller.delete(at).set('If-Match', '"1"'),
           caller.get(`${at}/export`),
@@ -210,6 +212,18 @@ describe.each(databases.eachSupportedId())(
       };
       await expect(decide('acme')).resolves.toBe('ALLOW');
       await expect(decide('globex')).resolves.toBe('DENY');
+
+      // In the trash, too: a page asks who may restore it.
+      await inTenant('acme').delete(`/mockups/${created.body.id}`);
+      await expect(decide('acme')).resolves.toBe('ALLOW');
+      await expect(decide('globex')).resolves.toBe('DENY');
+      const globex = inTenant('globex');
+      const trashed = `/trash/${created.body.id}`;
+      expect((await globex.get('/trash')).body).toEqual([]);
+      expect((await globex.post(`${trashed}/restore`)).status).toBe(404);
+      expect((await globex.delete(trashed)).status).toBe(404);
+      await inTenant('acme').delete(`/trash/${created.body.id}`);
+      await expect(decide('acme')).resolves.toBe('DENY');
     });
 
     it('say nothing of a tenant that does not exist', async () => {
