@@ -49,7 +49,9 @@ describe.each(databases.eachSupportedId())(
       const { alice } = backend;
       return {
         get: (path: string) => alice.get(path).set('X-Tenant-Slug', slug),
-        post: (path: string, body: unknown) =>
+        put: (path: string, body: unknown) =>
+          alice.put(path, body).set('X-Tenant-Slug', slug),
+        post: (path: string, body?: unknown) =>
           alice.post(path, body).set('X-Tenant-Slug', slug),
         patch: (path: string, body: unknown) =>
           alice.patch(path, body).set('X-Tenant-Slug', slug),
@@ -219,7 +221,8 @@ describe.each(databases.eachSupportedId())(
       await expect(decide('globex')).resolves.toBe('DENY');
       const globex = inTenant('globex');
       const trashed = `/trash/${created.body.id}`;
-      expect((await globex.get('/trash')).body).toEqual([]);
+      const { text } = await globex.get('/trash?limit=500');
+      expect(text).not.toContain(created.body.id);
       expect((await globex.post(`${trashed}/restore`)).status).toBe(404);
       expect((await globex.delete(trashed)).status).toBe(404);
       await inTenant('acme').delete(`/trash/${created.body.id}`);
