@@ -62,6 +62,7 @@ function expectMockup({ comparisons, notes }: BenchmarkResult) {
     'read the newest of many: of 10 versions / of 1 version',
     'read the newest of many: of 100 versions / of 1 version',
     'read the newest of many: of 1,000 versions / of 1 version',
+    'list mockups: ours, with shares as a condition / ours, routes alone',
   ]);
   for (const { ours, alternative, ratio } of comparisons) {
     expect(ours.rounds).toHaveLength(1);

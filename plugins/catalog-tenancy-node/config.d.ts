@@ -74,7 +74,7 @@ export interface Config {
        */
       concurrency?: number | string;
       /**
-       * How many wait, before others are answered with status 429; twenty times
+       * How many wait, before others are answered with status 429; a hundred times
        * `concurrency` by default.
        */
       queue?: number | string;

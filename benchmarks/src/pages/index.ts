@@ -116,7 +116,9 @@ async function compareSize(
     await assertSameViews(servers, views);
     for (const server of servers) {
       progress(`${description}: warming up the ${server.name}`);
-      await server.viewing(views, 1).measure(WARM_UP_ROUNDS * settings.seconds);
+      await server
+        .viewing(views, 1)
+        .measure((settings.short ? 1 : WARM_UP_ROUNDS) * settings.seconds);
     }
     const what = [...new Set(views.map(view => view.what))];
     const comparisons = [];

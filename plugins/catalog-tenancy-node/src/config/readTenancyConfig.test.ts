@@ -23,19 +23,19 @@ describe('The configuration of tenancy', () => {
         connectionTimeoutMs: 2_000,
         statementTimeoutMs: 30_000,
       },
-      limits: { concurrency: 5, queue: 100, queueTimeoutMs: 10_000 },
+      limits: { concurrency: 5, queue: 500, queueTimeoutMs: 10_000 },
     });
   });
 
   it('derives what a tenant may have under way from the size of the pool', () => {
     const limits = (max: number, given?: JsonObject) =>
       read({ database: { pool: { max } }, limits: given }).limits;
-    expect(limits(10)).toMatchObject({ concurrency: 2, queue: 40 });
-    expect(limits(1)).toMatchObject({ concurrency: 2, queue: 40 });
-    expect(limits(199)).toMatchObject({ concurrency: 9, queue: 180 });
+    expect(limits(10)).toMatchObject({ concurrency: 2, queue: 200 });
+    expect(limits(1)).toMatchObject({ concurrency: 2, queue: 200 });
+    expect(limits(199)).toMatchObject({ concurrency: 9, queue: 900 });
     expect(limits(199, { concurrency: 5 })).toMatchObject({
       concurrency: 5,
-      queue: 100,
+      queue: 500,
     });
   });
 

@@ -45,7 +45,7 @@ export interface OperationLimits {
    */
   concurrency: number;
   /**
-   * How many more wait for one of these to end, before others are refused; twenty times
+   * How many more wait for one of these to end, before others are refused; a hundred times
    * `concurrency` by default.
    */
   queue: number;
@@ -126,7 +126,11 @@ const MILLISECONDS = { min: 1, max: 2 ** 31 - 1 };
  */
 const SHARE_OF_POOL = 20;
 const LEAST_CONCURRENCY = 2;
-const QUEUE_FACTOR = 20;
+/**
+ * A page of the portal sends a dozen requests at once, and many people may open one at the
+ * same moment. What heavy requests make of so long a queue, the time limits.
+ */
+const QUEUE_FACTOR = 100;
 const QUEUE_TIMEOUT_MS = 10_000;
 
 const FLAG_KEY = 'tenancy.enabled';
