@@ -42,14 +42,14 @@ export async function requestServer(
   supervisor: ChildProcess,
   request: StartRequest,
 ): Promise<Extract<SupervisorReply, { type: 'ready' }>> {
-  const died = once(supervisor, 'exit').then(
-    ([code, signal]): SupervisorReply => {
-      const message = `The process that runs PostgreSQL ended with ${
-        signal ?? code
-      }`;
-      return { type: 'failed', code: 'FAILED', message };
-    },
-  );
+  // Its reply may arrive after its exit, and has been read once the channel is closed.
+  const ended = [once(supervisor, 'exit'), once(supervisor, 'disconnect')];
+  const died = Promise.all(ended).then(([[code, signal]]): SupervisorReply => {
+    const message = `The process that runs PostgreSQL ended with ${
+      signal ?? code
+    }`;
+    return { type: 'failed', code: 'FAILED', message };
+  });
   const replied = once(supervisor, 'message').then(
     ([message]) => message as SupervisorReply,
   );
