@@ -18,6 +18,7 @@ const EXPECTATIONS: Record<string, (result: BenchmarkResult) => void> = {
   load: expectLoad,
   fairness: expectFairness,
   engines: expectEngines,
+  soak: expectSoak,
 };
 
 // The gate runs all of them, which takes minutes.
@@ -275,4 +276,30 @@ function expectEngines({ comparisons, figures = [], notes }: BenchmarkResult) {
     ]),
   );
   expect(notes).toHaveLength(3);
+}
+
+// That every answer was right has been checked, or it would have failed.
+function expectSoak({ figures = [], notes, failures }: BenchmarkResult) {
+  const [terms, others, reads, memory] = figures;
+  // At the start and at the end, with each of the settings.
+  for (const { rows } of [terms, others, reads, memory]) {
+    expect(rows.map(([settings]) => settings)).toEqual([
+      ...["PostgreSQL's", "PostgreSQL's", 'advised', 'advised'],
+    ]);
+  }
+  expect(figures.slice(4).map(({ title }) => title)).toEqual([
+    'When autovacuum was at entity_search',
+    "Reads, PostgreSQL's",
+    "Writes, PostgreSQL's",
+    'Reads, advised',
+    'Writes, advised',
+  ]);
+  for (const [, , table] of terms.rows) {
+    expect(Number(table)).toBeGreaterThan(0);
+  }
+  expect(notes.slice(0, 2)).toEqual([
+    expect.stringMatching(/^entity_search with PostgreSQL's settings: \d+ vac/),
+    expect.stringMatching(/^entity_search with advised settings: \d+ vacuums/),
+  ]);
+  expect(failures).toEqual([]);
 }

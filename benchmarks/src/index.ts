@@ -14,6 +14,7 @@ import { mockupBenchmark } from './mockup';
 import { type Options, parseOptions, settingsOf } from './options';
 import { pagesBenchmark } from './pages';
 import { scopeBenchmark } from './scope';
+import { soakBenchmark } from './soak';
 
 /** All benchmarks, in the order in which they run. */
 const benchmarks: Benchmark[] = [
@@ -26,6 +27,7 @@ const benchmarks: Benchmark[] = [
   loadBenchmark,
   fairnessBenchmark,
   enginesBenchmark,
+  soakBenchmark,
 ];
 
 async function main(): Promise<void> {

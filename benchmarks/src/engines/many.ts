@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type {
   BenchmarkContext,
@@ -8,6 +7,7 @@ import type {
 import { spreadOf } from '../harness/comparison';
 import { cpuSharesOf } from '../harness/cpuTime';
 import { withClient } from '../harness/database';
+import { privateMemoryOf } from '../harness/memory';
 import { startTogether } from '../harness/servers';
 import type { Provision } from './backend';
 import { enable, EnginesServer, secondsOf, until } from './EnginesServer';
@@ -286,7 +286,8 @@ async function idleOf(
     connections: sessions.flat().length,
     heap: sum(memory.map(({ heapUsed }) => heapUsed)) / 2 ** 20,
     rss: sum(memory.map(({ rss }) => rss)) / 2 ** 20,
-    sessions: sum(sessions.flat().map(privateMemoryOf)) / 2 ** 10,
+    sessions:
+      sum(sessions.flat().map(pid => privateMemoryOf(pid) ?? 0)) / 2 ** 10,
   };
   progress(
     `${name}: ${idle.node.toFixed(1)} % Node.js, ${idle.postgres.toFixed(
@@ -294,18 +295,6 @@ async function idleOf(
     )} % PostgreSQL`,
   );
   return idle;
-}
-
-/** What a process shares with no other, in KiB; 0 where the system does not tell. */
-function privateMemoryOf(pid: number): number {
-  try {
-    const lines = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8').split('\n');
-    return lines
-      .filter(line => line.startsWith('Private_'))
-      .reduce((sum, line) => sum + Number(/\d+/.exec(line)?.[0] ?? 0), 0);
-  } catch {
-    return 0;
-  }
 }
 
 function idleTable(idles: Idle[], size: Size): FigureTable {

@@ -15,7 +15,10 @@ export { indexes } from '../../../migrations/src/phases/phase5_partitions/50_ind
 export { foreignKeys } from '../../../migrations/src/phases/phase5_partitions/60_foreign_keys';
 export { entitySearchFill } from '../../../migrations/src/phases/phase5_partitions/90_entity_search';
 export { findDifferences } from '../../../migrations/src/phases/phase5_partitions/90_entity_search/differences';
-export { SEARCH_INDEXES } from '../../../migrations/src/phases/phase5_partitions/90_entity_search/tables';
+export {
+  SEARCH_INDEXES,
+  SEARCH_STORAGE,
+} from '../../../migrations/src/phases/phase5_partitions/90_entity_search/tables';
 export { swap } from '../../../migrations/src/phases/phase5_partitions/70_swap';
 export { givePartition } from '../../../migrations/src/partitions/move';
 export { rollback } from '../../../migrations/src/rollback/rollback';

@@ -43,12 +43,17 @@ export class LoadClient {
 
   /** Does one task after the other, until it is over. */
   async keepAsking(log: RequestLog, isOver: () => boolean): Promise<void> {
-    const { tasks, tenant, random } = this.#options;
     while (!isOver()) {
-      for (const step of random.weighted(tasks).start(tenant, random)) {
-        if (!(await this.ask(step(), log))) {
-          break;
-        }
+      await this.askNext(log);
+    }
+  }
+
+  /** Does one task, with all of its requests unless one of them fails. */
+  async askNext(log: RequestLog): Promise<void> {
+    const { tasks, tenant, random } = this.#options;
+    for (const step of random.weighted(tasks).start(tenant, random)) {
+      if (!(await this.ask(step(), log))) {
+        break;
       }
     }
   }
@@ -189,9 +194,10 @@ export class RequestLog {
     };
   }
 
-  /** In milliseconds, of all kinds together. */
-  percentile(share: number): number {
-    return percentile(this.#all.times, share);
+  /** In milliseconds, of one kind or of all together. */
+  percentile(share: number, what?: string): number {
+    const { times } = what === undefined ? this.#all : this.#entry(what);
+    return percentile(times, share);
   }
 
   get seconds(): number {
@@ -296,6 +302,11 @@ export class LoadServer {
       ({ caller, ...options }) =>
         new LoadClient({ ...options, pool, token: this.#tokens[caller] }),
     );
+  }
+
+  /** Of the process of the backend. */
+  get pid(): number {
+    return this.#process.pid;
   }
 
   async stop(): Promise<void> {

@@ -244,7 +244,8 @@ function fullText(tenant: LoadTenant, random: Random): Exchange {
   };
 }
 
-const SOURCE = 'load';
+/** Of all mutations: who emits an entity may change it. */
+export const SOURCE = 'load';
 
 /**
  * What an entity provider of a tenant does. One client of a tenant may have it. After a
@@ -480,7 +481,7 @@ export function markOf(slug: string): string {
 }
 
 /** An entity that never changes, of a number. */
-function stableEntity(slug: string, number: number): Entity {
+export function stableEntity(slug: string, number: number): Entity {
   const { entity } = createEntity(number);
   const { uid, etag, ...metadata } = entity.metadata;
   return {
@@ -604,7 +605,7 @@ export function assertRefs(entities: Entity[], refs: string[]): void {
 }
 
 /** @throws Error unless both are the same */
-function assertEqual<T extends string | number>(
+export function assertEqual<T extends string | number>(
   what: string,
   found: T,
   expected: T,

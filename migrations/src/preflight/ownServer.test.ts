@@ -1,5 +1,6 @@
 import { Postgres } from '@internal/postgres';
 import type { PostgresVersion } from '@internal/postgres';
+import { waitUntil } from '@internal/postgres/testUtils';
 import {
   chown,
   mkdir,
@@ -169,6 +170,19 @@ describe.each<PostgresVersion>([14, 18])(
       expect(found.message).toMatch(
         /"forgotten" of postgres \(since 20.*, has locked entities\)/,
       );
+    });
+
+    it('has autovacuum off, which is a warning with its remedy', async () => {
+      const found = async () =>
+        findings(await preflight(), 'warning', 'autovacuum').at(0);
+      await query(
+        'alter system set autovacuum = off',
+        'select pg_reload_conf()',
+      );
+      const off = await waitUntil('autovacuum is off', found);
+      expect(off.message).toMatch(/^On the server, autovacuum is off: dead/);
+      await query(...off.sql!.split('\n'));
+      await waitUntil('autovacuum is on', async () => !(await found()));
     });
 
     // PostgreSQL 14 has no setting for it, and its files are shared with other

@@ -1,6 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
 import { adviceOf, findObstacles, isForced } from '../phases/obstacles';
+import { autovacuum } from './checks/autovacuum';
 import { backup, freeDisk } from './checks/capacity';
 import {
   constraints,
@@ -49,6 +50,7 @@ const CHECKS: PreflightCheck[] = [
   freeDisk,
   backup,
   transactions,
+  autovacuum,
   names,
   tables,
   columns,

@@ -56,13 +56,22 @@ const COMMENTS = [
   `comment on table entity_parents is 'Which entity has emitted which, where the engine of a catalog tells'`,
 ];
 
-// The table has some fifty rows for each entity. Plans depend on its statistics, and
-// index-only scans on its visibility map: autovacuum updates both often.
+/**
+ * The storage parameters of entity_search. It has some fifty rows for each entity. Plans
+ * depend on its statistics, and index-only scans on its visibility map: autovacuum updates
+ * both often.
+ */
+export const SEARCH_STORAGE: Readonly<Record<string, string>> = {
+  autovacuum_vacuum_scale_factor: '0.05',
+  autovacuum_vacuum_insert_scale_factor: '0.05',
+  autovacuum_analyze_scale_factor: '0.02',
+};
+
 const STORAGE = [
   `alter table entity_search set (
-  autovacuum_vacuum_scale_factor = 0.05,
-  autovacuum_vacuum_insert_scale_factor = 0.05,
-  autovacuum_analyze_scale_factor = 0.02)`,
+  ${Object.entries(SEARCH_STORAGE)
+    .map(setting => setting.join(' = '))
+    .join(',\n  ')})`,
 ];
 
 // Values correlate with their key and tenant. Without these statistics, PostgreSQL estimates
