@@ -38,13 +38,17 @@ export class SourceServer {
   }
 
   /** The same for a component of this name. */
-  serveComponent(path: string, name: string): string {
+  serveComponent(
+    path: string,
+    name: string,
+    annotations: Record<string, string> = {},
+  ): string {
     return this.serve(
       path,
       JSON.stringify({
         apiVersion: 'backstage.io/v1alpha1',
         kind: 'Component',
-        metadata: { name, description: `What ${name} does` },
+        metadata: { name, description: `What ${name} does`, annotations },
         spec: { type: 'service', lifecycle: 'production', owner: 'guests' },
       }),
     );

@@ -365,6 +365,43 @@ export function testMockups(): void {
       },
     );
 
+    inBrowser(
+      'the page of an entity shows the mockups that it names',
+      async ({ portal, visit }) => {
+        const path = await createMockup(portal, [[HEADER, TEXT]], 'Van map');
+        const foreign = (await portal.call('peter', 'mockup/mockups', {
+          method: 'POST',
+          tenant: 'initech',
+          body: { name: 'Printer map' },
+        })) as { id: string };
+        const target = portal.sources.serveComponent('/map.yaml', 'van-map', {
+          'mockup.backstage.io/mockups': [
+            path.split('/')[2],
+            foreign.id,
+          ].join(),
+        });
+        await portal.call('guest', 'catalog/locations', {
+          method: 'POST',
+          tenant: 'acme',
+          body: { type: 'url', target },
+        });
+        await portal.untilServed('acme', 'van-map');
+        const visitor = await visit(ANNA);
+        visitor.traffic.expect(['acme']);
+        visitor.expectProblem(/status of 404 .*\/mockups\//);
+        const { page } = visitor;
+        await visitor.open('/catalog/default/component/van-map');
+        await page.getByRole('tab', { name: 'Mockups' }).click();
+        const mockup = page.getByRole('link', { name: 'Van map' });
+        await mockup.waitFor();
+        await page.getByText(`There is no mockup ${foreign.id}`).waitFor();
+        await visitor.expectAccessible(() => mockup.waitFor());
+        expect(await page.getByText('Printer map').count()).toBe(0);
+        await mockup.click();
+        await item(page, /^Header/).waitFor();
+      },
+    );
+
     inBrowser('the editor fits a phone, and has no barriers', async scene => {
       const { visitor } = await openMockup(
         scene,

@@ -1,3 +1,8 @@
+import {
+  coreServices,
+  createServiceFactory,
+  type RootLoggerService,
+} from '@backstage/backend-plugin-api';
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { MOCKUP_LIMITS, MockupClient } from 'backstage-plugin-mockup-common';
@@ -6,8 +11,10 @@ import type { Knex } from 'knex';
 import assert from 'node:assert';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
+import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
+import { text as textOf } from 'node:stream/consumers';
 import { isSafeKey } from '../__testUtils__/json';
 import {
   ALICE,
@@ -25,6 +32,10 @@ const RUNS = Number(process.env.MOCKUP_FILES ?? 40);
 // Other processes import at the same time.
 const SPOOLED = `mockup-import-${process.pid}-`;
 const MAX_BYTES = 6 * 1024 * 1024;
+
+// Together they exceed what the buffers of two sockets and a page of versions hold.
+const LARGE_VERSIONS = 60;
+const LARGE_TEXT = 900_000;
 
 const TIME = '2026-01-31T12:00:00.000Z';
 
@@ -59,6 +70,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
   let knex: Knex;
   let backend: MockupBackend;
   let client: MockupClient;
+  const loggedErrors: string[] = [];
 
   const alice = { token: mockCredentials.user.token(ALICE) };
 
@@ -69,6 +81,11 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       features: [
         mockServices.rootConfig.factory({
           data: { mockup: { import: { maxBytes: MAX_BYTES } } },
+        }),
+        createServiceFactory({
+          service: coreServices.rootLogger,
+          deps: {},
+          factory: () => loggerOfErrors(loggedErrors),
         }),
       ],
     });
@@ -178,6 +195,55 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
         .at(-1)
         .versions.map((each: { versionTag: string }) => each.versionTag),
     ).toEqual(['0', '1', '2', '3', '4', '5']);
+  });
+
+  /** More than lies between a backend and a caller who does not read. */
+  const createLargeMockup = async () => {
+    const { body } = await backend.alice.post('/mockups', { name: 'large' });
+    await knex('mockup_versions').insert(
+      Array.from({ length: LARGE_VERSIONS }, (_, n) => ({
+        mockup_id: body.id,
+        layout_data: JSON.stringify([
+          item({ props: { text: 'x'.repeat(LARGE_TEXT) } }),
+        ]),
+        created_by: ALICE,
+        created_at: new Date(Date.parse(TIME) + n),
+      })),
+    );
+    return body.id as string;
+  };
+
+  /** Asks for an export, and returns once its first bytes are here; no more are read. */
+  const beginExport = async (mockupId: string) => {
+    const asked = get({
+      port: backend.server.port(),
+      path: `/api/mockup/mockups/${mockupId}/export`,
+      headers: { Authorization: `Bearer ${alice.token}` },
+    });
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    await once(response, 'readable');
+    return response;
+  };
+
+  it('are read as fast as their reader takes them', async () => {
+    const large = await createLargeMockup();
+    const response = await beginExport(large);
+    await knex('mockups').delete();
+    const { mockups } = JSON.parse(await textOf(response));
+    // All of them, had the backend read them before the caller did.
+    expect(mockups[0].versions.length).toBeLessThan(LARGE_VERSIONS);
+  });
+
+  it('are no error of the backend where their reader leaves', async () => {
+    const large = await createLargeMockup();
+    const handled = once(backend.server, 'request');
+    const response = await beginExport(large);
+    const [, answer] = (await handled) as [unknown, ServerResponse];
+    const closed = once(answer, 'close');
+    response.destroy();
+    await closed;
+    expect((await backend.alice.get('/mockups')).status).toBe(200);
+    expect(loggedErrors).toEqual([]);
   });
 
   it('make the caller the owner, and keep who saved a version and when', async () => {
@@ -534,6 +600,19 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     expect(await knex('mockups')).toEqual([]);
   });
 
+  it('of more mockups than one file may have create nothing', async () => {
+    const most = MOCKUP_LIMITS.importedMockups;
+    const mockups = Array.from({ length: most + 1 }, () =>
+      mockup({ versions: [] }),
+    );
+    const response = await send(JSON.stringify(file(...mockups)));
+    expect(response.status).toBe(400);
+    expect(response.body.error.message).toBe(
+      `Invalid file: mockups must be at most ${most} mockups`,
+    );
+    expect(await knex('mockups')).toEqual([]);
+  });
+
   it('that the database refuses in the middle create nothing', async () => {
     // Numbers whose digits only the database writes out.
     const data = Array.from({ length: 15_000 }, () => 1e300);
@@ -644,6 +723,17 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     expect((await backend.anonymous.post('/import', file())).status).toBe(401);
   });
 });
+
+function loggerOfErrors(errors: string[]): RootLoggerService {
+  const logger: RootLoggerService = {
+    error: message => errors.push(message),
+    warn() {},
+    info() {},
+    debug() {},
+    child: () => logger,
+  };
+  return logger;
+}
 
 /** Waits for what has no event to wait for. */
 async function until(condition: () => Promise<boolean>): Promise<void> {

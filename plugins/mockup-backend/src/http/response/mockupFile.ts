@@ -42,15 +42,22 @@ export async function sendMockupFile(
   const first = await parts.next();
   res.type('application/json');
   res.attachment(fileName);
-  await pipeline(
-    Readable.from(
-      (async function* whole() {
-        yield first.value;
-        yield* parts;
-      })(),
-    ),
-    res,
-  );
+  try {
+    await pipeline(
+      Readable.from(
+        (async function* whole() {
+          yield first.value;
+          yield* parts;
+        })(),
+      ),
+      res,
+    );
+  } catch (error) {
+    if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') {
+      throw error;
+    }
+    // The caller has left, which is no error of ours.
+  }
 }
 
 async function* writeParts(
