@@ -3,7 +3,8 @@ import type { MutationCheck } from './MutationCheck';
 const OPEN_TENANT = 'plugins/tenants/src/openTenant';
 const MIDDLEWARE = `${OPEN_TENANT}/createTenantFetchMiddleware`;
 
-const EDITOR = 'plugins/mockup/src/editor';
+const MOCKUPS = 'plugins/mockup/src';
+const EDITOR = `${MOCKUPS}/editor`;
 
 /** What keeps a page in the browser to one tenant, and what was typed there from being lost. */
 export const browserChecks: MutationCheck[] = [
@@ -95,5 +96,60 @@ export const browserChecks: MutationCheck[] = [
       },
     ],
     tests: [`${EDITOR}/model`],
+  },
+  {
+    name: 'the choice where somebody else has saved the mockup',
+    edits: [
+      {
+        file: `${EDITOR}/saving/useSaving.ts`,
+        find: 'setConflict({ theirs, versionTag });\n    return undefined;',
+        replace: 'return theirs;',
+      },
+    ],
+    tests: [`${EDITOR}/Editor.test.tsx`],
+  },
+  {
+    name: 'the draft of a mockup that each tab has to itself',
+    edits: [
+      {
+        file: `${EDITOR}/saving/drafts.ts`,
+        find: '.filter(({ tab }) => tab === this.#tab || !open.has(tab))',
+        replace: '.filter(({ tab }) => tab === this.#tab || open.size >= 0)',
+      },
+    ],
+    tests: [`${EDITOR}/Editor.test.tsx`],
+  },
+  {
+    name: 'the question before unsaved work is left',
+    edits: [
+      {
+        file: `${EDITOR}/saving/useLeaveQuestion.ts`,
+        find: 'navigator.push = ask(push);',
+        replace: 'navigator.push = ask ? push : ask(push);',
+      },
+    ],
+    tests: [`${EDITOR}/Editor.test.tsx`],
+  },
+  {
+    name: 'the shares over which a mockup is shared',
+    edits: [
+      {
+        file: `${MOCKUPS}/sharing/useSharing.ts`,
+        find: '{ shares },\n          { ifMatch: over.etag },',
+        replace: '{ shares },',
+      },
+    ],
+    tests: [`${MOCKUPS}/sharing/ShareDialog.test.tsx`],
+  },
+  {
+    name: 'the version over which another one is restored',
+    edits: [
+      {
+        file: `${MOCKUPS}/history/RestoreDialog.tsx`,
+        find: '{ ifMatch: (current ?? shown).etag },',
+        replace: '{},',
+      },
+    ],
+    tests: [`${MOCKUPS}/history/history.test.tsx`],
   },
 ];
