@@ -15,6 +15,9 @@ export function statusOf(error: unknown): number | undefined {
   return error instanceof ResponseError ? error.statusCode : undefined;
 }
 
+/** How often a change is sent, where each 412 leaves nothing for the user to choose. */
+export const MOST_TRIES = 5;
+
 /** What a failed request means, for people. */
 export function useFailureText(): (error: unknown) => string {
   const { t } = useTranslationRef(mockupTranslationRef);

@@ -3,7 +3,7 @@ import type { MockupShare } from 'backstage-plugin-mockup-common';
 import { useEffect, useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
-import { statusOf } from '../components/Failure';
+import { MOST_TRIES, statusOf } from '../components/Failure';
 import { mockupTranslationRef } from '../translation';
 
 /** With whom a mockup is shared, as the backend has it. */
@@ -43,7 +43,7 @@ export function useSharing(mockupId: string) {
     shares: MockupShare[],
   ): Promise<SharedChange | 'unchanged' | false> => {
     let over = current;
-    while (over && !isSame(shares, over.shares)) {
+    for (let tries = 1; over && !isSame(shares, over.shares); tries += 1) {
       try {
         const { etag } = await api.shareMockup(
           mockupId,
@@ -52,7 +52,7 @@ export function useSharing(mockupId: string) {
         );
         return { before: over.etag, after: etag };
       } catch (error) {
-        if (statusOf(error) !== 412) {
+        if (statusOf(error) !== 412 || tries === MOST_TRIES) {
           throw error;
         }
         const now = await read();

@@ -1,7 +1,7 @@
 import { useApi } from '@backstage/frontend-plugin-api';
 import { useRef, useState } from 'react';
 import { mockupApiRef } from '../../api';
-import { statusOf } from '../../components/Failure';
+import { MOST_TRIES, statusOf } from '../../components/Failure';
 import type { SharedChange } from '../../sharing/useSharing';
 import {
   isSameContent,
@@ -124,13 +124,13 @@ export function useSaving(mockupId: string, opened: Saved) {
     versionTag: string | undefined,
   ): Promise<boolean> => {
     let next: Saved | 'saved' | undefined = over;
-    while (next && next !== 'saved') {
+    for (let tries = 1; next && next !== 'saved'; tries += 1) {
       const base: Saved = next;
       try {
         await send(content, base, versionTag);
         next = 'saved';
       } catch (error) {
-        if (statusOf(error) !== 412) {
+        if (statusOf(error) !== 412 || tries === MOST_TRIES) {
           throw error;
         }
         next = await compare(content, base, versionTag);
