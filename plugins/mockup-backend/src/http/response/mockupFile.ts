@@ -53,7 +53,8 @@ export async function sendMockupFile(
       res,
     );
   } catch (error) {
-    if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ERR_STREAM_PREMATURE_CLOSE') {
       throw error;
     }
     // The caller has left, which is no error of ours.
