@@ -391,7 +391,8 @@ export function testMockups(): void {
         visitor.expectProblem(/status of 404 .*\/mockups\//);
         const { page } = visitor;
         await visitor.open('/catalog/default/component/van-map');
-        await page.getByRole('tab', { name: 'Mockups' }).click();
+        // The navigation has a link of this name too.
+        await page.locator('a[href$="/van-map/mockups"]').click();
         const mockup = page.getByRole('link', { name: 'Van map' });
         await mockup.waitFor();
         await page.getByText(`There is no mockup ${foreign.id}`).waitFor();
