@@ -107,6 +107,12 @@ const PICTURES: Picture[] = [
     },
   },
   {
+    name: 'mockup-entity',
+    visit: { at: 'acme', as: 'anna', height: 640 },
+    path: '/catalog/default/component/storefront/mockups',
+    shows: 'What everybody at Acme sees first',
+  },
+  {
     name: 'dark',
     visit: { at: 'acme', as: 'anna', theme: 'dark' },
     path: '/catalog-graph?rootEntityRefs%5B%5D=component%3Adefault%2Froute-planner',
@@ -126,7 +132,8 @@ async function takePictures(): Promise<void> {
   const chromium = await Chromium.start(portal);
   try {
     await addGlobex(portal);
-    await addMockup(portal);
+    const mockupId = await addMockup(portal);
+    await addEntityOf(portal, mockupId);
     const names = process.argv.slice(2);
     const pictures = PICTURES.filter(
       ({ name }) => names.length === 0 || names.includes(name),
@@ -169,8 +176,23 @@ async function addGlobex(portal: Portal): Promise<void> {
   });
 }
 
+/** A component of Acme that names a mockup. */
+async function addEntityOf(portal: Portal, mockupId: string): Promise<void> {
+  const target = portal.sources.serveComponent(
+    '/storefront.yaml',
+    'storefront',
+    { 'mockup.backstage.io/mockups': mockupId },
+  );
+  await portal.call('guest', 'catalog/locations', {
+    method: 'POST',
+    tenant: 'acme',
+    body: { type: 'url', target },
+  });
+  await portal.untilServed('acme', 'storefront');
+}
+
 /** A page that Anna lays out, before and after. */
-async function addMockup(portal: Portal): Promise<void> {
+async function addMockup(portal: Portal): Promise<string> {
   const post = (path: string, body: unknown, method = 'POST') =>
     portal.call('anna', `mockup${path}`, { method, tenant: 'acme', body });
   const { id } = (await post('/mockups', {
@@ -220,6 +242,7 @@ async function addMockup(portal: Portal): Promise<void> {
       item('link-list', [0, 5, 4, 7], links),
     ],
   });
+  return id;
 }
 
 takePictures().then(
