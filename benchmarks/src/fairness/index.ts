@@ -1,4 +1,5 @@
 import { Random } from '@internal/postgres';
+import { setTimeout as delay } from 'node:timers/promises';
 import type {
   Benchmark,
   BenchmarkContext,
@@ -13,7 +14,7 @@ import {
   spreadOf,
 } from '../harness/comparison';
 import { runStatements } from '../harness/database';
-import { POOL_SIZE } from '../harness/servers';
+import { type EventLoopDelay, POOL_SIZE } from '../harness/servers';
 import { createCatalog, createTenants, keepAsking, keepBusy } from '../load';
 import {
   type LoadClient,
@@ -49,6 +50,29 @@ const SHORT: Size = { quiet: 30, noisy: 200, requests: 20, seconds: 1 };
 /** What the median of a quiet tenant may be beside a noisy one, against being alone. */
 const TARGET = 2;
 
+/** What an answer may hold the event loop for, in milliseconds. */
+const EVENT_LOOP_TARGET_MS = 20;
+const LISTED = 1_000;
+
+/** A list with `fields`, of all entities unless there is a limit. */
+const listWithFields = (limit?: number): Task => ({
+  weight: 1,
+  start: (tenant, random) => [
+    () => ({
+      ...noise(
+        tenant,
+        query('/entities', {
+          fields: 'kind,metadata.name,metadata.annotations,spec',
+          // True of all, and another one each time: equal reads would be sent once.
+          filter: ['kind', `metadata.name=nothing-${random.below(1e9)}`],
+          ...(limit && { limit }),
+        }),
+      ),
+      what: 'noise: all entities, with fields',
+    }),
+  ],
+});
+
 /** Requests that are heavy in PostgreSQL, in both, and in Node.js. */
 const NOISE: Array<{ name: string; task: Task }> = [
   {
@@ -67,22 +91,7 @@ const NOISE: Array<{ name: string; task: Task }> = [
   },
   {
     name: 'full lists, with fields',
-    task: {
-      weight: 1,
-      start: (tenant, random) => [
-        () => ({
-          ...noise(
-            tenant,
-            query('/entities', {
-              fields: 'kind,metadata.name,metadata.annotations,spec',
-              // True of all, and another one each time: equal reads would be sent once.
-              filter: ['kind', `metadata.name=nothing-${random.below(1e9)}`],
-            }),
-          ),
-          what: 'noise: all entities, with fields',
-        }),
-      ],
-    },
+    task: listWithFields(),
   },
 ];
 
@@ -145,6 +154,8 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
         }),
       );
     }
+    progress(`the event loop under lists of ${LISTED} entities`);
+    const eventLoop = await measureEventLoop(limited, noisy, settings.seconds);
     return {
       circumstances:
         `A quiet tenant with ${size.quiet} entities and one request at a time, beside ` +
@@ -158,14 +169,15 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
           head: ['beside', 'side', 'p50', 'ratio', 'p95', 'ratio'],
           rows: results.flatMap(({ rows }) => rows),
         },
+        eventLoop.figure,
         {
           title: 'What the noisy tenant got, warm-up included',
           head: REQUEST_LOG_HEAD,
           rows: results.flatMap(({ noiseRows }) => noiseRows),
         },
       ],
-      notes: results.map(({ note }) => note),
-      failures: results.flatMap(({ failures }) => failures),
+      notes: [...results.map(({ note }) => note), eventLoop.note],
+      failures: [...results, eventLoop].flatMap(({ failures }) => failures),
     };
   } finally {
     await Promise.all([limited.stop(), unlimited.stop()]);
@@ -259,6 +271,40 @@ async function measureNoise(
         ratio.median <= TARGET ? 'meets' : 'misses'
       }`,
     failures,
+  };
+}
+
+/** For how long at a time nobody else gets anything, while nothing and while lists are asked for. */
+async function measureEventLoop(
+  server: LoadServer,
+  tenant: LoadTenant,
+  seconds: number,
+) {
+  const clients = createClients(server, tenant, [listWithFields(LISTED)], 1);
+  const warmUp = await keepBusy(clients, seconds);
+  const idle = await server.watchEventLoop(() => delay(seconds * 1000));
+  const log = new RequestLog();
+  const busy = await server.watchEventLoop(async () => {
+    log.add(await keepBusy(clients, seconds * 3));
+  });
+  const rowOf = (name: string, { p99, longest }: EventLoopDelay) => [
+    name,
+    ...[p99, longest].map(ms => ms.toFixed(1)),
+  ];
+  const name = `lists of ${LISTED} entities with fields, one after the other`;
+  return {
+    figure: {
+      title: 'Milliseconds for which the event loop of the backend was held',
+      head: ['while', 'p99', 'longest'],
+      rows: [rowOf('nothing is asked for', idle), rowOf(name, busy)],
+    },
+    note:
+      `The event loop was held for ${busy.longest.toFixed(1)} ms at most by ` +
+      `${
+        log.measurement().count
+      } ${name}; ${EVENT_LOOP_TARGET_MS} ms is the target, ` +
+      `which it ${busy.longest <= EVENT_LOOP_TARGET_MS ? 'meets' : 'misses'}`,
+    failures: [...warmUp.failures, ...log.failures],
   };
 }
 

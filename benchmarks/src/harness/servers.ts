@@ -6,6 +6,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { on, once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 /** Where the servers of a benchmark listen. */
 export const HOST = '127.0.0.1';
@@ -30,6 +31,16 @@ export const SERVICE_TOKEN = 'only-for-benchmarks';
 
 /** Who that service is. */
 export const SERVICE_SUBJECT = 'benchmark';
+
+/** What a server is asked by the process that measures. */
+const WATCH_EVENT_LOOP = 'watch the event loop';
+const TELL_EVENT_LOOP = 'tell of the event loop';
+
+/** For how long an event loop was held, in milliseconds. */
+export interface EventLoopDelay {
+  p99: number;
+  longest: number;
+}
 
 /** How a server reaches its database. */
 export type DatabaseConnection = PostgresConnection & { database: string };
@@ -57,7 +68,8 @@ export class ServerProcess {
       env: { ...process.env, NODE_ENV: 'production', TZ: 'UTC' },
     });
     child.send(settings);
-    return new ServerProcess(child, await urlOf(child));
+    const { url } = await tellingOf(child, 'url');
+    return new ServerProcess(child, url as string);
   }
 
   private constructor(child: ChildProcess, url: string) {
@@ -70,6 +82,15 @@ export class ServerProcess {
     return this.#child.pid!;
   }
 
+  /** How its event loop fares while something is under way. */
+  async watchEventLoop(work: () => Promise<void>): Promise<EventLoopDelay> {
+    this.#child.send(WATCH_EVENT_LOOP);
+    await work();
+    const told = tellingOf(this.#child, 'eventLoop');
+    this.#child.send(TELL_EVENT_LOOP);
+    return (await told).eventLoop as EventLoopDelay;
+  }
+
   async stop(): Promise<void> {
     if (this.#child.connected) {
       const exited = once(this.#child, 'exit');
@@ -79,14 +100,20 @@ export class ServerProcess {
   }
 }
 
-async function urlOf(child: ChildProcess): Promise<string> {
+/** The next message of a server that has this. */
+async function tellingOf(
+  child: ChildProcess,
+  key: string,
+): Promise<Record<string, unknown>> {
   // Backstage's loader of TypeScript sends messages of its own.
   for await (const [message] of on(child, 'message', { close: ['exit'] })) {
-    if (typeof message.url === 'string') {
-      return message.url;
+    if (message?.[key] !== undefined) {
+      return message;
     }
   }
-  throw new Error(`A server ended with ${child.exitCode} before it was ready`);
+  throw new Error(
+    `A server ended with ${child.exitCode} before it told ${key}`,
+  );
 }
 
 /**
@@ -119,6 +146,7 @@ export function serve<TSettings>(
   // The channel closes when the parent ends, however that happens.
   process.once('disconnect', () => process.exit());
   process.once('message', (settings: TSettings) => {
+    tellOfEventLoop();
     start(settings).then(
       url => process.send?.({ url }),
       error => {
@@ -126,6 +154,24 @@ export function serve<TSettings>(
         process.exit(1);
       },
     );
+  });
+}
+
+/** Measures while it is asked to: a timer each millisecond costs something. */
+function tellOfEventLoop(): void {
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  process.on('message', message => {
+    if (message === WATCH_EVENT_LOOP) {
+      delay.reset();
+      delay.enable();
+    } else if (message === TELL_EVENT_LOOP) {
+      delay.disable();
+      const eventLoop: EventLoopDelay = {
+        p99: delay.percentile(99) / 1e6,
+        longest: delay.max / 1e6,
+      };
+      process.send?.({ eventLoop });
+    }
   });
 }
 

@@ -2,7 +2,12 @@ import type { Random } from '@internal/postgres';
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 import { errors, Pool } from 'undici';
 import type { BenchmarkContext } from '../harness/Benchmark';
-import { ServerProcess, SERVICE_TOKEN, tokenOfGuest } from '../harness/servers';
+import {
+  type EventLoopDelay,
+  ServerProcess,
+  SERVICE_TOKEN,
+  tokenOfGuest,
+} from '../harness/servers';
 import type { LoadBackendSettings } from './backend';
 import type { LoadMeasurement } from '../harness/load';
 import { NANOSECONDS_PER_MS, recordMs } from '../harness/waits';
@@ -307,6 +312,11 @@ export class LoadServer {
   /** Of the process of the backend. */
   get pid(): number {
     return this.#process.pid;
+  }
+
+  /** How the event loop of the backend fares while something is under way. */
+  watchEventLoop(work: () => Promise<void>): Promise<EventLoopDelay> {
+    return this.#process.watchEventLoop(work);
   }
 
   async stop(): Promise<void> {
