@@ -227,8 +227,8 @@ function createClient(
 }
 
 /** Each time, what is to be changed in the time between two writes. */
-function changes({ entities, percent }: Size): Task {
-  const perWrite = (entities * percent * WRITE_MS) / (100 * 60_000);
+function changes(size: Size): Task {
+  const perWrite = entitiesPerWrite(size);
   let revision = 0;
   let changed = 0;
   return {
@@ -245,6 +245,10 @@ function changes({ entities, percent }: Size): Task {
         : [];
     },
   };
+}
+
+function entitiesPerWrite({ entities, percent }: Size): number {
+  return (entities * percent * WRITE_MS) / (100 * 60_000);
 }
 
 /** Reads and writes all databases in turn, and looks at them now and then. */
@@ -373,6 +377,14 @@ function report(
         const took = ms === undefined ? '' : `, ${(ms / 1000).toFixed(1)} s`;
         return `entity_search with ${variant.name} settings: ${vacuums} vacuums${took}; ${analyzes} analyzes`;
       }),
+      ...sides.map(
+        ({ variant, writes }) =>
+          `Mutations with ${variant.name} settings: ${
+            writes.measurement().count
+          } of ${Math.floor(
+            (size.minutes * 60_000) / WRITE_MS,
+          )} that were due, of ${entitiesPerWrite(size)} entities each`,
+      ),
       `A read or write began ${latest.toFixed(0)} ms late at the most`,
       ...(process.platform === 'linux'
         ? []
