@@ -34,7 +34,7 @@ const SPOOLED = `mockup-import-${process.pid}-`;
 const MAX_BYTES = 6 * 1024 * 1024;
 
 // Together they exceed what the buffers of two sockets and a page of versions hold.
-const LARGE_VERSIONS = 60;
+const LARGE_VERSIONS = 30;
 const LARGE_TEXT = 900_000;
 
 const TIME = '2026-01-31T12:00:00.000Z';
@@ -200,15 +200,18 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
   /** More than lies between a backend and a caller who does not read. */
   const createLargeMockup = async () => {
     const { body } = await backend.alice.post('/mockups', { name: 'large' });
-    await knex('mockup_versions').insert(
-      Array.from({ length: LARGE_VERSIONS }, (_, n) => ({
-        mockup_id: body.id,
-        layout_data: JSON.stringify([
-          item({ props: { text: 'x'.repeat(LARGE_TEXT) } }),
-        ]),
-        created_by: ALICE,
-        created_at: new Date(Date.parse(TIME) + n),
-      })),
+    await knex.raw(
+      `insert into mockup_versions (mockup_id, layout_data, created_by, created_at)
+       select :id, jsonb_set(:layout, '{0,props,text}', to_jsonb(repeat('x', :length))),
+              :user, timestamptz '2026-01-31' + n * interval '1 second'
+         from generate_series(1, :versions) n`,
+      {
+        id: body.id,
+        layout: JSON.stringify([item()]),
+        length: LARGE_TEXT,
+        user: ALICE,
+        versions: LARGE_VERSIONS,
+      },
     );
     return body.id as string;
   };
