@@ -383,7 +383,9 @@ function report(
             writes.measurement().count
           } of ${Math.floor(
             (size.minutes * 60_000) / WRITE_MS,
-          )} that were due, of ${entitiesPerWrite(size)} entities each`,
+          )} that were due, of ${entitiesPerWrite(size).toFixed(
+            1,
+          )} entities each`,
       ),
       `A read or write began ${latest.toFixed(0)} ms late at the most`,
       ...(process.platform === 'linux'
