@@ -66,7 +66,10 @@ export interface Config {
      */
     admins?: string[];
 
-    /** What each tenant may have under way at once, in each process. */
+    /**
+     * What each tenant may have under way at once, in each process, unless the registry gives
+     * the tenant limits of its own.
+     */
     limits?: {
       /**
        * Operations in the database; a twentieth of `tenancy.database.pool.max` by default, and

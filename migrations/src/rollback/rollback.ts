@@ -15,6 +15,10 @@ import {
   describeEngines,
   tenantEngines,
 } from '../phases/phase5_partitions/16_tenant_engines';
+import {
+  describeLimits,
+  tenantLimits,
+} from '../phases/phase5_partitions/19_tenant_limits';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { columnExists, relationExists } from '../schema/lookups';
 import {
@@ -115,6 +119,10 @@ export async function readLosses(
   if (first && isBeforeOrAt(first, tenantEngines)) {
     const engines = await describeEngines(executor);
     losses.push(...(engines ? [`${ENGINES_TABLE}: ${engines}`] : []));
+  }
+  if (first && isBeforeOrAt(first, tenantLimits)) {
+    const limits = await describeLimits(executor);
+    losses.push(...(limits ? [`tenants: ${limits}`] : []));
   }
   if (first && isBeforeOrAt(first, tenantsTable)) {
     losses.push(...(await readTenantsToDelete(executor)));

@@ -69,6 +69,16 @@ export const MEMBERS_TABLE = 'tenant_members';
 /** The table of the tenants that a catalog engine feeds. */
 export const ENGINES_TABLE = 'tenant_engines';
 
+/**
+ * The columns of the registry for limits of single tenants, and the most that each takes: as
+ * much as the configuration of all tenants does.
+ */
+export const TENANT_LIMITS: Readonly<Record<string, number>> = {
+  concurrency: 10_000,
+  requests_per_second: 1_000_000,
+  burst: 1_000_000,
+};
+
 /** The table of the processes that divide the tenants among themselves. */
 export const PROCESSES_TABLE = 'engine_processes';
 

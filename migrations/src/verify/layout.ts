@@ -1,5 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
+import { operatorCommand } from '../operatorCommand';
 import {
   ENTITY_KEY,
   ENTITY_REF_DEFINITION,
@@ -8,6 +9,7 @@ import {
   LEASES_TABLE,
   MEMBERS_TABLE,
   PROCESSES_TABLE,
+  TENANT_LIMITS,
   TENANT_TABLES,
 } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -67,6 +69,7 @@ export async function examineLayout({
 }: StepContext): Promise<string[]> {
   const problems = [
     ...(await missingColumns(executor)),
+    ...(await missingLimits(executor)),
     ...(await missingIndexes(executor)),
     ...(await unfinished(executor)),
   ];
@@ -117,6 +120,47 @@ async function missingColumns(executor: Executor): Promise<string[]> {
         required ? ', not null' : ', nullable'
       }.`,
   );
+}
+
+/** The columns for limits of single tenants, which no right of its own protects. */
+async function missingLimits(executor: Executor): Promise<string[]> {
+  const rows = await executor.read<{ name: string; check: string | null }>(
+    `select a.attname as name, pg_get_constraintdef(k.oid) as check
+       from pg_attribute a
+       left join pg_constraint k on k.conrelid = a.attrelid and k.contype = 'c'
+                                and k.convalidated and k.conkey = array[a.attnum]
+      where a.attrelid = to_regclass('tenants') and not a.attisdropped
+        and a.attname = any ($1) and a.atttypid = 'int'::regtype and not a.attnotnull`,
+    [Object.keys(TENANT_LIMITS)],
+  );
+  const columns = Object.entries(TENANT_LIMITS);
+  const absent = columns.filter(([column]) =>
+    rows.every(({ name }) => name !== column),
+  );
+  const unchecked = columns
+    .filter(column => !absent.includes(column))
+    .map(([column, most]) => ({
+      column,
+      check: `CHECK (((${column} >= 1) AND (${column} <= ${most})))`,
+    }))
+    .filter(
+      ({ column, check }) =>
+        !rows.some(row => row.name === column && row.check === check),
+    );
+  return [
+    ...(absent.length > 0
+      ? [
+          `tenants has no column ${absent
+            .map(([column]) => column)
+            .join(', ')} of type integer, nullable: run "${operatorCommand(
+            'phase5',
+          )}", also where it was run before.`,
+        ]
+      : []),
+    ...unchecked.map(
+      ({ check }) => `tenants has no valid constraint ${check}.`,
+    ),
+  ];
 }
 
 async function missingConstraints(

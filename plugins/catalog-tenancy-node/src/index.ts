@@ -104,6 +104,7 @@ export {
   type TenancyPoolOptions,
   type TransactionSettings,
 } from './pool/TenancyPool';
+export { TenantLimits, type OwnLimits } from './pool/TenantLimits';
 export { type OperationCounts } from './pool/TenantTurns';
 export { ReadReplica, type ReplicaCounts } from './replica/ReadReplica';
 export { type ReadReplicaOptions } from './replica/ReplicaWatch';

@@ -11,6 +11,7 @@ import { AuditedAdminDatabase } from './database/AuditedAdminDatabase';
 import { PooledTenantDatabase } from './database/PooledTenantDatabase';
 import { type TenantDatabase } from './database/TenantDatabase';
 import { readTenancyConfig } from './config/readTenancyConfig';
+import type { TenantLimits } from './pool/TenantLimits';
 import { startTenancy, type Tenancy } from './startup/startTenancy';
 import { CachingTenantMembers } from './members/CachingTenantMembers';
 import { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
@@ -20,6 +21,7 @@ import {
   TIMING,
 } from './tenants/CachingTenantDirectory';
 import { ChangeListener } from './tenants/ChangeListener';
+import { ListeningTenantLimits } from './tenants/ListeningTenantLimits';
 import { PostgresTenantStore } from './tenants/PostgresTenantStore';
 import { type TenantDirectory } from './tenants/TenantDirectory';
 import {
@@ -90,6 +92,65 @@ export const adminDatabaseServiceRef = createServiceRef<AdminDatabase>({
     }),
 });
 
+/** What tells the caches of this process of changes to the registry. */
+const changesServiceRef = createServiceRef<ChangeListener>({
+  id: 'catalog-tenancy.changes',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: {
+        tenancy: tenancyServiceRef,
+        logger: coreServices.rootLogger,
+        lifecycle: coreServices.rootLifecycle,
+      },
+      async factory({ tenancy: { pool, config }, logger, lifecycle }) {
+        const { ttlMs: _, ...timing } = TIMING;
+        const listener = new ChangeListener({ ...timing, pool, logger });
+        if (!config.enabled) {
+          // The caches answer without it, on connections that do not stay.
+          await listener.close();
+        }
+        lifecycle.addShutdownHook(() => listener.close());
+        return listener;
+      },
+    }),
+});
+
+/**
+ * The tenants to which the registry gives limits of their own, as they are at any time.
+ *
+ * @public
+ */
+export const tenantLimitsServiceRef = createServiceRef<TenantLimits>({
+  id: 'catalog-tenancy.limits',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: {
+        tenancy: tenancyServiceRef,
+        listener: changesServiceRef,
+        logger: coreServices.rootLogger,
+        lifecycle: coreServices.rootLifecycle,
+      },
+      factory({ tenancy, listener, logger, lifecycle }) {
+        const { pool, config, limits } = tenancy;
+        if (config.enabled) {
+          const feed = new ListeningTenantLimits({
+            limits,
+            pool,
+            listener,
+            logger,
+          });
+          feed.start();
+          lifecycle.addShutdownHook(() => feed.close());
+        }
+        return limits;
+      },
+    }),
+});
+
 /**
  * The database, as one tenant at a time may see it.
  *
@@ -101,7 +162,11 @@ export const tenantDatabaseServiceRef = createServiceRef<TenantDatabase>({
   defaultFactory: async service =>
     createServiceFactory({
       service,
-      deps: { tenancy: tenancyServiceRef },
+      deps: {
+        tenancy: tenancyServiceRef,
+        // Has the pool follow the limits of the registry, also where there is no gate.
+        limits: tenantLimitsServiceRef,
+      },
       factory: ({ tenancy: { pool, replica } }) =>
         new PooledTenantDatabase(pool, { replica }),
     }),
@@ -125,31 +190,6 @@ export const catalogStoreServiceRef = createServiceRef<CatalogStore>({
       },
       factory: ({ tenancy, database }) =>
         new PostgresCatalogStore({ database, pool: tenancy.pool }),
-    }),
-});
-
-/** What tells the caches of this process of changes to the registry. */
-const changesServiceRef = createServiceRef<ChangeListener>({
-  id: 'catalog-tenancy.changes',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {
-        tenancy: tenancyServiceRef,
-        logger: coreServices.rootLogger,
-        lifecycle: coreServices.rootLifecycle,
-      },
-      async factory({ tenancy: { pool, config }, logger, lifecycle }) {
-        const { ttlMs: _, ...timing } = TIMING;
-        const listener = new ChangeListener({ ...timing, pool, logger });
-        if (!config.enabled) {
-          // The caches answer without it, on connections that do not stay.
-          await listener.close();
-        }
-        lifecycle.addShutdownHook(() => listener.close());
-        return listener;
-      },
     }),
 });
 

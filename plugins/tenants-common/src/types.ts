@@ -16,6 +16,12 @@ export interface Tenant {
   max_entities: number | null;
   /** How many days deleted entities are kept; null, which only SQL sets: for ever. */
   entity_ttl_days: number | null;
+  /** How many operations it may have under way in each process; null: as configured. */
+  concurrency: number | null;
+  /** How many requests a second it may send to each process; null: as configured. */
+  requests_per_second: number | null;
+  /** How many of these may come at once; null: as many as in a second. */
+  burst: number | null;
   /** ISO 8601, UTC */
   created_at: string;
   /** ISO 8601, UTC */
@@ -56,6 +62,21 @@ export interface CreateTenant {
   max_entities?: number;
   /** 1 or more; 365 by default */
   entity_ttl_days?: number;
+  /**
+   * How many operations it may have under way in each process: 1 to 10,000; null for the
+   * configured default, which holds without it
+   */
+  concurrency?: number | null;
+  /**
+   * How many requests a second it may send to each process: 1 to 1,000,000; null for the
+   * configured default, which holds without it
+   */
+  requests_per_second?: number | null;
+  /**
+   * How many of these may come at once: 1 to 1,000,000, only together with
+   * `requests_per_second`; null for as many as in a second, which holds without it
+   */
+  burst?: number | null;
 }
 
 /**
@@ -73,7 +94,7 @@ export interface CreateTenantRequest extends CreateTenant {
 
 /**
  * What is to change of a tenant: one thing at least. A slug stays for ever, for it
- * is part of addresses and tokens.
+ * is part of addresses and tokens. To take `requests_per_second` away takes `burst` away.
  *
  * @public
  */

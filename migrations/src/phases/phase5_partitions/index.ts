@@ -16,6 +16,7 @@ import {
 import { describeEngines, tenantEngines } from './16_tenant_engines';
 import { engineLeases } from './17_engine_leases';
 import { engineStatus } from './18_engine_status';
+import { describeLimits, tenantLimits } from './19_tenant_limits';
 import { changeLog } from './20_change_log';
 import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
@@ -43,6 +44,7 @@ export const phase5: Phase = {
     await refuseRowsToDrop(context);
     await refuseRowsOf(context, MEMBERS_TABLE, describeMembers);
     await refuseRowsOf(context, ENGINES_TABLE, describeEngines);
+    await refuseRowsOf(context, 'tenants', describeLimits);
   },
   steps: [
     partitionedTables,
@@ -50,6 +52,7 @@ export const phase5: Phase = {
     tenantEngines,
     engineLeases,
     engineStatus,
+    tenantLimits,
     changeLog,
     copyRows,
     firstCatchUp,

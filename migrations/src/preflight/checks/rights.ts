@@ -4,7 +4,7 @@ import {
   readRoleAccess,
 } from '../../schema/roleAccess';
 import { operatorCommand } from '../../operatorCommand';
-import { relationExists } from '../../schema/lookups';
+import { columnExists, relationExists } from '../../schema/lookups';
 import {
   DEFAULT_TENANT_ID,
   ENGINE_STATUS_TABLE,
@@ -303,6 +303,7 @@ export const members: PreflightCheck = {
       return [];
     }
     const hasTable = await relationExists(executor, MEMBERS_TABLE);
+    const hasLimits = await columnExists(executor, 'tenants', 'burst');
     const missing = [
       ...(hasTable ? [] : [MEMBERS_TABLE]),
       ...((await relationExists(executor, ENGINES_TABLE))
@@ -312,6 +313,7 @@ export const members: PreflightCheck = {
       ...((await relationExists(executor, ENGINE_STATUS_TABLE))
         ? []
         : [ENGINE_STATUS_TABLE]),
+      ...(hasLimits ? [] : ['column for limits in tenants']),
     ];
     const empty = await executor.read<{ slug: string }>(
       `select tenant_slug as slug from tenants t
@@ -335,7 +337,7 @@ export const members: PreflightCheck = {
               {
                 advice: `Run ${operatorCommand(
                   'phase5',
-                )}, which creates it; no writer waits for that. A backend of this version does it when it starts, if its user may.`,
+                )}, which creates it; no writer waits for that longer than for the lock timeout. A backend of this version does it when it starts, if its user may.`,
               },
             ),
           ]),

@@ -25,7 +25,7 @@ import { refuse } from '../resolution';
  * 2. the tenant of the request is found, or it is refused
  * 3. the caller may enter that tenant, or is refused as if there were no such tenant;
  *    what is shared is nothing of the default tenant, and open to its callers
- * 4. a tenant that has sent too many requests is refused, where the operator limits them
+ * 4. a tenant that has sent too many requests is refused, where they are limited
  * 5. a plugin that is neither shared nor tenant-aware, and of which tenants have no
  *    instances, is for the default tenant alone
  * 6. the credentials of the request carry its tenant, into the calls to other plugins

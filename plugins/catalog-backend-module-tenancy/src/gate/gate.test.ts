@@ -17,6 +17,7 @@ import {
   DEFAULT_TENANT_ID,
   readTenancyConfig,
   TenancyPool,
+  TenantLimits,
   tenancyServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
@@ -55,6 +56,7 @@ const tenancy = createServiceFactory({
     return {
       config,
       pool: TenancyPool.create({ connection: {}, schema, pool, logger }),
+      limits: new TenantLimits(),
       adoption: {
         isComplete: true,
         complete: async () => {},

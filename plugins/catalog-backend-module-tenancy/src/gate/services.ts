@@ -17,6 +17,7 @@ import {
   tenantDirectoryServiceRef,
   tenantGateServiceRef,
   tenantGatesServiceRef,
+  tenantLimitsServiceRef,
   tenantMembersServiceRef,
   tenantPluginsServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -44,7 +45,7 @@ const SHARED_PLUGINS = ['app', 'auth', 'permission', 'tenants'];
 interface GateSettings {
   administrators: AdministratorsConfig;
   /** Counts the requests to all plugins together. */
-  limitRate?: RequestHandler;
+  limitRate: RequestHandler;
   ownership: Ownership;
   tenancy: TenancyConfig;
   tokens: TenantTokens;
@@ -61,10 +62,11 @@ export const gateSettingsServiceFactory = createServiceFactory({
   service: gateSettingsServiceRef,
   deps: {
     config: coreServices.rootConfig,
+    limits: tenantLimitsServiceRef,
     logger: coreServices.rootLogger,
     plugins: tenantPluginsServiceRef,
   },
-  factory({ config, logger, plugins }) {
+  factory({ config, limits, logger, plugins }) {
     const tenancy = readTenancyConfig(config);
     if (!tenancy.enabled) {
       return undefined;
@@ -86,7 +88,7 @@ export const gateSettingsServiceFactory = createServiceFactory({
     explainOrigins(config, baseDomains).forEach(line => logger.warn(line));
     return {
       administrators: readAdministrators(config),
-      limitRate: rateLimits && limitRate(rateLimits),
+      limitRate: limitRate(rateLimits, limits),
       ownership: new Ownership({ logger }),
       tenancy: {
         ...tenancy,

@@ -4,6 +4,7 @@ import {
 } from '@backstage/backend-test-utils';
 import {
   assignTenant,
+  TenantLimits,
   type TenantSource,
 } from 'backstage-plugin-catalog-tenancy-node';
 import express from 'express';
@@ -12,7 +13,10 @@ import {
   classifiedPlugin,
   startGatedBackend,
 } from '../gate/__testUtils__/startGatedBackend';
-import { InMemoryTenants } from '../resolution/__testUtils__/InMemoryTenants';
+import {
+  InMemoryTenants,
+  TENANT_IDS,
+} from '../resolution/__testUtils__/InMemoryTenants';
 import { limitRate } from './limitRate';
 
 const DAY = 86_400;
@@ -22,8 +26,9 @@ const BURST = 4 * DAY;
 
 describe('the limits of requests', () => {
   describe('of a backend', () => {
-    const start = (limits: Record<string, number>) =>
+    const start = (limits: Record<string, number>, own?: TenantLimits) =>
       startGatedBackend({
+        limits: own,
         directory: new InMemoryTenants(),
         tenancy: { membership: 'open', limits },
         features: [
@@ -43,6 +48,24 @@ describe('the limits of requests', () => {
       expect(status).toBe(200);
       expect(headers['ratelimit-policy']).toBeUndefined();
       expect(headers.ratelimit).toBeUndefined();
+    });
+
+    it('hold for the tenants to which the registry gives some, from then on and until it takes them', async () => {
+      const own = new TenantLimits();
+      const send = await start({}, own);
+      const limitOf = async (slug: string) => {
+        const { status, headers } = await send('/api/catalog', as(slug));
+        expect(status).toBe(200);
+        return headers['ratelimit-policy'];
+      };
+      expect(await limitOf('acme')).toBeUndefined();
+      own.set(TENANT_IDS.acme, {
+        rate: { requestsPerSecond: 4, burst: BURST },
+      });
+      expect(await limitOf('acme')).toMatch(`q=${BURST}; w=${DAY};`);
+      expect(await limitOf('initech')).toBeUndefined();
+      own.set(TENANT_IDS.acme, undefined);
+      expect(await limitOf('acme')).toBeUndefined();
     });
 
     it('count for all plugins together, and for each tenant alone', async () => {
@@ -65,6 +88,9 @@ describe('the limits of requests', () => {
   });
 
   describe('of a route', () => {
+    const own = new TenantLimits();
+    afterEach(() => own.replace(new Map()));
+
     // Two a day.
     const app = express()
       .use((req, _res, next) => {
@@ -76,7 +102,7 @@ describe('the limits of requests', () => {
         );
         next();
       })
-      .use(limitRate({ requestsPerSecond: 2 / DAY, burst: 2 }))
+      .use(limitRate({ requestsPerSecond: 2 / DAY, burst: 2 }, own))
       .get('/', (_req, res) => res.json('answered'))
       .use(mockErrorHandler());
 
@@ -98,6 +124,35 @@ describe('the limits of requests', () => {
       expect((await send('initech')).status).toBe(200);
       // What another plugin asks for a request that was counted.
       expect((await send('acme', 'call')).status).toBe(200);
+    });
+
+    it('are those of the registry where it has some, and never those of another tenant', async () => {
+      const statuses = async (slug: string, count: number) => {
+        const found: number[] = [];
+        for (let sent = 0; sent < count; sent += 1) {
+          found.push((await send(slug)).status);
+        }
+        return found;
+      };
+      own.set('id of generous', {
+        rate: { requestsPerSecond: 4 / DAY, burst: 4 },
+      });
+      own.set('id of strict', {
+        rate: { requestsPerSecond: 1 / DAY, burst: 1 },
+      });
+      own.set('id of other', { concurrency: 1 });
+      expect(await statuses('generous', 5)).toEqual([200, 200, 200, 200, 429]);
+      expect(await statuses('strict', 2)).toEqual([200, 429]);
+      expect(await statuses('other', 3)).toEqual([200, 200, 429]);
+
+      // A change is a new count; so is the way back to what is configured for all.
+      own.set('id of strict', {
+        rate: { requestsPerSecond: 4 / DAY, burst: 4 },
+      });
+      expect(await statuses('strict', 5)).toEqual([200, 200, 200, 200, 429]);
+      expect(await statuses('generous', 1)).toEqual([429]);
+      own.set('id of strict', undefined);
+      expect(await statuses('strict', 3)).toEqual([200, 200, 429]);
     });
   });
 });

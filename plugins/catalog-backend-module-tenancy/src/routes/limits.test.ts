@@ -8,6 +8,7 @@ import {
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
+  TenantBusyError,
   type Tenancy,
   tenancyServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -95,6 +96,71 @@ describe.each(databases.eachSupportedId())(
         expect((await backend.as('noisy').get(path)).status).toBe(200);
       },
     );
+
+    it('are answered as the limits say that the registry gives the tenant meanwhile, without a restart', async () => {
+      const path = '/entities?limit=1';
+      /** The status of a request beside so many transactions, the last of which may be refused. */
+      const statusWhile = async (
+        slug: string,
+        running: number,
+      ): Promise<number> => {
+        if (running === 0) {
+          return (await backend.as(slug).get(path)).status;
+        }
+        try {
+          return await tenancy.pool.transaction(
+            { tenantId: ids.get(slug) },
+            () => statusWhile(slug, running - 1),
+          );
+        } catch (error) {
+          if (error instanceof TenantBusyError) {
+            return 429;
+          }
+          throw error;
+        }
+      };
+      expect(await statusWhile('noisy', 1)).toBe(429);
+
+      await backend.tenants.update('noisy', { concurrency: 3 });
+      await waitUntil(
+        'the limit of the tenant to be raised',
+        async () => (await statusWhile('noisy', 2)) === 200,
+      );
+      expect(await statusWhile('noisy', 3)).toBe(429);
+      expect(await statusWhile('quiet', 1)).toBe(429);
+      // Mutations count, and are counted.
+      await tenancy.pool.transaction(
+        { tenantId: ids.get('quiet') },
+        async () => {
+          await expect(
+            backend.store.applyMutation(ids.get('quiet')!, {
+              type: 'delta',
+              added: [component('b')],
+              removed: [],
+            }),
+          ).rejects.toThrow(TenantBusyError);
+        },
+      );
+
+      await backend.tenants.update('noisy', { requests_per_second: 1000 });
+      await waitUntil('requests to be counted', async () => {
+        const { headers } = await backend.as('noisy').get(path);
+        return /q=1000; w=1;/.test(headers['ratelimit-policy']);
+      });
+      const { headers } = await backend.as('quiet').get(path);
+      expect(headers['ratelimit-policy']).toBeUndefined();
+
+      await backend.tenants.update('noisy', {
+        concurrency: null,
+        requests_per_second: null,
+      });
+      await waitUntil(
+        'the limit of all tenants to be back',
+        async () => (await statusWhile('noisy', 1)) === 429,
+      );
+      const back = await backend.as('noisy').get(path);
+      expect(back.headers['ratelimit-policy']).toBeUndefined();
+    });
 
     it('are cancelled in PostgreSQL when the client closes the connection', async () => {
       const waiting = async () => {

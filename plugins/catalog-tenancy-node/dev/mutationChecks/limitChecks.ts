@@ -10,8 +10,85 @@ export const limitChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/TenantTurns.ts`,
-        find: 'this.#runningOf(tenantId) < this.#limits.concurrency',
-        replace: 'this.#limits.concurrency > 0',
+        find: 'this.#runningOf(tenantId) < this.#concurrencyOf(tenantId)',
+        replace: 'this.#concurrencyOf(tenantId) > 0',
+      },
+    ],
+    tests: [`${NODE}/database/limits.test.ts`],
+  },
+  {
+    name: 'the limit that the registry gives a tenant',
+    edits: [
+      {
+        file: `${NODE}/pool/TenantTurns.ts`,
+        find: 'this.#own?.of(tenantId)?.concurrency ?? this.#limits.concurrency',
+        replace: 'this.#limits.concurrency + 0 * (this.#own ? 1 : 0)',
+      },
+    ],
+    tests: [`${NODE}/database/limits.test.ts`],
+  },
+  {
+    name: 'the tenant to which the registry gives a limit',
+    edits: [
+      {
+        file: `${NODE}/pool/TenantLimits.ts`,
+        find: 'return this.#own.get(tenantId);',
+        replace: 'return tenantId ? [...this.#own.values()][0] : undefined;',
+      },
+    ],
+    tests: [`${NODE}/database/limits.test.ts`],
+  },
+  {
+    name: 'the way in for what waits, when a limit is raised',
+    edits: [
+      {
+        file: `${NODE}/pool/TenantTurns.ts`,
+        find: 'options.own?.onChange(() => this.#dispatch())',
+        replace: 'options.own?.onChange(() => {})',
+      },
+    ],
+    tests: [`${NODE}/database/limits.test.ts`],
+  },
+  {
+    name: 'the notification of another limit of a tenant',
+    edits: [
+      {
+        file: `${NODE}/tenants/ListeningTenantLimits.ts`,
+        find: 'this.#changed.add(change.tenantSlug);\n          this.#read();',
+        replace: 'this.#changed.add(change.tenantSlug);',
+      },
+    ],
+    tests: [`${NODE}/tenants/ListeningTenantLimits.test.ts`],
+  },
+  {
+    name: 'the limits of the registry where nothing is heard of changes',
+    edits: [
+      {
+        file: `${NODE}/tenants/ListeningTenantLimits.ts`,
+        find: 'this.#listener.hears ? hearingMs : deafMs',
+        replace: 'Math.max(hearingMs, deafMs)',
+      },
+    ],
+    tests: [`${NODE}/tenants/ListeningTenantLimits.test.ts`],
+  },
+  {
+    name: 'the rate that the registry gives a tenant',
+    edits: [
+      {
+        file: `${MODULE}/limits/limitRate.ts`,
+        find: 'limits.of(tenantOf(req).tenantId)?.rate ?? configured',
+        replace: 'configured ?? limits.of(tenantOf(req).tenantId)?.rate',
+      },
+    ],
+    tests: [`${MODULE}/limits/limitRate.test.ts`],
+  },
+  {
+    name: 'the end of a limit with the registry',
+    edits: [
+      {
+        file: `${NODE}/pool/TenantLimits.ts`,
+        find: 'this.#own.delete(tenantId);',
+        replace: 'void tenantId;',
       },
     ],
     tests: [`${NODE}/database/limits.test.ts`],

@@ -6,6 +6,7 @@ import type {
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 import { TenancyPool } from '../pool/TenancyPool';
+import type { TenantLimits } from '../pool/TenantLimits';
 import type {
   OperationLimits,
   TenancyPoolLimits,
@@ -35,6 +36,8 @@ export interface TenancyDatabase {
     whenReady?: boolean;
     /** Of each tenant; without them, one may use the whole pool. */
     operations?: Partial<OperationLimits>;
+    /** Of single tenants. */
+    tenantLimits?: TenantLimits;
   }): TenancyPool;
   close(): Promise<void>;
 }
@@ -77,6 +80,7 @@ export async function createTenancyDatabase(
         queueTimeoutMs: 120_000,
         ...options.operations,
       },
+      tenantLimits: options.tenantLimits,
       whenReady: options.whenReady,
       logger: mockLogger(),
     });

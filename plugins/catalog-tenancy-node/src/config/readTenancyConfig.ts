@@ -34,7 +34,8 @@ export interface TenancyPoolLimits {
 }
 
 /**
- * What one tenant may have under way at once, in each process.
+ * What one tenant may have under way at once, in each process, unless the registry says
+ * otherwise of the tenant.
  *
  * @public
  */
@@ -54,7 +55,7 @@ export interface OperationLimits {
 }
 
 /**
- * How many requests each tenant may send, to each process.
+ * How many requests a tenant may send, to each process.
  *
  * @public
  */

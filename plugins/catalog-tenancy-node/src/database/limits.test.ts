@@ -3,6 +3,7 @@ import {
   eventually,
   waitUntil,
 } from '@internal/postgres/testUtils';
+import { mockAuditor, mockLogger } from '../__testUtils__/serviceMocks';
 import {
   createTenancyDatabase,
   type TenancyDatabase,
@@ -11,7 +12,13 @@ import { PostgresCatalogStore } from '../catalog/PostgresCatalogStore';
 import type { OperationLimits } from '../config/readTenancyConfig';
 import { TenantBusyError } from '../pool/errors';
 import type { TenancyPool } from '../pool/TenancyPool';
+import { TenantLimits } from '../pool/TenantLimits';
+import { TIMING } from '../tenants/CachingTenantDirectory';
+import { ChangeListener } from '../tenants/ChangeListener';
+import { ListeningTenantLimits } from '../tenants/ListeningTenantLimits';
+import { PostgresTenantStore } from '../tenants/PostgresTenantStore';
 import { PoolWatch } from './__testUtils__/PoolWatch';
+import { AuditedAdminDatabase } from './AuditedAdminDatabase';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 import type { TenantDatabase, TenantQueryOptions } from './TenantDatabase';
 
@@ -36,7 +43,7 @@ describe.each(databases.eachSupportedId())(
 
     beforeAll(async () => {
       database = await createTenancyDatabase(databases, id);
-      noisy = await database.createTenant();
+      noisy = await database.createTenant('noisy');
       quiet = await database.createTenant();
     });
     afterAll(() => database.close());
@@ -46,8 +53,13 @@ describe.each(databases.eachSupportedId())(
       await pool.close();
     });
 
-    function open(max: number, operations: Partial<OperationLimits>): void {
+    function open(
+      max: number,
+      operations: Partial<OperationLimits>,
+      tenantLimits?: TenantLimits,
+    ): void {
       pool = database.createPool({
+        tenantLimits,
         // Nothing but a cancellation, or the end of the lock, ends a statement here.
         limits: { max, statementTimeoutMs: 3_600_000 },
         operations,
@@ -138,6 +150,115 @@ describe.each(databases.eachSupportedId())(
         await expect(short(quiet)).resolves.toEqual([{ one: 1 }]);
       });
       await expect(short(noisy)).resolves.toEqual([{ one: 1 }]);
+    });
+
+    describe('of the registry', () => {
+      /** Another process: its caches, which hear of what this one changes. */
+      async function follow() {
+        const limits = new TenantLimits();
+        open(10, { concurrency: 2, queue: 100 }, limits);
+        const listener = new ChangeListener({
+          ...TIMING,
+          pool,
+          logger: mockLogger(),
+        });
+        const feed = new ListeningTenantLimits({
+          limits,
+          pool,
+          listener,
+          logger: mockLogger(),
+          timing: { hearingMs: 3_600_000, deafMs: 3_600_000 },
+        });
+        feed.start();
+        await waitUntil('the process to hear', async () => listener.hears);
+        return {
+          limits,
+          close: async () => {
+            await listener.close();
+            await feed.close();
+          },
+        };
+      }
+
+      const running = async (tenantId: string) => {
+        const { rows } = await database.client.query(
+          `select count(*)::int as count from pg_stat_activity
+            where usename = 'portal_app' and datname = current_database()
+              and state = 'active' and wait_event_type = 'Lock'
+              and query like $1`,
+          [`%${tenantId}%`],
+        );
+        return rows[0].count;
+      };
+
+      it('hold for one tenant, from their change to their removal, and never for another', async () => {
+        const process = await follow();
+        const registry = new PostgresTenantStore({
+          pool: database.pool,
+          admin: new AuditedAdminDatabase({
+            pool: database.pool,
+            auditor: mockAuditor(),
+          }),
+          database: new PooledTenantDatabase(database.pool),
+          directory: { forget: () => {} },
+        });
+        const tagged = (tenantId: string) =>
+          tenants.query(tenantId, ({ knex }) =>
+            knex.raw(
+              `select '${tenantId}' from pg_advisory_xact_lock_shared(${LOCK})`,
+            ),
+          );
+        const mutate = (tenantId: string) =>
+          tenants.transaction(tenantId, ({ knex, query }) =>
+            query(
+              knex.raw(
+                `select '${tenantId}' from pg_advisory_xact_lock_shared(${LOCK})`,
+              ),
+            ),
+          );
+        try {
+          const all = [noisy, quiet].flatMap(tenantId => [
+            ...Array.from({ length: 4 }, () => tagged(tenantId)),
+            ...Array.from({ length: 3 }, () => mutate(tenantId)),
+          ]);
+          await untilRunning(4);
+          expect(await running(noisy)).toBe(2);
+
+          // Without a restart: what waits is let in.
+          await registry.update('noisy', { concurrency: 5 });
+          await untilRunning(7);
+          expect(await running(noisy)).toBe(5);
+          expect(await running(quiet)).toBe(2);
+          expect(pool.counts).toEqual({ running: 7, waiting: 7, refused: 0 });
+
+          await letGo();
+          await Promise.all(all);
+          await database.client.query(`select pg_advisory_lock(${LOCK})`);
+
+          await registry.update('noisy', { concurrency: 1 });
+          await waitUntil(
+            'the lower limit',
+            async () => process.limits.of(noisy)?.concurrency === 1,
+          );
+          const fewer = [noisy, quiet].flatMap(tenantId =>
+            Array.from({ length: 3 }, () => tagged(tenantId)),
+          );
+          await untilRunning(3);
+          expect(await running(noisy)).toBe(1);
+          expect(pool.counts).toEqual({ running: 3, waiting: 3, refused: 0 });
+
+          await registry.update('noisy', { concurrency: null });
+          await untilRunning(4);
+          expect(await running(noisy)).toBe(2);
+          expect(await running(quiet)).toBe(2);
+          expect(process.limits.of(noisy)).toBeUndefined();
+          await letGo();
+          await Promise.all(fewer);
+        } finally {
+          await letGo();
+          await process.close();
+        }
+      });
     });
 
     it('give connections to tenants in turn, and empty a long queue', async () => {

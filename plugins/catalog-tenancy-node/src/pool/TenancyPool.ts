@@ -28,6 +28,7 @@ import {
   TenantTurns,
   type TurnOptions,
 } from './TenantTurns';
+import type { TenantLimits } from './TenantLimits';
 import {
   CONTEXT_CHANGED,
   createContext,
@@ -136,6 +137,8 @@ export interface TenancyPoolOptions {
   whenReady?: boolean;
   /** What each tenant may have under way; by the size of the pool by default. */
   limits?: OperationLimits;
+  /** What single tenants may have instead. */
+  tenantLimits?: TenantLimits;
   /** Gets what PostgreSQL says about failures, which errors for callers leave out. */
   logger: LoggerService;
 }
@@ -186,6 +189,7 @@ export class TenancyPool {
       max: pool.max,
       waitMs: pool.connectionTimeoutMs,
       limits: options.limits ?? defaultOperationLimits(pool),
+      own: options.tenantLimits,
       onFull: () => logger.warn(`All of ${pool.max} connections are in use`),
     });
     this.#pool = new Pool({

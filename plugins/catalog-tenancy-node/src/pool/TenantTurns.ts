@@ -1,6 +1,7 @@
 import type { OperationLimits } from '../config/readTenancyConfig';
 import { DatabaseUnavailableError, TenantBusyError } from './errors';
 import { FairQueue } from './FairQueue';
+import type { TenantLimits } from './TenantLimits';
 
 /** Of operations that are of no tenant: look-ups in the registry, and the administrator's. */
 export const NO_TENANT = '';
@@ -38,13 +39,14 @@ interface Waiter {
 
 /**
  * Gives operations the connections of a pool in turn: among tenants to the one that has the
- * fewest, and to none more than its limit.
+ * fewest, and to none more than its limit: that of the registry, or else the configured one.
  *
  * What one tenant has under way, or waiting, counts for that tenant alone. Another one waits
  * only while all connections are in use.
  */
 export class TenantTurns {
   readonly #limits: OperationLimits;
+  readonly #own?: Pick<TenantLimits, 'of'>;
   readonly #waitMs: number;
   readonly #onFull: () => void;
   /** By tenant; none has 0. */
@@ -52,18 +54,21 @@ export class TenantTurns {
   readonly #queue = new FairQueue<string, Waiter>(tenantId =>
     this.#runningOf(tenantId),
   );
+  readonly #unsubscribe?: () => void;
   #free: number;
   readonly #max: number;
   #refused = 0;
 
   /**
    * @param options - `waitMs` is how long an operation waits while all `max` connections are
-   * in use, and `onFull` is called when one has waited in vain
+   * in use, and `onFull` is called when one has waited in vain; `own` are the limits of single
+   * tenants, which may change at any time
    */
   constructor(options: {
     max: number;
     waitMs: number;
     limits: OperationLimits;
+    own?: Pick<TenantLimits, 'of' | 'onChange'>;
     onFull: () => void;
   }) {
     this.#max = options.max;
@@ -71,6 +76,9 @@ export class TenantTurns {
     this.#waitMs = options.waitMs;
     this.#limits = options.limits;
     this.#onFull = options.onFull;
+    this.#own = options.own;
+    // One that was raised lets more of those in that wait.
+    this.#unsubscribe = options.own?.onChange(() => this.#dispatch());
   }
 
   get counts(): OperationCounts {
@@ -112,6 +120,7 @@ export class TenantTurns {
 
   /** @param error - for all that wait */
   close(error: Error): void {
+    this.#unsubscribe?.();
     this.#queue.clear().forEach(waiter => waiter.reject(error));
   }
 
@@ -184,8 +193,12 @@ export class TenantTurns {
   #isBelowLimit(tenantId: string): boolean {
     return (
       tenantId === NO_TENANT ||
-      this.#runningOf(tenantId) < this.#limits.concurrency
+      this.#runningOf(tenantId) < this.#concurrencyOf(tenantId)
     );
+  }
+
+  #concurrencyOf(tenantId: string): number {
+    return this.#own?.of(tenantId)?.concurrency ?? this.#limits.concurrency;
   }
 
   #runningOf(tenantId: string): number {

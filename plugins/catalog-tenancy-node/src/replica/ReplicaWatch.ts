@@ -12,6 +12,7 @@ import {
   TenancyPool,
 } from '../pool/TenancyPool';
 import { DatabaseUnavailableError } from '../pool/errors';
+import type { TenantLimits } from '../pool/TenantLimits';
 import type { Freshness } from './Freshness';
 import {
   faultOf,
@@ -89,6 +90,8 @@ export interface ReadReplicaOptions {
   whenReady?: boolean;
   /** What each tenant may have under way there, beside what it has on the primary. */
   limits?: OperationLimits;
+  /** What single tenants may have under way there instead. */
+  tenantLimits?: TenantLimits;
   /** The greatest age of an answer, in milliseconds. */
   maxStalenessMs: number;
   /** Rejects if connections to the replica do not isolate tenants. */

@@ -17,6 +17,7 @@ import { type CatalogDatabase, noteIntent } from './CatalogAdoption';
 import { TenancyStartupError } from './TenancyStartupError';
 import { refuseToAdopt, WHOLE_WAY } from './decideAdoption';
 import {
+  hasColumn,
   hasTable,
   isEmpty,
   LAST_PHASE,
@@ -133,15 +134,18 @@ const ADDED_STEPS: Record<string, string> = {
   '5_16_tenant_engines': 'the table tenant_engines',
   '5_17_engine_leases': 'the tables engine_processes and engine_leases',
   '5_18_engine_status': 'the table engine_status',
+  '5_19_tenant_limits': 'the columns for limits of single tenants',
   '5_98_engine_adoption': "what carries the entities of tenants' engines",
 };
 
 /**
  * Adds what an earlier version that has completed phase 5 did not know. These steps are all
- * that a backend does in a catalog that is in use: no writer of entities waits for them.
+ * that a backend does in a catalog that is in use: no writer of entities waits for them longer
+ * than for the lock timeout.
  *
  * Where it can't, such as without the rights, the check of the database says what to do
- * about the table of members; without the other step only engines of tenants are missing.
+ * about the tables; without the other steps only engines of tenants, or limits of single ones,
+ * are missing.
  */
 async function addWhatIsMissing(
   database: CatalogDatabase,
@@ -195,6 +199,9 @@ async function findMissing(client: Client, schema: string): Promise<string[]> {
     if (!(await hasTable(client, schema, table))) {
       missing.push(ADDED_STEPS[step]);
     }
+  }
+  if (!(await hasColumn(client, schema, 'tenants', 'burst'))) {
+    missing.push(ADDED_STEPS['5_19_tenant_limits']);
   }
   // An earlier version carried the entities of the default tenant's engine alone.
   const { rows } = await client.query<{ arguments: number }>(

@@ -144,7 +144,11 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
   });
 
   describe('with the tables of an earlier version', () => {
-    const BEFORE_STATUS = `
+    const BEFORE_LIMITS = `
+      alter table tenancy.tenants drop column concurrency, drop column requests_per_second,
+        drop column burst;
+      delete from tenancy.tenancy_migrations where name = '5_19_tenant_limits'`;
+    const BEFORE_STATUS = `${BEFORE_LIMITS};
       drop table tenancy.engine_status;
       delete from tenancy.tenancy_migrations where name = '5_18_engine_status'`;
     const BEFORE_LEASES = `${BEFORE_STATUS};
@@ -174,19 +178,28 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       [
         'the members and engines',
         BEFORE_MEMBERS,
-        'the table tenant_members and the table tenant_engines and the tables engine_processes and engine_leases and the table engine_status',
+        'the table tenant_members and the table tenant_engines and the tables engine_processes and engine_leases and the table engine_status and the columns for limits of single tenants',
       ],
       [
         'the engines',
         BEFORE_ENGINES,
-        'the table tenant_engines and the tables engine_processes and engine_leases and the table engine_status',
+        'the table tenant_engines and the tables engine_processes and engine_leases and the table engine_status and the columns for limits of single tenants',
       ],
       [
         'the leases',
         BEFORE_LEASES,
-        'the tables engine_processes and engine_leases and the table engine_status',
+        'the tables engine_processes and engine_leases and the table engine_status and the columns for limits of single tenants',
       ],
-      ['the status of engines', BEFORE_STATUS, 'the table engine_status'],
+      [
+        'the status of engines',
+        BEFORE_STATUS,
+        'the table engine_status and the columns for limits of single tenants',
+      ],
+      [
+        'the limits of tenants',
+        BEFORE_LIMITS,
+        'the columns for limits of single tenants',
+      ],
       [
         'the functions for engines',
         BEFORE_ADOPTION,

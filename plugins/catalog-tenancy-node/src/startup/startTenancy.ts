@@ -12,8 +12,10 @@ import {
   type TenancyPoolLimits,
 } from '../config/readTenancyConfig';
 import { TenancyPool } from '../pool/TenancyPool';
+import { TenantLimits } from '../pool/TenantLimits';
 import { describeUntestedPg } from '../pool/Batch';
 import { ReadReplica } from '../replica/ReadReplica';
+import { readTenantLimits } from '../tenants/limits';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
   catalogConnection,
@@ -43,6 +45,8 @@ export interface Tenancy {
   config: TenancyConfig;
   /** The one pool of connections to the tables of tenants. */
   pool: TenancyPool;
+  /** The limits that the registry gives to single tenants, in that pool and elsewhere. */
+  limits: TenantLimits;
   /**
    * How the catalog plugin connects to its own database; undefined where that is no
    * PostgreSQL. The password is not enumerable.
@@ -132,9 +136,11 @@ async function start(
   const own = connection
     ? tenancyConnection(connection, config.connection)
     : NOWHERE;
+  const limits = new TenantLimits();
   const pool = TenancyPool.create({
     connection: own,
     limits: config.limits,
+    tenantLimits: limits,
     schema,
     pool: config.enabled ? config.pool : shortLived(config.pool),
     whenReady: config.enabled,
@@ -142,11 +148,11 @@ async function start(
   });
   lifecycle.addShutdownHook(() => pool.close());
   if (!connection) {
-    return { config, pool, adoption: NO_ADOPTION };
+    return { config, pool, limits, adoption: NO_ADOPTION };
   }
   if (!config.enabled) {
     await logPhase({ connection, schema }, options);
-    return { config, pool, adoption: NO_ADOPTION };
+    return { config, pool, limits, adoption: NO_ADOPTION };
   }
   const untested = describeUntestedPg();
   if (untested) {
@@ -159,12 +165,20 @@ async function start(
   try {
     await checkDatabase(pool, logger, { catalogUser: connection.user });
     await warnOfMembership(pool, config, logger);
+    // Before the first request: they hold from the beginning.
+    limits.replace(await readTenantLimits(pool));
     const adoption = await decideAdoption({ database, pool, logger });
-    const replica = startReplica({ primary: own, config, logger });
+    const replica = startReplica({
+      primary: own,
+      config,
+      tenantLimits: limits,
+      logger,
+    });
     lifecycle.addShutdownHook(() => replica?.close());
     return {
       config,
       pool,
+      limits,
       catalogConnection: Object.defineProperty({ ...connection }, 'password', {
         value: connection.password,
         enumerable: false,
@@ -235,9 +249,10 @@ function shortLived(pool: TenancyPoolLimits): TenancyPoolLimits {
 function startReplica(options: {
   primary: ClientConfig;
   config: TenancyConfig;
+  tenantLimits: TenantLimits;
   logger: LoggerService;
 }): ReadReplica | undefined {
-  const { primary, logger } = options;
+  const { primary, tenantLimits, logger } = options;
   const { replica, schema, pool, limits } = options.config;
   return (
     replica &&
@@ -247,6 +262,7 @@ function startReplica(options: {
       schema,
       pool,
       limits,
+      tenantLimits,
       whenReady: true,
       maxStalenessMs: replica.maxStalenessMs,
       // It may be another user there, to whom other rights were given.

@@ -43,6 +43,61 @@ describe.each(databases.eachSupportedId())(
         await expect(store.get('acme')).resolves.toEqual(limited);
       });
 
+      it('gives the tenant limits of its own, and takes them away', async () => {
+        const before = await registry.createTenant('acme');
+        const limits = { concurrency: 3, requests_per_second: 50, burst: 200 };
+        await expect(store.update('acme', limits)).resolves.toMatchObject(
+          limits,
+        );
+        await expect(
+          store.update('acme', { requests_per_second: 60 }),
+        ).resolves.toMatchObject({ ...limits, requests_per_second: 60 });
+        await expect(
+          store.update('acme', { requests_per_second: null }),
+        ).resolves.toMatchObject({
+          concurrency: 3,
+          requests_per_second: null,
+          burst: null,
+        });
+        await expect(
+          store.update('acme', { concurrency: null }),
+        ).resolves.toEqual({ ...before, updated_at: expect.any(String) });
+      });
+
+      it('says what to run where the registry has no limits yet, and reads it as before', async () => {
+        await registry.createTenant('acme');
+        const { client } = database;
+        await client.query(
+          'begin; alter table tenants rename column burst to no_burst; commit',
+        );
+        try {
+          for (const work of [
+            () => store.update('acme', { concurrency: 3 }),
+            () =>
+              store.create({
+                tenant_slug: 'other',
+                tenant_name: 'Other',
+                concurrency: 3,
+              }),
+          ]) {
+            await expect(work()).rejects.toMatchObject({
+              name: 'NotImplementedError',
+              message: expect.stringMatching(/Run ".*phase5"/),
+            });
+          }
+          await expect(
+            store.update('acme', { tenant_name: 'New' }),
+          ).resolves.toMatchObject({ tenant_name: 'New', burst: null });
+          await expect(store.list({ search: 'acme' })).resolves.toMatchObject({
+            items: [{ burst: null, concurrency: null }],
+          });
+        } finally {
+          await client.query(
+            'alter table tenants rename column no_burst to burst',
+          );
+        }
+      });
+
       it('moves updated_at also where the clock was ahead', async () => {
         await registry.createTenant('acme');
         await database.client.query(

@@ -34,6 +34,9 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
         tenant_name: 'Acme Ltd 🙂',
         max_entities: 50000,
         entity_ttl_days: 365,
+        concurrency: null,
+        requests_per_second: null,
+        burst: null,
         created_at: expect.stringMatching(ISO_TIME),
         updated_at: tenant.created_at,
         deleted_at: null,
@@ -47,6 +50,9 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
         tenant_name: 'x',
         max_entities: 0,
         entity_ttl_days: 2_147_483_647,
+        concurrency: 3,
+        requests_per_second: 50,
+        burst: 200,
       };
       await expect(store.create(given)).resolves.toMatchObject(given);
     });

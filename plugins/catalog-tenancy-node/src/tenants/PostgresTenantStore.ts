@@ -1,4 +1,9 @@
-import { ConflictError, NotFoundError } from '@backstage/errors';
+import {
+  ConflictError,
+  NotFoundError,
+  NotImplementedError,
+} from '@backstage/errors';
+import { operatorCommand } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import type {
   AdminDatabase,
@@ -20,13 +25,14 @@ import type {
   UpdateTenant,
 } from './TenantStore';
 import { notifyStatement } from './ChangeListener';
+import { LIMIT_NAMES, selectLimits } from './limits';
 import {
   parseCreateTenant,
   parseListTenants,
   parseUpdateTenant,
 } from './input';
 
-/** The columns of `tenants`, in the order in which the API shows them. */
+/** The columns of `tenants` beside the limits. */
 const TENANT_COLUMNS = [
   'tenant_id',
   'tenant_slug',
@@ -48,9 +54,17 @@ interface TenantRow
   deleted_at: Date | null;
 }
 
+/** In the order in which the API shows it. */
 function toTenant(row: TenantRow): Tenant {
   return {
-    ...row,
+    tenant_id: row.tenant_id,
+    tenant_slug: row.tenant_slug,
+    tenant_name: row.tenant_name,
+    max_entities: row.max_entities,
+    entity_ttl_days: row.entity_ttl_days,
+    concurrency: row.concurrency,
+    requests_per_second: row.requests_per_second,
+    burst: row.burst,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     deleted_at: row.deleted_at?.toISOString() ?? null,
@@ -105,7 +119,7 @@ export class PostgresTenantStore implements TenantStore {
       });
     const rows = await this.#pool.query<TenantRow>(knex =>
       matching(knex)
-        .select(TENANT_COLUMNS)
+        .select(tenantColumns(knex))
         // In the same order on every server, whatever its collation.
         .orderByRaw('tenant_slug collate "C"')
         .limit(limit)
@@ -141,6 +155,7 @@ export class PostgresTenantStore implements TenantStore {
     const values = parseCreateTenant(tenant);
     const slug = values.tenant_slug;
     return this.#change('create a tenant', slug, async transaction => {
+      await assertLimitsFit(transaction, values);
       // Of two at once, the second waits for the first to commit, and then does
       // nothing.
       const [created] = await transaction.query<TenantRow>(
@@ -149,7 +164,7 @@ export class PostgresTenantStore implements TenantStore {
           .insert(values)
           .onConflict()
           .ignore()
-          .returning(TENANT_COLUMNS),
+          .returning(tenantColumns(transaction.knex)),
       );
       if (!created) {
         throw takenError(slug, await findTenant(transaction, slug));
@@ -170,6 +185,7 @@ export class PostgresTenantStore implements TenantStore {
   async update(tenantSlug: string, changes: UpdateTenant): Promise<Tenant> {
     const values = parseUpdateTenant(changes);
     return this.#change('change a tenant', tenantSlug, async transaction => {
+      await assertLimitsFit(transaction, values);
       const [updated] = await transaction.query<TenantRow>(
         updateTenant(transaction.knex, tenantSlug, values).whereNull(
           'deleted_at',
@@ -299,6 +315,37 @@ export class PostgresTenantStore implements TenantStore {
   }
 }
 
+function tenantColumns(knex: Knex): (string | Knex.Raw)[] {
+  return [...TENANT_COLUMNS, ...selectLimits(knex)];
+}
+
+/**
+ * @throws `NotImplementedError` where limits of the tenant are to be set, and the table has no
+ * columns for them
+ */
+async function assertLimitsFit(
+  { knex, query }: AdminTransaction,
+  values: UpdateTenant,
+): Promise<void> {
+  if (LIMIT_NAMES.every(name => values[name] === undefined)) {
+    return;
+  }
+  const found = await query(
+    knex('pg_attribute')
+      .select('attname')
+      .whereRaw(`attrelid = 'tenants'::regclass`)
+      .whereIn('attname', LIMIT_NAMES),
+  );
+  if (found.length < LIMIT_NAMES.length) {
+    throw new NotImplementedError(
+      'This database has no limits of single tenants yet: they come with phase 5 of the ' +
+        `migration. Run "${operatorCommand(
+          'phase5',
+        )}", also where it was run before`,
+    );
+  }
+}
+
 /** In any case; the wildcards of ILIKE in the text stand for themselves. */
 function containsText(tenants: Knex.QueryBuilder, search: string): void {
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
@@ -309,7 +356,7 @@ function containsText(tenants: Knex.QueryBuilder, search: string): void {
 
 function selectTenant(knex: Knex, tenantSlug: string) {
   return knex('tenants')
-    .select(TENANT_COLUMNS)
+    .select(tenantColumns(knex))
     .where('tenant_slug', tenantSlug);
 }
 
@@ -338,7 +385,7 @@ function updateTenant(
         `greatest(clock_timestamp(), updated_at + interval '1 millisecond')`,
       ),
     })
-    .returning(TENANT_COLUMNS);
+    .returning(tenantColumns(knex));
 }
 
 function takenError(tenantSlug: string, by?: TenantRow): ConflictError {

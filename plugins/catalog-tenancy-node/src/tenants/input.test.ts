@@ -1,6 +1,7 @@
 import { InputError } from '@backstage/errors';
 import {
   parseCreateTenant,
+  parseCreateTenantRequest,
   parseListTenants,
   parseUpdateTenant,
 } from './input';
@@ -97,6 +98,56 @@ describe('a tenant', () => {
   });
 
   it.each([
+    ['concurrency', 10_000],
+    ['requests_per_second', 1_000_000],
+  ])('has %s from 1 to %d, or the default', (field, most) => {
+    for (const value of [1, most, null]) {
+      const tenant = { ...VALID, [field]: value };
+      expect(parseCreateTenant(tenant)).toEqual(tenant);
+      expect(parseUpdateTenant({ [field]: value })).toMatchObject({
+        [field]: value,
+      });
+    }
+    for (const value of [0, -1, most + 1, 1.5, '10', true, [1], {}]) {
+      for (const parse of [
+        () => parseCreateTenant({ ...VALID, [field]: value }),
+        () => parseUpdateTenant({ [field]: value }),
+      ]) {
+        expect(messageOf(parse)).toContain(
+          `${field} must be an integer from 1 to ${most}, or null for the default, got `,
+        );
+      }
+    }
+  });
+
+  it('has a burst of a rate that comes with it, and none without a rate', () => {
+    const rate = { requests_per_second: 50, burst: 200 };
+    for (const limits of [rate, { ...rate, burst: null }, { burst: null }]) {
+      const tenant = { ...VALID, ...limits };
+      expect(parseCreateTenant(tenant)).toEqual(tenant);
+      expect(parseUpdateTenant(limits)).toEqual(limits);
+    }
+    expect(parseUpdateTenant({ requests_per_second: null })).toEqual({
+      requests_per_second: null,
+      burst: null,
+    });
+    for (const limits of [
+      { burst: 200 },
+      { burst: 200, requests_per_second: null },
+    ]) {
+      for (const parse of [
+        () => parseCreateTenant({ ...VALID, ...limits }),
+        () => parseCreateTenantRequest({ ...VALID, ...limits }),
+        () => parseUpdateTenant(limits),
+      ]) {
+        expect(messageOf(parse)).toMatch(
+          /: burst must be null, or come together with requests_per_second, got 200$/,
+        );
+      }
+    }
+  });
+
+  it.each([
     [undefined, 'it is missing, expected an object with tenant_slug and'],
     [null, 'it must be an object with tenant_slug and tenant_name, got null'],
     [[], 'got a list'],
@@ -128,7 +179,7 @@ describe('changes to a tenant', () => {
     }
     for (const nothing of [{}, { tenant_name: undefined }, undefined, 'x']) {
       expect(messageOf(() => parseUpdateTenant(nothing))).toContain(
-        'an object with one or more of tenant_name, max_entities and entity_ttl_days',
+        'an object with one or more of tenant_name, max_entities, entity_ttl_days, concurrency, requests_per_second and burst',
       );
     }
   });

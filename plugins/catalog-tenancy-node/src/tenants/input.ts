@@ -1,5 +1,6 @@
 import { InputError } from '@backstage/errors';
 import { z } from 'zod';
+import { LIMIT_FIELDS, LIMIT_NAMES } from './limits';
 import { LONGEST_SLUG } from './Tenant';
 import type { CreateTenantRequest } from 'backstage-plugin-tenants-common';
 import type { CreateTenant, ListTenants, UpdateTenant } from './TenantStore';
@@ -21,8 +22,11 @@ const UNSTORABLE = /[\0\p{Surrogate}]/u;
 const SLUG = `1 to ${LONGEST_SLUG} characters of a-z, 0-9 and -`;
 const NAME = `a text of 1 to ${LONGEST_NAME} characters`;
 const SEARCH = `a text of at most ${LONGEST_SEARCH} characters`;
-const CHANGES =
-  'an object with one or more of tenant_name, max_entities and entity_ttl_days';
+const CHANGES = `an object with one or more of tenant_name, max_entities, entity_ttl_days, ${LIMIT_NAMES.slice(
+  0,
+  -1,
+).join(', ')} and ${LIMIT_NAMES.at(-1)}`;
+const BURST = 'null, or come together with requests_per_second';
 
 const tenantSlug = z
   .string({ error: SLUG })
@@ -44,6 +48,9 @@ const tenantName = z
 const limits = {
   max_entities: integer(0, LARGEST_INT4).optional(),
   entity_ttl_days: integer(1, LARGEST_INT4).optional(),
+  concurrency: ownLimit(LIMIT_FIELDS.concurrency),
+  requests_per_second: ownLimit(LIMIT_FIELDS.requests_per_second),
+  burst: ownLimit(LIMIT_FIELDS.burst),
 };
 
 const createFields = {
@@ -54,19 +61,19 @@ const createFields = {
 
 const CREATION = 'an object with tenant_slug and tenant_name';
 
-const createTenantSchema: z.ZodType<CreateTenant> = z.strictObject(
-  createFields,
-  { error: CREATION },
-);
+const createTenantSchema: z.ZodType<CreateTenant> = z
+  .strictObject(createFields, { error: CREATION })
+  .refine(hasRateOfBurst, { error: BURST, path: ['burst'] });
 
-const createTenantRequestSchema: z.ZodType<CreateTenantRequest> =
-  z.strictObject(
+const createTenantRequestSchema: z.ZodType<CreateTenantRequest> = z
+  .strictObject(
     {
       ...createFields,
       engine: z.boolean({ error: 'true or false' }).optional(),
     },
     { error: CREATION },
-  );
+  )
+  .refine(hasRateOfBurst, { error: BURST, path: ['burst'] });
 
 const updateTenantSchema: z.ZodType<UpdateTenant> = z
   .strictObject(
@@ -78,6 +85,13 @@ const updateTenantSchema: z.ZodType<UpdateTenant> = z
     {
       error: CHANGES,
     },
+  )
+  .refine(hasRateOfBurst, { error: BURST, path: ['burst'] })
+  // Without the rate there is nothing that a burst could be of.
+  .transform(changes =>
+    changes.requests_per_second === null
+      ? { ...changes, burst: null }
+      : changes,
   );
 
 /** What asks for a part of a list. */
@@ -149,6 +163,25 @@ export function integer(minimum: number, maximum: number) {
     .int({ error: expected })
     .min(minimum, expected)
     .max(maximum, expected);
+}
+
+/** A limit that holds in place of the configured one, unless it is null. */
+function ownLimit(maximum: number) {
+  const expected = `an integer from 1 to ${maximum}, or null for the default`;
+  return z
+    .int({ error: expected })
+    .min(1, expected)
+    .max(maximum, expected)
+    .nullable()
+    .optional();
+}
+
+/** By what is given alone: of two changes at once, neither has to know of the other. */
+function hasRateOfBurst({
+  burst,
+  requests_per_second: rate,
+}: Pick<UpdateTenant, 'burst' | 'requests_per_second'>): boolean {
+  return typeof burst !== 'number' || typeof rate === 'number';
 }
 
 /** Counts code points, as PostgreSQL does: an emoji is one character. */

@@ -71,11 +71,17 @@ export class InMemoryTenantStore implements TenantStore, TenantDirectory {
       tenant_name = tenant.tenant_name,
       max_entities = tenant.max_entities,
       entity_ttl_days = tenant.entity_ttl_days,
+      concurrency = tenant.concurrency,
+      requests_per_second = tenant.requests_per_second,
+      burst = tenant.burst,
     } = parsed;
     Object.assign(tenant, {
       tenant_name,
       max_entities,
       entity_ttl_days,
+      concurrency,
+      requests_per_second,
+      burst,
       updated_at: new Date().toISOString(),
     });
     return structuredClone(tenant);
@@ -132,6 +138,9 @@ export class InMemoryTenantStore implements TenantStore, TenantDirectory {
       tenant_name: given.tenant_name,
       max_entities: given.max_entities ?? 50_000,
       entity_ttl_days: given.entity_ttl_days ?? 365,
+      concurrency: given.concurrency ?? null,
+      requests_per_second: given.requests_per_second ?? null,
+      burst: given.burst ?? null,
       created_at: now,
       updated_at: now,
       deleted_at: null,

@@ -254,6 +254,27 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
       ]);
     });
 
+    it('an admin of the tenant changes none of its limits', async () => {
+      await add('acme', JANE, 'admin');
+      const jane = backend.as(mockCredentials.user.header(JANE));
+      expect((await jane.get('/acme/members')).status).toBe(200);
+      for (const changes of [
+        { concurrency: 100 },
+        { requests_per_second: null },
+        { requests_per_second: 1000, burst: 1000 },
+        { max_entities: 1_000_000 },
+      ]) {
+        expect((await jane.patch('/acme', changes)).status).toBe(403);
+      }
+      const { body } = await backend.admin.get('/acme');
+      expect(body).toMatchObject({
+        max_entities: 50_000,
+        concurrency: null,
+        requests_per_second: null,
+        burst: null,
+      });
+    });
+
     it('nobody by what the policy allows, and nobody whom it forbids', async () => {
       await add('acme', JANE, 'admin');
       await expect(statuses(backend.alice)).resolves.toEqual(REFUSED);

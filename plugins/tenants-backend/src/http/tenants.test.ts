@@ -50,6 +50,9 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
         tenant_name: 'Acme',
         max_entities: 50000,
         entity_ttl_days: 365,
+        concurrency: null,
+        requests_per_second: null,
+        burst: null,
         created_at: expect.stringMatching(ISO_TIME),
         updated_at: expect.stringMatching(ISO_TIME),
         deleted_at: null,
@@ -60,7 +63,13 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
     });
 
     it('takes the limits of the tenant, and nothing else', async () => {
-      const limits = { max_entities: 3, entity_ttl_days: 7 };
+      const limits = {
+        max_entities: 3,
+        entity_ttl_days: 7,
+        concurrency: 4,
+        requests_per_second: 50,
+        burst: 200,
+      };
       const response = await backend.admin.post('/', {
         tenant_slug: 'acme',
         tenant_name: 'Acme',
@@ -248,9 +257,41 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
       expect(response.body.updated_at > before.updated_at).toBe(true);
     });
 
+    it('gives the tenant limits of its own, and with null the configured ones back', async () => {
+      const before = await create('acme');
+      const limits = { concurrency: 1, requests_per_second: 5, burst: 9 };
+      const limited = await backend.admin.patch('/acme', limits);
+      expect([limited.status, limited.body]).toEqual([
+        200,
+        { ...before, ...limits, updated_at: limited.body.updated_at },
+      ]);
+      const listed = await backend.admin.get('?search=acme&summary=true');
+      expect(listed.body).toMatchObject([limits]);
+      const back = await backend.admin.patch('/acme', {
+        concurrency: null,
+        requests_per_second: null,
+      });
+      expect([back.status, back.body]).toEqual([
+        200,
+        { ...before, updated_at: back.body.updated_at },
+      ]);
+    });
+
     it('answers 400 to anything else', async () => {
       await create('acme');
       const bad = [
+        [
+          { concurrency: 0 },
+          'concurrency must be an integer from 1 to 10000, or null for the default, got 0',
+        ],
+        [
+          { requests_per_second: '5' },
+          'requests_per_second must be an integer from 1 to 1000000, or null for the default, got "5"',
+        ],
+        [
+          { burst: 9 },
+          'burst must be null, or come together with requests_per_second, got 9',
+        ],
         [{}, 'it must be an object with one or more of'],
         [undefined, 'it is missing, expected an object with one or more of'],
         [{ tenant_slug: 'x' }, 'unknown field "tenant_slug"'],

@@ -58,6 +58,9 @@ describe('the OpenAPI document', () => {
       tenant_name: 'Acme',
       max_entities: 1,
       entity_ttl_days: 1,
+      concurrency: 1,
+      requests_per_second: 1,
+      burst: 1,
     };
     const requests = {
       CreateTenant: [

@@ -10,6 +10,13 @@ const name = { type: 'string', minLength: 1, maxLength: 255 };
 const largest = { maximum: 2_147_483_647 };
 const maxEntities = { type: 'integer', minimum: 0, ...largest };
 const ttlDays = { type: 'integer', minimum: 1, ...largest };
+const concurrency = { type: 'integer', minimum: 1, maximum: 10_000 };
+const requests = { type: 'integer', minimum: 1, maximum: 1_000_000 };
+const ownLimits = {
+  concurrency: orNull(concurrency),
+  requests_per_second: orNull(requests),
+  burst: orNull(requests),
+};
 const time = { type: 'string', format: 'date-time' };
 const role = { type: 'string', enum: ['admin', 'member'] };
 const flag = { type: 'boolean' };
@@ -22,6 +29,7 @@ const tenant = {
   tenant_name: name,
   max_entities: orNull(maxEntities),
   entity_ttl_days: orNull(ttlDays),
+  ...ownLimits,
   created_at: time,
   updated_at: time,
   deleted_at: orNull(time),
@@ -100,6 +108,7 @@ export const SCHEMAS = {
         tenant_name: name,
         max_entities: maxEntities,
         entity_ttl_days: ttlDays,
+        ...ownLimits,
         engine: flag,
       },
       ['tenant_slug', 'tenant_name'],
@@ -112,6 +121,7 @@ export const SCHEMAS = {
         tenant_name: name,
         max_entities: maxEntities,
         entity_ttl_days: ttlDays,
+        ...ownLimits,
       },
       [],
     ),

@@ -11,6 +11,8 @@ import {
   type TenantDirectory,
   tenantGateServiceRef,
   type TenantMembers,
+  TenantLimits,
+  tenantLimitsServiceRef,
   tenantMembersServiceRef,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -95,9 +97,17 @@ export async function startGatedBackend(options: {
   backend?: JsonObject;
   /** Says who is a member; by default every caller is. */
   members?: Pick<TenantMembers, 'roleOf'>;
+  /** What single tenants may have; nothing else than is configured by default. */
+  limits?: TenantLimits;
   features: BackendFeature[];
 }) {
-  const { directory, members, features, ...config } = options;
+  const {
+    directory,
+    members,
+    limits = new TenantLimits(),
+    features,
+    ...config
+  } = options;
   const { server } = await startTestBackend({
     features: [
       gateSettingsServiceFactory,
@@ -105,6 +115,11 @@ export async function startGatedBackend(options: {
       mockServices.rootConfig.factory({ data: configData(config) }),
       tenantDirectoryServiceMock.factory({ directory }),
       membersFactory(members),
+      createServiceFactory({
+        service: tenantLimitsServiceRef,
+        deps: {},
+        factory: () => limits,
+      }),
       ...features,
     ],
   });

@@ -250,6 +250,7 @@ describe('the page of a tenant', () => {
     await userEvent.clear(name);
     await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
     expect(name).toBeInvalid();
+    expect(dialog).toHaveTextContent('Give the tenant a name.');
     expect(api.updateTenant).not.toHaveBeenCalled();
     await userEvent.type(name, 'Acme Ltd');
     api.updateTenant.mockRejectedValueOnce(new TypeError('Failed to fetch'));
@@ -266,6 +267,53 @@ describe('the page of a tenant', () => {
     expect(api.updateTenant).toHaveBeenLastCalledWith('acme', {
       tenant_name: 'Acme Ltd',
     });
+  });
+
+  it('shows the limits of the tenant, and changes them', async () => {
+    const api = mockRegistry();
+    await renderPages(api, '/acme');
+    const configured = 'as configured for all tenants';
+    expect(await valueOf('Operations at once')).toHaveTextContent(configured);
+    expect(await valueOf('Requests a second')).toHaveTextContent(configured);
+
+    const dialog = await open('Edit name and limits');
+    const field = (name: RegExp) =>
+      within(dialog).getByRole('textbox', { name });
+    const save = () =>
+      userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
+    await userEvent.type(field(/^Operations at once/), '3');
+    await userEvent.type(field(/^Requests at once/), '1200');
+    await save();
+    // A burst of no rate.
+    expect(field(/^Requests at once/)).toBeInvalid();
+    expect(dialog).toHaveTextContent('Give the requests a second too');
+    expect(api.updateTenant).not.toHaveBeenCalled();
+    expect(await seriousProblems()).toEqual([]);
+
+    await userEvent.type(field(/^Requests a second/), '50');
+    const limits = { concurrency: 3, requests_per_second: 50, burst: 1200 };
+    api.getTenant.mockResolvedValue(tenantOf('acme', limits));
+    await save();
+    expect(await screen.findByText('50, 1,200 at once')).toBeVisible();
+    expect(await valueOf('Operations at once')).toHaveTextContent('3');
+    expect(api.updateTenant).toHaveBeenLastCalledWith('acme', limits);
+
+    // Another dialog, whose empty fields take limits away.
+    const again = await open('Edit name and limits');
+    for (const name of [/^Requests a second/, /^Requests at once/]) {
+      await userEvent.clear(within(again).getByRole('textbox', { name }));
+    }
+    api.getTenant.mockResolvedValue(tenantOf('acme', { concurrency: 3 }));
+    await userEvent.click(within(again).getByRole('button', { name: 'Save' }));
+    await waitFor(() =>
+      expect(api.updateTenant).toHaveBeenLastCalledWith('acme', {
+        requests_per_second: null,
+        burst: null,
+      }),
+    );
+    await waitFor(async () =>
+      expect(await valueOf('Requests a second')).toHaveTextContent(configured),
+    );
   });
 
   it('neither deletes the default tenant nor gives it an engine', async () => {

@@ -27,6 +27,18 @@ export function UseSection(props: {
     days === null
       ? t('tenant.use.keptForever')
       : t('tenant.use.keptFor', { count: days });
+  function describeRate(): string {
+    const { requests_per_second: rate, burst } = row;
+    if (rate === null) {
+      return t('tenant.use.configured');
+    }
+    return burst === null
+      ? numbers.format(rate)
+      : t('tenant.use.rateWithBurst', {
+          rate: numbers.format(rate),
+          burst: numbers.format(burst),
+        });
+  }
   return (
     <Section
       title={t('tenant.use.title')}
@@ -40,6 +52,13 @@ export function UseSection(props: {
             `${numbers.format(usage.deleted_entities)}, ${kept}`,
           ],
           [t('tenant.use.relations'), numbers.format(usage.relations)],
+          [
+            t('tenant.use.concurrency'),
+            row.concurrency === null
+              ? t('tenant.use.configured')
+              : numbers.format(row.concurrency),
+          ],
+          [t('tenant.use.rate'), describeRate()],
           [t('tenant.use.created'), <Moment key="at" at={row.created_at} />],
         ]}
       />
@@ -114,6 +133,9 @@ function EditDialog(props: { row: Tenant; onSaved: () => void }) {
   const [name, setName] = useState('');
   const [maxEntities, setMaxEntities] = useState(NaN);
   const [ttlDays, setTtlDays] = useState(NaN);
+  const [concurrency, setConcurrency] = useState(NaN);
+  const [rate, setRate] = useState(NaN);
+  const [burst, setBurst] = useState(NaN);
   const [isTried, setTried] = useState(false);
 
   const hasName = name.trim() !== '';
@@ -123,11 +145,21 @@ function EditDialog(props: { row: Tenant; onSaved: () => void }) {
   const areNumbers =
     isNumber(maxEntities, row.max_entities) &&
     isNumber(ttlDays, row.entity_ttl_days);
+  // An empty field is not a number: what is configured for all tenants holds.
+  const own = {
+    concurrency: orNull(concurrency),
+    requests_per_second: orNull(rate),
+    burst: orNull(burst),
+  };
+  const hasRateOfBurst = own.burst === null || own.requests_per_second !== null;
   const check = (isRight: boolean, problem: string) => ({
     validationBehavior: 'aria' as const,
-    // For an empty number the check of the field itself is not asked.
-    isInvalid: isTried && !isRight,
     validate: () => (isTried && !isRight ? problem : null),
+  });
+  const checkNumber = (value: number, before: number | null) => ({
+    ...check(isNumber(value, before), t('tenant.edit.number')),
+    // For an empty number the check of the field itself is not asked.
+    isInvalid: (isTried && !isNumber(value, before)) || undefined,
   });
 
   return (
@@ -141,11 +173,14 @@ function EditDialog(props: { row: Tenant; onSaved: () => void }) {
         setName(row.tenant_name);
         setMaxEntities(row.max_entities ?? NaN);
         setTtlDays(row.entity_ttl_days ?? NaN);
+        setConcurrency(row.concurrency ?? NaN);
+        setRate(row.requests_per_second ?? NaN);
+        setBurst(row.burst ?? NaN);
         setTried(false);
       }}
       onSubmit={async () => {
         setTried(true);
-        if (!hasName || !areNumbers) {
+        if (!hasName || !areNumbers || !hasRateOfBurst) {
           return false;
         }
         const changes = {
@@ -154,6 +189,15 @@ function EditDialog(props: { row: Tenant; onSaved: () => void }) {
             maxEntities !== row.max_entities && { max_entities: maxEntities }),
           ...(Number.isFinite(ttlDays) &&
             ttlDays !== row.entity_ttl_days && { entity_ttl_days: ttlDays }),
+          ...(own.concurrency !== row.concurrency && {
+            concurrency: own.concurrency,
+          }),
+          // The registry takes a burst only with its rate.
+          ...((own.requests_per_second !== row.requests_per_second ||
+            own.burst !== row.burst) && {
+            requests_per_second: own.requests_per_second,
+            burst: own.burst,
+          }),
         };
         if (Object.keys(changes).length > 0) {
           await tenantsApi.updateTenant(row.tenant_slug, changes);
@@ -177,10 +221,7 @@ function EditDialog(props: { row: Tenant; onSaved: () => void }) {
         maxValue={2_147_483_647}
         value={maxEntities}
         onChange={setMaxEntities}
-        {...check(
-          isNumber(maxEntities, row.max_entities),
-          t('tenant.edit.number'),
-        )}
+        {...checkNumber(maxEntities, row.max_entities)}
       />
       <NumberField
         label={t('tenant.edit.ttlDays')}
@@ -189,11 +230,38 @@ function EditDialog(props: { row: Tenant; onSaved: () => void }) {
         maxValue={2_147_483_647}
         value={ttlDays}
         onChange={setTtlDays}
-        {...check(
-          isNumber(ttlDays, row.entity_ttl_days),
-          t('tenant.edit.number'),
-        )}
+        {...checkNumber(ttlDays, row.entity_ttl_days)}
+      />
+      <NumberField
+        label={t('tenant.edit.concurrency')}
+        description={t('tenant.edit.concurrencyDescription')}
+        minValue={1}
+        maxValue={10_000}
+        value={concurrency}
+        onChange={setConcurrency}
+      />
+      <NumberField
+        label={t('tenant.edit.rate')}
+        description={t('tenant.edit.rateDescription')}
+        minValue={1}
+        maxValue={1_000_000}
+        value={rate}
+        onChange={setRate}
+      />
+      <NumberField
+        label={t('tenant.edit.burst')}
+        description={t('tenant.edit.burstDescription')}
+        minValue={1}
+        maxValue={1_000_000}
+        value={burst}
+        onChange={setBurst}
+        {...check(hasRateOfBurst, t('tenant.edit.burstAlone'))}
       />
     </ActionButton>
   );
+}
+
+/** What an empty field stands for. */
+function orNull(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
 }

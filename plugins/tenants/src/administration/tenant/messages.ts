@@ -33,6 +33,10 @@ export const tenantMessages = {
     keptFor_other: 'for {{count}} days',
     keptForever: 'for ever',
     relations: 'Relations',
+    concurrency: 'Operations at once',
+    rate: 'Requests a second',
+    rateWithBurst: '{{rate}}, {{burst}} at once',
+    configured: 'as configured for all tenants',
     created: 'Created',
     failed: 'What the tenant holds could not be counted',
     edit: 'Edit name and limits',
@@ -48,6 +52,16 @@ export const tenantMessages = {
     ttlDaysDescription:
       'Deleted entities are gone for good after this, also those that are kept now.',
     number: 'Give a number.',
+    concurrency: 'Operations at once',
+    concurrencyDescription:
+      'Of this tenant in the database, in each process; more wait. Empty: as configured for all tenants.',
+    rate: 'Requests a second',
+    rateDescription:
+      'To each process; more are refused. Empty: as configured for all tenants.',
+    burst: 'Requests at once',
+    burstDescription:
+      'How many may come at once at that rate. Empty: as many as in a second.',
+    burstAlone: 'Give the requests a second too, or leave this empty.',
     submit: 'Save',
     failed: 'Nothing was saved',
     done: 'Saved.',

@@ -1,0 +1,154 @@
+import {
+  createTestDatabases,
+  eventually,
+  waitUntil,
+} from '@internal/postgres/testUtils';
+import { mockLogger } from '../__testUtils__/serviceMocks';
+import { TenantLimits } from '../pool/TenantLimits';
+import type { TenancyPool } from '../pool/TenancyPool';
+import { TIMING } from './CachingTenantDirectory';
+import { ChangeListener } from './ChangeListener';
+import { ListeningTenantLimits } from './ListeningTenantLimits';
+import { Registry } from './__testUtils__/registry';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe.each(databases.eachSupportedId())(
+  'what a process knows of the limits of tenants on %s',
+  id => {
+    let registry: Registry;
+    let limits: TenantLimits;
+    const open: (() => Promise<void>)[] = [];
+
+    beforeAll(async () => {
+      registry = await Registry.create(databases, id);
+    });
+    afterAll(() => registry.database.close());
+    beforeEach(async () => {
+      await registry.empty();
+      limits = new TenantLimits();
+    });
+    afterEach(async () => {
+      await Promise.all(open.splice(0).map(close => close()));
+    });
+
+    /** A process, and whether it hears; only that tells it of changes, unless it is deaf. */
+    function start(options: { deaf?: boolean; pool?: TenancyPool } = {}) {
+      const { deaf, pool = registry.database.pool } = options;
+      const logger = mockLogger();
+      const listener = new ChangeListener({ ...TIMING, pool, logger });
+      const feed = new ListeningTenantLimits({
+        limits,
+        pool,
+        listener,
+        logger,
+        timing: { hearingMs: 3_600_000, deafMs: deaf ? 10 : 3_600_000 },
+      });
+      open.push(async () => {
+        await listener.close();
+        await feed.close();
+      });
+      return { feed, listener, logger };
+    }
+
+    const hearing = async () => {
+      const { feed, listener } = start();
+      feed.start();
+      await waitUntil('the process to hear', async () => listener.hears);
+    };
+
+    it('is what the registry has when it begins to hear, and each change from then on', async () => {
+      const acme = await registry.store.create({
+        tenant_slug: 'acme',
+        tenant_name: 'Acme',
+        concurrency: 3,
+      });
+      await hearing();
+      await eventually(async () =>
+        expect(limits.of(acme.tenant_id)).toEqual({ concurrency: 3 }),
+      );
+      await registry.store.update('acme', {
+        concurrency: null,
+        requests_per_second: 50,
+      });
+      await eventually(async () =>
+        expect(limits.of(acme.tenant_id)).toEqual({
+          rate: { requestsPerSecond: 50, burst: 50 },
+        }),
+      );
+      const globex = await registry.store.create({
+        tenant_slug: 'globex',
+        tenant_name: 'Globex',
+        concurrency: 1,
+        requests_per_second: 2,
+        burst: 4,
+      });
+      await eventually(async () =>
+        expect(limits.of(globex.tenant_id)).toEqual({
+          concurrency: 1,
+          rate: { requestsPerSecond: 2, burst: 4 },
+        }),
+      );
+      await registry.store.update('acme', { requests_per_second: null });
+      await eventually(async () =>
+        expect(limits.of(acme.tenant_id)).toBeUndefined(),
+      );
+      expect(limits.of(globex.tenant_id)).toMatchObject({ concurrency: 1 });
+    });
+
+    it('is the last of many changes in a row', async () => {
+      const { tenant_id } = await registry.createTenant('acme');
+      await hearing();
+      for (let concurrency = 1; concurrency <= 20; concurrency += 1) {
+        await registry.store.update('acme', { concurrency });
+      }
+      await eventually(async () =>
+        expect(limits.of(tenant_id)).toEqual({ concurrency: 20 }),
+      );
+    });
+
+    it('is read from time to time where nothing is heard', async () => {
+      const { tenant_id } = await registry.createTenant('acme');
+      const { feed, listener } = start({ deaf: true });
+      await listener.close();
+      feed.start();
+      await registry.store.update('acme', { concurrency: 7 });
+      await eventually(async () =>
+        expect(limits.of(tenant_id)).toEqual({ concurrency: 7 }),
+      );
+      await registry.database.client.query(
+        'update tenants set concurrency = null',
+      );
+      await eventually(async () =>
+        expect(limits.of(tenant_id)).toBeUndefined(),
+      );
+    });
+
+    it('stays while the registry cannot be read, which is said once', async () => {
+      const { tenant_id } = await registry.createTenant('acme');
+      const { pool } = registry.database;
+      let fails = true;
+      let asked = 0;
+      const query = jest.fn((...args: Parameters<TenancyPool['query']>) => {
+        asked += 1;
+        return fails
+          ? Promise.reject(new Error('no answer'))
+          : pool.query(...args);
+      });
+      const { feed, listener, logger } = start({
+        deaf: true,
+        pool: { ...pool, query } as unknown as TenancyPool,
+      });
+      limits.set(tenant_id, { concurrency: 1 });
+      await listener.close();
+      feed.start();
+      await waitUntil('several attempts', async () => asked > 2);
+      expect(limits.of(tenant_id)).toEqual({ concurrency: 1 });
+      expect(logger.warn).toHaveBeenCalledTimes(1);
+      fails = false;
+      await eventually(async () =>
+        expect(limits.of(tenant_id)).toBeUndefined(),
+      );
+    });
+  },
+);
