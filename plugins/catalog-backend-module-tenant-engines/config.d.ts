@@ -42,6 +42,11 @@ export interface Config {
          * pooler such as PgBouncer has to keep them: `pool_mode = session`.
          */
         max?: number;
+        /**
+         * How many of these the engine of one tenant may have in use at a time; half of them by
+         * default, and two at least. More of its work waits.
+         */
+        maxPerTenant?: number;
       };
     };
 
@@ -50,6 +55,11 @@ export interface Config {
       pool?: {
         /** Connections that all instances of one plugin share in a process; 10 by default. */
         max?: number;
+        /**
+         * How many of these the instance of one tenant may have in use at a time; half of them
+         * by default, and two at least.
+         */
+        maxPerTenant?: number;
       };
     };
 

@@ -26,6 +26,7 @@ import { describeFailure } from './engine/failures';
 import type { EngineFeature } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './manager/EngineManager';
 import { EnginePool } from './pool/EnginePool';
+import { readPoolSize } from './pool/readPoolSize';
 import { endSessions, freeTasks, LeaseStore } from './leases/LeaseStore';
 import { ProcessLeases } from './leases/ProcessLeases';
 import { forwardToEngine } from './routes/forward';
@@ -197,7 +198,7 @@ export const catalogModuleTenantEngines = (
           const pool = EnginePool.create({
             applicationName: engines.leases.applicationName,
             connection,
-            max: config.getOptionalNumber('tenancy.engines.pool.max') ?? 20,
+            ...readPoolSize(config, 'tenancy.engines.pool', 20),
             logger,
           });
           const statusStore = EngineStatusStore.create({ connection, schema });

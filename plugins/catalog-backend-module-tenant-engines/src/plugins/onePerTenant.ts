@@ -21,6 +21,7 @@ import type { EngineFeature } from '../engine/TenantEngine';
 import { endSessions, freeTasks } from '../leases/LeaseStore';
 import { enginesServiceRef, redact, schemaOf } from '../module';
 import { EnginePool } from '../pool/EnginePool';
+import { readPoolSize } from '../pool/readPoolSize';
 import { forwardToEngine } from '../routes/forward';
 import { schedulePurge } from '../tables/schedulePurge';
 import {
@@ -175,7 +176,7 @@ function instancesModule(
             applicationName:
               `${engines.leases.applicationName} ${pluginId}`.slice(0, 63),
             connection,
-            max: config.getOptionalNumber('tenancy.plugins.pool.max') ?? 10,
+            ...readPoolSize(config, 'tenancy.plugins.pool', 10),
             logger,
           });
           const tasksSchema = await schemaOf(database);

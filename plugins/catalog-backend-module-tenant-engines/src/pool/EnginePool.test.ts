@@ -65,8 +65,16 @@ function createPool(
   return pool;
 }
 
-function open(max: number, limits: Partial<SessionLimits> = {}) {
-  const pool = createPool({ max, limits: { keepMs: AGES, ...limits } });
+function open(
+  max: number,
+  limits: Partial<SessionLimits> = {},
+  maxPerTenant: number | undefined = max,
+) {
+  const pool = createPool({
+    max,
+    maxPerTenant,
+    limits: { keepMs: AGES, ...limits },
+  });
   const [acme, globex, initech] = TENANTS.map(
     tenant => pool.forSchema(tenant).knex,
   );
@@ -237,6 +245,56 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       expect(got.sort()).toEqual(['acme', 'acme', 'globex', 'globex']);
       free();
       await Promise.all(waiting);
+    });
+  });
+
+  describe('keeps sessions from a tenant that has its share in use', () => {
+    it('so that one that becomes active finds some', async () => {
+      const { acme, globex, pool } = open(4, {}, 3);
+      const holds = await Promise.all([acme, acme, acme].map(hold));
+      const more = [noteOf(acme), hold(acme)];
+      await waitUntil('both', () => pool.stats().waiting === 2);
+      expect(pool.stats()).toMatchObject({ used: 3, waiting: 2 });
+      // Nobody has given anything back.
+      await expect(noteOf(globex)).resolves.toBe('globex');
+      expect(pool.stats()).toMatchObject({ used: 3, waiting: 2 });
+      // Nor do statements of no tenant count.
+      await expect(pool.query('select 1 as one', [])).resolves.toEqual([
+        { one: 1 },
+      ]);
+
+      await holds[0].release();
+      await expect(more[0]).resolves.toBe('acme');
+      const { release } = (await more[1]) as Hold;
+      expect(pool.stats()).toMatchObject({ used: 3, waiting: 0 });
+      await Promise.all([release(), holds[1].release(), holds[2].release()]);
+    });
+
+    it.each([
+      [8, 4],
+      [5, 2],
+      [2, 2],
+    ])('of %d sessions %d by default', async (max, share) => {
+      const pool = createPool({ max });
+      const acme = pool.forSchema('acme').knex;
+      const holds = await Promise.all(
+        Array.from({ length: share }, () => hold(acme)),
+      );
+      const another = hold(acme);
+      await waitUntil('one that waits', () => pool.stats().waiting === 1);
+      expect(pool.stats()).toMatchObject({ used: share, waiting: 1 });
+      await holds[0].release();
+      holds[0] = await another;
+      await Promise.all(holds.map(({ release }) => release()));
+    });
+
+    it('and says so to what has waited for too long', async () => {
+      const { acme } = open(4, { waitMs: 50 }, 1);
+      const { release } = await hold(acme);
+      await expect(noteOf(acme)).rejects.toThrow(
+        "The tenant's engine has all of the 1 sessions in use that one tenant may have",
+      );
+      await release();
     });
   });
 

@@ -8,6 +8,12 @@ import { LazyConnection, type TakenSession } from './LazyConnection';
 import { type PoolStats, type SessionLimits, SessionPool } from './SessionPool';
 import type { StatementGate } from './StatementGate';
 
+const LEAST_SHARE = 2;
+
+function shareOf(max: number): number {
+  return Math.max(LEAST_SHARE, Math.floor(max / 2));
+}
+
 /** A Knex instance whose unqualified names are those of one schema. */
 export interface SchemaDatabase {
   readonly knex: Knex;
@@ -26,6 +32,8 @@ interface EnginePoolOptions {
   limits?: Partial<SessionLimits>;
   /** Connections for all engines together. */
   max: number;
+  /** Those that one tenant may have in use; half of them by default, and two at least. */
+  maxPerTenant?: number;
   logger: LoggerService;
 }
 
@@ -58,6 +66,7 @@ export class EnginePool {
     );
     this.#sessions = new SessionPool({
       ...options,
+      maxPerSchema: options.maxPerTenant ?? shareOf(options.max),
       applicationName,
       connection: this.#connection,
     });

@@ -57,6 +57,8 @@ interface SessionPoolOptions {
   connection: ClientConfig;
   applicationName: string;
   max: number;
+  /** How many of these may work in one schema at a time. */
+  maxPerSchema: number;
   limits?: Partial<SessionLimits>;
   logger: LoggerService;
 }
@@ -113,7 +115,8 @@ interface Idle {
  *
  * **Fairness.** A session that becomes free goes to the tenant that holds the fewest, and among
  * equals in turn, whatever the number of their requests. So none gets more than half while
- * another waits.
+ * another waits. And none gets more than `maxPerSchema`, also while no other waits: what it has
+ * more waits for its own, and a tenant that becomes active finds a session.
  */
 export class SessionPool {
   readonly #options: SessionPoolOptions;
@@ -175,7 +178,7 @@ export class SessionPool {
     const timer = setTimeout(() => {
       const { waiting } = this.stats;
       const hasWaited = this.#queue.remove(schema, waiter);
-      waiter.reject(this.#tooLate(hasWaited ? waiting : 0));
+      waiter.reject(this.#tooLate(schema, hasWaited ? waiting : 0));
     }, this.#limits.waitMs);
     signal?.addEventListener('abort', giveUp);
     try {
@@ -248,7 +251,7 @@ export class SessionPool {
     const hasSession = () =>
       this.#idle.length > 0 || this.#sessions < this.#options.max;
     while (hasSession()) {
-      const waiter = this.#queue.next();
+      const waiter = this.#queue.next(schema => this.#isBelowShare(schema));
       if (!waiter) {
         return;
       }
@@ -375,6 +378,13 @@ export class SessionPool {
     this.#dispatch();
   }
 
+  /** Statements that name their schemas are of no tenant. */
+  #isBelowShare(schema: Schema): boolean {
+    return (
+      schema === undefined || this.#countOf(schema) < this.#options.maxPerSchema
+    );
+  }
+
   #countOf(schema: Schema): number {
     return this.#counts.get(schema) ?? 0;
   }
@@ -388,8 +398,15 @@ export class SessionPool {
     }
   }
 
-  #tooLate(waiting: number): Error {
+  #tooLate(schema: Schema, waiting: number): Error {
     const { max, used } = this.stats;
+    if (waiting > 0 && !this.#isBelowShare(schema)) {
+      return new ServiceUnavailableError(
+        `The tenant's engine has all of the ${
+          this.#options.maxPerSchema
+        } sessions in use that one tenant may have`,
+      );
+    }
     return new ServiceUnavailableError(
       waiting > 0
         ? `The connection pool of the tenants' engines is busy: ${used} of ${max} sessions are in use, ${waiting} requests wait`

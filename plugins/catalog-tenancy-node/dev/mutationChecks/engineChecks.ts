@@ -54,6 +54,17 @@ export const engineChecks: MutationCheck[] = [
     tests: POOL,
   },
   {
+    name: 'the share of the sessions that one tenant may have',
+    edits: [
+      {
+        file: `${ENGINES}/pool/SessionPool.ts`,
+        find: 'this.#countOf(schema) < this.#options.maxPerSchema',
+        replace: 'this.#options.maxPerSchema > 0',
+      },
+    ],
+    tests: POOL,
+  },
+  {
     name: 'the look at the lease after a statement has waited for a session',
     edits: [
       {
