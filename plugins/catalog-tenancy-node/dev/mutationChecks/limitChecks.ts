@@ -164,12 +164,23 @@ export const limitChecks: MutationCheck[] = [
     name: 'the callers that remain of a read that several share',
     edits: [
       {
-        file: `${NODE}/catalog/SharedReads.ts`,
+        file: `${NODE}/catalog/Sharing.ts`,
         find: 'if (this.#callers === 0) {',
         replace: 'if (this.#callers >= 0) {',
       },
     ],
     tests: [`${NODE}/catalog/SharedReads.test.ts`],
+  },
+  {
+    name: 'the end of a look-up whose callers have gone',
+    edits: [
+      {
+        file: `${NODE}/catalog/SharedLookups.ts`,
+        find: 'sharing.send(options => send([...refs], options))',
+        replace: 'sharing.send(() => send([...refs], {}))',
+      },
+    ],
+    tests: [`${NODE}/database/limits.test.ts`],
   },
   {
     name: 'the slices of long answers',

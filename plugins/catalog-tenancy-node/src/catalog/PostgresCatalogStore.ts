@@ -155,16 +155,16 @@ export class PostgresCatalogStore implements CatalogStore {
       tenantId,
       condition,
       [...new Set(wanted.flat())],
-      async (refs, isAlone) => {
+      async (refs, sharedOptions) => {
         const rows = await this.#share<{ entity_ref: string; json: string }>(
           tenantId,
           ['refs', { refs, filter }],
           scope => selectEntitiesByRefs(scope, { refs, condition }),
-          // A short lookup goes on for the others of its batch.
-          isAlone ? options : {},
+          sharedOptions,
         );
         return new Map(rows.map(row => [row.entity_ref, row.json]));
       },
+      options,
     );
     return wanted.map(refs => {
       const ref = refs.find(each => found.has(each));

@@ -1,3 +1,4 @@
+import type { ReadOptions } from './CatalogStore';
 import { type Found, SharedLookups } from './SharedLookups';
 
 const TENANT = '11111111-1111-4111-8111-111111111111';
@@ -13,9 +14,10 @@ class Database {
     fail(error: Error): void;
   }> = [];
 
-  readonly send = (refs: string[]) =>
+  readonly send = (refs: string[], { signal }: ReadOptions) =>
     new Promise<Found<number>>((resolve, reject) => {
       const { committed } = this;
+      signal?.addEventListener('abort', () => reject(signal.reason));
       this.underWay.push({
         refs,
         answer: () => resolve(new Map(refs.map(ref => [ref, committed]))),
@@ -37,7 +39,11 @@ describe('SharedLookups', () => {
     refs: string[],
     tenantId = TENANT,
     question: unknown = FILTER,
-  ) => lookups.read(tenantId, question, refs, database.send);
+    options?: ReadOptions,
+  ) => lookups.read(tenantId, question, refs, database.send, options);
+
+  const readFor = (caller: AbortController, ref: string) =>
+    read([ref], TENANT, FILTER, { signal: caller.signal });
 
   /** Once what has been asked for is sent. */
   const sent = () => new Promise(resolve => setImmediate(resolve));
@@ -127,6 +133,77 @@ describe('SharedLookups', () => {
     }
     await sent();
     expect(lookups.size).toBe(0);
+  });
+
+  describe('for a caller that has gone', () => {
+    const GONE = new Error('gone');
+    const callersOf = (count: number) =>
+      Array.from({ length: count }, () => new AbortController());
+
+    it('goes on while one of the callers remains, and no longer', async () => {
+      const callers = callersOf(3);
+      const first = read(['a']);
+      const together = callers.map((caller, index) =>
+        readFor(caller, `${index}`),
+      );
+      database.underWay[0].answer();
+      await first;
+      expect(await refsSent()).toEqual([['a'], ['0', '1', '2']]);
+      for (const index of [0, 1]) {
+        callers[index].abort(GONE);
+        await expect(together[index]).rejects.toBe(GONE);
+      }
+      const after = read(['b']);
+      // What is under way still has a caller: the next one waits for it.
+      expect(await refsSent()).toHaveLength(2);
+      callers[2].abort(GONE);
+      await expect(together[2]).rejects.toBe(GONE);
+      expect(await refsSent()).toEqual([['a'], ['0', '1', '2'], ['b']]);
+      database.underWay[2].answer();
+      await after;
+    });
+
+    it('is never sent where all have gone before, and is for those who come then', async () => {
+      const [one, other] = callersOf(2);
+      const first = read(['a']);
+      const left = readFor(one, 'b');
+      one.abort(GONE);
+      await expect(left).rejects.toBe(GONE);
+      const second = readFor(other, 'c');
+      database.underWay[0].answer();
+      await first;
+      expect(await refsSent()).toEqual([['a'], ['c']]);
+      database.underWay[1].answer();
+      await expect(second).resolves.toEqual(new Map([['c', 0]]));
+
+      const alone = read(['d']);
+      const [last] = callersOf(1);
+      const unsent = readFor(last, 'e');
+      last.abort(GONE);
+      await expect(unsent).rejects.toBe(GONE);
+      database.underWay[2].answer();
+      await alone;
+      expect(await refsSent()).toEqual([['a'], ['c'], ['d']]);
+      expect(lookups.size).toBe(0);
+    });
+
+    it('does not end for one who never goes', async () => {
+      const [caller] = callersOf(1);
+      const first = read(['a']);
+      const together = [readFor(caller, 'b'), read(['c'])];
+      database.underWay[0].answer();
+      await first;
+      await sent();
+      caller.abort(GONE);
+      await expect(together[0]).rejects.toBe(GONE);
+      database.underWay[1].answer();
+      await expect(together[1]).resolves.toEqual(
+        new Map([
+          ['b', 0],
+          ['c', 0],
+        ]),
+      );
+    });
   });
 
   it.each([

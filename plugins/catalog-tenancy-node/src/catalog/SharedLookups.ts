@@ -1,3 +1,6 @@
+import type { ReadOptions } from './CatalogStore';
+import { Sharing } from './Sharing';
+
 /** What was found, by its ref. No caller may change it: others get the same. */
 export type Found<TValue> = ReadonlyMap<string, TValue>;
 
@@ -9,14 +12,14 @@ const MOST_REFS = 100;
 
 type Send<TValue> = (
   refs: string[],
-  isAlone: boolean,
+  options: ReadOptions,
 ) => Promise<Found<TValue>>;
 
 /** Lookups that are sent together. */
 interface Batch<TValue> {
   refs: Set<string>;
-  answer: Promise<Found<TValue>>;
-  send: () => void;
+  sharing: Sharing<Found<TValue>>;
+  send: Send<TValue>;
 }
 
 /**
@@ -27,6 +30,9 @@ interface Batch<TValue> {
  * Like `SharedReads`, it is a queue and not a cache. A lookup that comes while one is
  * under way waits for its end, together with all others that wait: so it is always sent
  * after it was asked for, and sees what was committed until then.
+ *
+ * A caller that has gone waits no longer. Its lookup goes on while a caller is left of those
+ * that it was sent together with.
  */
 export class SharedLookups<TValue> {
   /** By what has to be equal: what is waiting while a lookup is under way. */
@@ -41,60 +47,66 @@ export class SharedLookups<TValue> {
    * @param tenantId - nothing is looked up together with what another tenant asks for
    * @param question - what else the answer depends on, as JSON: what the caller may read
    * @param send - looks up the refs of all callers; what it finds may hold more than
-   * those of one. `isAlone` tells that they are those of one
-   * @throws what `send` rejects with, as all do whose refs were sent together
+   * those of one. Its signal is aborted when all callers have gone
+   * @throws what `send` rejects with, as all do whose refs were sent together; the reason of
+   * the signal
    */
   read(
     tenantId: string,
     question: unknown,
     refs: readonly string[],
     send: Send<TValue>,
+    options: ReadOptions = {},
   ): Promise<Found<TValue>> {
     if (refs.length > MOST_REFS_SHARED) {
-      return send([...refs], true);
+      return send([...refs], options);
     }
     const key = JSON.stringify([tenantId, question]);
     if (!this.#waiting.has(key)) {
       const first = createBatch(send, refs);
+      const answer = first.sharing.join(options);
       this.#run(key, first);
-      return first.answer;
+      return answer;
     }
-    const batch = this.#waiting.get(key) ?? createBatch(send);
+    const waiting = this.#waiting.get(key);
+    // One that all callers have left is never sent.
+    const batch = waiting?.sharing.hasCallers ? waiting : createBatch(send);
     refs.forEach(ref => batch.refs.add(ref));
+    const answer = batch.sharing.join(options);
     if (batch.refs.size < MOST_REFS) {
       this.#waiting.set(key, batch);
     } else {
       this.#waiting.set(key, undefined);
-      batch.send();
+      void sendBatch(batch);
     }
-    return batch.answer;
+    return answer;
   }
 
   #run(key: string, batch: Batch<TValue>): void {
     this.#waiting.set(key, undefined);
-    batch.send();
     const next = () => {
       const waiting = this.#waiting.get(key);
-      if (waiting) {
+      if (waiting?.sharing.hasCallers) {
         this.#run(key, waiting);
       } else {
         this.#waiting.delete(key);
       }
     };
-    batch.answer.then(next, next);
+    sendBatch(batch).then(next, next);
   }
 }
 
 function createBatch<TValue>(
-  lookUp: Send<TValue>,
+  send: Send<TValue>,
   refs: readonly string[] = [],
 ): Batch<TValue> {
-  const all = new Set(refs);
-  let send = () => {};
-  const answer = new Promise<Found<TValue>>(resolve => {
-    // It rejects where the lookup throws, or it would be under way for ever.
-    send = () =>
-      resolve(new Promise(settle => settle(lookUp([...all], false))));
-  });
-  return { refs: all, answer, send };
+  return { refs: new Set(refs), sharing: new Sharing(), send };
+}
+
+function sendBatch<TValue>({
+  refs,
+  sharing,
+  send,
+}: Batch<TValue>): Promise<unknown> {
+  return sharing.send(options => send([...refs], options));
 }

@@ -1,78 +1,16 @@
 import type { ReadOptions } from './CatalogStore';
+import { Sharing } from './Sharing';
 
 /** Rows that several callers get, and that none of them may change therefore. */
 export type SharedRows<TRow extends object> = readonly Readonly<TRow>[];
 
 type Send<TRow extends object> = (options: ReadOptions) => Promise<TRow[]>;
 
-/** One read, and who waits for its rows. */
-class Sharing {
-  readonly #abort = new AbortController();
-  readonly #answer: Promise<SharedRows<object>>;
-  #settle!: (answer: Promise<SharedRows<object>>) => void;
-  #callers = 0;
-  #continues = false;
-
-  constructor() {
-    this.#answer = new Promise(resolve => {
-      this.#settle = resolve;
-    });
-    // Its callers may all have gone.
-    this.#answer.catch(() => undefined);
-  }
-
-  get hasCallers(): boolean {
-    return this.#callers > 0;
-  }
-
-  join<TRow extends object>({
-    signal,
-    continues = false,
-  }: ReadOptions): Promise<SharedRows<TRow>> {
-    const answer = this.#answer as Promise<SharedRows<TRow>>;
-    this.#callers += 1;
-    // Refused, it would break the answer of one of them.
-    this.#continues ||= continues;
-    return signal ? this.#untilGone(answer, signal) : answer;
-  }
-
-  /** Sends the read for all who have joined. */
-  send<TRow extends object>(send: Send<TRow>): Promise<unknown> {
-    const options = {
-      signal: this.#abort.signal,
-      continues: this.#continues,
-    };
-    // It rejects where `send` throws, or the read would be under way for ever.
-    this.#settle(new Promise(resolve => resolve(send(options))));
-    return this.#answer;
-  }
-
-  #untilGone<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        this.#callers -= 1;
-        reject(signal.reason);
-        if (this.#callers === 0) {
-          this.#abort.abort(signal.reason);
-        }
-      };
-      if (signal.aborted) {
-        leave();
-        return;
-      }
-      signal.addEventListener('abort', leave);
-      const stay = () => signal.removeEventListener('abort', leave);
-      answer.then(stay, stay);
-      answer.then(resolve, reject);
-    });
-  }
-}
-
 interface Read {
   /** Of what is under way. */
-  underWay: Sharing;
+  underWay: Sharing<SharedRows<object>>;
   /** Who waits for the end of it, to share the next one. */
-  next?: Sharing;
+  next?: Sharing<SharedRows<object>>;
 }
 
 /**
@@ -109,17 +47,17 @@ export class SharedReads {
     const key = JSON.stringify([tenantId, ...question]);
     const read = this.#reads.get(key);
     if (!read) {
-      const underWay = new Sharing();
-      const answer = underWay.join<TRow>(options);
+      const underWay = new Sharing<SharedRows<object>>();
+      const answer = underWay.join(options);
       this.#send(key, { underWay }, send);
-      return answer;
+      return answer as Promise<SharedRows<TRow>>;
     }
     // One that all callers have left is cancelled.
     if (!read.next?.hasCallers) {
       read.next = new Sharing();
     }
     // The same question has rows of the same kind.
-    return read.next.join<TRow>(options);
+    return read.next.join(options) as Promise<SharedRows<TRow>>;
   }
 
   #send<TRow extends object>(key: string, read: Read, send: Send<TRow>): void {

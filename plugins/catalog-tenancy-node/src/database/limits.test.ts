@@ -82,14 +82,17 @@ describe.each(databases.eachSupportedId())(
     const short = (tenantId: string) =>
       tenants.query(tenantId, ({ knex }) => knex.raw('select 1 as one'));
 
-    const statements = async (): Promise<number> => {
+    /** The sessions whose statements wait for the lock. */
+    const pids = async (): Promise<number[]> => {
       const { rows } = await database.client.query(
-        `select count(*)::int as count from pg_stat_activity
+        `select pid from pg_stat_activity
         where usename = 'portal_app' and datname = current_database()
           and state = 'active' and wait_event_type = 'Lock'`,
       );
-      return rows[0].count;
+      return rows.map(({ pid }) => pid);
     };
+
+    const statements = async () => (await pids()).length;
 
     const untilRunning = (count: number) =>
       waitUntil(
@@ -322,15 +325,18 @@ describe.each(databases.eachSupportedId())(
 
     describe('A read that several callers share', () => {
       const query = { filter: { kind: 'component' } };
+      const REFS = ['a', 'b', 'c', 'd'].map(
+        name => `component:default/${name}`,
+      );
 
       /** A store whose reads take until {@link letGo}. */
       function openStore(): PostgresCatalogStore {
         open(3, {});
         const slow: Pick<TenantDatabase, 'query'> = {
           query: async (tenantId, _build, options) =>
-            (await long(tenantId, options)).map(({ tenant }) => ({
-              json: tenant,
-            })) as never,
+            (await long(tenantId, options)).flatMap(({ tenant }) =>
+              REFS.map(entity_ref => ({ entity_ref, json: tenant })),
+            ) as never,
         };
         return new PostgresCatalogStore({
           database: { ...tenants, query: slow.query } as TenantDatabase,
@@ -356,7 +362,38 @@ describe.each(databases.eachSupportedId())(
         const { running } = pool.counts;
         expect(running).toBe(1);
         await letGo();
-        await expect(sharing[2]).resolves.toEqual([noisy]);
+        await expect(sharing[2]).resolves.toEqual(REFS.map(() => noisy));
+      });
+
+      it('by different names goes on while one of them remains, and ends when the last has gone', async () => {
+        const store = openStore();
+        const callers = REFS.map(() => new AbortController());
+        const [first, ...together] = REFS.map((ref, index) =>
+          store.readEntitiesByRefs(noisy, [ref], {
+            signal: callers[index].signal,
+          }),
+        );
+        await untilRunning(1);
+        const [alone] = await pids();
+        callers[0].abort(GONE);
+        await expect(first).rejects.toBe(GONE);
+        await waitUntil('the other three, together', async () => {
+          const [pid, ...others] = await pids();
+          return pid && pid !== alone && others.length === 0;
+        });
+        expect(pool.counts).toMatchObject({ running: 1, waiting: 0 });
+        for (const index of [1, 2]) {
+          callers[index].abort(GONE);
+          await expect(together[index - 1]).rejects.toBe(GONE);
+        }
+        expect(await statements()).toBe(1);
+        callers[3].abort(GONE);
+        await expect(together[2]).rejects.toBe(GONE);
+        await eventually(async () => expect(await statements()).toBe(0));
+        await letGo();
+        await expect(
+          store.readEntitiesByRefs(noisy, [REFS[0]]),
+        ).resolves.toEqual([noisy]);
       });
 
       it('ends when the last has gone, and leaves those who come later theirs', async () => {
@@ -372,7 +409,7 @@ describe.each(databases.eachSupportedId())(
         callers[0].abort(GONE);
         await expect(reads[0]).rejects.toBe(GONE);
         await letGo();
-        await expect(later).resolves.toEqual([noisy]);
+        await expect(later).resolves.toEqual(REFS.map(() => noisy));
         await eventually(async () => expect(await statements()).toBe(0));
       });
     });
