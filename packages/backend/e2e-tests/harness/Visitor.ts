@@ -88,20 +88,31 @@ export class Visitor {
       this.#log.push(`uncaught: ${error.stack}`);
       this.#problems.push(`uncaught: ${error.message}`);
     });
+    let isLeft = false;
     page.on('request', request => {
       if (request.isNavigationRequest()) {
-        // The browser gives up what the page has asked for that is left.
+        // The browser gives up what the page has asked for that is left, and asks for until
+        // the next one answers. It does not tell so each time.
         this.#underWay.clear();
+        isLeft = true;
+      } else if (isLeft) {
+        return;
       }
       this.#underWay.add(request);
     });
     page.on('requestfinished', request => this.#underWay.delete(request));
     page.on('requestfailed', request => {
       this.#underWay.delete(request);
+      if (request.isNavigationRequest()) {
+        isLeft = false;
+      }
       const { errorText } = request.failure() ?? {};
       this.#log.push(`${errorText} ${request.method()} ${request.url()}`);
     });
     page.on('response', response => {
+      if (response.request().isNavigationRequest()) {
+        isLeft = false;
+      }
       const line = `${response.status()} ${response
         .request()
         .method()} ${response.url()}`;
