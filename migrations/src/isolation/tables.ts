@@ -361,11 +361,14 @@ function isolates(policy: Policy, { policyFor }: Table): boolean {
 
 // The condition as PostgreSQL prints it, with the function's schema unless that is on the
 // search path. The policy's dependencies tell which function it calls, and whether it uses
-// operators or casts other than PostgreSQL's.
+// operators or casts other than PostgreSQL's. Earlier versions had the cast inside of
+// COALESCE, which admits the same rows.
 function tenantCondition(policyFor: string): RegExp {
+  const setting = `NULLIF\\(current_setting\\('app\\.tenant_id'::text, true\\), ''::text\\)`;
+  const required = `(?:[^\\s()]+\\.)?tenant_required\\('${policyFor}'::text\\)`;
   return new RegExp(
-    `^\\(tenant_id = COALESCE\\(\\(NULLIF\\(current_setting\\('app\\.tenant_id'::text, true\\), ` +
-      `''::text\\)\\)::uuid, (?:[^\\s()]+\\.)?tenant_required\\('${policyFor}'::text\\)\\)\\)$`,
+    `^\\(tenant_id = (?:\\(COALESCE\\(${setting}, \\(${required}\\)::text\\)\\)::uuid|` +
+      `COALESCE\\(\\(${setting}\\)::uuid, ${required}\\))\\)$`,
   );
 }
 

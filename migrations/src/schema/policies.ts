@@ -75,9 +75,13 @@ function tenantCondition(policyFor: TenantTable | SearchTable): string {
  *
  * The setting is NULL in a session that never set it, and '' after a reset or the end of
  * the transaction that set it.
+ *
+ * The cast stands outside of COALESCE because of Citus: for a statement that writes, it
+ * evaluates the arguments of a COALESCE before the COALESCE itself, and so would call the
+ * function that raises. A cast it evaluates as a whole.
  */
 export function currentTenant(policyFor: TenantTable | SearchTable): string {
   return `coalesce(
-    nullif(current_setting('${TENANT_SETTING}', true), '')::uuid,
-    tenant_required(${escapeLiteral(policyFor)}))`;
+    nullif(current_setting('${TENANT_SETTING}', true), ''),
+    tenant_required(${escapeLiteral(policyFor)})::text)::uuid`;
 }

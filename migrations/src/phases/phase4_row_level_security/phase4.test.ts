@@ -35,8 +35,8 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
 
     // pg_get_expr writes the condition in PostgreSQL's words.
     const condition = (table: string) =>
-      `(tenant_id = COALESCE((NULLIF(current_setting('app.tenant_id'::text, true), ''::text))::uuid, ` +
-      `tenant_required('${table}'::text)))`;
+      `(tenant_id = (COALESCE(NULLIF(current_setting('app.tenant_id'::text, true), ''::text), ` +
+      `(tenant_required('${table}'::text))::text))::uuid)`;
     expect(after.policies).toEqual(
       ['entities', 'refresh_state', 'relations'].map(table => ({
         table,

@@ -176,7 +176,7 @@ describe.each(databases.eachSupportedId())('after phase 5 on %s', id => {
       ]),
     );
     const condition = (table: string) =>
-      `(tenant_id = COALESCE((NULLIF(current_setting('app.tenant_id'::text, true), ''::text))::uuid, tenant_required('${table}'::text)))`;
+      `(tenant_id = (COALESCE(NULLIF(current_setting('app.tenant_id'::text, true), ''::text), (tenant_required('${table}'::text))::text))::uuid)`;
     await expect(
       rows(`select tablename, policyname, permissive, roles::text, cmd, qual, with_check
               from pg_policies where tablename in ('entities', 'relations', 'refresh_state')

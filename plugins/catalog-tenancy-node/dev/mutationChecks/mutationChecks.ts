@@ -216,8 +216,8 @@ export const mutationChecks: MutationCheck[] = [
     edits: [
       {
         file: `${MIGRATIONS}/schema/policies.ts`,
-        find: 'tenant_required(${escapeLiteral(policyFor)}))`;',
-        replace: 'null)`;',
+        find: 'tenant_required(${escapeLiteral(policyFor)})::text)::uuid`;',
+        replace: 'null)::uuid`;',
       },
       ...unverified,
     ],
@@ -308,8 +308,8 @@ export const mutationChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/context.ts`,
-        find: "set_config('${TENANT_SETTING}', $2, true)",
-        replace: "set_config('${TENANT_SETTING}', $2, false)",
+        find: 'set local ${TENANT_SETTING} = ',
+        replace: 'set ${TENANT_SETTING} = ',
       },
       {
         file: `${NODE}/pool/context.ts`,

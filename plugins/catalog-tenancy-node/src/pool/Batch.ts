@@ -67,8 +67,7 @@ interface ProtocolQuery extends Submittable {
  *
  * After a statement that fails, PostgreSQL skips everything up to the Sync: what
  * follows a setting that failed does not run, with whatever setting there was
- * before. Outside of a transaction, what stands before a Sync **is** one
- * transaction: it is committed at the Sync, or rolled back if anything failed.
+ * before.
  *
  * All statements go through the extended protocol, which takes one statement at a
  * time: a second one behind a semicolon is an error.
@@ -135,7 +134,8 @@ export class Batch implements Submittable {
       this.#error ??= error as Error;
     } finally {
       connection.sync();
-      connection.stream.uncork();
+      // With a batch that is submitted behind it, in one piece.
+      process.nextTick(() => connection.stream.uncork());
     }
     return null;
   };

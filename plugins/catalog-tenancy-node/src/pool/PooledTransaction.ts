@@ -6,6 +6,9 @@ import { compileStatement } from './compileStatement';
 import { CONTEXT_CHANGED, enter, leave, type SessionContext } from './context';
 import { isUnusable } from './errors';
 
+const COMMIT: Statement = { text: 'commit' };
+const ROLLBACK: Statement = { text: 'rollback' };
+
 /** A connection for as long as one operation has it. */
 export class Lease {
   readonly #client: PoolClient;
@@ -53,6 +56,32 @@ export class Lease {
     }
   }
 
+  /**
+   * Sends statements that begin a transaction, and its commit, in one piece. The commit
+   * stands behind a Sync of its own, so that it is run after a failure too, where it is a
+   * rollback: no second round trip is needed to end the transaction.
+   *
+   * @returns the outcome of both, of which {@link releaseCommitted} looks at the last
+   */
+  async runAndCommit(
+    statements: readonly Statement[],
+    signal?: AbortSignal,
+  ): Promise<BatchOutcome> {
+    const [outcome, committed] = await Promise.all([
+      this.run(statements, signal),
+      this.run([COMMIT]),
+    ]);
+    return isFailed(outcome)
+      ? outcome
+      : {
+          ...committed,
+          failedAt: statements.length + committed.failedAt,
+          results: isFailed(committed)
+            ? []
+            : [...outcome.results, ...committed.results],
+        };
+  }
+
   /** The server's word is that no transaction is open. */
   get idle(): boolean {
     return this.#client.getTransactionStatus() === 'I';
@@ -72,14 +101,25 @@ export class Lease {
   }
 }
 
-const BEGIN: Statement = { text: 'begin' };
-const COMMIT: Statement = { text: 'commit' };
-const ROLLBACK: Statement = { text: 'rollback' };
-
 /** The outcome of a batch that has failed. */
 export type FailedOutcome = BatchOutcome & { error: Error };
 
 const noop = () => undefined;
+
+/**
+ * Gives the connection of a transaction back whose last statement was its commit.
+ *
+ * @throws Error if it was rolled back: a transaction in which a statement has failed answers a
+ * commit with ROLLBACK, and no error
+ */
+export function releaseCommitted(lease: Lease, outcome: BatchOutcome): void {
+  const { results } = outcome;
+  const committed = results[results.length - 1].command === 'COMMIT';
+  lease.release({ inDoubt: !committed });
+  if (!committed) {
+    throw new Error('The database rolled back instead of a commit');
+  }
+}
 
 interface PooledTransactionOptions {
   lease: Lease;
@@ -162,7 +202,7 @@ export class PooledTransaction {
     const compiled = compileStatement(statement);
     if (!this.#begun) {
       const { context } = this.#options;
-      return await this.#run([BEGIN, enter(context), compiled]);
+      return await this.#run([...enter(context), compiled]);
     }
     // Not before it is certain that the transaction has begun.
     await this.#begun;
@@ -196,12 +236,7 @@ export class PooledTransaction {
     const { lease, context, toError } = this.#options;
     const outcome = await lease.run([leave(context), COMMIT]);
     if (!isFailed(outcome)) {
-      // An aborted transaction answers a commit with ROLLBACK, and no error.
-      const committed = outcome.results[1].command === 'COMMIT';
-      lease.release({ inDoubt: !committed });
-      if (!committed) {
-        throw new Error('The database rolled back instead of a commit');
-      }
+      releaseCommitted(lease, outcome);
       return;
     }
     const contextChanged = outcome.failedAt === 0 && isContextChange(outcome);

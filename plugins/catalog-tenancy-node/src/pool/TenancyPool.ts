@@ -20,6 +20,7 @@ import {
   isFailed,
   Lease,
   PooledTransaction,
+  releaseCommitted,
 } from './PooledTransaction';
 import { compileStatement } from './compileStatement';
 import {
@@ -235,34 +236,35 @@ export class TenancyPool {
       whenReady: this.#whenReady && !settings.evenIfNotReady,
     });
     const builds = settings.fence ? [settings.fence, build] : [build];
+    const entering = enter(context);
+    const leaving = entering.length + builds.length;
     const statements = [
-      enter(context),
+      ...entering,
       ...builds.map(each => compileStatement(each(this.#knex))),
       leave(context),
     ];
     const { signal } = settings;
     const lease = await this.#connect(ownerOf(context), settings);
-    // One Sync, so one transaction: see Batch.
-    const outcome = await lease.run(statements, signal);
+    const outcome = await lease.runAndCommit(statements, signal);
     if (!isFailed(outcome)) {
-      lease.release({ inDoubt: false });
-      if (hasWritten(outcome.results[builds.length + 1])) {
+      releaseCommitted(lease, outcome);
+      if (hasWritten(outcome.results[leaving])) {
         settings.onWrite?.();
       }
-      return outcome.results[builds.length].rows;
+      return outcome.results[leaving - 1].rows;
     }
     if (outcome.lost && outcome.sent) {
       settings.onWrite?.();
     }
     const contextChanged =
-      outcome.failedAt === builds.length + 1 && isContextChange(outcome);
+      outcome.failedAt === leaving && isContextChange(outcome);
     lease.release({ inDoubt: isUnusable(outcome) || contextChanged });
     signal?.throwIfAborted();
     throw contextChanged
       ? new Error(CONTEXT_CHANGED)
       : this.#toError(outcome, settings, {
           committing: true,
-          failedToEnter: outcome.failedAt === 0,
+          failedToEnter: outcome.failedAt < entering.length,
         });
   }
 

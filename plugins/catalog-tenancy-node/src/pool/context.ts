@@ -50,7 +50,7 @@ export function createContext(
 }
 
 /**
- * Sets what a transaction depends on, all of it and for this transaction only:
+ * Begins a transaction, and sets what it depends on, all of it and for this transaction only:
  * whatever the connection was left with, by others behind the same connection
  * pooler for instance, has no effect on it.
  *
@@ -65,6 +65,12 @@ export function createContext(
  * until the end of the transaction: what follows finds the tables that were there at
  * this moment. A query that nothing refers to is locked like any other, and neither
  * planned nor run: it takes a microsecond, where `exists (…)` takes twenty.
+ *
+ * The tenant is set by `SET LOCAL`, and after an explicit `BEGIN`, because Citus passes only
+ * such settings on to the nodes where the rows of a tenant are, and only with its own setting
+ * `citus.propagate_set_commands`, which means nothing elsewhere. It is sent without a tenant
+ * too: a connection between nodes may have kept one that a statement has set there. `SET`
+ * takes no parameters, so the text has the id, which {@link parseTenantId} has checked.
  */
 export function enter({
   tenantId,
@@ -72,20 +78,23 @@ export function enter({
   schema,
   statementTimeoutMs,
   whenReady,
-}: SessionContext): Statement {
+}: SessionContext): Statement[] {
   const quotedSchema = `"${schema.replace(/"/g, '""')}"`;
   const ready = whenReady
     ? `with ready as (select from ${quotedSchema}.${READY_TABLE}) `
     : '';
-  return {
-    text: `${ready}select set_config('role', $1, true), set_config('${TENANT_SETTING}', $2, true), set_config('search_path', $3, true), set_config('row_security', 'on', true), set_config('jit', 'off', true), set_config('statement_timeout', case current_setting('statement_timeout') when '0' then $4 else current_setting('statement_timeout') end, true)`,
-    values: [
-      role,
-      tenantId,
-      `${quotedSchema}, pg_temp`,
-      String(statementTimeoutMs),
-    ],
-  };
+  return [
+    { text: 'begin' },
+    {
+      text: `${ready}select set_config('role', $1, true), set_config('search_path', $2, true), set_config('row_security', 'on', true), set_config('jit', 'off', true), set_config('statement_timeout', case current_setting('statement_timeout') when '0' then $3 else current_setting('statement_timeout') end, true), set_config('citus.propagate_set_commands', 'local', true)`,
+      values: [role, `${quotedSchema}, pg_temp`, String(statementTimeoutMs)],
+    },
+    {
+      text: `set local ${TENANT_SETTING} = '${
+        tenantId && parseTenantId(tenantId)
+      }'`,
+    },
+  ];
 }
 
 /**

@@ -135,6 +135,10 @@ const UNDEFINED = ['42P01', '3F000'];
 const UNDEFINED_FUNCTION = '42883';
 const OUR_FUNCTIONS = /\b(tenant_required|entity_search_\w+|tenancy_\w+)\(/;
 
+// What Citus appends to the names of a distributed table and of its constraints on the node
+// that refuses: the number of the shard, from 102008 on.
+const SHARD = /_\d{6,}$/;
+
 // The way forward, or out of it, takes an operator.
 const RETRY_WHEN_READY_SECONDS = 10;
 
@@ -218,7 +222,7 @@ export function toCallerError(failed: FailedBatch): Error {
   return new DatabaseStatementError(
     messageOf(error, sqlState),
     sqlState,
-    error.constraint,
+    error.constraint?.replace(SHARD, ''),
   );
 }
 
@@ -249,7 +253,7 @@ function messageOf(error: DatabaseError, sqlState: string): string {
   switch (sqlState) {
     case '42501':
       // It names a table, and nothing else. The specification has it as a symptom.
-      return error.message;
+      return error.message.replace(SHARD, '');
     case '23505':
       return 'The database refused a statement: a key is taken (SQLSTATE 23505)';
     default:

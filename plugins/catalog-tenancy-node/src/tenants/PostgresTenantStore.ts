@@ -380,9 +380,11 @@ function updateTenant(
     .update({
       ...values,
       // It moves with every change, however fast they come and whatever the clock
-      // does.
+      // does. On a reference table, Citus takes immutable and stable expressions that it can
+      // evaluate once for all nodes: no `clock_timestamp()`, and no sum of a column with a
+      // time zone, which depends on that of the session.
       updated_at: knex.raw(
-        `greatest(clock_timestamp(), updated_at + interval '1 millisecond')`,
+        `greatest(now(), (updated_at at time zone 'UTC' + interval '1 millisecond') at time zone 'UTC')`,
       ),
     })
     .returning(tenantColumns(knex));

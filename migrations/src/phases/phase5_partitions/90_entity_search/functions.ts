@@ -31,7 +31,7 @@ const FILLING = [`${FILL}(uuid, uuid, uuid, int)`, `${CATCH_UP}(uuid, uuid[])`];
 /** The signatures of the functions of the fill, with those of an earlier version. */
 export const FILL_FUNCTIONS = [...FILLING, `${FILL}(uuid, uuid, int)`];
 
-// Entities of an UPDATE whose terms one statement compares.
+// Entities whose terms one statement writes or compares.
 const AT_ONCE = 200;
 
 // Planning takes many times as long as running: one generic plan for each session. Without
@@ -147,13 +147,24 @@ declare
   item record;
 begin
   if tg_op = 'INSERT' then
-    -- No look at what is there: an older snapshot may still show the terms of a row
-    -- that had the same id.
-    insert into entity_search (tenant_id, entity_id, key, value, original_value)
-    select n.tenant_id, n.entity_id, t.key, t.value, t.original_value
-      from new_rows n, lateral ${TERMS}(n.final_entity, n.entity_id) t
-     where n.deleted_at is null
-        on conflict do nothing;
+    -- Citus takes no transition table in a statement that names a distributed one: hence
+    -- the arrays.
+    for item in
+      select tenant_id, array_agg(entity_id) as ids, array_agg(final_entity) as finals
+        from (
+          select tenant_id, entity_id, final_entity,
+                 row_number() over () / ${AT_ONCE} as part
+            from new_rows where deleted_at is null
+        ) entity
+       group by tenant_id, part
+    loop
+      -- No look at what is there: an older snapshot may still show the terms of a row
+      -- that had the same id.
+      insert into entity_search (tenant_id, entity_id, key, value, original_value)
+      select item.tenant_id, n.id, t.key, t.value, t.original_value
+        from unnest(item.ids, item.finals) n (id, final), lateral ${TERMS}(n.final, n.id) t
+          on conflict do nothing;
+    end loop;
   elsif tg_op = 'UPDATE' then
     -- What is the same on both sides is there twice, and is left alone.
     for item in
