@@ -33,7 +33,7 @@ export class Postgres {
   static async start(options: PostgresOptions = {}): Promise<Postgres> {
     const { version = 18, port, dataDirectory, settings = {} } = options;
     const binaries = binariesOf(version);
-    const supervisor = forkSupervisor();
+    const supervisor = forkSupervisor(options.temporaryFolder);
     const exited = once(supervisor, 'exit');
     const ready = await requestServer(supervisor, {
       version,

@@ -26,14 +26,18 @@ export type SupervisorReply =
   | { type: 'failed'; code: FailureCode; message: string };
 
 /** Forks a supervisor, in a session of its own so that Ctrl-C does not reach it. */
-export function forkSupervisor(): ChildProcess {
+export function forkSupervisor(temporaryFolder?: string): ChildProcess {
   return fork(SUPERVISOR, {
     detached: true,
     cwd: '/',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     // The parent's debugger, loaders and so on are not for the supervisor.
     execArgv: [],
-    env: { ...process.env, NODE_OPTIONS: '' },
+    env: {
+      ...process.env,
+      NODE_OPTIONS: '',
+      ...(temporaryFolder && { TMPDIR: temporaryFolder }),
+    },
   });
 }
 

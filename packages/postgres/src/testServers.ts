@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { accessSync, constants, statfsSync } from 'node:fs';
 import { Client, escapeIdentifier } from 'pg';
 import { availableVersions, VERSIONS } from './binaries';
 import { Postgres } from './Postgres';
@@ -17,8 +18,31 @@ export function templatePrefix(): string {
   return `template_${process.env[RUN_VARIABLE] ?? process.pid}_`;
 }
 
+/** Where Linux has a file system in memory. */
+const MEMORY_FOLDER = '/dev/shm';
+
+// The databases of all test files that run at a time, several times over.
+const WANTED_BYTES = 8 * 1024 ** 3;
+
+/**
+ * A folder in memory, if there is one with room. A test's database, a copy of some three
+ * hundred files, is made there in a sixth of the time.
+ */
+function memoryFolder(): string | undefined {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY_FOLDER);
+    accessSync(MEMORY_FOLDER, constants.W_OK);
+    return bavail * bsize >= WANTED_BYTES ? MEMORY_FOLDER : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 async function startServer(version: PostgresVersion): Promise<Postgres> {
-  const server = await Postgres.start({ version });
+  const server = await Postgres.start({
+    version,
+    temporaryFolder: memoryFolder(),
+  });
   process.env[connectionStringVariable(version)] = server.connectionString();
   return server;
 }

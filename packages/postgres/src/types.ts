@@ -33,6 +33,11 @@ export type PostgresOptions = {
    * without protection against power failures.
    */
   dataDirectory?: string;
+  /**
+   * Where a temporary folder is made, by default where the system has its temporary
+   * files. Without effect beside a folder of the server's own.
+   */
+  temporaryFolder?: string;
   /** Settings as in postgresql.conf, on top of this package's own. */
   settings?: Record<string, string>;
 };
