@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { sampleOf } from '@internal/postgres/sample';
 import type { BenchmarkResult } from './harness/Benchmark';
 import type { Report } from './harness/report';
 
@@ -21,14 +22,23 @@ const EXPECTATIONS: Record<string, (result: BenchmarkResult) => void> = {
   soak: expectSoak,
 };
 
-// The gate runs all of them, which takes minutes.
-const NAMES = process.env.EVERY_BENCHMARK
-  ? Object.keys(EXPECTATIONS)
-  : ['scope'];
+/** How many of the others a text in `BENCHMARKS` chooses. */
+const CHOSEN = 2;
+
+/** All of them take minutes: one, unless `BENCHMARKS` is `all` or chooses more. */
+function chosenNames(choice = process.env.BENCHMARKS): string[] {
+  const [first, others] = ['scope', Object.keys(EXPECTATIONS)];
+  if (choice === 'all') {
+    return others;
+  }
+  const rest = others.filter(name => name !== first).map(name => ({ name }));
+  const chosen = choice ? sampleOf(rest, CHOSEN, choice) : [];
+  return [first, ...chosen.map(({ name }) => name)];
+}
 
 // Never about timing: whether it is fast is for people to judge, on a machine
 // that does nothing else.
-it.each(NAMES)(
+it.each(chosenNames())(
   'runs the smallest benchmark of %s to its end',
   async name => {
     const { stdout } = await run(

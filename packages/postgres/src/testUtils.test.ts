@@ -113,10 +113,68 @@ describe('a wait', () => {
   });
 });
 
-it('begins a run with test files that are there', () => {
-  const { LONGEST } = jest.requireActual('../jest/longestFirst') as {
-    LONGEST: string[];
+describe('the long test files', () => {
+  const LongFilesFirst = jest.requireActual('../jest/longFiles') as {
+    new (options: object): { sort(tests: object[]): object[] };
+    LONG_FILES: string[];
+    chosenLongFiles(choice?: string): string[];
   };
+  const { LONG_FILES, chosenLongFiles } = LongFilesFirst;
   const root = join(__dirname, '../../..');
-  expect(LONGEST.filter(file => !existsSync(join(root, file)))).toEqual([]);
+  const { LONG_TESTS } = process.env;
+
+  afterEach(() => {
+    process.env.LONG_TESTS = LONG_TESTS;
+    if (LONG_TESTS === undefined) {
+      delete process.env.LONG_TESTS;
+    }
+    jest.restoreAllMocks();
+  });
+
+  it('are there', () => {
+    expect(LONG_FILES.filter(file => !existsSync(join(root, file)))).toEqual(
+      [],
+    );
+  });
+
+  it('are chosen by a text, a quarter at a time, and each by some', () => {
+    expect(chosenLongFiles('')).toEqual([]);
+    expect(chosenLongFiles('all')).toEqual(LONG_FILES);
+    const quarter = Math.ceil(LONG_FILES.length / 4);
+    const chosen = Array.from({ length: 100 }, (_, n) =>
+      chosenLongFiles(`commit ${n}`),
+    );
+    expect(new Set(chosen.map(({ length }) => length))).toEqual(
+      new Set([quarter]),
+    );
+    expect(new Set(chosen.flat()).size).toBe(LONG_FILES.length);
+    expect(chosenLongFiles('commit 1')).toEqual(chosen[1]);
+  });
+
+  it.each([
+    ['left out, which is said', '', false, 0],
+    ['run a quarter at a time', 'a commit', false, LONG_FILES.length / 4],
+    ['all run where they are asked for', 'all', false, LONG_FILES.length],
+    ['all run where files are named', '', true, LONG_FILES.length],
+  ])('are %s', (_, choice, isSet, count) => {
+    process.env.LONG_TESTS = choice;
+    const said = jest.spyOn(console, 'error').mockReturnValue(undefined);
+    const files = [...LONG_FILES, 'other.test.ts'];
+    const sequencer = new LongFilesFirst({
+      contexts: [],
+      globalConfig: { testPathPatterns: { isSet: () => isSet } },
+    });
+    const sorted = sequencer.sort(
+      files.map(file => ({
+        path: join(root, file),
+        context: {
+          config: { id: '', cacheDirectory: '', haste: {} },
+          hasteFS: { getSize: () => 1 },
+        },
+      })),
+    ) as { path: string }[];
+    expect(sorted).toHaveLength(Math.ceil(count) + 1);
+    expect(sorted.at(-1)!.path).toMatch(/other\.test\.ts$/);
+    expect(said).toHaveBeenCalledTimes(sorted.length < files.length ? 1 : 0);
+  });
 });

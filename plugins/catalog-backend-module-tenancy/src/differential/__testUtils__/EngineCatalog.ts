@@ -297,6 +297,6 @@ function positive(name: string, byDefault: number): number {
 /** How much the differential tests do; a failed one prints the seed. */
 export const sizes = {
   entities: positive('ENTITIES', 250),
-  requests: positive('REQUESTS', 300),
+  requests: positive('REQUESTS', 120),
   seed: positive('SEED', 20_260),
 };

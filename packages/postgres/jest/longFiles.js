@@ -1,0 +1,180 @@
+'use strict';
+
+const { createHash } = require('node:crypto');
+const { default: Sequencer } = require('@jest/test-sequencer');
+
+/**
+ * The test files that take longest, the longest first: each takes some eight seconds of CPU or
+ * more, or waits as long. Together they take three quarters of the time of all, with three
+ * tenths of the tests.
+ */
+const LONG_FILES = [
+  'plugins/catalog-backend-module-tenant-engines/src/isolation.test.ts',
+  'packages/backend/dev/start.test.ts',
+  'migrations/src/preflight/tables.test.ts',
+  'migrations/src/rollback/dryRunScripts.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/live/live.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/live.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/tables/upstreamMigrations.test.ts',
+  'plugins/mockup/src/editor/Editor.test.tsx',
+  'plugins/catalog-backend-module-tenant-engines/src/manager/kills.test.ts',
+  'migrations/src/adopt/tenants.test.ts',
+  'packages/app/src/App.test.tsx',
+  'plugins/catalog-backend-module-tenant-engines/src/upgrades/upgrades.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/tables/EngineTables.test.ts',
+  'plugins/tenants/src/administration/members/MembersTab.test.tsx',
+  'plugins/mockup/src/list/MockupList.test.tsx',
+  'plugins/catalog-backend-module-tenancy/src/adoption/adoption.test.ts',
+  'migrations/src/isolation/waysAround.test.ts',
+  'plugins/catalog-tenancy-node/src/startup/startTenancy.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/chaos/chaos.test.ts',
+  'migrations/src/partitions/unfinishedMoves.test.ts',
+  'migrations/src/resumption/everyStatement.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/live/kills.test.ts',
+  'plugins/mockup/src/sharing/ShareDialog.test.tsx',
+  'migrations/src/liveTraffic/chaos.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/live/upgrades.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/status/status.test.ts',
+  'packages/postgres/src/survival.test.ts',
+  'migrations/src/partitions/commands.test.ts',
+  'plugins/mockup/src/history/history.test.tsx',
+  'plugins/catalog-tenancy-node/src/startup/checkDatabase.test.ts',
+  'migrations/src/isolation/examineIsolation.test.ts',
+  'packages/backend/dev/signIn.test.ts',
+  'plugins/tenants/src/administration/tenant/TenantPage.test.tsx',
+  'plugins/catalog-backend-module-tenant-engines/src/hibernation/sleepingEngines.test.ts',
+  'benchmarks/src/index.test.ts',
+  'migrations/src/adopt/concurrency.test.ts',
+  'migrations/src/phases/phase6_cutover/samples.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/gate/stockPortal.test.ts',
+  'migrations/src/liveTraffic/harness.test.ts',
+  'migrations/src/phases/phase4_row_level_security/refusals.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/tables/kills.test.ts',
+  'plugins/mockup-backend/src/http/properties.test.ts',
+  'migrations/src/cli/schemaName.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/routes/outage.test.ts',
+  'migrations/src/phases/phase5_partitions/swap.test.ts',
+  'migrations/src/phases/phase5_partitions/oddTables.test.ts',
+  'packages/postgres/src/Postgres.test.ts',
+  'migrations/src/partitions/killed.test.ts',
+  'migrations/src/liveTraffic/staleSnapshot.test.ts',
+  'migrations/src/liveTraffic/habits.test.ts',
+  'migrations/dev/variants/variants.test.ts',
+  'migrations/src/phases/phase5_partitions/90_entity_search/fill.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/differential/policies.test.ts',
+  'packages/postgres/src/root.test.ts',
+  'migrations/src/adopt/adopt.test.ts',
+  'plugins/tenants/src/administration/list/TenantList.test.tsx',
+  'migrations/src/adopt/earlier.test.ts',
+  'migrations/src/phases/phase5_partitions/engineTables.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/tables/cloneSchema.test.ts',
+  'migrations/src/cli/phases.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/live/rollback.test.ts',
+  'migrations/src/liveTraffic/liveTraffic.test.ts',
+  'migrations/src/preflight/preflight.test.ts',
+  'migrations/src/session/maxPause.test.ts',
+  'migrations/src/status/next.test.ts',
+  'migrations/src/phases/phase5_partitions/carried.test.ts',
+  'plugins/tenants/src/administration/sources/SourcesTab.test.tsx',
+  'plugins/catalog-backend-module-tenant-engines/src/routes/routes.test.ts',
+  'migrations/src/cli/cli.test.ts',
+  'migrations/src/adopt/faults.test.ts',
+  'migrations/src/preflight/login.test.ts',
+  'migrations/src/phases/takenNames.test.ts',
+  'migrations/src/phases/phase4_row_level_security/login.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/resolution/tenantTokens.test.ts',
+  'plugins/catalog-tenancy-node/src/replica/loss.test.ts',
+  'plugins/mockup/src/entity/EntityMockups.test.tsx',
+  'migrations/src/partitions/partitions.test.ts',
+  'migrations/src/preflight/ownServer.test.ts',
+  'packages/postgres/src/errors.test.ts',
+  'migrations/src/adopt/logins.test.ts',
+  'migrations/src/phases/phase2_backfill/resume.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/replica/replica.test.ts',
+  'migrations/src/adopt/phases.test.ts',
+  'migrations/src/disk/needs.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/leases/leases.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/config/moduleSchemas.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/routes/github.test.ts',
+  'migrations/src/adopt/quota.test.ts',
+  'migrations/src/partitions/live.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/plugins/onePerTenant.test.ts',
+  'migrations/src/phases/phase5_partitions/tenantMembers.test.ts',
+  'plugins/catalog-tenancy-node/src/startup/CatalogAdoption.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/routes/deletion.test.ts',
+  'migrations/src/disk/DiskWatch.test.ts',
+  'migrations/src/phases/phase5_partitions/copy.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/routes/importWizard.test.ts',
+  'migrations/src/cli/rollback.test.ts',
+  'plugins/catalog-tenancy-node/src/replica/replica.test.ts',
+  'migrations/src/phases/phase2_backfill/concurrency.test.ts',
+  'migrations/src/phases/phase2_backfill/tables.test.ts',
+  'migrations/src/phases/phase5_partitions/additions.test.ts',
+  'migrations/src/adopt/unadopt.test.ts',
+  'plugins/mockup-backend/src/database/outage.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/routes/longLists.test.ts',
+];
+
+/** Of those a part of as many, which a seed chooses. */
+const PARTS = 4;
+
+/**
+ * Which of the long files a run of all tests has, by `LONG_TESTS`: none without it, `all`,
+ * or a quarter, others for each text. Over many texts each is among them equally often.
+ */
+function chosenLongFiles(choice = process.env.LONG_TESTS) {
+  if (!choice) {
+    return [];
+  }
+  if (choice === 'all') {
+    return LONG_FILES;
+  }
+  const rank = file =>
+    createHash('sha256').update(`${choice}: ${file}`).digest('hex');
+  return [...LONG_FILES]
+    .sort((a, b) => (rank(a) < rank(b) ? -1 : 1))
+    .slice(0, Math.ceil(LONG_FILES.length / PARTS));
+}
+
+/**
+ * Leaves out the long files unless they are asked for, and begins with those that are not, so
+ * that none of them is the last while the other workers have nothing left to do. Jest
+ * orders by the times of earlier runs, and by the sizes of files where it has none, such as
+ * in a new clone: a few of these are short.
+ */
+class LongFilesFirst extends Sequencer {
+  constructor(options) {
+    super(options);
+    // Whoever names files gets all that they name.
+    this.asksForAll = options.globalConfig.testPathPatterns.isSet();
+  }
+
+  sort(tests) {
+    const chosen = new Set(this.asksForAll ? LONG_FILES : chosenLongFiles());
+    const rankOf = ({ path }) =>
+      LONG_FILES.findIndex(file => path.endsWith(`/${file}`));
+    const isWanted = test => {
+      const rank = rankOf(test);
+      return rank === -1 || chosen.has(LONG_FILES[rank]);
+    };
+    const wanted = tests.filter(isWanted);
+    if (wanted.length < tests.length) {
+      // eslint-disable-next-line no-console
+      console.error(
+        `${
+          tests.length - wanted.length
+        } test files left out, which take long: ` +
+          'LONG_TESTS=all npm test runs them too',
+      );
+    }
+    const order = test => {
+      const rank = rankOf(test);
+      return rank === -1 ? LONG_FILES.length : rank;
+    };
+    return super.sort(wanted).sort((a, b) => order(a) - order(b));
+  }
+}
+
+module.exports = LongFilesFirst;
+module.exports.LONG_FILES = LONG_FILES;
+module.exports.chosenLongFiles = chosenLongFiles;
