@@ -124,7 +124,7 @@ export class TestDatabases {
  *   rules, and for walks through everything
  *
  * Without one of them, 18 alone, and 14 too where `TEST_EVERY_POSTGRES_VERSION` is `1`. Any
- * other text chooses a quarter of the test files for 14, as the commit does in `.ci/run`.
+ * other text chooses an eighth of the test files for 14, as the commit does in `.ci/run`.
  *
  * @public
  */
@@ -144,7 +144,7 @@ function isTested(version: PostgresVersion, options: VersionsOptions): boolean {
 }
 
 /** Of so many test files, a text chooses one. */
-const SHARES = 4;
+const SHARES = 8;
 
 /** Whether this test file runs on every version, of those that leave that open. */
 function isOnEveryVersion(): boolean {

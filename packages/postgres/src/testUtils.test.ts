@@ -137,15 +137,15 @@ describe('the long test files', () => {
     );
   });
 
-  it('are chosen by a text, a quarter at a time, and each by some', () => {
+  it('are chosen by a text, an eighth at a time, and each by some', () => {
     expect(chosenLongFiles('')).toEqual([]);
     expect(chosenLongFiles('all')).toEqual(LONG_FILES);
-    const quarter = Math.ceil(LONG_FILES.length / 4);
+    const eighth = Math.ceil(LONG_FILES.length / 8);
     const chosen = Array.from({ length: 100 }, (_, n) =>
       chosenLongFiles(`commit ${n}`),
     );
     expect(new Set(chosen.map(({ length }) => length))).toEqual(
-      new Set([quarter]),
+      new Set([eighth]),
     );
     expect(new Set(chosen.flat()).size).toBe(LONG_FILES.length);
     expect(chosenLongFiles('commit 1')).toEqual(chosen[1]);
@@ -153,7 +153,7 @@ describe('the long test files', () => {
 
   it.each([
     ['left out, which is said', '', false, 0],
-    ['run a quarter at a time', 'a commit', false, LONG_FILES.length / 4],
+    ['run an eighth at a time', 'a commit', false, LONG_FILES.length / 8],
     ['all run where they are asked for', 'all', false, LONG_FILES.length],
     ['all run where files are named', '', true, LONG_FILES.length],
   ])('are %s', (_, choice, isSet, count) => {
