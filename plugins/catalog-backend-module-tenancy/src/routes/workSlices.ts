@@ -1,7 +1,11 @@
 import { FairQueue } from 'backstage-plugin-catalog-tenancy-node';
 
-/** For how long a piece of work may keep the event loop, in milliseconds. */
-const SLICE_MS = 5;
+/**
+ * For how long a piece of work may keep the event loop, in milliseconds. A request goes through
+ * the loop some eight times before it is answered, and waits for a slice each time: slices of 5 ms
+ * made short reads seven times slower, while long lists took no longer with shorter ones.
+ */
+const SLICE_MS = 0.5;
 
 /** So little is done at once: each of these takes some ten microseconds. */
 const DONE_AT_ONCE = 20;
