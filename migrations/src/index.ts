@@ -29,6 +29,12 @@ export type {
   AdoptionFault,
   AdoptionStatus,
 } from './adopt/status';
+export { isDistributed } from './schema/citus';
+export { distribute } from './sharding/library';
+export { examineShards } from './sharding/shards';
+export type { DistributionStatus } from './sharding/shards';
+export type { DistributeOptions } from './sharding/library';
+export type { Distribution } from './sharding/distribute';
 export { connectionOfKnex } from './session/connectionOfKnex';
 export type { LockQueue, Progress, Reporter } from './Reporter';
 export type { PhaseNumber } from './engine/Step';

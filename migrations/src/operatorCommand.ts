@@ -21,6 +21,9 @@ export type OperatorCommandName =
   | 'cleanup'
   | 'partition'
   | 'unpartition'
+  | 'distribute'
+  | 'undistribute'
+  | 'move-tenant'
   | 'adopt'
   | 'unadopt';
 

@@ -129,7 +129,7 @@ export async function readFunctions(executor: Executor): Promise<string[]> {
  * what default privileges granted. Without EXECUTE no role can create a trigger with
  * one: triggers call their function without checking the writer's rights.
  */
-function createFunctions(target: Target): string[] {
+export function createFunctions(target: Target): string[] {
   return Object.entries(FUNCTIONS).flatMap(([signature, create]) => [
     create(target),
     revokeAllOnFunctionStatement(signature),

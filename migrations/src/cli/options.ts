@@ -21,7 +21,9 @@ export interface CommandOptions {
   allowMissing?: string[];
   freeDisk?: number;
   baseUrl?: string;
-  to?: number;
+  to?: number | string;
+  mode?: 'block-writes' | 'online';
+  shards?: number;
   force?: boolean;
   yes?: boolean;
   steps?: boolean;
@@ -111,6 +113,21 @@ export const tenantNameOption = new Option(
   '--tenant-name <name>',
   `the name of the default tenant, which owns what was there before (default: "${DEFAULT_TENANT_NAME}"); given again, it renames it`,
 ).argParser(parseTenantName);
+
+export const shardsOption = new Option(
+  '--shards <number>',
+  'how many shards each table has, which cannot be changed later; as citus.shard_count says by default',
+).argParser(parseShards);
+
+export const nodeOption = new Option(
+  '--to <host:port>',
+  'the node, as "status" names it',
+).makeOptionMandatory();
+
+export const moveModeOption = new Option(
+  '--mode <mode>',
+  'writers of the tenant wait until its rows are moved, or go on, which takes longer; by the size of its shards if not given',
+).choices(['block-writes', 'online']);
 
 export const tenantOption = new Option(
   '--tenant <slug>',
@@ -213,6 +230,13 @@ export function parseMilliseconds(value: string): number {
 
 export function parseBatchSize(value: string): number {
   return wholeNumber(value, 1, MAX_BATCH_SIZE, 'of rows', '5000');
+}
+
+// What Citus takes.
+const MAX_SHARDS = 64_000;
+
+function parseShards(value: string): number {
+  return wholeNumber(value, 1, MAX_SHARDS, 'of shards', '32');
 }
 
 /** The phase that a rollback goes back to. */

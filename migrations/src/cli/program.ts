@@ -6,6 +6,7 @@ import { adopt, unadopt } from './commands/adopt';
 import { cleanup, rollback, verify } from './commands/maintenance';
 import { partition, unpartition } from './commands/partition';
 import { all, phaseCommands } from './commands/phases';
+import { distribute, moveTenant, undistribute } from './commands/distribute';
 import { preflight } from './commands/preflight';
 import { status } from './commands/status';
 import { commonOptions, maxPauseOption } from './options';
@@ -26,6 +27,9 @@ export const commands: CommandDefinition[] = [
   cleanup,
   partition,
   unpartition,
+  distribute,
+  undistribute,
+  moveTenant,
   adopt,
   unadopt,
 ];

@@ -6,7 +6,9 @@ import { EXIT_CODES, MigrationError } from '../errors';
 import type { OperatorCommandName } from '../operatorCommand';
 import { phases } from '../phases';
 import type { Reporter } from '../Reporter';
+import { isSharded } from '../schema/partitions';
 import { describeOperator } from '../session/operatorLock';
+import { refuseDistributed } from '../sharding/distribute';
 import { resolveConnection } from './connection';
 import { explainFailure } from './failures';
 import { settingsOf, TOKEN_VARIABLE } from './options';
@@ -51,6 +53,8 @@ export interface CommandDefinition {
   access: 'change' | 'read';
   /** The options besides the common ones. */
   options: Option[];
+  /** Why it does not work on tables that Citus has distributed, if it does not. */
+  refusedOnCitus?: string;
   /** @returns the summary for the operator */
   run(invocation: Invocation): Promise<string>;
 }
@@ -193,6 +197,7 @@ export async function runCommand(
     );
     let summary: string;
     try {
+      await refuseOnCitus(definition, migration);
       const steps = await StepTracker.begin(migration);
       if (mode !== 'change') {
         await warnOfOperator(migration);
@@ -232,6 +237,16 @@ export async function runCommand(
     return failure.exitCode;
   } finally {
     interruption.close();
+  }
+}
+
+/** @throws {@link RefusedError} before anything is changed */
+async function refuseOnCitus(
+  { refusedOnCitus }: CommandDefinition,
+  { context: { executor } }: TenancyMigration,
+): Promise<void> {
+  if (refusedOnCitus && (await isSharded(executor))) {
+    throw refuseDistributed(refusedOnCitus);
   }
 }
 

@@ -2,6 +2,7 @@ import { DatabaseError } from 'pg';
 import { VerificationError } from '../errors';
 import type { StepContext } from '../engine/Step';
 import { withLockRetries } from '../session/lockRetries';
+import { isSharded } from './partitions';
 import { TENANT_SETTING } from './policies';
 import { grantAppToLogin, readRoleAccess } from './roleAccess';
 import { APP_ROLE } from '../roles';
@@ -35,6 +36,8 @@ export async function tryOut(
     ...statements,
     'rollback',
   ];
+  // With SET LOCAL, Citus sends the whole message to the nodes: so a message for each statement.
+  const messages = (await isSharded(executor)) ? script : [script.join(';\n')];
   await executor.work({
     title: `${title}. ${locks}`,
     script,
@@ -49,7 +52,9 @@ export async function tryOut(
           },
           async () => {
             try {
-              await session.query(script.join(';\n'));
+              for (const message of messages) {
+                await session.query(message);
+              }
             } finally {
               await session.rollback();
             }
@@ -78,6 +83,8 @@ export async function actAsAppStatements(
     // Rolled back with the transaction.
     ...(member ? [] : ['set local role none', grantAppToLogin(access)]),
     `set local role ${APP_ROLE}`,
+    // For the tenant that is set next: elsewhere than on Citus it means nothing.
+    `set local citus.propagate_set_commands = 'local'`,
   ];
 }
 

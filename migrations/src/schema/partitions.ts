@@ -1,4 +1,5 @@
 import type { Executor } from '../engine/Executor';
+import { isDistributed } from './citus';
 import { relationExists } from './lookups';
 import type { TenantTable } from './tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
@@ -39,12 +40,25 @@ export async function waitingName(
     : partitionedName(table);
 }
 
-/** Whether the partitioned tables have the production names. */
+/**
+ * Whether the tables of phase 5 have the production names: partitioned ones, or those that
+ * Citus has distributed since.
+ */
 export async function isSwapped(executor: Executor): Promise<boolean> {
-  const rows = await executor.read(
-    `select from pg_class where oid = to_regclass('entities') and relkind = 'p'`,
+  const [table] = await executor.read<{ kind: string }>(
+    `select relkind::text as kind from pg_class where oid = to_regclass('entities')`,
   );
-  return rows.length > 0;
+  return (
+    table?.kind === 'p' || (table?.kind === 'r' && (await isSharded(executor)))
+  );
+}
+
+/** Whether Citus has distributed the tables over nodes. */
+export async function isSharded(executor: Executor): Promise<boolean> {
+  const [{ schema }] = await executor.read<{ schema: string }>(
+    'select current_schema()::text as schema',
+  );
+  return isDistributed((sql, values) => executor.read(sql, values), schema);
 }
 
 // Properties that neither LIKE copies nor a partition inherits, unlike the storage and

@@ -1,3 +1,4 @@
+import type { DistributionStatus } from '../sharding/shards';
 import type { AdoptedTenantStatus, AdoptionStatus } from '../adopt/status';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenantRows, WayBack } from '../rollback/rollback';
@@ -129,4 +130,6 @@ export interface StatusReport {
   moves: UnfinishedMove[];
   /** What is left to be removed. */
   leftovers: Leftover[];
+  /** Where the rows of tenants are, if Citus has distributed the tables over nodes. */
+  distribution: DistributionStatus | null;
 }

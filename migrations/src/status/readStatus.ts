@@ -31,6 +31,7 @@ import type {
   TableStatus,
   WorkStatus,
 } from './StatusReport';
+import { readDistribution } from '../sharding/shards';
 import { readEngines } from './engines';
 import { decideNext, readCatalogTables, readSwap } from './next';
 
@@ -78,6 +79,11 @@ export async function readStatus(
     engines: await readEngines(migration.context),
     moves: await readUnfinishedMoves(migration.context),
     leftovers: await readLeftovers(executor),
+    distribution:
+      (await readDistribution(
+        (sql, values) => executor.read(sql, values),
+        settings.schema,
+      )) ?? null,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { operatorCommand } from '../operatorCommand';
+import { isSharded } from '../schema/partitions';
 import {
   ENTITY_KEY,
   ENTITY_REF_DEFINITION,
@@ -93,7 +94,10 @@ async function wrongRegistryTable(
       where conrelid = to_regclass($1) and convalidated`,
     [table],
   );
+  // A reference table of Citus is referenced by distributed tables only.
+  const isReferenced = !(await isSharded(executor));
   return REGISTRY_CONSTRAINTS[table]
+    .filter(each => isReferenced || each !== TENANT_KEY)
     .filter(each => !rows.some(({ definition }) => definition === each))
     .map(each => `${table} has no valid constraint ${each}.`);
 }
@@ -221,6 +225,9 @@ async function wrongPartitioning(
   executor: Executor,
   table: TenantTable,
 ): Promise<string[]> {
+  if (await isSharded(executor)) {
+    return [];
+  }
   const [row] = await executor.read<{
     key: string | null;
     others: string | null;

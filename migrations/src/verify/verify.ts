@@ -26,7 +26,8 @@ import { REPAIR } from '../phases/phase5_partitions/90_entity_search/functions';
 import { describeCopies } from '../copy/TableCopy';
 import { APP_ROLE } from '../roles';
 import { relationExists } from '../schema/lookups';
-import { isSwapped } from '../schema/partitions';
+import { isSharded, isSwapped } from '../schema/partitions';
+import { examineShards } from '../sharding/shards';
 import { formatThings } from '../text';
 import { examineLayout } from './layout';
 
@@ -131,7 +132,15 @@ async function verifyIsolation({
     isPartitioned: await isSwapped(executor),
   });
   warnings.map(describeFinding).forEach(warning => reporter.warn(warning));
-  return [...missing, ...findings, ...deviations].map(describeFinding);
+  const ofShards = (await isSharded(executor))
+    ? await examineShards({
+        read: (sql, values) => executor.read(sql, values),
+        schema: settings.schema,
+      })
+    : [];
+  return [...missing, ...findings, ...deviations, ...ofShards].map(
+    describeFinding,
+  );
 }
 
 /** Specification, Tenant context for data access, 5. */

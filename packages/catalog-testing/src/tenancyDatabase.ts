@@ -4,7 +4,7 @@ import type {
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
-import { migrateTo } from 'backstage-catalog-tenancy-migrations';
+import { distribute, migrateTo } from 'backstage-catalog-tenancy-migrations';
 import createKnex from 'knex';
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 
@@ -12,15 +12,24 @@ export const APPLICATION = { user: 'portal_app', password: 'only-for-tests' };
 
 const MIGRATED: DatabaseTemplate = {
   name: 'catalogs of tenants, empty',
-  prepare: async connection => {
-    await migrateTo(5, { connection, schema: 'tenancy', createTables: true });
+  prepare: async (connection, id) => {
+    await migrateTo(5, {
+      connection,
+      schema: 'tenancy',
+      createTables: true,
+      // Their triggers would follow the distributed tables.
+      keepOldTables: id !== 'CITUS',
+    });
+    if (id === 'CITUS') {
+      await distribute({ connection, schema: 'tenancy' });
+    }
   },
 };
 
 const WITH_STOCK_TABLES: DatabaseTemplate = {
   name: `${MIGRATED.name}, beside an empty stock catalog`,
-  prepare: async connection => {
-    await MIGRATED.prepare(connection);
+  prepare: async (connection, id) => {
+    await MIGRATED.prepare(connection, id);
     const { host, port, user, password, ssl, database } = connection;
     const knex = createKnex({
       client: 'pg',

@@ -2,19 +2,28 @@ import { createHash, randomBytes } from 'node:crypto';
 import { relative } from 'node:path';
 import knexFactory from 'knex';
 import type { Knex } from 'knex';
-import { Client } from 'pg';
+import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
 import { parseIntoClientConfig } from 'pg-connection-string';
 import { availableVersions, VERSIONS } from './binaries';
+import {
+  CITUS_VARIABLE,
+  citusCoordinator,
+  citusServers,
+  formCluster,
+} from './CitusCluster';
 import { connectionStringVariable, templatePrefix } from './testServers';
 import type { PostgresVersion } from './types';
 
 /**
- * A version of PostgreSQL that tests run on.
+ * A version of PostgreSQL that tests run on, or the Citus cluster that `TENANCY_CITUS_URL`
+ * names.
  *
  * @public
  */
-export type TestDatabaseId = `POSTGRES_${PostgresVersion}`;
+export type TestDatabaseId = `POSTGRES_${PostgresVersion}` | typeof CITUS;
+
+const CITUS = 'CITUS';
 
 /**
  * A database that all test files of a run prepare once for each version of PostgreSQL.
@@ -25,8 +34,14 @@ export interface DatabaseTemplate {
   /** Names what is prepared, with everything that makes a difference. */
   name: string;
   /** Fills an empty database as its superuser, and closes what it has opened. */
-  prepare(connection: ClientConfig): Promise<void>;
+  prepare(connection: ClientConfig, id: TestDatabaseId): Promise<void>;
 }
+
+/** Nodes that know of each other, which takes seconds. */
+const EMPTY_CLUSTER: DatabaseTemplate = {
+  name: `empty, of ${CITUS_VARIABLE}`,
+  prepare: ({ database }) => formCluster(database!),
+};
 
 /**
  * Databases of one test file, on the servers that this package's jest set-up has started.
@@ -70,15 +85,21 @@ export class TestDatabases {
   ): Promise<ClientConfig> {
     const database = `db${randomBytes(16).toString('hex')}`;
     const connection = { ...serverOf(id), database };
-    await administer(id, async admin => {
-      const source =
-        template === undefined
-          ? 'template1'
-          : await prepared(admin, id, template);
-      await copyDatabase(admin, database, source);
-    });
     this.created.push({ id, database });
+    const source = await this.source(id, template);
+    await administer(id, admin => copyDatabase(admin, database, source));
     return connection;
+  }
+
+  private async source(
+    id: TestDatabaseId,
+    template?: DatabaseTemplate,
+  ): Promise<string> {
+    const empty =
+      id === CITUS
+        ? await prepared(id, 'template1', EMPTY_CLUSTER)
+        : 'template1';
+    return template ? prepared(id, empty, template) : empty;
   }
 
   /**
@@ -126,10 +147,14 @@ export class TestDatabases {
  * Without one of them, 18 alone, and 14 too where `TEST_EVERY_POSTGRES_VERSION` is `1`. Any
  * other text chooses an eighth of the test files for 14, as the commit does in `.ci/run`.
  *
+ * A file with `citus` holds on tables that Citus has distributed too. Where
+ * `TENANCY_CITUS_URL` names a cluster, it runs on that alone.
+ *
  * @public
  */
 export interface VersionsOptions {
   versions?: 'newest' | 'every';
+  citus?: boolean;
 }
 
 const NEWEST = 18;
@@ -182,6 +207,9 @@ export function testedVersions(
 export function createTestDatabases(
   options: VersionsOptions = {},
 ): TestDatabases {
+  if (options.citus && citusCoordinator()) {
+    return TestDatabases.create([CITUS]);
+  }
   const wanted = VERSIONS.filter(
     version =>
       isTested(version, options) &&
@@ -209,6 +237,10 @@ function connectionString(version: PostgresVersion): string | undefined {
 }
 
 function serverOf(id: TestDatabaseId): ClientConfig {
+  const coordinator = citusCoordinator();
+  if (id === CITUS && coordinator) {
+    return coordinator;
+  }
   const version = id === 'POSTGRES_14' ? 14 : 18;
   const { host, port, user, password, ssl } = parseIntoClientConfig(
     connectionString(version) ?? '',
@@ -216,16 +248,20 @@ function serverOf(id: TestDatabaseId): ClientConfig {
   return { host, port, user, password, ssl };
 }
 
+/** On each server that has a part of the database, the one that clients connect to first. */
 async function administer(
   id: TestDatabaseId,
   use: (admin: Client) => Promise<void>,
 ): Promise<void> {
-  const admin = new Client({ ...serverOf(id), database: 'postgres' });
-  await admin.connect();
-  try {
-    await use(admin);
-  } finally {
-    await admin.end();
+  const servers = id === CITUS ? await citusServers() : [serverOf(id)];
+  for (const server of servers) {
+    const admin = new Client({ ...server, database: 'postgres' });
+    await admin.connect();
+    try {
+      await use(admin);
+    } finally {
+      await admin.end();
+    }
   }
 }
 
@@ -253,6 +289,30 @@ export async function copyDatabase(
   );
 }
 
+const IN_USE = '55006';
+const ATTEMPTS = 50;
+
+/** Citus has sessions of its own, which take a moment to end. */
+async function renameDatabase(
+  admin: Client,
+  from: string,
+  to: string,
+): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await admin.query(`alter database ${from} rename to ${to}`);
+      return;
+    } catch (error) {
+      const isInUse = error instanceof DatabaseError && error.code === IN_USE;
+      if (!isInUse || attempt === ATTEMPTS) {
+        throw error;
+      }
+      await disconnectAll(admin, from);
+      await admin.query('select pg_sleep(0.1)');
+    }
+  }
+}
+
 async function disconnectAll(admin: Client, database: string): Promise<void> {
   await admin.query(
     'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1',
@@ -266,30 +326,38 @@ async function disconnectAll(admin: Client, database: string): Promise<void> {
  * it is given last.
  */
 async function prepared(
-  admin: Client,
   id: TestDatabaseId,
+  source: string,
   { name, prepare }: DatabaseTemplate,
 ): Promise<string> {
   const database =
     templatePrefix() + createHash('md5').update(name).digest('hex');
-  await admin.query('select pg_advisory_lock(hashtext($1))', [database]);
+  const guard = new Client({ ...serverOf(id), database: 'postgres' });
+  await guard.connect();
   try {
-    const { rowCount } = await admin.query(
+    await guard.query('select pg_advisory_lock(hashtext($1))', [database]);
+    const { rowCount } = await guard.query(
       'select from pg_database where datname = $1',
       [database],
     );
     if (rowCount === 0) {
       const draft = `${database}_draft`;
-      await admin.query(`drop database if exists ${draft} with (force)`);
-      await copyDatabase(admin, draft, 'template1');
-      await prepare({ ...serverOf(id), database: draft });
-      // No session may connect to it while others copy it.
-      await admin.query(`alter database ${draft} allow_connections false`);
-      await disconnectAll(admin, draft);
-      await admin.query(`alter database ${draft} rename to ${database}`);
+      await administer(id, async admin => {
+        await admin.query(`drop database if exists ${draft} with (force)`);
+        await copyDatabase(admin, draft, source);
+      });
+      await prepare({ ...serverOf(id), database: draft }, id);
+      await administer(id, async admin => {
+        // No session may connect to it while others copy it.
+        await admin.query(`alter database ${draft} allow_connections false`);
+        await disconnectAll(admin, draft);
+      });
+      await administer(id, async admin => {
+        await renameDatabase(admin, draft, database);
+      });
     }
     return database;
   } finally {
-    await admin.query('select pg_advisory_unlock(hashtext($1))', [database]);
+    await guard.end();
   }
 }

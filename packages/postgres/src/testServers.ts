@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, statfsSync } from 'node:fs';
-import { Client, escapeIdentifier } from 'pg';
+import { Client, type ClientConfig, escapeIdentifier } from 'pg';
 import { availableVersions, VERSIONS } from './binaries';
+import { citusCoordinator, citusServers } from './CitusCluster';
 import { Postgres } from './Postgres';
 import { PostgresVersion } from './types';
 
@@ -84,13 +85,16 @@ export async function stopTestServers(started: Postgres[]): Promise<void> {
   for (const version of VERSIONS) {
     const connectionString = process.env[connectionStringVariable(version)];
     if (connectionString && !stopped.includes(connectionString)) {
-      await dropTemplates(connectionString);
+      await dropTemplates({ connectionString });
     }
+  }
+  for (const server of citusCoordinator() ? await citusServers() : []) {
+    await dropTemplates({ ...server, database: 'postgres' });
   }
 }
 
-async function dropTemplates(connectionString: string): Promise<void> {
-  const client = new Client({ connectionString });
+async function dropTemplates(connection: ClientConfig): Promise<void> {
+  const client = new Client(connection);
   await client.connect();
   try {
     const { rows } = await client.query<{ name: string }>(

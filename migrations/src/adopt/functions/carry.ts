@@ -34,8 +34,8 @@ export function createPutEntity(target: Target): string {
     byTenant(
       'entities',
       ({ where }) => `update entities
-     set entity_ref = p_ref, entity_kind = v_parts[1], entity_namespace = v_parts[2],
-         entity_name = v_parts[3], final_entity = v_entity, hash = p_hash,
+     set entity_ref = p_ref, entity_kind = v_kind, entity_namespace = v_namespace,
+         entity_name = v_name, final_entity = v_entity, hash = p_hash,
          updated_at = v_updated_at, deleted_at = null
    where ${where()}entity_id = v_id and ${which}`,
     );
@@ -47,6 +47,11 @@ declare
   v_entity jsonb := p_entity::jsonb;
   v_updated_at timestamptz := coalesce(p_updated_at, 'epoch');
   v_parts text[] := regexp_match(p_ref, '^([^:/]+):([^:/]+)/([^:/]+)$');
+  -- Citus 13 ends the server process at an UPDATE that sets a column to an element.
+  v_kind text := v_parts[1];
+  v_namespace text := v_parts[2];
+  v_name text := v_parts[3];
+  v_other uuid;
   v_found boolean := false;
 begin
   if p_id !~ ${UUID_PATTERN} then
@@ -76,9 +81,12 @@ begin
     )};
     ${byTenant(
       'entities',
-      ({ where }) =>
-        `perform adoption_forget_entity(p_tenant, p_engine, entity_id) from entities
-   where ${where()}entity_ref = p_ref and entity_id <> v_id`,
+      // In a loop: Citus would call the function on the node that has the row.
+      ({ where }) => `for v_other in select entity_id from entities
+   where ${where()}entity_ref = p_ref and entity_id <> v_id
+  loop
+    perform adoption_forget_entity(p_tenant, p_engine, v_other);
+  end loop`,
     )}
     ${RESERVE}
     ${update('deleted_at is not null')}
@@ -91,8 +99,8 @@ begin
         value,
       }) => `insert into entities (${column}entity_id, entity_ref, entity_kind,
     entity_namespace, entity_name, final_entity, hash, created_at, updated_at)
-  values (${value}v_id, p_ref, v_parts[1],
-    v_parts[2], v_parts[3], v_entity, p_hash, v_updated_at, v_updated_at)
+  values (${value}v_id, p_ref, v_kind,
+    v_namespace, v_name, v_entity, p_hash, v_updated_at, v_updated_at)
   on conflict do nothing`,
     )}
     v_found := found;

@@ -56,6 +56,8 @@ declare
   ${TRIGGER_TENANT}
   v_parent text;
   v_ref text;
+  v_parents text[];
+  v_refs text[];
 begin
   ${attempted({
     table: 'refresh_state_references',
@@ -75,9 +77,12 @@ begin
         ${putEach('old_rows')}
       end if;
       if tg_op = 'INSERT' then
+        -- Citus takes no transition table in a statement that names a distributed one.
+        execute 'select array_agg(source_entity_ref), array_agg(target_entity_ref)
+            from new_rows where source_entity_ref is not null' into v_parents, v_refs;
         execute 'insert into ${PARENTS} (tenant_id, entity_ref, parent_entity_ref)
-          select $1, target_entity_ref, source_entity_ref
-            from new_rows where source_entity_ref is not null' using v_tenant;
+          select $1, r.ref, r.parent from unnest($2, $3) r (ref, parent)'
+          using v_tenant, v_refs, v_parents;
       elsif tg_op = 'UPDATE' then
         ${putEach('new_rows')}
       end if;`,

@@ -87,6 +87,7 @@ export const rollback: CommandDefinition = {
     '(exit code 8). No write of the default tenant is lost; rows of other tenants stay in the\n' +
     'archive. Where --force deletes rows, it says which, and asks.',
   access: 'change',
+  refusedOnCitus: 'of which the tables of before know nothing',
   options: [
     rollbackToOption,
     forceOption(

@@ -27,6 +27,7 @@ export const partition: CommandDefinition = {
   description: 'Give a tenant a partition of its own, after phase 5.',
   details: HOW,
   access: 'change',
+  refusedOnCitus: 'where a shard does what a partition does: see move-tenant',
   options: [maxBlockOption],
   async run(invocation) {
     const { changed, partitions } = await move(invocation, givePartition);
@@ -49,6 +50,7 @@ export const unpartition: CommandDefinition = {
     'Take the partition of a tenant back: its rows go into the one that tenants share.',
   details: `${HOW}\n\nThe tenant may be deleted.`,
   access: 'change',
+  refusedOnCitus: 'where a shard does what a partition does: see move-tenant',
   options: [maxBlockOption],
   async run(invocation) {
     const { changed } = await move(invocation, takeBackPartition);

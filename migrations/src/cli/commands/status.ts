@@ -10,6 +10,7 @@ import type {
   SwapStatus,
 } from '../../status/StatusReport';
 import { formatBytes, formatCount, formatThings, formatTime } from '../../text';
+import type { DistributionStatus } from '../../sharding/shards';
 import { stepsOption } from '../options';
 import type { CommandDefinition } from '../run';
 
@@ -47,6 +48,9 @@ export function renderStatus(
     renderMoves(report),
     renderRest(report),
     renderTables(report),
+    ...(report.distribution
+      ? [renderDistribution(report.distribution, options)]
+      : []),
     ...(options.steps ? [renderSteps(report)] : []),
   ]
     .filter(Boolean)
@@ -112,6 +116,48 @@ function renderTables({ tables }: StatusReport): string {
       partitions > 0 ? formatCount(partitions) : '',
     ]),
   );
+}
+
+function renderDistribution(
+  { citus, nodes, tenants, withoutForce }: DistributionStatus,
+  { steps }: { steps?: boolean },
+): string {
+  return [
+    `The tables of tenants are distributed by Citus ${citus}:`,
+    table(
+      ['Node', 'Tenants', 'Shards', 'Size', ''],
+      nodes.map(({ name, isCoordinator, isActive, shards, bytes, ...node }) => [
+        name,
+        formatCount(node.tenants),
+        formatCount(shards),
+        formatBytes(bytes),
+        [isCoordinator ? 'coordinator' : '', isActive ? '' : 'not active']
+          .filter(Boolean)
+          .join(', '),
+      ]),
+    ),
+    ...(withoutForce.length > 0
+      ? [
+          `Row-level security is not forced on ${withoutForce.join(
+            ', ',
+          )}: a move ` +
+            'of a tenant is under way, or was killed. The next one restores it.',
+        ]
+      : []),
+    ...(steps
+      ? [
+          table(
+            ['Tenant', 'Node', 'Shard', 'Others in it'],
+            tenants.map(({ slug, node, shard, neighbours }) => [
+              slug,
+              node,
+              String(shard),
+              formatCount(neighbours),
+            ]),
+          ),
+        ]
+      : []),
+  ].join('\n');
 }
 
 function renderSwap(swap: SwapStatus): string {

@@ -137,7 +137,7 @@ const OUR_FUNCTIONS = /\b(tenant_required|entity_search_\w+|tenancy_\w+)\(/;
 
 // What Citus appends to the names of a distributed table and of its constraints on the node
 // that refuses: the number of the shard, from 102008 on.
-const SHARD = /_\d{6,}$/;
+const SHARD = /_\d{6,}(?="?$)/;
 
 // The way forward, or out of it, takes an operator.
 const RETRY_WHEN_READY_SECONDS = 10;

@@ -2,7 +2,10 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
   describeFinding,
   examineIsolation,
+  examineShards,
+  isDistributed,
   type IsolationFinding,
+  operatorCommand,
 } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import type { TenancyPool } from '../pool/TenancyPool';
@@ -40,23 +43,58 @@ export async function checkDatabase(
     user: user.name,
     isPartitioned: true,
   });
+  const ofShards = await findingsOfShards(pool, user);
   const isForgotten =
     user.name === options.catalogUser && user.name !== APP_ROLE;
-  const found = [...missing, ...findings];
+  const found = [...missing, ...findings, ...ofShards.findings];
   const told = isForgotten ? withForgottenUser(user.name, found) : found;
   if (told.length > 0) {
     throw new TenancyStartupError(
       [
-        findings.length > 0
+        findings.length + ofShards.findings.length > 0
           ? 'The database does not keep tenants apart, so their catalogs are not served:'
           : 'The catalogs of tenants are not served, because of what the database lacks:',
         ...told.map(finding => `- ${describeFinding(finding)}`),
       ].join('\n'),
     );
   }
-  [...warnings.map(describeFinding), ...warningsOf(user)].forEach(warning =>
-    logger.warn(warning),
-  );
+  [
+    ...warnings.map(describeFinding),
+    ...ofShards.warnings,
+    ...warningsOf(user),
+  ].forEach(warning => logger.warn(warning));
+}
+
+/** What is wrong on the nodes, where Citus has distributed the tables. */
+async function findingsOfShards(
+  pool: TenancyPool,
+  { mayActAsAdmin }: DatabaseUser,
+): Promise<{ findings: IsolationFinding[]; warnings: string[] }> {
+  const reading =
+    (asAdmin: boolean) =>
+    <TRow extends object>(sql: string, values: unknown[]) =>
+      pool.query<TRow>(knex => toRaw(knex, sql, values), {
+        ...BEFORE_ALL_IS_WELL,
+        asAdmin,
+      });
+  if (!(await isDistributed(reading(false), pool.schema))) {
+    return { findings: [], warnings: [] };
+  }
+  return mayActAsAdmin
+    ? {
+        findings: await examineShards({
+          read: reading(true),
+          schema: pool.schema,
+        }),
+        warnings: [],
+      }
+    : {
+        findings: [],
+        warnings: [
+          `The policies of the shards on the nodes of Citus are not checked, which ${ADMIN_ROLE} ` +
+            `alone may do: "${operatorCommand('verify')}" checks them.`,
+        ],
+      };
 }
 
 /** All that is wrong with a user who is not meant to be one has one remedy. */

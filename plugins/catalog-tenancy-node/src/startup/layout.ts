@@ -1,4 +1,8 @@
 import type { Config } from '@backstage/config';
+import {
+  isDistributed,
+  type QueryRows,
+} from 'backstage-catalog-tenancy-migrations';
 import type { Client } from 'pg';
 
 /** The tables whose rows belong to tenants. */
@@ -18,7 +22,7 @@ const DIVISION = 'backend.database.pluginDivisionMode';
 
 /**
  * How the tables stand: none is there, or the partitioned ones of phase 5 are in
- * use, or something else is.
+ * use, which Citus may have distributed since, or something else is.
  */
 type Layout = 'fresh' | 'partitioned' | 'unmigrated';
 
@@ -36,10 +40,17 @@ export async function readLayout(
   if (rows.length === 0) {
     return 'fresh';
   }
-  return rows.length === TENANT_TABLES.length &&
-    rows.every(({ partitioned }) => partitioned)
-    ? 'partitioned'
-    : 'unmigrated';
+  const isMigrated =
+    rows.length === TENANT_TABLES.length &&
+    (rows.every(({ partitioned }) => partitioned) ||
+      (await isDistributed(reading(client), schema)));
+  return isMigrated ? 'partitioned' : 'unmigrated';
+}
+
+/** Runs the queries of the migration's library on a connection. */
+export function reading(client: Client): QueryRows {
+  return async <Row extends object>(sql: string, values: unknown[]) =>
+    (await client.query<Row>(sql, values)).rows;
 }
 
 /** The schema of the stock catalog's tables, in the database of its connection. */

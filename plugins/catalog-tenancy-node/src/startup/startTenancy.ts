@@ -3,7 +3,10 @@ import type {
   RootConfigService,
   RootLifecycleService,
 } from '@backstage/backend-plugin-api';
-import { readAdoption } from 'backstage-catalog-tenancy-migrations';
+import {
+  isDistributed,
+  readAdoption,
+} from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
 import {
   explainFlag,
@@ -33,7 +36,8 @@ import {
 import { decideAdoption } from './decideAdoption';
 import { checkDatabase, CONNECT_AS_APP } from './checkDatabase';
 import { describePhase, prepareTables } from './prepareTables';
-import { APP_ROLE, readLayout, readStockSchema } from './layout';
+import { APP_ROLE, reading, readLayout, readStockSchema } from './layout';
+import { TenancyStartupError } from './TenancyStartupError';
 
 /**
  * What the services of tenancy work with.
@@ -164,6 +168,9 @@ async function start(
   await ensureLogin(own, connection);
   try {
     await checkDatabase(pool, logger, { catalogUser: connection.user });
+    if (config.replica) {
+      await refuseReplicaOfNodes(connection, schema);
+    }
     await warnOfMembership(pool, config, logger);
     // Before the first request: they hold from the beginning.
     limits.replace(await readTenantLimits(pool));
@@ -194,6 +201,25 @@ async function start(
 
 // In a line of the log.
 const MOST_SLUGS = 5;
+
+/**
+ * @throws {@link TenancyStartupError} where Citus has distributed the tables: a replica of the
+ * coordinator has none of their rows, and whether it has replayed a write says nothing of them
+ */
+async function refuseReplicaOfNodes(
+  connection: ClientConfig,
+  schema: string,
+): Promise<void> {
+  const distributed = await withClient(connection, client =>
+    isDistributed(reading(client), schema),
+  );
+  if (distributed) {
+    throw new TenancyStartupError(
+      "The tables of tenants are distributed over the nodes of Citus: take 'tenancy.database.replica' " +
+        'away, since a replica of the coordinator has no rows of them.',
+    );
+  }
+}
 
 /** Says who enters which tenant where an operator may expect something else. */
 async function warnOfMembership(

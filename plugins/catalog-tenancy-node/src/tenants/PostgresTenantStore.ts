@@ -62,9 +62,10 @@ function toTenant(row: TenantRow): Tenant {
     tenant_name: row.tenant_name,
     max_entities: row.max_entities,
     entity_ttl_days: row.entity_ttl_days,
-    concurrency: row.concurrency,
-    requests_per_second: row.requests_per_second,
-    burst: row.burst,
+    // Missing from a table that an earlier version has migrated.
+    concurrency: row.concurrency ?? null,
+    requests_per_second: row.requests_per_second ?? null,
+    burst: row.burst ?? null,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     deleted_at: row.deleted_at?.toISOString() ?? null,
@@ -164,7 +165,7 @@ export class PostgresTenantStore implements TenantStore {
           .insert(values)
           .onConflict()
           .ignore()
-          .returning(tenantColumns(transaction.knex)),
+          .returning('*'),
       );
       if (!created) {
         throw takenError(slug, await findTenant(transaction, slug));
@@ -387,7 +388,7 @@ function updateTenant(
         `greatest(now(), (updated_at at time zone 'UTC' + interval '1 millisecond') at time zone 'UTC')`,
       ),
     })
-    .returning(tenantColumns(knex));
+    .returning('*');
 }
 
 function takenError(tenantSlug: string, by?: TenantRow): ConflictError {

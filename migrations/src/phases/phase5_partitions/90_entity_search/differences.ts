@@ -1,4 +1,5 @@
 import type { MigrationSession } from '../../../session/MigrationSession';
+import { isDistributed } from '../../../schema/citus';
 import { TERMS } from './terms';
 
 /** An entity whose terms differ from its final_entity. */
@@ -28,6 +29,27 @@ const TENANTS = `
    union
   select tenant_id from searched where tenant_id is not null
    order by id`;
+
+// On the nodes of Citus, which takes no such query of all tenants, by a scan.
+const TENANTS_ON_NODES = `
+  select tenant_id as id from tenants
+   union
+  select distinct tenant_id from entity_search
+   order by id`;
+
+async function readTenants(session: MigrationSession): Promise<string[]> {
+  const [{ schema }] = await session.query<{ schema: string }>(
+    'select current_schema()::text as schema',
+  );
+  const distributed = await isDistributed(
+    (sql, values) => session.query(sql, values),
+    schema,
+  );
+  const rows = await session.query<{ id: string }>(
+    distributed ? TENANTS_ON_NODES : TENANTS,
+  );
+  return rows.map(({ id }) => id);
+}
 
 /**
  * A query for the entities whose terms differ. A statement has one snapshot, and terms
@@ -112,7 +134,7 @@ export async function* findDifferences(
   session: MigrationSession,
 ): AsyncGenerator<Difference> {
   await prepare(session);
-  for (const { id: tenant } of await session.query<{ id: string }>(TENANTS)) {
+  for (const tenant of await readTenants(session)) {
     for await (const range of rangesOf(session, tenant, AT_ONCE)) {
       const query = differencesAmong(between('$1', '$2', '$3'));
       yield* differencesIn(session, query, [tenant, ...range]);

@@ -1,0 +1,119 @@
+import {
+  distribute as distributeTables,
+  undistribute as bringBack,
+} from '../../sharding/distribute';
+import type { Distribution } from '../../sharding/distribute';
+import {
+  BLOCK_UP_TO_BYTES,
+  moveTenant as move,
+} from '../../sharding/moveTenant';
+import { formatBytes, formatCount } from '../../text';
+import { moveModeOption, nodeOption, shardsOption } from '../options';
+import type { CommandDefinition, Invocation } from '../run';
+
+const HOW = `
+New tables are made beside those in use, filled, compared by the number of their rows and a sum
+over all values, and put in their place, all in one transaction: a command that is killed
+leaves everything as it was, and can be run again. Readers go on meanwhile. Writers wait from
+the beginning to the end, because Citus has no way to copy tables that triggers write to while
+they are written: plan for it. --dry-run prints what would be done.
+
+The login has to be a superuser.`.trim();
+
+/** Spreads the tables over nodes. */
+export const distribute: CommandDefinition = {
+  name: 'distribute',
+  description:
+    'Spread the tenants over the nodes of Citus, after phase 5 and the cleanup.',
+  details: HOW,
+  access: 'change',
+  options: [shardsOption],
+  async run(invocation) {
+    const { migration, options } = invocation;
+    const result = await distributeTables(migration, {
+      shards: options.shards,
+    });
+    return told(
+      invocation,
+      result,
+      'The tables of tenants are distributed already.',
+      'The tables of tenants are distributed',
+    );
+  },
+};
+
+/** Brings them back. */
+export const undistribute: CommandDefinition = {
+  name: 'undistribute',
+  description:
+    'Bring the tenants back from the nodes of Citus to the coordinator, into partitioned tables.',
+  details: `${HOW}\n\nTenants that had partitions of their own share one; "partition" gives them theirs.`,
+  access: 'change',
+  options: [],
+  async run(invocation) {
+    return told(
+      invocation,
+      await bringBack(invocation.migration),
+      'The tables of tenants are not distributed.',
+      'The tables of tenants are on the coordinator',
+    );
+  },
+};
+
+function told(
+  { options, report }: Invocation,
+  { changed, rows, blockedMs }: Distribution,
+  nothing: string,
+  done: string,
+): string {
+  report({ changed: changed && !options.dryRun, rows, blockedMs });
+  if (!changed) {
+    return nothing;
+  }
+  if (options.dryRun) {
+    return 'The commands were printed. Nothing was changed.';
+  }
+  const counts = Object.entries(rows)
+    .map(([table, count]) => `${table} ${formatCount(Number(count))}`)
+    .join(', ');
+  return `${done}. Writers waited ${formatCount(
+    blockedMs,
+  )} ms. Rows, equal before and after: ${counts}.`;
+}
+
+/** Moves a tenant to another node. */
+export const moveTenant: CommandDefinition = {
+  name: 'move-tenant',
+  arguments: '<slug>',
+  description: 'Move the rows of a tenant to another node of Citus.',
+  details: `
+A tenant that shares its shard with others gets one by itself first, while writers of all of
+them wait. Up to ${formatBytes(
+    BLOCK_UP_TO_BYTES,
+  )} its writers then wait until the rows are moved. Larger tenants are moved
+while they write: FORCE ROW LEVEL SECURITY is taken from the tables meanwhile, with which
+replication between nodes does not work. It binds the owner of the tables alone, never the
+application; but no backend starts in that time. A command that is killed leaves it off until
+the next move. Readers go on in either case.`.trim(),
+  access: 'change',
+  options: [nodeOption, moveModeOption],
+  async run({ migration, args, options, report }) {
+    const result = await move(migration.context, args[0], {
+      to: String(options.to),
+      mode: options.mode,
+    });
+    report({ ...result, changed: result.changed && !options.dryRun });
+    const { changed, from, to, mode, bytes, milliseconds } = result;
+    if (!changed) {
+      return `The tenant "${args[0]}" is on ${to} already.`;
+    }
+    if (options.dryRun) {
+      return 'The commands were printed. Nothing was changed.';
+    }
+    return `The tenant "${args[0]}" (${formatBytes(
+      bytes,
+    )} in its shards) is on ${to} instead of ${from}: ${
+      mode === 'online' ? 'moved while it was written to' : 'its writers waited'
+    }, ${formatCount(milliseconds)} ms in all.`;
+  },
+};

@@ -1,0 +1,61 @@
+import type { ClientConfig } from 'pg';
+import { TenancyMigration } from '../engine/TenancyMigration';
+import { phases } from '../phases';
+import type { Reporter } from '../Reporter';
+import { DEFAULT_TENANT_NAME } from '../schema/tables';
+import { distribute as distributeTables } from './distribute';
+import type { Distribution } from './distribute';
+
+/**
+ * The options of a distribution. Only the connection has no default.
+ *
+ * @public
+ */
+export interface DistributeOptions {
+  /** Of a superuser, on the coordinator of Citus. */
+  connection: ClientConfig | string;
+  /** The schema of the tables; `tenancy` by default. */
+  schema?: string;
+  /** How many shards each table has; as Citus is configured by default. */
+  shards?: number;
+  /** For how long, in milliseconds, a request for a lock may hold up writers; 30 by default. */
+  lockTimeoutMs?: number;
+  /** Reports progress and warnings; silent by default. */
+  reporter?: Reporter;
+}
+
+/**
+ * Spreads the tables of tenants over the nodes of Citus, as the command `distribute` does.
+ * Writers wait meanwhile, and readers do not.
+ *
+ * @throws {@link RefusedError} with everything that is in the way, before anything is changed
+ * @public
+ */
+export async function distribute(
+  options: DistributeOptions,
+): Promise<Distribution> {
+  const { connection, reporter, shards } = options;
+  const migration = await TenancyMigration.open({
+    phases,
+    connection:
+      typeof connection === 'string'
+        ? { connectionString: connection }
+        : connection,
+    command: 'library',
+    settings: {
+      schema: options.schema ?? 'tenancy',
+      lockTimeoutMs: options.lockTimeoutMs ?? 30,
+      batchSize: 2000,
+      defaultTenantName: DEFAULT_TENANT_NAME,
+      adminGrant: true,
+      force: false,
+    },
+    reporter,
+    mode: 'change',
+  });
+  try {
+    return await distributeTables(migration, { shards });
+  } finally {
+    await migration.close();
+  }
+}

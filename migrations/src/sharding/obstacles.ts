@@ -1,0 +1,146 @@
+import type { TenancyMigration } from '../engine/TenancyMigration';
+import { operatorCommand } from '../operatorCommand';
+import { readUnfinishedMoves } from '../partitions/unfinishedMoves';
+import { SEARCH_TRIGGERS } from '../phases/phase5_partitions/90_entity_search/triggers';
+import { isSwapped, oldName } from '../schema/partitions';
+import { TENANT_POLICY } from '../schema/policies';
+import { TENANT_TABLES } from '../schema/tables';
+import {
+  citusVersion,
+  nodeName,
+  readNodes,
+  SHARDED_TABLES,
+} from '../schema/citus';
+
+/** Tested with it: see docs/operators/sharding.md. */
+const LEAST_VERSION = 13;
+
+/**
+ * What keeps a catalog from being distributed, each with what to do about it. Reads catalogs
+ * alone.
+ */
+export async function findObstacles(
+  migration: TenancyMigration,
+): Promise<string[]> {
+  const { context } = migration;
+  const { executor } = context;
+  const read = <Row extends object>(sql: string, values: unknown[]) =>
+    executor.read<Row>(sql, values);
+  const version = await citusVersion(read);
+  if (!version) {
+    return [
+      'This database has no extension citus: install it on every server, and run "create extension citus" on each.',
+    ];
+  }
+  const found: string[] = [];
+  if (Number.parseInt(version, 10) < LEAST_VERSION) {
+    found.push(`It has Citus ${version}: ${LEAST_VERSION} or later is needed.`);
+  }
+  const [{ superuser }] = await executor.read<{ superuser: boolean }>(
+    `select rolsuper as superuser from pg_roles where rolname = current_user`,
+  );
+  if (!superuser) {
+    found.push('The login is no superuser, which Citus demands for this.');
+  }
+  if ((await migration.completedPhase()) < 5 || !(await isSwapped(executor))) {
+    found.push(
+      `Phase 5 is not complete ("${operatorCommand(
+        'status',
+      )}" names what comes next).`,
+    );
+    return found;
+  }
+  found.push(...(await obstaclesOfNodes(read)));
+  found.push(...(await obstaclesOfTables(read)));
+  for (const { slug } of await readUnfinishedMoves(context)) {
+    found.push(
+      `The move of "${slug}" into or out of a partition has not come to its end.`,
+    );
+  }
+  return found;
+}
+
+type Read = <Row extends object>(
+  sql: string,
+  values: unknown[],
+) => Promise<Row[]>;
+
+async function obstaclesOfNodes(read: Read): Promise<string[]> {
+  const nodes = await readNodes(read);
+  const coordinator = nodes.find(({ isCoordinator }) => isCoordinator);
+  const workers = nodes.filter(({ isCoordinator }) => !isCoordinator);
+  return [
+    ...(coordinator
+      ? []
+      : [
+          'The coordinator is no node of its own cluster: run "select citus_set_coordinator_host(\'<host>\')".',
+        ]),
+    ...(coordinator?.holdsShards
+      ? [
+          'Rows of tenants would be put on the coordinator, where SQL of the application could set ' +
+            `another tenant: run "select citus_set_node_property('${coordinator.host}', ${coordinator.port}, 'shouldhaveshards', false)".`,
+        ]
+      : []),
+    ...(workers.some(({ holdsShards, isActive }) => holdsShards && isActive)
+      ? []
+      : [
+          'There is no active node for the rows: run "select citus_add_node(\'<host>\', <port>)" for each.',
+        ]),
+    ...workers
+      .filter(({ isActive }) => !isActive)
+      .map(node => `The node ${nodeName(node)} is not active.`),
+  ];
+}
+
+/** What of the tables the new ones would lose, or Citus would refuse. */
+async function obstaclesOfTables(read: Read): Promise<string[]> {
+  const rows = await read<{ problem: string }>(
+    `with own as (
+       select c.oid, c.relname from pg_class c
+        where c.relnamespace = quote_ident(current_schema())::regnamespace
+          and c.relname = any ($1)
+     ), stored as (
+       select oid, oid as root, relname from own
+        union
+       select t.relid, o.oid, o.relname from own o, pg_partition_tree(o.oid) t
+     )
+     select format('%s has the trigger %s: Citus would fire it on every shard. Drop it.', o.relname, g.tgname) as problem
+       from own o join pg_trigger g on g.tgrelid = o.oid and not g.tgisinternal
+      where g.tgname <> all ($2)
+      union all
+     select format('%s has the policy %s beside ${TENANT_POLICY}, which the new table would not have.', o.relname, p.polname)
+       from own o join pg_policy p on p.polrelid = o.oid where p.polname <> '${TENANT_POLICY}'
+      union all
+     select format('%s has the column %s with a sequence or an identity, of which each node would have its own numbers.', o.relname, a.attname)
+       from own o join pg_attribute a on a.attrelid = o.oid and a.attnum > 0 and not a.attisdropped
+       left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+      where a.attidentity <> '' or pg_get_expr(d.adbin, d.adrelid) like 'nextval(%'
+      union all
+     select format('%s has rights on the column %s, which the new table would not have.', o.relname, a.attname)
+       from own o join pg_attribute a on a.attrelid = o.oid and a.attacl is not null
+      union all
+     select format('%s is referenced by the foreign key %s of %s, a table that is not distributed.', o.relname, k.conname, k.conrelid::regclass)
+       from own o join pg_constraint k on k.confrelid = o.oid and k.contype = 'f' and k.conparentid = 0
+      where k.conrelid not in (select oid from stored)
+      union all
+     select distinct format('%s is read by the view %s: drop it, and create it again afterwards.', s.relname, r.ev_class::regclass)
+       from stored s
+       join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = s.oid and d.classid = 'pg_rewrite'::regclass
+       join pg_rewrite r on r.oid = d.objid and r.ev_class not in (select oid from stored)
+      union all
+     select distinct format('%s is published by %s: logical replication does not follow shards.', s.relname, p.pubname)
+       from stored s join pg_publication_rel b on b.prrelid = s.oid join pg_publication p on p.oid = b.prpubid
+      union all
+     select format('%s is still there: run "%s" first.', c.relname, $4::text)
+       from pg_class c
+      where c.relnamespace = quote_ident(current_schema())::regnamespace
+        and c.relname = any ($3)`,
+    [
+      [...SHARDED_TABLES],
+      SEARCH_TRIGGERS,
+      TENANT_TABLES.map(oldName),
+      operatorCommand('cleanup'),
+    ],
+  );
+  return rows.map(({ problem }) => problem);
+}

@@ -1,0 +1,254 @@
+import {
+  citusServers,
+  createTestDatabases,
+} from '@internal/postgres/testUtils';
+import { openCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
+import { runInProcess } from '../cli/__testUtils__/runCli';
+import { migrateTo } from '../migrateTo';
+import { verify } from '../verify/verify';
+import { SHARDED_TABLES } from '../schema/citus';
+import { examineShards } from './shards';
+
+const databases = createTestDatabases({ versions: 'newest', citus: true });
+const [[id]] = databases.eachSupportedId();
+const describeOnCitus = id === 'CITUS' ? describe : describe.skip;
+const describeWithout = id === 'CITUS' ? describe.skip : describe;
+
+/** A migrated catalog without its old tables, with other tenants. */
+async function createMigrated(): Promise<CatalogDatabase> {
+  const connection = await databases.create(id);
+  await migrateTo(5, {
+    connection,
+    createTables: true,
+    keepOldTables: false,
+    force: true,
+  });
+  const database = await openCatalogDatabase(connection);
+  const { client } = database;
+  await client.query(
+    `insert into tenants (tenant_slug, tenant_name)
+     select 't' || i, 'T' || i from generate_series(1, 6) i`,
+  );
+  await client.query(
+    `insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+     select tenant_id, 'component:default/e' || i, 'component', 'e' || i,
+            jsonb_build_object('kind', 'Component', 'metadata', jsonb_build_object('name', 'e' || i)), 'h'
+       from tenants, generate_series(1, 20) i where tenant_slug <> 'default'`,
+  );
+  return database;
+}
+
+/** Every row of the tables, in an order of its own. */
+async function rowsOf({ client }: CatalogDatabase) {
+  const all: Record<string, unknown[]> = {};
+  for (const table of [...SHARDED_TABLES, 'tenants']) {
+    const { rows } = await client.query<{ row: string }>(
+      `select to_jsonb(t)::text as row from ${table} t`,
+    );
+    all[table] = rows.map(({ row }) => row).sort();
+  }
+  return all;
+}
+
+describeWithout('a server without Citus', () => {
+  it('refuses to distribute, and to move tenants', async () => {
+    const database = await createMigrated();
+    try {
+      const distributed = await runInProcess(database.connection, 'distribute');
+      expect(distributed).toMatchObject({ exitCode: 3 });
+      expect(distributed.stderr).toContain('has no extension citus');
+      const back = await runInProcess(database.connection, 'undistribute');
+      expect(back).toMatchObject({ exitCode: 0 });
+      expect(back.stdout).toContain('are not distributed');
+      const moved = await runInProcess(
+        database.connection,
+        'move-tenant',
+        't1',
+        '--to',
+        'localhost:5432',
+      );
+      expect(moved).toMatchObject({ exitCode: 3 });
+      expect(moved.stderr).toContain('are not distributed');
+    } finally {
+      await database.close();
+    }
+  });
+});
+
+describeOnCitus('a catalog on Citus', () => {
+  let database: CatalogDatabase;
+  let nodes: string[];
+  const run = (...args: string[]) => runInProcess(database.connection, ...args);
+  const statusOf = async () =>
+    JSON.parse((await run('status', '--json')).stdout).distribution;
+  const problems = async () => {
+    const { checks } = await database.migrate(verify, { mode: 'read' });
+    return checks.flatMap(check => check.problems);
+  };
+  const findings = () =>
+    examineShards({
+      read: async <Row extends object>(sql: string, values: unknown[]) =>
+        (await database.client.query<Row>(sql, values)).rows,
+      schema: 'tenancy',
+    });
+
+  beforeAll(async () => {
+    database = await createMigrated();
+    nodes = (await citusServers())
+      .slice(1)
+      .map(({ host, port }) => `${host}:${port}`);
+  });
+  afterAll(() => database?.close());
+
+  it('is refused for everything that is in the way, and not changed', async () => {
+    await database.client.query(
+      `create view everything as select entity_ref from entities;
+       create table other (id int); `,
+    );
+    await database.client.query(
+      `create policy more on relations as restrictive using (true)`,
+    );
+    const before = await catalogSnapshot(database.client);
+    const { exitCode, stderr } = await run('distribute');
+    expect(exitCode).toBe(3);
+    expect(stderr).toContain('entities is read by the view everything');
+    expect(stderr).toContain('relations has the policy more');
+    await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
+    await database.client.query('drop view everything');
+    await database.client.query('drop policy more on relations');
+    await database.client.query('drop table other');
+  });
+
+  it('is left alone by a dry run, which prints what would be done', async () => {
+    const before = await catalogSnapshot(database.client);
+    const { exitCode, stdout, stderr } = await run('distribute', '--dry-run');
+    expect([exitCode, stderr]).toEqual([0, expect.any(String)]);
+    expect(stdout).toContain('create_distributed_table');
+    expect(stdout).toContain('insert into tenancy_new_tables.entities');
+    await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
+  });
+
+  describe('that is distributed', () => {
+    let before: Record<string, unknown[]>;
+    let layout: unknown;
+    let done: unknown;
+    beforeAll(async () => {
+      before = await rowsOf(database);
+      layout = await catalogSnapshot(database.client);
+      done = await run('distribute');
+    });
+
+    it('is told how many rows were compared', () => {
+      expect(done).toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringContaining('equal before and after: entities 120'),
+      });
+    });
+
+    it('has the same rows, and is verified', async () => {
+      await expect(rowsOf(database)).resolves.toEqual(before);
+      await expect(problems()).resolves.toEqual([]);
+      await expect(findings()).resolves.toEqual([]);
+    });
+
+    it('is not distributed again', async () => {
+      const { exitCode, stdout } = await run('distribute');
+      expect([exitCode, stdout]).toEqual([
+        0,
+        expect.stringContaining('are distributed already'),
+      ]);
+    });
+
+    it('shows its nodes, and where each tenant is', async () => {
+      const distribution = await statusOf();
+      expect(distribution.nodes.map((node: any) => node.name)).toEqual(
+        expect.arrayContaining(nodes),
+      );
+      expect(
+        distribution.tenants.map(({ slug }: { slug: string }) => slug),
+      ).toEqual(['default', 't1', 't2', 't3', 't4', 't5', 't6']);
+      const { stdout } = await run('status', '--steps');
+      expect(stdout).toContain('distributed by Citus');
+    });
+
+    it.each([['partition', 't1'], ['unpartition', 't1'], ['rollback']])(
+      'is refused %s',
+      async (...args) => {
+        const { exitCode, stderr } = await run(...args);
+        expect(exitCode).toBe(3);
+        expect(stderr).toContain('are distributed over the nodes of Citus');
+      },
+    );
+
+    it.each(['block-writes', 'online'])(
+      'moves a tenant and back, by the mode %s',
+      async mode => {
+        const { node: from } = (await statusOf()).tenants.find(
+          ({ slug }: { slug: string }) => slug === 't1',
+        );
+        const to = nodes.find(node => node !== from)!;
+        for (const target of [to, from]) {
+          const moved = await run(
+            'move-tenant',
+            't1',
+            '--to',
+            target,
+            '--mode',
+            mode,
+          );
+          expect([moved.exitCode, moved.stdout]).toEqual([
+            0,
+            expect.stringContaining(`is on ${target}`),
+          ]);
+          const { tenants, withoutForce } = await statusOf();
+          expect(withoutForce).toEqual([]);
+          expect(
+            tenants.find(({ slug }: { slug: string }) => slug === 't1'),
+          ).toMatchObject({ node: target, neighbours: 0 });
+        }
+        await expect(rowsOf(database)).resolves.toEqual(before);
+        await expect(problems()).resolves.toEqual([]);
+      },
+    );
+
+    it('moves none to what holds no rows of tenants', async () => {
+      const { exitCode, stderr } = await run(
+        'move-tenant',
+        't1',
+        '--to',
+        'nowhere:1',
+      );
+      expect(exitCode).toBe(2);
+      expect(stderr).toContain('is none of the nodes');
+    });
+
+    it('gives FORCE back that a killed move has left off', async () => {
+      await database.migrate(({ context }) =>
+        context.executor.execute(context.state.put('move-tenant', {})),
+      );
+      await database.client.query(
+        'alter table entities no force row level security',
+      );
+      expect((await statusOf()).withoutForce).toEqual(['entities']);
+      await expect(problems()).resolves.toContainEqual(
+        expect.stringContaining('not forced on entities'),
+      );
+      const { node } = (await statusOf()).tenants[1];
+      await run('move-tenant', 't1', '--to', node);
+      expect((await statusOf()).withoutForce).toEqual([]);
+    });
+
+    it('comes back as it was', async () => {
+      const { exitCode, stdout } = await run('undistribute');
+      expect([exitCode, stdout]).toEqual([
+        0,
+        expect.stringContaining('are on the coordinator'),
+      ]);
+      await expect(rowsOf(database)).resolves.toEqual(before);
+      await expect(catalogSnapshot(database.client)).resolves.toEqual(layout);
+      await expect(problems()).resolves.toEqual([]);
+    });
+  });
+});

@@ -1,0 +1,78 @@
+import { Client, escapeLiteral } from 'pg';
+import type { ClientConfig } from 'pg';
+import { parseIntoClientConfig } from 'pg-connection-string';
+
+/**
+ * Names the coordinator of a Citus cluster that tests may make databases on, as its superuser.
+ * The database of the URL has the extension, and knows the nodes.
+ */
+export const CITUS_VARIABLE = 'TENANCY_CITUS_URL';
+
+/** The coordinator of the cluster that tests run on, if there is one. */
+export function citusCoordinator(): ClientConfig | undefined {
+  const url = process.env[CITUS_VARIABLE];
+  return url ? toConfig(url) : undefined;
+}
+
+function toConfig(url: string): ClientConfig {
+  const { host, port, user, password, ssl, database } =
+    parseIntoClientConfig(url);
+  return { host, port, user, password, ssl, database };
+}
+
+/** All servers of the cluster, the coordinator first. */
+export async function citusServers(): Promise<ClientConfig[]> {
+  const coordinator = citusCoordinator();
+  if (!coordinator) {
+    throw new Error(`${CITUS_VARIABLE} is not set`);
+  }
+  const nodes = await using(coordinator, async client => {
+    const { rows } = await client.query<{ host: string; port: number }>(
+      `select nodename as host, nodeport as port from pg_dist_node
+        where noderole = 'primary' and groupid <> 0 order by nodeid`,
+    );
+    return rows;
+  });
+  if (nodes.length === 0) {
+    throw new Error(
+      `The database that ${CITUS_VARIABLE} names has no nodes: run "select citus_add_node(…)" in it`,
+    );
+  }
+  return [coordinator, ...nodes.map(node => ({ ...coordinator, ...node }))];
+}
+
+/** Makes a database a cluster of the same nodes, with the coordinator for clients alone. */
+export async function formCluster(database: string): Promise<void> {
+  const servers = await citusServers();
+  for (const server of servers) {
+    await using({ ...server, database }, client =>
+      client.query('create extension citus'),
+    );
+  }
+  const [coordinator, ...nodes] = servers;
+  await using({ ...coordinator, database }, async client => {
+    await client.query(
+      `select citus_set_coordinator_host(${name(coordinator)})`,
+    );
+    for (const node of nodes) {
+      await client.query(`select citus_add_node(${name(node)})`);
+    }
+  });
+}
+
+function name({ host = 'localhost', port = 5432 }: ClientConfig): string {
+  return `${escapeLiteral(host)}, ${port}`;
+}
+
+async function using<T>(
+  connection: ClientConfig,
+  use: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = new Client(connection);
+  await client.connect();
+  try {
+    return await use(client);
+  } finally {
+    await client.end();
+  }
+}
