@@ -1,1 +1,10 @@
-module.exports = require('@backstage/cli/config/eslint-factory')(__dirname);
+module.exports = require('@backstage/cli/config/eslint-factory')(__dirname, {
+  rules: {
+    'jest/no-standalone-expect': [
+      'error',
+      {
+        additionalTestBlockFunctions: ['itOnOneServer', 'itOnOneServer.each'],
+      },
+    ],
+  },
+});

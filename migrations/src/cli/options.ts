@@ -122,7 +122,7 @@ export const shardsOption = new Option(
 export const nodeOption = new Option(
   '--to <host:port>',
   'the node, as "status" names it',
-).makeOptionMandatory();
+);
 
 export const moveModeOption = new Option(
   '--mode <mode>',

@@ -1,3 +1,5 @@
+import { UsageError } from '../../errors';
+import { operatorCommand } from '../../operatorCommand';
 import {
   distribute as distributeTables,
   undistribute as bringBack,
@@ -98,6 +100,14 @@ the next move. Readers go on in either case.`.trim(),
   access: 'change',
   options: [nodeOption, moveModeOption],
   async run({ migration, args, options, report }) {
+    if (options.to === undefined) {
+      throw new UsageError(
+        `Name the node: ${operatorCommand(
+          'move-tenant',
+          '<slug> --to <host:port>',
+        )}.`,
+      );
+    }
     const result = await move(migration.context, args[0], {
       to: String(options.to),
       mode: options.mode,

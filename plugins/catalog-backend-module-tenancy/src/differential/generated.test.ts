@@ -31,7 +31,8 @@ import {
   sender,
 } from '@internal/catalog-testing/requests';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases({ versions: 'newest', citus: true });
+const [[id]] = databases.eachSupportedId();
 
 const CONTEXT = `CATALOG_DIFFERENTIAL_SEED=${sizes.seed} CATALOG_DIFFERENTIAL_ENTITIES=${sizes.entities}`;
 
@@ -46,7 +47,7 @@ describe('a generated catalog that the stock engine has ingested', () => {
   let words: Vocabulary;
 
   beforeAll(async () => {
-    catalog = await ingestCatalog(databases, 'POSTGRES_18', sizes);
+    catalog = await ingestCatalog(databases, id, sizes);
     backend = await startCatalogBackend({
       connection: catalog.connection,
       enabled: true,

@@ -19,7 +19,8 @@ import {
 import { changeablePolicy, DECISIONS } from './__testUtils__/policies';
 import { get, type Send, sender } from '@internal/catalog-testing/requests';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases({ versions: 'newest', citus: true });
+const [[id]] = databases.eachSupportedId();
 
 const entities = Math.ceil(sizes.entities / 5);
 const requests = Math.ceil(sizes.requests / 30);
@@ -49,7 +50,7 @@ describe('a policy about catalog.entity.read', () => {
   };
 
   beforeAll(async () => {
-    catalog = await ingestCatalog(databases, 'POSTGRES_18', {
+    catalog = await ingestCatalog(databases, id, {
       seed: sizes.seed,
       entities,
       ...withPermissions,

@@ -3,7 +3,7 @@ import type {
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
-import { migrateTo } from 'backstage-catalog-tenancy-migrations';
+import { distribute, migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 import { TenancyPool } from '../pool/TenancyPool';
 import type { TenantLimits } from '../pool/TenantLimits';
@@ -44,19 +44,42 @@ export interface TenancyDatabase {
 
 const MIGRATED: DatabaseTemplate = {
   name: 'catalogs of tenants, empty',
-  prepare: async connection => {
-    await migrateTo(5, { connection, schema: SCHEMA, createTables: true });
+  prepare: async (connection, id) => {
+    await migrateTo(5, {
+      connection,
+      schema: SCHEMA,
+      createTables: true,
+      // Their triggers would follow the distributed tables.
+      keepOldTables: id !== 'CITUS',
+    });
+  },
+};
+
+/** The same, on the nodes of Citus. */
+const DISTRIBUTED: DatabaseTemplate = {
+  name: `${MIGRATED.name}, on nodes`,
+  prepare: async (connection, id) => {
+    await MIGRATED.prepare(connection, id);
+    await distribute({ connection, schema: SCHEMA });
   },
 };
 
 let tenants = 0;
 
-/** A migrated database on the server `id`. */
+/**
+ * A migrated database on the server `id`.
+ *
+ * @param options - `distributed`: false for one that Citus is to distribute later
+ */
 export async function createTenancyDatabase(
   databases: TestDatabases,
   id: TestDatabaseId,
+  { distributed = id === 'CITUS' }: { distributed?: boolean } = {},
 ): Promise<TenancyDatabase> {
-  const connection = await databases.create(id, MIGRATED);
+  const connection = await databases.create(
+    id,
+    distributed ? DISTRIBUTED : MIGRATED,
+  );
   const client = new Client(connection);
   await client.connect();
   await client.query(`set search_path = ${SCHEMA}`);

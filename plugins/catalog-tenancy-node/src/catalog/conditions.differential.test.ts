@@ -12,7 +12,7 @@ const ENTITIES = 150;
 const FILTERS = 400;
 
 describe('filters mean what they mean to the stock catalog', () => {
-  const databases = createTestDatabases();
+  const databases = createTestDatabases({ citus: true });
 
   describe.each(databases.eachSupportedId())('on %p', id => {
     let catalog: CatalogDatabase;

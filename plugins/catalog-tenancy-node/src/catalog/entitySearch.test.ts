@@ -135,7 +135,7 @@ const oddEntities = fc
   .map(({ more, ...entity }) => ({ ...more, ...entity }));
 
 describe('the terms of entities are the rows of the stock catalog', () => {
-  const databases = createTestDatabases();
+  const databases = createTestDatabases({ citus: true });
 
   describe.each(databases.eachSupportedId())('on %p', id => {
     let database: TenancyDatabase;

@@ -42,7 +42,7 @@ function withoutPredicate(database: TenantDatabase): TenantDatabase {
 const ALPHA = 'component:default/alpha';
 
 describe('isolation of the catalog store', () => {
-  const databases = createTestDatabases();
+  const databases = createTestDatabases({ citus: true });
 
   describe.each(databases.eachSupportedId())('on %p', id => {
     let catalog: CatalogDatabase;

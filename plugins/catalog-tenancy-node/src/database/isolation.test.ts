@@ -5,9 +5,11 @@ import { entityRow } from './__testUtils__/entityRow';
 import { WireProxy } from './__testUtils__/WireProxy';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 
-const databases = createTestDatabases({ versions: 'every' });
+const databases = createTestDatabases({ versions: 'every', citus: true });
 
 describe.each(databases.eachSupportedId())('Tenants on %s', id => {
+  // Citus has shards in place of partitions.
+  const itOnOneServer = id === 'CITUS' ? it.skip : it;
   let database: TenancyDatabase;
   let proxy: WireProxy;
   let tenants: PooledTenantDatabase;
@@ -184,12 +186,17 @@ describe.each(databases.eachSupportedId())('Tenants on %s', id => {
   ])('are refused %s into another', async (_, sql) => {
     await expect(
       tenants.query(ours, ({ knex }) => knex.raw(sql, [theirs])),
-    ).rejects.toMatchObject({
-      name: 'DatabaseStatementError',
-      sqlState: '42501',
-      message:
-        'new row violates row-level security policy for table "entities"',
-    });
+    ).rejects.toMatchObject(
+      id === 'CITUS' && sql.startsWith('update')
+        ? // A row stays in the shard of its tenant: Citus refuses that before the policy does.
+          { name: 'DatabaseStatementError', sqlState: '0A000' }
+        : {
+            name: 'DatabaseStatementError',
+            sqlState: '42501',
+            message:
+              'new row violates row-level security policy for table "entities"',
+          },
+    );
     await expect(rowsOf(theirs)).resolves.toEqual(untouched(theirs));
     await expect(rowsOf(ours)).resolves.toEqual(untouched(ours));
   });
@@ -235,7 +242,7 @@ describe.each(databases.eachSupportedId())('Tenants on %s', id => {
     },
   );
 
-  it('have partitions that nobody reaches directly', async () => {
+  itOnOneServer('have partitions that nobody reaches directly', async () => {
     const { rows } = await database.client.query<{ name: string }>(
       `select inhrelid::regclass::text as name from pg_inherits
         where inhparent::regclass::text in ('entities', 'relations', 'refresh_state')`,

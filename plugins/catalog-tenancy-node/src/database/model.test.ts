@@ -25,7 +25,7 @@ const CUTS = 0.04;
 const CANCELS = 0.1;
 const TERMINATIONS = 0.01;
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases({ versions: 'newest', citus: true });
 
 describe.each(databases.eachSupportedId())('Tenants on %s', id => {
   let database: TenancyDatabase;

@@ -6,7 +6,7 @@ import { ISO_TIME, outcomesOf, Registry } from './__testUtils__/registry';
 import type { PostgresTenantStore } from './PostgresTenantStore';
 import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from './Tenant';
 
-const databases = createTestDatabases();
+const databases = createTestDatabases({ citus: true });
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

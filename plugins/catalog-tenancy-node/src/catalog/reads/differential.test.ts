@@ -19,7 +19,7 @@ const ENTITIES = 100;
 const QUERIES = 150;
 
 describe('pages and facets are what they are in the stock catalog', () => {
-  const databases = createTestDatabases();
+  const databases = createTestDatabases({ citus: true });
   const known: JsonObject[] = fc
     .sample(entities, { seed: SEED, numRuns: ENTITIES })
     .map((entity, position) => ({
