@@ -19,6 +19,7 @@ import {
 } from '../schema/citus';
 import { findObstacles } from './obstacles';
 import {
+  buildIndexes,
   checksum,
   copyRows,
   createTables,
@@ -160,20 +161,6 @@ export async function distribute(
     before: [
       ...definitions,
       intoSide(schema),
-      ...keys.map(
-        ({ table, name }) =>
-          `alter table ${table} drop constraint ${escapeIdentifier(name)}`,
-      ),
-      // Citus would make tables of its own of all that reference the registry.
-      ...parts.flatMap(({ table, foreignKeys }) =>
-        foreignKeys.map(
-          key =>
-            `alter table ${schema}.${table} drop constraint ${constraintOf(
-              key,
-            )}`,
-        ),
-      ),
-      `select create_reference_table('${schema}.tenants')`,
       ...createTables(parts, { partitioned: false }),
       ...SHARDED_TABLES.map((table, index) =>
         index === 0
@@ -190,6 +177,20 @@ export async function distribute(
       ),
     ],
     after: [
+      ...keys.map(
+        ({ table, name }) =>
+          `alter table ${table} drop constraint ${escapeIdentifier(name)}`,
+      ),
+      // Citus would make tables of its own of all that reference the registry.
+      ...parts.flatMap(({ table, foreignKeys }) =>
+        foreignKeys.map(
+          key =>
+            `alter table ${schema}.${table} drop constraint ${constraintOf(
+              key,
+            )}`,
+        ),
+      ),
+      `select create_reference_table('${schema}.tenants')`,
       ...furnish(parts, { partitioned: false }),
       ...triggers(),
       ...replaceTables(settings.schema, parts, { partitioned: false }),
@@ -384,7 +385,7 @@ interface Rebuild {
 }
 
 // A reader is through in less; one that waits for a writer that waits for this is ended.
-const UPGRADE_TIMEOUT_MS = 400;
+const UPGRADE_TIMEOUT_MS = 200;
 const UPGRADE_ATTEMPTS = 100;
 
 async function rebuild(
@@ -411,6 +412,7 @@ async function rebuild(
       `create schema ${SIDE}`,
       ...plan.before,
       ...parts.map(each => copyRows(settings.schema, each)),
+      ...buildIndexes(parts),
       upgrade,
       ...plan.after,
       'commit',
@@ -422,6 +424,7 @@ async function rebuild(
         await session.query(`create schema ${SIDE}`);
         await runAll(session, plan.before);
         Object.assign(result.rows, await copyAll(context, session, parts));
+        await runAll(session, buildIndexes(parts));
         await upgradeLock(session, upgrade, tables);
         await runAll(session, plan.after);
         await session.query('commit');
@@ -512,6 +515,14 @@ async function upgradeLock(
   await session.query('savepoint upgrade');
   for (let attempt = 1; ; attempt += 1) {
     try {
+      // Before each attempt: the detector of deadlocks may choose this transaction.
+      await session.query(
+        `select pg_cancel_backend(l.pid)
+           from pg_locks l
+          where l.granted and l.relation = any ($1::regclass[]::oid[]) and l.pid <> pg_backend_pid()
+            and pg_backend_pid() = any (pg_blocking_pids(l.pid))`,
+        [tables],
+      );
       await session.query(`set local lock_timeout = ${UPGRADE_TIMEOUT_MS}`);
       await session.query(upgrade);
       await session.query('set local lock_timeout = 0');
@@ -521,13 +532,6 @@ async function upgradeLock(
         throw error;
       }
       await session.query('rollback to savepoint upgrade');
-      await session.query(
-        `select pg_cancel_backend(l.pid)
-           from pg_locks l
-          where l.granted and l.relation = any ($1::regclass[]::oid[]) and l.pid <> pg_backend_pid()
-            and pg_backend_pid() = any (pg_blocking_pids(l.pid))`,
-        [tables],
-      );
     }
   }
 }

@@ -136,17 +136,21 @@ export function checksum(schema: string, { table, columns }: TableParts) {
   from ${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
 }
 
-/** The statements that give the tables in {@link SIDE} what the others have. */
+/** The statements that build the indexes of the tables in {@link SIDE}, once they have rows. */
+export function buildIndexes(parts: TableParts[]): string[] {
+  return parts.flatMap(({ keys, indexes, statistics }) => [
+    ...keys,
+    ...indexes,
+    ...statistics,
+  ]);
+}
+
+/** The statements that give the tables in {@link SIDE} what else the others have. */
 export function furnish(
   parts: TableParts[],
   { partitioned }: { partitioned: boolean },
 ): string[] {
   return [
-    ...parts.flatMap(({ keys, indexes, statistics }) => [
-      ...keys,
-      ...indexes,
-      ...statistics,
-    ]),
     ...parts.flatMap(({ foreignKeys }) => foreignKeys),
     ...parts.flatMap(({ table, grants, comment, identifiedByAll }) => {
       const name = `${SIDE}.${escapeIdentifier(table)}`;

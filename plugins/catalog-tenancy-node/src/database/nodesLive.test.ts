@@ -3,6 +3,7 @@ import {
   createTestDatabases,
 } from '@internal/postgres/testUtils';
 import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
@@ -17,7 +18,8 @@ import { PooledTenantDatabase } from './PooledTenantDatabase';
 // Tenants that are read and written without a pause while an operator distributes them, moves
 // some to another node and back, and a node goes down: NODES_LIVE_TENANTS, …_MOVES,
 // …_ENTITIES, …_WRITERS and …_READERS are the sizes, …_KILL a command that ends a node and
-// starts it again, and …_NODE the `host:port` of a server that is to be added.
+// starts it again, …_NODE the
+// `host:port` of a server that is to be added, and …_REPORT the file that gets the figures.
 const size = (name: string, usual: number) =>
   Number(process.env[`NODES_LIVE_${name}`] ?? usual);
 const TENANTS = size('TENANTS', 6);
@@ -25,7 +27,11 @@ const MOVES = size('MOVES', 2);
 const ENTITIES = size('ENTITIES', 10);
 const WRITERS = size('WRITERS', 2);
 const READERS = size('READERS', 2);
-const { NODES_LIVE_KILL: KILL, NODES_LIVE_NODE: NEW_NODE } = process.env;
+const {
+  NODES_LIVE_KILL: KILL,
+  NODES_LIVE_NODE: NEW_NODE,
+  NODES_LIVE_REPORT: REPORT,
+} = process.env;
 
 const run = promisify(execFile);
 const BIN = resolve(
@@ -314,8 +320,9 @@ describeOnCitus('Tenants that are read and written', () => {
     }
     expect(load.faults).toEqual([]);
     expect(await operator('verify')).toContain('holds');
-    if (process.env.NODES_LIVE_REPORT) {
-      process.stdout.write(
+    if (REPORT) {
+      writeFileSync(
+        REPORT,
         `${told.join('')}\n${JSON.stringify(load.parts, null, 1)}\n`,
       );
     }
