@@ -1,4 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { migrateTo } from '../migrateTo';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
@@ -14,6 +14,53 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
   const service = (name: string) => ({
     ref: `component:default/${name}`,
     relations: [['ownedBy', 'group:default/team']] as [string, string][],
+  });
+
+  it('begins each batch behind the one before, in all tables', async () => {
+    const entities = 1_500;
+    catalog = await createStockCatalog(databases, id);
+    const { connection, client } = catalog;
+    await client.query(
+      `with made as (
+         select gen_random_uuid()::text as id, 'component:default/s' || n as ref
+           from generate_series(1, $1::int) n
+       ), states as (
+         insert into public.refresh_state
+           (entity_id, entity_ref, unprocessed_entity, processed_entity, errors,
+            next_update_at, last_discovery_at)
+         select id, ref, '{}', '{}', '[]', now(), now() from made
+       ), related as (
+         insert into public.relations
+           (originating_entity_id, source_entity_ref, type, target_entity_ref)
+         select id, ref, 'ownedBy', 'group:default/team-' || hashtext(ref) % 10 from made
+       )
+       insert into public.final_entities
+         (entity_id, entity_ref, final_entity, hash, last_updated_at)
+       select id, ref,
+              jsonb_build_object(
+                'apiVersion', 'backstage.io/v1alpha1', 'kind', 'Component',
+                'metadata', jsonb_build_object(
+                  'uid', id, 'namespace', 'default', 'name', split_part(ref, '/', 2))),
+              'hash', now()
+         from made`,
+      [entities],
+    );
+    expect(await adopt({ connection })).toMatchObject({
+      adopted: true,
+      faults: 0,
+    });
+    const read = async () => {
+      const { rows } = await client.query<{ scans: number; entries: number }>(
+        `select idx_scan::int as scans, idx_tup_read::int as entries
+           from pg_stat_user_indexes
+          where schemaname = 'public' and indexrelname = 'refresh_state_pkey'`,
+      );
+      return rows[0];
+    };
+    // PostgreSQL counts a moment later.
+    await waitUntil('the counts', async () => (await read()).scans >= entities);
+    // Some for each entity; hundreds if each batch began at the first.
+    expect((await read()).entries).toBeLessThan(50 * entities);
   });
 
   it('carries what the catalog has', async () => {

@@ -457,6 +457,9 @@ end $$`;
  * The function that carries a batch of entities in the order of their ids, and returns
  * the last id and the number of rows.
  *
+ * Both sides of the join name where the batch begins: PostgreSQL concludes it from one for the
+ * other with `=` alone, and would read the other from its beginning for each batch.
+ *
  * FOR SHARE on the rows of the engine: its writes to them wait for the end of the batch,
  * which is short. SKIP LOCKED: a batch that holds many rows must not wait for rows that
  * the engine has locked; `reconcileEntities` carries those one by one.
@@ -472,7 +475,7 @@ begin
   for v_id in execute ${engineSql(
     `select f.entity_id from ENGINE.final_entities f
       join ENGINE.refresh_state s on s.entity_id = f.entity_id
-     where f.entity_id > $1
+     where f.entity_id > $1 and s.entity_id > $1
      order by f.entity_id limit $2
        for share of f, s skip locked`,
   )} using p_after, p_rows
