@@ -114,10 +114,19 @@ export function testRestarts(): void {
         const { page } = visitor;
         await visitor.open('/');
         await page.getByRole('link', { name: 'Stock' }).waitFor();
+        // The backend that goes away has served the code of that page, too.
+        const tenants = page.getByRole('link', {
+          name: 'Tenants',
+          exact: true,
+        });
+        await tenants.click();
+        await page.getByRole('row', { name: /Acme/ }).waitFor();
+        await page.goBack();
+        await page.getByRole('link', { name: 'Stock' }).waitFor();
         await visitor.untilQuiet();
         await portal.stopBackend();
         visitor.expectProblem(/ERR_CONNECTION_REFUSED/, /Failed to fetch/);
-        await page.getByRole('link', { name: 'Tenants', exact: true }).click();
+        await tenants.click();
         await page.getByText('The backend does not answer.').waitFor();
         await portal.startBackend({
           APP_CONFIG_tenancy_membershipOfDefault: '"members"',
