@@ -90,12 +90,18 @@ describe('isolation of the catalog store', () => {
 
     afterAll(() => catalog?.close());
 
-    describe.each<[string, () => TenantDatabase]>([
+    const ways: [string, () => TenantDatabase][] = [
       ['by predicate and policy', () => catalog.database],
       ['by the policy alone', () => withoutPredicate(catalog.database)],
       // Policies do not bind a superuser.
       ['by the predicate alone', () => unbound],
-    ])('%s', (_, open) => {
+    ];
+    // Without the predicate, Citus refuses joins as such of all tenants (0A000): there
+    // `database/isolation.test.ts` tries the policy alone, by single tables.
+    const possible = ways.filter(
+      ([name]) => id !== 'CITUS' || name !== 'by the policy alone',
+    );
+    describe.each(possible)('%s', (_, open) => {
       let store: CatalogStore;
 
       beforeEach(() => {

@@ -34,11 +34,13 @@ describe('purgeDeletedEntities', () => {
         type: 'full',
         entities: days.map(day => component(`d${day}`)),
       });
-      await catalog.client.query(
-        `update entities set deleted_at = now() - make_interval(hours => substr(entity_name, 2)::int * 24)
-          where tenant_id = $1 and entity_name <> 'dlive'`,
-        [tenantId],
-      );
+      for (const day of days.filter(each => each !== 'live')) {
+        await catalog.client.query(
+          `update entities set deleted_at = now() - make_interval(days => $3::int)
+            where tenant_id = $1 and entity_name = $2`,
+          [tenantId, `d${day}`, day],
+        );
+      }
       return { tenantId, slug };
     };
     const namesOf = async (tenantId: string) => {

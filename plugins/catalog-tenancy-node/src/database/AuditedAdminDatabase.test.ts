@@ -7,7 +7,7 @@ import { entityRow } from './__testUtils__/entityRow';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 
-const databases = createTestDatabases({ versions: 'newest', citus: true });
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())(
   `The administrator's path on %s`,

@@ -12,7 +12,7 @@ import { DatabaseUnavailableError } from '../pool/errors';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 
-const databases = createTestDatabases({ versions: 'newest', citus: true });
+const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('A connection to %s', id => {
   let database: TenancyDatabase;

@@ -18,8 +18,8 @@ import { PooledTenantDatabase } from './PooledTenantDatabase';
 // Tenants that are read and written without a pause while an operator distributes them, moves
 // some to another node and back, and a node goes down: NODES_LIVE_TENANTS, …_MOVES,
 // …_ENTITIES, …_WRITERS and …_READERS are the sizes, …_KILL a command that ends a node and
-// starts it again, …_NODE the
-// `host:port` of a server that is to be added, and …_REPORT the file that gets the figures.
+// starts it again, …_NODE the `host:port` of a server that is
+// to be added, and …_REPORT the file that gets the figures.
 const size = (name: string, usual: number) =>
   Number(process.env[`NODES_LIVE_${name}`] ?? usual);
 const TENANTS = size('TENANTS', 6);
@@ -293,10 +293,14 @@ describeOnCitus('Tenants that are read and written', () => {
       await client.connect();
       await client.query('create extension citus');
       await client.end();
-      await database.client.query('select citus_add_node($1, $2)', [
+      // A session that has a connection to the ended node would fail with it.
+      const coordinator = new Client(database.connection);
+      await coordinator.connect();
+      await coordinator.query('select citus_add_node($1, $2)', [
         host,
         Number(port),
       ]);
+      await coordinator.end();
       // It closes on the new node what it closes on all.
       await operator('distribute');
       told.push(await operator('move-tenant', slugs[0], '--to', NEW_NODE));

@@ -4,7 +4,7 @@ import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { DatabaseUnavailableError } from '../pool/errors';
 import type { TenancyPool } from '../pool/TenancyPool';
 
-const databases = createTestDatabases({ versions: 'newest', citus: true });
+const databases = createTestDatabases({ versions: 'newest' });
 
 const UNAVAILABLE = { name: 'ServiceUnavailableError', retryAfterSeconds: 10 };
 

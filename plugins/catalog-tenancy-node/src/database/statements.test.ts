@@ -2,7 +2,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { entityRow } from './__testUtils__/entityRow';
 import { insert, SingleConnection } from './__testUtils__/SingleConnection';
 
-const databases = createTestDatabases({ citus: true });
+const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('A statement on %s', id => {
   let connection: SingleConnection;

@@ -6,7 +6,7 @@ import {
 } from './__testUtils__/SingleConnection';
 import type { TenantTransaction } from './TenantDatabase';
 
-const databases = createTestDatabases({ citus: true });
+const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('A transaction on %s', id => {
   let connection: SingleConnection;

@@ -4,7 +4,7 @@ import { ISO_TIME, outcomesOf, Registry } from './__testUtils__/registry';
 import type { PostgresTenantStore } from './PostgresTenantStore';
 import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from './Tenant';
 
-const databases = createTestDatabases({ citus: true });
+const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())(
   'changes to the registry on %s',
