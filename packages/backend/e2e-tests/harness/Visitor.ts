@@ -191,7 +191,7 @@ export class Visitor {
         isDrawn &&
         this.#underWay.size === 0 &&
         asked === this.#log.length &&
-        (await this.page.getByRole('progressbar').count()) === 0
+        (await this.page.locator('[role=progressbar]').count()) === 0
       );
     };
     try {
@@ -220,7 +220,8 @@ export class Visitor {
   }
 
   /**
-   * The page has no serious barrier, in either theme. It is loaded again for each.
+   * The page has no serious barrier, in the theme that it has and, loaded again, in the other one,
+   * in which it stays.
    *
    * @param look - waits for what is seen in the end
    */
