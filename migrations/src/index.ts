@@ -32,7 +32,11 @@ export type {
 export { isDistributed } from './schema/citus';
 export { distribute } from './sharding/library';
 export { examineShards } from './sharding/shards';
-export type { DistributionStatus } from './sharding/shards';
+export type {
+  DistributionStatus,
+  NodeStatus,
+  TenantPlace,
+} from './sharding/shards';
 export type { DistributeOptions } from './sharding/library';
 export type { Distribution } from './sharding/distribute';
 export { connectionOfKnex } from './session/connectionOfKnex';

@@ -2,14 +2,12 @@ import type { ClientConfig } from 'pg';
 import { cleanup } from './cleanup/cleanup';
 import { DiskWatch } from './disk/DiskWatch';
 import type { Reporter } from './Reporter';
-import { TenancyMigration } from './engine/TenancyMigration';
+import { withMigration } from './engine/withMigration';
 import { phases } from './phases';
 import { createCatalogTables, isFreshDatabase } from './schema/catalogTables';
-import { DEFAULT_TENANT_NAME } from './schema/tables';
 import { readStatus } from './status/readStatus';
 import { refuseWithoutTables } from './status/next';
 import type { StatusReport } from './status/StatusReport';
-import type { MigrationSettings } from './engine/Step';
 
 /**
  * The options of a migration. Only the connection has no default.
@@ -70,13 +68,13 @@ export async function migrateTo(
 ): Promise<MigrateResult> {
   // Without the operator's lock, so that a process that finds nothing to do is
   // not refused because of another one that looks at the same time.
-  const present = await withMigration(options, 'read', migration =>
+  const present = await withMigration(options, inMode('read'), migration =>
     migration.completedPhase(),
   );
   if (present >= phase) {
     return { phase: present, done: [] };
   }
-  return withMigration(options, 'change', async migration => {
+  return withMigration(options, inMode('change'), async migration => {
     const before = await migration.completedSteps();
     if (!options.createTables) {
       await refuseWithoutTables(migration);
@@ -114,40 +112,9 @@ export async function migrateTo(
 export async function status(
   options: Pick<MigrateOptions, 'connection' | 'schema'>,
 ): Promise<StatusReport> {
-  return withMigration(options, 'read', readStatus);
+  return withMigration(options, inMode('read'), readStatus);
 }
 
-async function withMigration<T>(
-  options: MigrateOptions,
-  mode: 'read' | 'change',
-  use: (migration: TenancyMigration) => Promise<T>,
-): Promise<T> {
-  const { connection, reporter } = options;
-  const migration = await TenancyMigration.open({
-    phases,
-    connection:
-      typeof connection === 'string'
-        ? { connectionString: connection }
-        : connection,
-    command: 'library',
-    settings: settingsOf(options),
-    reporter,
-    mode,
-  });
-  try {
-    return await use(migration);
-  } finally {
-    await migration.close();
-  }
-}
-
-function settingsOf(options: MigrateOptions): MigrationSettings {
-  return {
-    schema: options.schema ?? 'tenancy',
-    lockTimeoutMs: options.lockTimeoutMs ?? 30,
-    batchSize: options.batchSize ?? 2000,
-    defaultTenantName: options.defaultTenantName ?? DEFAULT_TENANT_NAME,
-    adminGrant: options.adminGrant ?? true,
-    force: options.force ?? false,
-  };
+function inMode(mode: 'read' | 'change') {
+  return { phases, command: 'library', mode } as const;
 }

@@ -1,8 +1,9 @@
 import type { ClientConfig } from 'pg';
 import type { Reporter } from '../Reporter';
-import { TenancyMigration } from '../engine/TenancyMigration';
+import type { TenancyMigration } from '../engine/TenancyMigration';
+import { withMigration } from '../engine/withMigration';
 import type { StepContext } from '../engine/Step';
-import { DEFAULT_TENANT_ID, DEFAULT_TENANT_NAME } from '../schema/tables';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { adopt as adoptCatalog, carryAll } from './adopt';
 import { parseTenantId, requireTenant } from './engine';
 import type { Engine } from './engine';
@@ -157,35 +158,11 @@ async function slugOf(
     : (await requireTenant(context, tenantId)).slug;
 }
 
-async function withContext<T>(
+function withContext<T>(
   options: AdoptOptions,
   mode: 'read' | 'change',
   use: (migration: TenancyMigration) => Promise<T>,
 ): Promise<T> {
-  const { connection } = options;
-  const migration = await TenancyMigration.open({
-    // An adoption runs none.
-    phases: [],
-    connection:
-      typeof connection === 'string'
-        ? { connectionString: connection }
-        : connection,
-    command: 'adopt',
-    settings: {
-      schema: options.schema ?? 'tenancy',
-      catalogSchema: options.catalogSchema,
-      lockTimeoutMs: options.lockTimeoutMs ?? 30,
-      batchSize: options.batchSize ?? 2000,
-      defaultTenantName: DEFAULT_TENANT_NAME,
-      adminGrant: true,
-      force: options.force ?? false,
-    },
-    reporter: options.reporter,
-    mode,
-  });
-  try {
-    return await use(migration);
-  } finally {
-    await migration.close();
-  }
+  // An adoption runs no phases.
+  return withMigration(options, { phases: [], command: 'adopt', mode }, use);
 }

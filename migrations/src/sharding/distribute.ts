@@ -182,14 +182,7 @@ export async function distribute(
           `alter table ${table} drop constraint ${escapeIdentifier(name)}`,
       ),
       // Citus would make tables of its own of all that reference the registry.
-      ...parts.flatMap(({ table, foreignKeys }) =>
-        foreignKeys.map(
-          key =>
-            `alter table ${schema}.${table} drop constraint ${constraintOf(
-              key,
-            )}`,
-        ),
-      ),
+      ...dropForeignKeys(schema, parts),
       `select create_reference_table('${schema}.tenants')`,
       ...furnish(parts, { partitioned: false }),
       ...triggers(),
@@ -244,14 +237,7 @@ export async function undistribute(
       ...createTables(parts, { partitioned: true }),
     ],
     after: [
-      ...parts.flatMap(({ table, foreignKeys }) =>
-        foreignKeys.map(
-          key =>
-            `alter table ${schema}.${table} drop constraint ${constraintOf(
-              key,
-            )}`,
-        ),
-      ),
+      ...dropForeignKeys(schema, parts),
       `select undistribute_table('${schema}.tenants')`,
       // To logins of the operator, which Citus leaves out.
       ...grants,
@@ -279,6 +265,15 @@ function intoSide(schema: string): string {
 /** A trigger on TRUNCATE has no place: Citus would fire it on each shard. */
 function triggers(): string[] {
   return triggerStatements.filter(statement => !statement.includes('truncate'));
+}
+
+function dropForeignKeys(schema: string, parts: TableParts[]): string[] {
+  return parts.flatMap(({ table, foreignKeys }) =>
+    foreignKeys.map(
+      key =>
+        `alter table ${schema}.${table} drop constraint ${constraintOf(key)}`,
+    ),
+  );
 }
 
 function constraintOf(addition: string): string {

@@ -1,8 +1,7 @@
 import type { ClientConfig } from 'pg';
-import { TenancyMigration } from '../engine/TenancyMigration';
+import { withMigration } from '../engine/withMigration';
 import { phases } from '../phases';
 import type { Reporter } from '../Reporter';
-import { DEFAULT_TENANT_NAME } from '../schema/tables';
 import { distribute as distributeTables } from './distribute';
 import type { Distribution } from './distribute';
 
@@ -34,28 +33,10 @@ export interface DistributeOptions {
 export async function distribute(
   options: DistributeOptions,
 ): Promise<Distribution> {
-  const { connection, reporter, shards } = options;
-  const migration = await TenancyMigration.open({
-    phases,
-    connection:
-      typeof connection === 'string'
-        ? { connectionString: connection }
-        : connection,
-    command: 'library',
-    settings: {
-      schema: options.schema ?? 'tenancy',
-      lockTimeoutMs: options.lockTimeoutMs ?? 30,
-      batchSize: 2000,
-      defaultTenantName: DEFAULT_TENANT_NAME,
-      adminGrant: true,
-      force: false,
-    },
-    reporter,
-    mode: 'change',
-  });
-  try {
-    return await distributeTables(migration, { shards });
-  } finally {
-    await migration.close();
-  }
+  const { shards, ...others } = options;
+  return withMigration(
+    others,
+    { phases, command: 'library', mode: 'change' },
+    migration => distributeTables(migration, { shards }),
+  );
 }

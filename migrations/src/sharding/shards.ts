@@ -11,7 +11,11 @@ import {
   SHARDED_TABLES,
 } from '../schema/citus';
 
-/** A node, with what it holds. */
+/**
+ * A node, with what it holds.
+ *
+ * @public
+ */
 export interface NodeStatus {
   /** `host:port`. */
   name: string;
@@ -27,7 +31,11 @@ export interface NodeStatus {
   bytes: number;
 }
 
-/** Where the rows of a tenant are. */
+/**
+ * Where the rows of a tenant are.
+ *
+ * @public
+ */
 export interface TenantPlace {
   /** Its slug. */
   slug: string;
@@ -48,31 +56,9 @@ export interface DistributionStatus {
   /** The version of Citus. */
   citus: string;
   /** The servers of the cluster, the coordinator first. */
-  nodes: {
-    /** `host:port`. */
-    name: string;
-    /** Clients connect to it. */
-    isCoordinator: boolean;
-    /** Whether Citus sends it anything. */
-    isActive: boolean;
-    /** How many shards of each table it holds. */
-    shards: number;
-    /** How many tenants have their rows there. */
-    tenants: number;
-    /** The bytes of these shards, of all tables. */
-    bytes: number;
-  }[];
+  nodes: NodeStatus[];
   /** Where each tenant is, by slug. */
-  tenants: {
-    /** The slug of the tenant. */
-    slug: string;
-    /** The node, as `host:port`. */
-    node: string;
-    /** The shard of `entities`. */
-    shard: number;
-    /** How many other tenants are in the same shard. */
-    neighbours: number;
-  }[];
+  tenants: TenantPlace[];
   /** The tables without FORCE, which a move of a tenant has not given back. */
   withoutForce: string[];
 }
