@@ -1,6 +1,7 @@
 import { DatabaseError } from 'pg';
 import { mockLogger } from '../__testUtils__/serviceMocks';
-import { DatabaseStatementError, toCallerError } from './errors';
+import { DatabaseUnavailableError, toCallerError } from './errors';
+import type { DatabaseStatementError } from './errors';
 
 /** What callers get for an error of PostgreSQL. */
 function callerError(error: Partial<DatabaseError> & { message: string }) {
@@ -38,5 +39,17 @@ describe('toCallerError', () => {
         constraint: 'entities_tenant_id_entity_ref_key_102008',
       }).constraint,
     ).toBe('entities_tenant_id_entity_ref_key');
+  });
+
+  it('asks for another try where the rows of a tenant were moved meanwhile', () => {
+    const moved = callerError({
+      code: 'XX000',
+      message: 'could not find valid entry for shard 102008',
+    });
+    expect(moved).toBeInstanceOf(DatabaseUnavailableError);
+    expect(moved.message).not.toContain('102008');
+    expect(
+      callerError({ code: 'XX000', message: 'cache lookup failed' }),
+    ).not.toBeInstanceOf(DatabaseUnavailableError);
   });
 });

@@ -139,6 +139,9 @@ const OUR_FUNCTIONS = /\b(tenant_required|entity_search_\w+|tenancy_\w+)\(/;
 // that refuses: the number of the shard, from 102008 on.
 const SHARD = /_\d{6,}(?="?$)/;
 
+// A statement that Citus planned before the rows of its tenant went to another shard or node.
+const MOVED = /^could not find valid entry for shard /;
+
 // The way forward, or out of it, takes an operator.
 const RETRY_WHEN_READY_SECONDS = 10;
 
@@ -212,6 +215,11 @@ export function toCallerError(failed: FailedBatch): Error {
         'the migration makes it. Where the catalog is not adopted yet, ' +
         `"${operatorCommand('adopt')}" comes first; ` +
         `"${operatorCommand('status')}" names what comes next.`,
+    );
+  }
+  if (sqlState === 'XX000' && MOVED.test(error.message)) {
+    return new DatabaseUnavailableError(
+      'The entities of the tenant are being moved to another server, and nothing was changed',
     );
   }
   if (sqlState === '57014') {
