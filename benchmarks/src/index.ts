@@ -11,6 +11,7 @@ import { describeMachine, toJson, toText } from './harness/report';
 import { loadBenchmark } from './load';
 import { migrationBenchmark } from './migration';
 import { mockupBenchmark } from './mockup';
+import { nodesBenchmark } from './nodes';
 import { type Options, parseOptions, settingsOf } from './options';
 import { pagesBenchmark } from './pages';
 import { scopeBenchmark } from './scope';
@@ -28,6 +29,7 @@ const benchmarks: Benchmark[] = [
   fairnessBenchmark,
   enginesBenchmark,
   soakBenchmark,
+  nodesBenchmark,
 ];
 
 async function main(): Promise<void> {

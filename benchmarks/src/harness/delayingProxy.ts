@@ -14,6 +14,7 @@ interface ProxySettings {
   host: string;
   port: number;
   rttMs: number;
+  exact?: boolean;
 }
 
 /**
@@ -30,13 +31,15 @@ export class DelayingProxy {
   /**
    * @param rttMs - the least time by which an answer is later, in milliseconds. Timers
    * have a resolution of 1 ms: on average it is about half of one more.
+   * @param options - `exact`: without timers, which keeps a processor busy while an answer waits
    */
   static async start(
     target: PostgresConnection,
     rttMs: number,
+    { exact = false } = {},
   ): Promise<DelayingProxy> {
     const { host, port } = target;
-    const settings: ProxySettings = { host, port, rttMs };
+    const settings: ProxySettings = { host, port, rttMs, exact };
     const process = await ServerProcess.start(__filename, settings);
     return new DelayingProxy(process, target);
   }
@@ -57,11 +60,12 @@ export async function startProxy({
   host,
   port,
   rttMs,
+  exact,
 }: ProxySettings): Promise<Server> {
   const server = createServer({ noDelay: true }, client => {
     const target = connect({ host, port, noDelay: true });
     client.on('data', data => target.write(data));
-    delay(target, client, rttMs);
+    delay(target, client, exact ? afterExactly(rttMs) : after(rttMs));
     endTogether(client, target, rttMs);
   });
   server.listen(0, HOST);
@@ -71,10 +75,28 @@ export async function startProxy({
 
 // What comes later waits as long, so that everything arrives in its order, and a long
 // answer takes no longer than a short one.
-function delay(from: Socket, to: Socket, ms: number): void {
-  from.on('data', data => {
-    setTimeout(() => to.write(data), ms);
-  });
+function delay(from: Socket, to: Socket, wait: Wait): void {
+  from.on('data', data => wait(() => to.write(data)));
+}
+
+type Wait = (then: () => void) => void;
+
+function after(ms: number): Wait {
+  return then => setTimeout(then, ms);
+}
+
+function afterExactly(ms: number): Wait {
+  return then => {
+    const due = performance.now() + ms;
+    const look = () => {
+      if (performance.now() < due) {
+        setImmediate(look);
+      } else {
+        then();
+      }
+    };
+    look();
+  };
 }
 
 function endTogether(client: Socket, target: Socket, ms: number): void {

@@ -155,7 +155,9 @@ export function openPool({
   connection,
   database,
   connections,
-}: Access): TenancyPool {
+}: Omit<Access, 'database'> & {
+  database: Pick<Database, 'name'>;
+}): TenancyPool {
   return TenancyPool.create({
     connection: {
       ...connection,

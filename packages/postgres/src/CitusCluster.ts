@@ -41,8 +41,15 @@ export async function citusServers(): Promise<ClientConfig[]> {
   return [coordinator, ...nodes.map(node => ({ ...coordinator, ...node }))];
 }
 
-/** Makes a database a cluster of the same nodes, with the coordinator for clients alone. */
-export async function formCluster(database: string): Promise<void> {
+/**
+ * Makes a database a cluster of the same nodes, with the coordinator for clients alone.
+ *
+ * @param reached - where the coordinator reaches the nodes, if not where they are
+ */
+export async function formCluster(
+  database: string,
+  reached?: Pick<ClientConfig, 'host' | 'port'>[],
+): Promise<void> {
   const servers = await citusServers();
   for (const server of servers) {
     await using({ ...server, database }, client =>
@@ -54,7 +61,7 @@ export async function formCluster(database: string): Promise<void> {
     await client.query(
       `select citus_set_coordinator_host(${name(coordinator)})`,
     );
-    for (const node of nodes) {
+    for (const node of reached ?? nodes) {
       await client.query(`select citus_add_node(${name(node)})`);
     }
   });
