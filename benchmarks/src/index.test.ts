@@ -142,7 +142,7 @@ function expectNodes({ circumstances, comparisons }: BenchmarkResult) {
     expect(circumstances).toMatch(/^left out: TENANCY_CITUS_URL names no/);
     return;
   }
-  expect(comparisons).toHaveLength(18);
+  expect(comparisons).toHaveLength(22);
   for (const { ratio } of comparisons) {
     expect(ratio.median).toBeGreaterThan(0);
   }

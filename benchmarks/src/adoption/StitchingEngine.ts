@@ -4,7 +4,6 @@ import createKnex, { type Knex } from 'knex';
 import { randomUUID } from 'node:crypto';
 import { keepBusy } from '../harness/load';
 import type { Measurement } from '../harness/comparison';
-import type { Database } from '../harness/database';
 import { createEntity } from '../harness/entities';
 
 /** As many entities as the engine loads at a time. */
@@ -25,10 +24,13 @@ export interface EngineMeasurement extends Measurement {
  * take the same time on every side.
  */
 export class StitchingEngine {
-  static open(database: Database, lanes: number): StitchingEngine {
+  static open(
+    connection: Knex.PgConnectionConfig | string,
+    lanes: number,
+  ): StitchingEngine {
     const knex = createKnex({
       client: 'pg',
-      connection: database.postgres.connectionString(database.name),
+      connection,
       pool: { min: lanes, max: 2 * lanes },
     });
     return new StitchingEngine(knex, lanes);

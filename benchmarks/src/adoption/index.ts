@@ -58,7 +58,10 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   const entities = settings.short ? ENTITIES.short : ENTITIES.full;
   const sides = await createSides(context, entities);
   const engines = sides.map(({ database }) =>
-    StitchingEngine.open(database, settings.concurrency),
+    StitchingEngine.open(
+      database.postgres.connectionString(database.name),
+      settings.concurrency,
+    ),
   );
   const comparisons: Comparison[] = [];
   const notes: string[] = [];

@@ -3,8 +3,15 @@ import {
   citusServers,
   formCluster,
 } from '@internal/postgres/citus';
-import { distribute, migrateTo } from 'backstage-catalog-tenancy-migrations';
+import {
+  adopt,
+  distribute,
+  migrateTo,
+} from 'backstage-catalog-tenancy-migrations';
+import createKnex from 'knex';
 import { Client, type ClientConfig } from 'pg';
+import { StitchingEngine } from '../adoption/StitchingEngine';
+import { createStockTables, fillStockTables } from '../harness/catalogs';
 import { DelayingProxy } from '../harness/delayingProxy';
 import { createEntities } from '../harness/entities';
 import { APP_LOGIN, HOST, PASSWORD, SCHEMA } from '../harness/servers';
@@ -22,10 +29,37 @@ export interface Size {
 
 /** How many entities each tenant has that is not measured. */
 export const ENTITIES_OF_OTHERS = 50;
+/** How many the catalog has whose engine works. */
+export const ENTITIES_OF_ENGINE = 200;
 const BATCH_SIZE = 500;
 
 function addressOf({ host = HOST, port = 5432 }: ClientConfig) {
   return { host, port, user: APP_LOGIN, password: PASSWORD };
+}
+
+/** The tables of a stock catalog whose entities are all due. */
+async function createEngine(connection: ClientConfig): Promise<void> {
+  const knex = createKnex({
+    client: 'pg',
+    connection: knexConnection(connection),
+  });
+  try {
+    await createStockTables(knex);
+    await fillStockTables(knex, ENTITIES_OF_ENGINE);
+    await knex('refresh_state').update({ next_update_at: knex.fn.now() });
+  } finally {
+    await knex.destroy();
+  }
+}
+
+function knexConnection({
+  host,
+  port,
+  user,
+  password,
+  database,
+}: ClientConfig) {
+  return { host, port, user, password: password as string, database };
 }
 
 /** @returns the id of the tenant that is measured */
@@ -86,6 +120,8 @@ async function query<TRow extends object>(
 /** A database, and how it is reached. */
 export class Side {
   readonly name: string;
+  /** That of the default tenant. */
+  readonly engine: StitchingEngine;
   readonly store: PostgresCatalogStore;
   readonly tenantId: string;
   readonly refs: string[];
@@ -129,12 +165,9 @@ export class Side {
         }
         await formCluster(database, reached);
       }
-      await migrateTo(5, {
-        connection,
-        schema: SCHEMA,
-        createTables: true,
-        keepOldTables: false,
-      });
+      await createEngine(connection);
+      await adopt({ connection, schema: SCHEMA });
+      await migrateTo(5, { connection, schema: SCHEMA, keepOldTables: false });
       await query(connection, [
         `alter role ${APP_LOGIN} password '${PASSWORD}'`,
       ]);
@@ -147,12 +180,22 @@ export class Side {
         connections: 10,
       });
       closers.push(() => pool.close());
+      const engine = StitchingEngine.open(knexConnection(connection), 1);
+      closers.push(() => engine.close());
       const store = new PostgresCatalogStore({
         database: new PooledTenantDatabase(pool),
         pool,
       });
       const tenantId = await fill(connection, store, size);
-      return new Side({ name, connection, store, tenantId, size, close });
+      return new Side({
+        name,
+        connection,
+        engine,
+        store,
+        tenantId,
+        size,
+        close,
+      });
     } catch (error) {
       await close();
       throw error;
@@ -162,6 +205,7 @@ export class Side {
   private constructor(options: {
     name: string;
     connection: ClientConfig;
+    engine: StitchingEngine;
     store: PostgresCatalogStore;
     tenantId: string;
     size: Size;
@@ -169,6 +213,7 @@ export class Side {
   }) {
     const made = entitiesOf(0, options.size.entities);
     this.name = options.name;
+    this.engine = options.engine;
     this.store = options.store;
     this.tenantId = options.tenantId;
     this.refs = createEntities(0, options.size.entities).map(({ ref }) => ref);

@@ -11,8 +11,14 @@ import {
   type Contestant,
   measureInTurn,
 } from '../harness/comparison';
+import type { Work } from '../adoption/StitchingEngine';
 import { keepBusy } from '../harness/load';
-import { ENTITIES_OF_OTHERS, Side, type Size } from './Side';
+import {
+  ENTITIES_OF_ENGINE,
+  ENTITIES_OF_OTHERS,
+  Side,
+  type Size,
+} from './Side';
 
 const FULL: Size = { tenants: 50, entities: 2_000, rttMs: [0, 0.5, 1] };
 const SHORT: Size = { tenants: 3, entities: 200, rttMs: [0, 0.5] };
@@ -81,6 +87,12 @@ const OPERATIONS: Record<string, Operation> = {
   },
 };
 
+/** What the engine of the default tenant is busy with, whose tables stay on the coordinator. */
+const ENGINE_WORKS: Partial<Record<Work, string>> = {
+  change: 'an engine: process and stitch what has changed',
+  life: 'an engine: add, process, stitch and remove',
+};
+
 async function readOne({ refs, store, tenantId }: Side, turn: number) {
   const entity = await store.getEntity(tenantId, refs[turn % refs.length]);
   return entity?.metadata.name;
@@ -123,7 +135,7 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
       circumstances:
         `${settings.rounds} rounds of ${settings.seconds} s, one request at a time. ` +
         `${size.tenants} tenants with ${ENTITIES_OF_OTHERS} entities each, and the one that is ` +
-        `measured with ${size.entities}. ${servers}`,
+        `measured with ${size.entities}; an engine with ${ENTITIES_OF_ENGINE}. ${servers}`,
       comparisons,
       notes: [],
     };
@@ -138,6 +150,21 @@ async function compareSides(
   nodes: Side,
   away: string,
 ): Promise<Comparison[]> {
+  const compareIn = async (
+    measure: (side: Side) => Contestant['measure'],
+    { what, unit }: Pick<Comparison, 'what' | 'unit'>,
+  ) => {
+    const [alternative, ours] = await measureInTurn(
+      [plain, nodes].map(side => ({ name: side.name, measure: measure(side) })),
+      settings,
+    );
+    return compare({
+      what: `${away}: ${what}`,
+      unit,
+      ours: { name: nodes.name, rounds: ours },
+      alternative: { name: plain.name, rounds: alternative },
+    });
+  };
   const comparisons: Comparison[] = [];
   for (const [what, { ask, lanes = 1 }] of Object.entries(OPERATIONS)) {
     progress(`${away}: ${what}`);
@@ -145,28 +172,22 @@ async function compareSides(
     if (!isDeepStrictEqual(answer, expected)) {
       throw new Error(`The two sides answer "${what}" differently`);
     }
-    const contestants = [plain, nodes].map((side): Contestant => {
+    const busy = (side: Side): Contestant['measure'] => {
       let turn = 0;
-      return {
-        name: side.name,
-        measure: seconds =>
-          keepBusy(lanes, seconds, async () => {
-            turn += 1;
-            await ask(side, turn);
-          }),
-      };
-    });
-    const [plainRounds, nodesRounds] = await measureInTurn(
-      contestants,
-      settings,
-    );
-    comparisons.push(
-      compare({
-        what: `${away}: ${what}`,
-        ours: { name: nodes.name, rounds: nodesRounds },
-        alternative: { name: plain.name, rounds: plainRounds },
-      }),
-    );
+      return seconds =>
+        keepBusy(lanes, seconds, async () => {
+          turn += 1;
+          await ask(side, turn);
+        });
+    };
+    comparisons.push(await compareIn(busy, { what, unit: 'req' }));
+  }
+  for (const [work, what] of Object.entries(ENGINE_WORKS)) {
+    progress(`${away}: ${what}`);
+    const engine = (side: Side): Contestant['measure'] => {
+      return seconds => side.engine.measure(work as Work, seconds);
+    };
+    comparisons.push(await compareIn(engine, { what, unit: 'entities' }));
   }
   return comparisons;
 }
