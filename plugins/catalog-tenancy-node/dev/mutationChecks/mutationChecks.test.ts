@@ -1,11 +1,12 @@
 import { sampleOf } from '@internal/postgres/sample';
 import { existsSync, readFileSync } from 'fs';
 import { join } from 'path';
+import { citusChecks } from './citusChecks';
 import { mutationChecks } from './mutationChecks';
 
 const REPOSITORY = join(__dirname, '..', '..', '..', '..');
 
-describe.each(mutationChecks)(
+describe.each([...new Set([...mutationChecks, ...citusChecks])])(
   'The mutation check of $name',
   ({ edits, tests }) => {
     it.each(edits)('finds what it breaks once in $file', ({ file, find }) => {

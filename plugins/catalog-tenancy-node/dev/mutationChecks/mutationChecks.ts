@@ -1,5 +1,6 @@
 import { browserChecks } from './browserChecks';
 import { callChecks } from './callChecks';
+import { citusChecks } from './citusChecks';
 import { engineChecks } from './engineChecks';
 import { engineConfigChecks } from './engineConfigChecks';
 import { engineTableChecks } from './engineTableChecks';
@@ -793,4 +794,6 @@ export const mutationChecks: MutationCheck[] = [
   ...engineTableChecks,
   ...limitChecks,
   ...replicaChecks,
+  // Those that a cluster has to notice.
+  ...(process.env.TENANCY_CITUS_URL ? citusChecks : []),
 ];

@@ -1,6 +1,7 @@
 import {
   citusServers,
   createTestDatabases,
+  waitUntil,
 } from '@internal/postgres/testUtils';
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -90,6 +91,16 @@ class LoadClient {
         this.#repeat('reads', turn => this.#read(turn * READERS + reader)),
       );
     }
+  }
+
+  /** Waits until as many reads and writes of this part have succeeded as there are tenants. */
+  async untilAnswered(): Promise<void> {
+    const { reads, writes } = this.parts[this.#part];
+    await waitUntil('reads and writes that succeed', () =>
+      [reads, writes].every(
+        ({ operations, failures }) => operations - failures >= TENANTS,
+      ),
+    );
   }
 
   async stop(): Promise<void> {
@@ -279,7 +290,8 @@ describeOnCitus('Tenants that are read and written', () => {
       );
       await client.end();
     }
-    await new Promise(done => setTimeout(done, KILL ? 5_000 : 500));
+    load.begin('a node is back');
+    await load.untilAnswered();
 
     if (NEW_NODE) {
       load.begin('a node is added');

@@ -1,0 +1,63 @@
+import type { MutationCheck } from './MutationCheck';
+
+const NODE = 'plugins/catalog-tenancy-node/src';
+const SHARDING = 'migrations/src/sharding';
+const tests = [`${NODE}/database/nodes.test.ts`];
+
+/** What keeps tenants apart on the nodes of Citus. Only a cluster can notice it. */
+export const citusChecks: MutationCheck[] = [
+  {
+    name: 'the revocation of set_config on the nodes of Citus',
+    edits: [
+      {
+        file: `${SHARDING}/distribute.ts`,
+        find: "    'revoke execute on function pg_catalog.set_config(text, text, boolean) from public',",
+        replace: "    'select 1',",
+      },
+      {
+        file: `${SHARDING}/shards.ts`,
+        find: "   where has_function_privilege('APP', 'pg_catalog.set_config(text,text,boolean)', 'execute')",
+        replace: '   where false',
+      },
+    ],
+    tests,
+  },
+  {
+    name: 'the revocation of functions that send statements to the nodes of Citus',
+    edits: [
+      {
+        file: `${SHARDING}/distribute.ts`,
+        find: "    execute format('revoke execute on function %s from public', f);\n",
+        replace: '',
+      },
+      {
+        file: `${SHARDING}/shards.ts`,
+        find: "     and has_function_privilege('APP', p.oid, 'execute')",
+        replace: '     and false',
+      },
+    ],
+    tests,
+  },
+  {
+    name: 'the tenant of a transaction on the nodes of Citus',
+    edits: [
+      {
+        file: `${NODE}/pool/context.ts`,
+        find: ", set_config('citus.propagate_set_commands', 'local', true)",
+        replace: '',
+      },
+    ],
+    tests,
+  },
+  {
+    name: 'the check of the policies of shards at the start',
+    edits: [
+      {
+        file: `${SHARDING}/shards.ts`,
+        find: '    from shard where policies <> 1 or same is not true',
+        replace: '    from shard where false',
+      },
+    ],
+    tests,
+  },
+];
