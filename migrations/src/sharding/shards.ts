@@ -27,8 +27,8 @@ export interface NodeStatus {
   shards: number;
   /** How many tenants have their rows there. */
   tenants: number;
-  /** The bytes of these shards, of all tables. */
-  bytes: number;
+  /** The bytes of these shards, of all tables; `null` where a node does not answer. */
+  bytes: number | null;
 }
 
 /**
@@ -86,16 +86,20 @@ export async function readDistribution(
       order by p.slug`,
     [entities],
   );
-  const held = await read<{ node: string; shards: number; bytes: number }>(
-    `select nodename || ':' || nodeport as node,
-            (count(*) filter (where table_name = $1::regclass))::int as shards,
-            coalesce(sum(shard_size), 0)::float8 as bytes
-       from citus_shards where table_name = any ($2::regclass[]) group by 1`,
-    [
-      entities,
-      SHARDED_TABLES.map(table => `${escapeIdentifier(schema)}.${table}`),
-    ],
-  ).catch(() => []);
+  const held = await read<{ node: string; shards: number }>(
+    `select n.nodename || ':' || n.nodeport as node, count(*)::int as shards
+       from pg_catalog.pg_dist_shard s
+       join pg_catalog.pg_dist_placement d on d.shardid = s.shardid
+       join pg_catalog.pg_dist_node n on n.groupid = d.groupid and n.noderole = 'primary'
+      where s.logicalrelid = $1::regclass group by 1`,
+    [entities],
+  );
+  // This asks every node. While one is down, an operator needs the rest of the status most.
+  const sizes = await read<{ node: string; bytes: number }>(
+    `select nodename || ':' || nodeport as node, sum(shard_size)::float8 as bytes
+       from citus_shards where table_name = any ($1::regclass[]) group by 1`,
+    [SHARDED_TABLES.map(table => `${escapeIdentifier(schema)}.${table}`)],
+  ).catch(() => undefined);
   const withoutForce = await read<{ name: string }>(
     `select c.relname::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspname = $1 and c.relname = any ($2) and not c.relforcerowsecurity order by 1`,
@@ -105,14 +109,14 @@ export async function readDistribution(
     citus: (await citusVersion(read)) ?? '',
     nodes: (await readNodes(read)).map(node => {
       const name = nodeName(node);
-      const { shards = 0, bytes = 0 } =
-        held.find(each => each.node === name) ?? {};
       return {
         name,
         isCoordinator: node.isCoordinator,
         isActive: node.isActive,
-        shards,
-        bytes,
+        shards: held.find(each => each.node === name)?.shards ?? 0,
+        bytes: sizes
+          ? sizes.find(each => each.node === name)?.bytes ?? 0
+          : null,
         tenants: tenants.filter(each => each.node === name).length,
       };
     }),

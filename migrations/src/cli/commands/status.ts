@@ -130,7 +130,7 @@ function renderDistribution(
         name,
         formatCount(node.tenants),
         formatCount(shards),
-        formatBytes(bytes),
+        bytes === null ? 'not known' : formatBytes(bytes),
         [isCoordinator ? 'coordinator' : '', isActive ? '' : 'not active']
           .filter(Boolean)
           .join(', '),

@@ -10,7 +10,7 @@ import { entityProvider, settled } from '@internal/catalog-testing/stockEngine';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { comparableHeaders } from '@internal/catalog-testing/requests';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases({ versions: 'newest', citus: true });
 
 /** With the flag on, every answer says that it depends on these. */
 const TENANT_HEADERS = 'Host, X-Forwarded-Host, Authorization, X-Tenant-Slug';

@@ -31,7 +31,7 @@ import {
   sender,
 } from '@internal/catalog-testing/requests';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases({ versions: 'newest', citus: true });
 const [[id]] = databases.eachSupportedId();
 
 const CONTEXT = `CATALOG_DIFFERENTIAL_SEED=${sizes.seed} CATALOG_DIFFERENTIAL_ENTITIES=${sizes.entities}`;

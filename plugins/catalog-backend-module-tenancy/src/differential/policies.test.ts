@@ -19,7 +19,7 @@ import {
 import { changeablePolicy, DECISIONS } from './__testUtils__/policies';
 import { get, type Send, sender } from '@internal/catalog-testing/requests';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases({ versions: 'newest', citus: true });
 const [[id]] = databases.eachSupportedId();
 
 const entities = Math.ceil(sizes.entities / 5);

@@ -60,4 +60,15 @@ export const citusChecks: MutationCheck[] = [
     ],
     tests,
   },
+  {
+    name: 'the doubt about a change whose node Citus lost as it committed',
+    edits: [
+      {
+        file: `${NODE}/pool/errors.ts`,
+        find: "  if (sqlState === 'XX000' && LOST_AT_COMMIT.test(error.message)) {\n    return lostConnection(committing);\n  }\n",
+        replace: '',
+      },
+    ],
+    tests: [...tests, `${NODE}/pool/errors.test.ts`],
+  },
 ];

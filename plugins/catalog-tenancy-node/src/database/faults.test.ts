@@ -8,7 +8,7 @@ import { WireProxy } from './__testUtils__/WireProxy';
 import { DatabaseUnavailableError } from '../pool/errors';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases({ versions: 'newest', citus: true });
 
 /** What may be stored after an operation that stores `a` and `b`. */
 function possibleAfter(outcome: PromiseSettledResult<unknown>): string[][] {

@@ -36,11 +36,14 @@ describeOnCitus('Tenants on the nodes of Citus', () => {
   });
   afterAll(() => database.close());
 
-  /** Runs something as the application on each node, without the coordinator. */
-  async function onNodes(use: (client: Client) => Promise<void>) {
+  /** Runs something on each node, without the coordinator. */
+  async function onNodes(
+    use: (client: Client) => Promise<void>,
+    connection = database.appConnection,
+  ) {
     const [, ...nodes] = await citusServers();
     for (const { host, port } of nodes) {
-      const client = new Client({ ...database.appConnection, host, port });
+      const client = new Client({ ...connection, host, port });
       await client.connect();
       try {
         await client.query('set search_path = tenancy');
@@ -110,6 +113,41 @@ describeOnCitus('Tenants on the nodes of Citus', () => {
         expect(rows).toEqual([]);
       }
     });
+  });
+
+  it('leave their caller in doubt about a change whose node is lost as it commits', async () => {
+    const asOwner = (use: (client: Client) => Promise<void>) =>
+      onNodes(use, database.connection);
+    await asOwner(async client => {
+      await client.query(`
+        set citus.enable_ddl_propagation = off;
+        set citus.enable_manual_changes_to_shards = on;
+        create function lost_at_commit() returns trigger language plpgsql as
+          'begin perform pg_terminate_backend(pg_backend_pid()); return null; end'`);
+      for (const name of await shardsOf(client)) {
+        await client.query(
+          `create constraint trigger lost_at_commit after insert on ${name}
+             deferrable initially deferred for each row execute function lost_at_commit()`,
+        );
+      }
+    });
+    try {
+      await expect(
+        tenants.query(ours, scope =>
+          scope.insertInto('entities', [entityRow('lost')]),
+        ),
+      ).rejects.toMatchObject({
+        name: 'ServiceUnavailableError',
+        outcomeUnknown: true,
+      });
+    } finally {
+      await asOwner(async client => {
+        await client.query(`
+          set citus.enable_ddl_propagation = off;
+          set citus.enable_manual_changes_to_shards = on;
+          drop function lost_at_commit cascade`);
+      });
+    }
   });
 
   describe('are served', () => {

@@ -210,7 +210,7 @@ class LoadClient {
 /** Cut off by the end of a node, or by the exchange of the tables: worth another try. */
 function isTransient(error: unknown): boolean {
   const { sqlState = '' } = error as { sqlState?: string };
-  return /^(40|55|57|08|XX)/.test(sqlState);
+  return /^(40|55|57|08)/.test(sqlState);
 }
 
 describeOnCitus('Tenants that are read and written', () => {

@@ -17,7 +17,7 @@ function callerError(error: Partial<DatabaseError> & { message: string }) {
       sent: true,
       inTransaction: false,
     },
-    committing: false,
+    committing: true,
     failedToEnter: false,
     schema: 'tenancy',
     logger: mockLogger(),
@@ -46,10 +46,26 @@ describe('toCallerError', () => {
       code: 'XX000',
       message: 'could not find valid entry for shard 102008',
     });
-    expect(moved).toBeInstanceOf(DatabaseUnavailableError);
+    expect(moved).toMatchObject({
+      name: 'ServiceUnavailableError',
+      outcomeUnknown: false,
+    });
     expect(moved.message).not.toContain('102008');
     expect(
       callerError({ code: 'XX000', message: 'cache lookup failed' }),
     ).not.toBeInstanceOf(DatabaseUnavailableError);
+  });
+
+  it('leaves open whether a change was made whose node Citus lost as it committed', () => {
+    expect(
+      callerError({
+        code: 'XX000',
+        message:
+          'could not commit transaction for shard 102008 on at least one active node',
+      }),
+    ).toMatchObject({
+      name: 'ServiceUnavailableError',
+      outcomeUnknown: true,
+    });
   });
 });

@@ -142,6 +142,9 @@ const SHARD = /_\d{6,}(?="?$)/;
 // A statement that Citus planned before the rows of its tenant went to another shard or node.
 const MOVED = /^could not find valid entry for shard /;
 
+// Citus has sent a commit to a node and has lost it before it answered.
+const LOST_AT_COMMIT = /^could not commit transaction for shard /;
+
 // The way forward, or out of it, takes an operator.
 const RETRY_WHEN_READY_SECONDS = 10;
 
@@ -216,6 +219,9 @@ export function toCallerError(failed: FailedBatch): Error {
         `"${operatorCommand('adopt')}" comes first; ` +
         `"${operatorCommand('status')}" names what comes next.`,
     );
+  }
+  if (sqlState === 'XX000' && LOST_AT_COMMIT.test(error.message)) {
+    return lostConnection(committing);
   }
   if (sqlState === 'XX000' && MOVED.test(error.message)) {
     return new DatabaseUnavailableError(
