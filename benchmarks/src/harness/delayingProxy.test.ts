@@ -13,9 +13,12 @@ function connectionOf(knex: Knex) {
 }
 
 describe('startProxy', () => {
-  it('passes on everything in its order, and the end of a connection', async () => {
+  it.each([
+    { rttMs: 1, exact: false },
+    { rttMs: 1, exact: true },
+  ])('passes on everything in its order, and the end (%p)', async settings => {
     const connection = connectionOf(await databases.init('POSTGRES_18'));
-    const proxy = await startProxy({ ...connection, rttMs: 1 });
+    const proxy = await startProxy({ ...connection, ...settings });
     const { port } = proxy.address() as AddressInfo;
     const client = new Client({ ...connection, port });
     await client.connect();

@@ -86,16 +86,21 @@ function after(ms: number): Wait {
 }
 
 function afterExactly(ms: number): Wait {
+  // One queue: of two that look by themselves, the later may be the first to find its time come.
+  const waiting: { due: number; then: () => void }[] = [];
+  const look = () => {
+    while (waiting.length > 0 && waiting[0].due <= performance.now()) {
+      waiting.shift()!.then();
+    }
+    if (waiting.length > 0) {
+      setImmediate(look);
+    }
+  };
   return then => {
-    const due = performance.now() + ms;
-    const look = () => {
-      if (performance.now() < due) {
-        setImmediate(look);
-      } else {
-        then();
-      }
-    };
-    look();
+    waiting.push({ due: performance.now() + ms, then });
+    if (waiting.length === 1) {
+      setImmediate(look);
+    }
   };
 }
 
