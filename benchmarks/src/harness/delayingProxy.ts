@@ -65,8 +65,9 @@ export async function startProxy({
   const server = createServer({ noDelay: true }, client => {
     const target = connect({ host, port, noDelay: true });
     client.on('data', data => target.write(data));
-    delay(target, client, exact ? afterExactly(rttMs) : after(rttMs));
-    endTogether(client, target, rttMs);
+    const wait = exact ? afterExactly(rttMs) : after(rttMs);
+    delay(target, client, wait);
+    endTogether(client, target, wait);
   });
   server.listen(0, HOST);
   await once(server, 'listening');
@@ -104,11 +105,12 @@ function afterExactly(ms: number): Wait {
   };
 }
 
-function endTogether(client: Socket, target: Socket, ms: number): void {
+// The end waits as the answers do, or it could overtake the last of them.
+function endTogether(client: Socket, target: Socket, wait: Wait): void {
   client.on('error', () => target.destroy());
   client.on('close', () => target.destroy());
   target.on('error', () => client.destroy());
-  target.on('close', () => setTimeout(() => client.end(), ms));
+  target.on('close', () => wait(() => client.end()));
 }
 
 // In the process of its own.

@@ -116,7 +116,7 @@ export function assertVerified({ checks }: VerificationReport): void {
 
 /** As many rows as rows with a tenant (specification, phase 2). */
 async function verifyRows(context: StepContext): Promise<string[]> {
-  return complaintOf(() => checkCounts(context));
+  return problemsOf(() => checkCounts(context));
 }
 
 /** What the database itself does to keep tenants apart (design: the database). */
@@ -152,7 +152,7 @@ async function verifyTenantContext(context: StepContext): Promise<string[]> {
     user: APP_ROLE,
   });
   // The isolation check reports them with the GRANT; a count without them fails.
-  return missing.length > 0 ? [] : complaintOf(() => verification.up(context));
+  return missing.length > 0 ? [] : problemsOf(() => verification.up(context));
 }
 
 /**
@@ -268,8 +268,8 @@ async function verifyEngine(
   return problems;
 }
 
-/** What a check that throws has to say; any other failure is thrown on. */
-async function complaintOf(check: () => Promise<void>): Promise<string[]> {
+/** The message of a check that throws a MigrationError; other errors are thrown on. */
+async function problemsOf(check: () => Promise<void>): Promise<string[]> {
   try {
     await check();
     return [];

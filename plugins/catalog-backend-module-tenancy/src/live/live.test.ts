@@ -40,7 +40,7 @@ describe('a catalog whose engine never stops', () => {
       await journey.expectEqual('the flag on');
 
       // Another tenant's entities, by the names of the engine's, are none of its business.
-      const entities = journey.world.entities().slice(0, 5);
+      const entities = journey.live.entities().slice(0, 5);
       await journey.catalog.addTenant('other', entities);
       const others = () => journey.catalog.apiOf('other').get('/entities');
       const { body } = await others().expect(200);

@@ -38,7 +38,9 @@ export function parsePrincipal(principal: string): string {
     principal !== '' && principal.length <= LONGEST && !UNFIT.test(principal);
   if (!isFit || !isMember(principal)) {
     throw new InputError(
-      `Invalid principal: got ${shown(principal)}, expected ${EXPECTED}`,
+      `Invalid principal: got ${quotePrincipal(
+        principal,
+      )}, expected ${EXPECTED}`,
     );
   }
   return normalizePrincipal(principal);
@@ -112,7 +114,7 @@ function isMember(principal: string): boolean {
   );
 }
 
-function shown(principal: string): string {
+function quotePrincipal(principal: string): string {
   return principal.length > LONGEST
     ? `a text of ${principal.length} characters`
     : JSON.stringify(principal);

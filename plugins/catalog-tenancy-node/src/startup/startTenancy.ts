@@ -190,7 +190,7 @@ async function start(
         value: connection.password,
         enumerable: false,
       }),
-      adoption: shown(adoption, replica),
+      adoption: withPrimaryReadsAfter(adoption, replica),
       replica,
     };
   } catch (error) {
@@ -298,8 +298,8 @@ function startReplica(options: {
   );
 }
 
-/** The first reads after the adoption go to the primary, which has what it carried over. */
-function shown(
+/** Sends the first reads after the adoption to the primary, which has what it carried over. */
+function withPrimaryReadsAfter(
   adoption: CatalogAdoption,
   replica: ReadReplica | undefined,
 ): CatalogAdoption {

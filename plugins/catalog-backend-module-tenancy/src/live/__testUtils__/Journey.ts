@@ -12,7 +12,7 @@ import { LiveDatabase } from './LiveDatabase';
 import { type Command, Operator } from './migrations';
 import { carriedVersions, differences, faults } from './sides';
 import type { LiveSizes } from './sizes';
-import { World } from './World';
+import { LiveSources } from './LiveSources';
 
 /** An operator at work on the database of a catalog whose engine never stops. */
 export class Journey {
@@ -24,9 +24,13 @@ export class Journey {
     const database = await LiveDatabase.create(databases, id);
     const catalog = await LiveCatalog.start(database);
     await mkdir(catalog.folder, { recursive: true });
-    const journey = new Journey(database, catalog, new World(catalog, sizes));
-    journey.world.start();
-    await journey.world.acted(5);
+    const journey = new Journey(
+      database,
+      catalog,
+      new LiveSources(catalog, sizes),
+    );
+    journey.live.start();
+    await journey.live.acted(5);
     return journey;
   }
 
@@ -35,7 +39,7 @@ export class Journey {
   private constructor(
     readonly database: LiveDatabase,
     readonly catalog: LiveCatalog,
-    readonly world: World,
+    readonly live: LiveSources,
   ) {
     this.operator = new Operator(() => database.url);
   }
@@ -74,9 +78,9 @@ export class Journey {
       );
     }
     await this.catalog.deploy(enabled, async change => {
-      await this.world.pause();
+      await this.live.pause();
       change();
-      this.world.start();
+      this.live.start();
     });
   }
 
@@ -106,9 +110,9 @@ export class Journey {
    */
   async problemsAtRest(): Promise<string[]> {
     const moving = await this.problems();
-    await this.world.acted();
-    await this.world.pause();
-    await this.world.settled();
+    await this.live.acted();
+    await this.live.pause();
+    await this.live.settled();
     const found = [
       ...moving,
       ...this.catalog.log.problems,
@@ -116,18 +120,18 @@ export class Journey {
       ...(await this.wrongEntities()),
       ...(await this.wrongFaults()),
     ];
-    this.world.start();
+    this.live.start();
     this.catalog.log.problems.length = 0;
     return [...new Set(found)];
   }
 
   async stop(): Promise<void> {
-    await this.world.pause();
+    await this.live.pause();
     await this.catalog.stop();
   }
 
   private async wrongEntities(): Promise<string[]> {
-    const expected = this.world.expected({ convertible: true });
+    const expected = this.live.expected({ convertible: true });
     const shown = await carriedVersions(this.database);
     return [
       ...wrongVersions('the tables', shown, expected),
@@ -152,7 +156,7 @@ export class Journey {
 
   /** Whatever cannot be converted is reported, and nothing else. */
   private async wrongFaults(): Promise<string[]> {
-    const expected = Object.keys(this.world.expected({ convertible: false }));
+    const expected = Object.keys(this.live.expected({ convertible: false }));
     const rows = await this.database.query<{ id: string; ref: string }>(
       `select entity_id as id, entity_ref as ref from public.final_entities
         where entity_ref = any($1)`,

@@ -9,7 +9,7 @@ import type { LiveSizes } from './sizes';
 import type { Source } from './sources';
 
 /** All sources of a catalog's entities, each of which acts without a pause. */
-export class World {
+export class LiveSources {
   private readonly sources: Source[];
   private readonly random: Random;
   private loops: Promise<void>[] = [];
@@ -34,7 +34,7 @@ export class World {
     this.acting = true;
     this.acts.clear();
     this.loops = this.sources.map(source => this.loop(source));
-    // Whoever waits for them gets the error; until then nobody does.
+    // A rejection reaches the caller that waits for the loops, which may come later.
     this.loops.forEach(loop => loop.catch(() => undefined));
   }
 
