@@ -84,11 +84,12 @@ export function attachEngine(options: AttachOptions): string[] {
       'the tenant has an engine already',
       '23505',
     ),
+    // Citus reads no subquery without a column where its table is distributed.
     refuseIf(
-      `exists (select from ${ours}.entities where tenant_id = ${escapeLiteral(
+      `exists (select 1 from ${ours}.entities where tenant_id = ${escapeLiteral(
         tenantId,
       )}
-       and deleted_at is null) and not exists (select from ${attached})`,
+       and deleted_at is null) and not exists (select 1 from ${attached})`,
       'the tenant has entities, which its engine does not have',
       '23505',
     ),

@@ -19,10 +19,10 @@ interface Sides {
   ours: string;
 }
 
-/** Rows and an order-independent checksum of them, on both sides. */
+/** Rows and an order-independent checksum of them. */
 interface Sums {
-  theirs: { rows: number; sum: string | null };
-  ours: { rows: number; sum: string | null };
+  rows: number;
+  sum: string | null;
 }
 
 /**
@@ -38,9 +38,8 @@ export async function compareAdoption(
 ): Promise<string[]> {
   const problems: string[] = [];
   for (const sides of await describeSides(executor, engine)) {
-    const [{ theirs, ours }] = await read<Sums>(
-      `select (${sums(sides.theirs)}) as theirs, (${sums(sides.ours)}) as ours`,
-    );
+    const [theirs] = await read<Sums>(sums(sides.theirs));
+    const [ours] = await read<Sums>(sums(sides.ours));
     if (theirs.rows !== ours.rows || theirs.sum !== ours.sum) {
       problems.push(
         `${sides.table} of ${describeTenant(
@@ -60,8 +59,8 @@ export async function compareAdoption(
 }
 
 function sums(query: string): string {
-  return `select jsonb_build_object('rows', count(*),
-     'sum', sum(hashtextextended(compared_row::text, 0)::numeric)::text)
+  return `select count(*)::float8 as rows,
+     sum(hashtextextended(compared_row::text, 0)::numeric)::text as sum
    from (${query}) compared_row`;
 }
 
@@ -74,13 +73,16 @@ async function describeSides(
   const entities = await ownRows(executor, 'entities', tenantId);
   const relations = await ownRows(executor, 'relations', tenantId);
   const states = await ownRows(executor, 'refresh_state', tenantId);
+  // Joins instead of correlated subqueries: Citus refuses these between a distributed table and
+  // one that is not.
   const carried = (id: string) =>
-    `exists (select from entities e where ${entities(
+    `join (select e.entity_id::text as id from entities e where ${entities(
       'e',
-    )} and e.entity_id::text = ${id})`;
-  const good = (source: string, id: string) =>
-    `not exists (select from ${FAULTS} f
-       where ${ownFaults} and f.source = '${source}' and f.key = ${id})`;
+    )}) carried on carried.id = ${id}`;
+  const withoutFaults = (source: string, id: string) =>
+    `left join (select f.key from ${FAULTS} f
+         where ${ownFaults} and f.source = '${source}') faulty on faulty.key = ${id}
+       where faulty.key is null`;
   const edges = (alias: string) =>
     `${alias}.originating_entity_id::text as id, ${alias}.source_entity_ref::text as source,
      ${alias}.type::text as type, ${alias}.target_entity_ref::text as target`;
@@ -91,10 +93,8 @@ async function describeSides(
           coalesce(t.last_updated_at, 'epoch') as updated, adoption_json(t.final_entity) as entity,
           null::timestamptz as deleted
         from ${engineTable(engine, 'final_entities')} t
-       where t.final_entity is not null and ${good(
-         'final_entities',
-         't.entity_id',
-       )}`,
+        ${withoutFaults('final_entities', 't.entity_id')}
+         and t.final_entity is not null`,
       ours: `select o.entity_id::text as id, o.entity_ref as ref, o.hash,
           o.updated_at as updated, o.final_entity as entity, o.deleted_at as deleted
         from entities o where ${entities('o')}`,
@@ -102,25 +102,19 @@ async function describeSides(
     {
       table: 'relations',
       theirs: `select ${edges('t')} from ${engineTable(engine, 'relations')} t
-       where ${carried('t.originating_entity_id')} and ${good(
-        'relations',
-        't.originating_entity_id',
-      )}`,
+        ${carried('t.originating_entity_id')}
+        ${withoutFaults('relations', 't.originating_entity_id')}`,
       ours: `select ${edges('o')} from relations o
-       where ${relations('o')} and ${good(
-        'relations',
-        'o.originating_entity_id::text',
-      )}`,
+        ${withoutFaults('relations', 'o.originating_entity_id::text')}
+         and ${relations('o')}`,
     },
     {
       table: 'refresh_state',
       theirs: `select t.entity_id::text as id, t.location_key::text as location,
           adoption_json(coalesce(nullif(t.errors, ''), '[]')) as errors
         from ${engineTable(engine, 'refresh_state')} t
-       where ${carried('t.entity_id')} and ${good(
-        'refresh_state',
-        't.entity_id',
-      )}`,
+        ${carried('t.entity_id')}
+        ${withoutFaults('refresh_state', 't.entity_id')}`,
       ours: `select o.entity_id::text as id, o.location_key::text as location, o.errors
         from refresh_state o where ${states('o')}`,
     },

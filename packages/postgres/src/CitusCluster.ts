@@ -67,6 +67,26 @@ export async function formCluster(
   });
 }
 
+/**
+ * Makes a database of the cluster one that is older than Citus: its coordinator has no extension,
+ * and its nodes have nothing of it.
+ *
+ * @param schema - what is dropped from the nodes
+ */
+export async function dissolveCluster(
+  database: string,
+  schema: string,
+): Promise<void> {
+  for (const [index, server] of (await citusServers()).entries()) {
+    await using({ ...server, database }, async client => {
+      await client.query('drop extension citus cascade');
+      if (index > 0) {
+        await client.query(`drop schema if exists ${schema} cascade`);
+      }
+    });
+  }
+}
+
 function name({ host = 'localhost', port = 5432 }: ClientConfig): string {
   return `${escapeLiteral(host)}, ${port}`;
 }

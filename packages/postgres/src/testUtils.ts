@@ -7,7 +7,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 
-export { citusServers } from './CitusCluster';
+export { citusServers, dissolveCluster, formCluster } from './CitusCluster';
 export { Random } from './Random';
 export {
   copyDatabase,
