@@ -7,6 +7,7 @@ import { functionStatements } from '../phases/phase5_partitions/90_entity_search
 import { createTerms } from '../phases/phase5_partitions/90_entity_search/terms';
 import { triggerStatements } from '../phases/phase5_partitions/90_entity_search/triggers';
 import { ADMIN_ROLE } from '../roles';
+import { TENANT_REQUIRED } from '../schema/policies';
 import { withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeIdentifier, escapeLiteral } from '../sql';
@@ -82,9 +83,10 @@ const FOLLOWING = [
   'entity_search_sync(uuid, uuid[], jsonb[])',
 ];
 
-// Called by functions that are no dependency of a table, so that Citus does not create these on
-// the nodes by itself.
+// Called by policies and by functions that are no dependency of a table, so that Citus does not
+// create these on the nodes by itself where they were there before its extension.
 const CALLED = [
+  TENANT_REQUIRED,
   'entity_search_sync(uuid, uuid[], jsonb[])',
   'entity_search_terms(jsonb, uuid)',
 ];
@@ -126,8 +128,9 @@ export async function distribute(
   const { executor, settings } = context;
   const read = reading(context);
   if (await isDistributed(read, settings.schema)) {
-    // A node that was added since has not been prepared.
-    await closeWaysAround(context);
+    // A node that was added since has not been prepared, and to undo the distribution of another
+    // database of these servers takes the login from their role.
+    await prepareNodes(context);
     return { changed: false, rows: {}, blockedMs: 0 };
   }
   const obstacles = await findObstacles(migration);
@@ -310,18 +313,37 @@ async function readLocalKeys({ executor }: StepContext): Promise<LocalKey[]> {
 async function prepareNodes(context: StepContext): Promise<void> {
   const { executor } = context;
   await executor.execute(`alter role ${ADMIN_ROLE} login`);
+  await executor.execute(onWorkers(LET_ADMIN_LOG_IN));
   if (!executor.dryRun) {
     await refuseUnreachableNodes(context);
   }
   await closeWaysAround(context);
 }
 
+// Citus knows nothing of a role that was there before its extension, neither of its changes. The
+// node must not pass on what the coordinator sends to each.
+const LET_ADMIN_LOG_IN = `do $$
+begin
+  perform set_config('citus.enable_create_role_propagation', 'off', true),
+          set_config('citus.enable_alter_role_propagation', 'off', true);
+  if to_regrole('${ADMIN_ROLE}') is null then
+    create role ${ADMIN_ROLE} login bypassrls;
+  end if;
+  alter role ${ADMIN_ROLE} login;
+end $$`;
+
 /** Closes {@link CLOSE_WAYS_AROUND} on every node of the cluster. */
-export async function closeWaysAround({
+async function closeWaysAround({
   executor,
 }: StepContext): Promise<void> {
-  const onWorkers = (statement: string) =>
-    `do $do$ declare failed record; begin
+  await executor.execute(onWorkers(CLOSE_WAYS_AROUND.onNodes));
+  await executor.execute(onWorkers(CLOSE_WAYS_AROUND.everywhere));
+  await executor.execute(CLOSE_WAYS_AROUND.everywhere);
+}
+
+/** A statement that runs another one on each node beside the coordinator, or fails. */
+function onWorkers(statement: string): string {
+  return `do $do$ declare failed record; begin
   for failed in select nodename, nodeport, result
                   from run_command_on_workers(${escapeLiteral(
                     statement,
@@ -330,9 +352,6 @@ export async function closeWaysAround({
     raise exception '%:%: %', failed.nodename, failed.nodeport, failed.result;
   end loop;
 end $do$`;
-  await executor.execute(onWorkers(CLOSE_WAYS_AROUND.onNodes));
-  await executor.execute(onWorkers(CLOSE_WAYS_AROUND.everywhere));
-  await executor.execute(CLOSE_WAYS_AROUND.everywhere);
 }
 
 /** @throws {@link RefusedError} where the administrator can't connect from node to node */

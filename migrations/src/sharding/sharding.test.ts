@@ -2,6 +2,7 @@ import {
   citusServers,
   createTestDatabases,
 } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
 import { openCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
@@ -153,12 +154,23 @@ describeOnCitus('a catalog on Citus', () => {
       await expect(findings()).resolves.toEqual([]);
     });
 
-    it('is not distributed again', async () => {
+    it('is not distributed again, but its nodes are prepared again', async () => {
+      // As it is when another database of the same servers has been brought back.
+      await database.client.query('alter role portal_admin nologin');
       const { exitCode, stdout } = await run('distribute');
       expect([exitCode, stdout]).toEqual([
         0,
         expect.stringContaining('are distributed already'),
       ]);
+      for (const server of await citusServers()) {
+        const client = new Client(server);
+        await client.connect();
+        const { rows } = await client.query(
+          `select rolcanlogin as login from pg_roles where rolname = 'portal_admin'`,
+        );
+        expect(rows).toEqual([{ login: true }]);
+        await client.end();
+      }
     });
 
     it('shows its nodes, and where each tenant is', async () => {
