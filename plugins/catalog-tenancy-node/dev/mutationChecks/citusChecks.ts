@@ -50,6 +50,18 @@ export const citusChecks: MutationCheck[] = [
     tests,
   },
   {
+    name: 'the second attempt of a transaction that the nodes of Citus have refused',
+    edits: [
+      {
+        file: `${NODE}/pool/TenancyPool.ts`,
+        find: "    failedAt > 0 && error instanceof DatabaseError && error.code === '42501'",
+        replace:
+          "    failedAt < 0 && error instanceof DatabaseError && error.code === '42501'",
+      },
+    ],
+    tests,
+  },
+  {
     name: 'the check of the policies of shards at the start',
     edits: [
       {

@@ -314,6 +314,11 @@ export const mutationChecks: MutationCheck[] = [
       },
       {
         file: `${NODE}/pool/context.ts`,
+        find: "set_config('${TENANT_SETTING}', $4, true)",
+        replace: "set_config('${TENANT_SETTING}', $4, false)",
+      },
+      {
+        file: `${NODE}/pool/context.ts`,
         find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
         replace: 'select cast($1 as text), cast($2 as text)',
       },
@@ -343,8 +348,8 @@ export const mutationChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/context.ts`,
-        find: '`with ready as (select from ${quotedSchema}.${READY_TABLE}) `',
-        replace: '`with ready as (select from ${quotedSchema}.tenants) `',
+        find: '`with ready as (select from ${quoted(schema)}.${READY_TABLE}) `',
+        replace: '`with ready as (select from ${quoted(schema)}.tenants) `',
       },
     ],
     tests: [

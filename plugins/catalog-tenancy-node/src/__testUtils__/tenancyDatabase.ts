@@ -84,6 +84,10 @@ export async function createTenancyDatabase(
   await client.connect();
   await client.query(`set search_path = ${SCHEMA}`);
   await changeRole(client, `alter role ${APP_ROLE} password '${PASSWORD}'`);
+  if (distributed) {
+    // A test of another file may have undone a distribution, which takes it from all databases.
+    await changeRole(client, 'alter role portal_admin login');
+  }
   const appConnection = { ...connection, user: APP_ROLE, password: PASSWORD };
   const pools: TenancyPool[] = [];
   const createPool: TenancyDatabase['createPool'] = (options = {}) => {

@@ -1,7 +1,10 @@
 import {
   citusServers,
   createTestDatabases,
+  dissolveCluster,
+  formCluster,
 } from '@internal/postgres/testUtils';
+import { distribute } from 'backstage-catalog-tenancy-migrations';
 import { Client } from 'pg';
 import {
   createTenancyDatabase,
@@ -208,5 +211,50 @@ describeOnCitus('Tenants on the nodes of Citus', () => {
         await client.end();
       }
     });
+  });
+});
+
+describeOnCitus('Tenants that a backend serves without Citus', () => {
+  let database: TenancyDatabase;
+  beforeAll(async () => {
+    database = await createTenancyDatabase(databases, 'CITUS', {
+      distributed: false,
+    });
+    await dissolveCluster(database.connection.database!, 'tenancy');
+    const [, ...nodes] = await citusServers();
+    for (const node of nodes) {
+      const client = new Client(node);
+      await client.connect();
+      await client.query('alter role portal_admin nologin');
+      await client.end();
+    }
+  });
+  afterAll(() => database.close());
+
+  it('are served on when an operator distributes them', async () => {
+    const tenants = new PooledTenantDatabase(
+      database.createPool({ whenReady: true }),
+    );
+    const ours = await database.createTenant();
+    const write = (name: string) =>
+      tenants.query(ours, scope =>
+        scope.insertInto('entities', [entityRow(name)]),
+      );
+    const count = async () => {
+      const [{ entities }] = await tenants.query<{ entities: number }>(
+        ours,
+        ({ table, knex }) =>
+          table('entities').select(knex.raw('count(*)::int as entities')),
+      );
+      return entities;
+    };
+    await write('a');
+    expect(await count()).toBe(1);
+    await formCluster(database.connection.database!);
+    expect(await count()).toBe(1);
+    await distribute({ connection: database.connection, schema: 'tenancy' });
+    expect(await count()).toBe(1);
+    await write('b');
+    expect(await count()).toBe(2);
   });
 });

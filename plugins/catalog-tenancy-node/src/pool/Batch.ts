@@ -67,7 +67,8 @@ interface ProtocolQuery extends Submittable {
  *
  * After a statement that fails, PostgreSQL skips everything up to the Sync: what
  * follows a setting that failed does not run, with whatever setting there was
- * before.
+ * before. Outside of a transaction, what stands before a Sync **is** one
+ * transaction: it is committed at the Sync, or rolled back if anything failed.
  *
  * All statements go through the extended protocol, which takes one statement at a
  * time: a second one behind a semicolon is an error.

@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg';
 import { Batch, type BatchOutcome, type Statement } from './Batch';
 import { cancelUntil } from './cancel';
 import { compileStatement } from './compileStatement';
-import { CONTEXT_CHANGED, enter, leave, type SessionContext } from './context';
+import { begin, CONTEXT_CHANGED, leave, type SessionContext } from './context';
 import { isUnusable } from './errors';
 
 const COMMIT: Statement = { text: 'commit' };
@@ -202,7 +202,7 @@ export class PooledTransaction {
     const compiled = compileStatement(statement);
     if (!this.#begun) {
       const { context } = this.#options;
-      return await this.#run([...enter(context), compiled]);
+      return await this.#run([...begin(context), compiled]);
     }
     // Not before it is certain that the transaction has begun.
     await this.#begun;

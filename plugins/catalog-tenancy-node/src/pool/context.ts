@@ -49,14 +49,16 @@ export function createContext(
   };
 }
 
+// Filters are many small expressions, which take longer to compile than to run: hence no JIT.
+// A timeout that the operator has given the database user is left as it is.
+const SETTINGS = `set_config('role', $1, true), set_config('search_path', $2, true), set_config('row_security', 'on', true), set_config('jit', 'off', true), set_config('statement_timeout', case current_setting('statement_timeout') when '0' then $3 else current_setting('statement_timeout') end, true)`;
+
 /**
- * Begins a transaction, and sets what it depends on, all of it and for this transaction only:
- * whatever the connection was left with, by others behind the same connection
- * pooler for instance, has no effect on it.
+ * Sets what a transaction depends on, all of it and for this transaction only: whatever the
+ * connection was left with, by others behind the same connection pooler for instance, has no
+ * effect on it. It stands first in a batch, which PostgreSQL takes for a transaction.
  *
- * Temporary tables come last, or one could stand in front of a table. Filters are
- * many small expressions, which take longer to compile than to run: hence no JIT.
- * A timeout that the operator has given the database user is left as it is.
+ * Temporary tables come last in the search path, or one could stand in front of a table.
  *
  * With `whenReady` it names {@link READY_TABLE}. The migration has that table while the
  * tables of tenants are in their place, and drops it before it takes them back. Where it
@@ -65,29 +67,34 @@ export function createContext(
  * until the end of the transaction: what follows finds the tables that were there at
  * this moment. A query that nothing refers to is locked like any other, and neither
  * planned nor run: it takes a microsecond, where `exists (…)` takes twenty.
- *
- * The tenant is set by `SET LOCAL`, and after an explicit `BEGIN`, because Citus passes only
- * such settings on to the nodes where the rows of a tenant are, and only with its own setting
- * `citus.propagate_set_commands`, which means nothing elsewhere. It is sent without a tenant
- * too: a connection between nodes may have kept one that a statement has set there. `SET`
- * takes no parameters, so the text has the id, which {@link parseTenantId} has checked.
  */
-export function enter({
-  tenantId,
-  role,
-  schema,
-  statementTimeoutMs,
-  whenReady,
-}: SessionContext): Statement[] {
-  const quotedSchema = `"${schema.replace(/"/g, '""')}"`;
-  const ready = whenReady
-    ? `with ready as (select from ${quotedSchema}.${READY_TABLE}) `
-    : '';
+export function enter(context: SessionContext): Statement {
+  return {
+    text: `${lookForTables(
+      context,
+    )}select ${SETTINGS}, set_config('${TENANT_SETTING}', $4, true)`,
+    values: [...settingsOf(context), context.tenantId],
+  };
+}
+
+/**
+ * The same as {@link enter} for a transaction that it begins, and also where Citus keeps the
+ * rows of tenants on other servers.
+ *
+ * Citus passes settings on to these only if `SET LOCAL` makes them, behind an explicit `BEGIN`, and
+ * with `citus.propagate_set_commands`, which means nothing elsewhere. The tenant is sent
+ * without one too: a connection between nodes may have kept one that a statement has set there.
+ * `SET` takes no parameters, so the text has the id, which {@link parseTenantId} has checked.
+ */
+export function begin(context: SessionContext): Statement[] {
+  const { tenantId } = context;
   return [
     { text: 'begin' },
     {
-      text: `${ready}select set_config('role', $1, true), set_config('search_path', $2, true), set_config('row_security', 'on', true), set_config('jit', 'off', true), set_config('statement_timeout', case current_setting('statement_timeout') when '0' then $3 else current_setting('statement_timeout') end, true), set_config('citus.propagate_set_commands', 'local', true)`,
-      values: [role, `${quotedSchema}, pg_temp`, String(statementTimeoutMs)],
+      text: `${lookForTables(
+        context,
+      )}select ${SETTINGS}, set_config('citus.propagate_set_commands', 'local', true), to_regclass('pg_catalog.pg_dist_node') is not null as citus`,
+      values: settingsOf(context),
     },
     {
       text: `set local ${TENANT_SETTING} = '${
@@ -95,6 +102,25 @@ export function enter({
       }'`,
     },
   ];
+}
+
+/** @param results - of {@link begin}, and of what follows it */
+export function hasCitus([, settings]: QueryResult[]): boolean {
+  return settings.rows[0].citus;
+}
+
+function settingsOf({ role, schema, statementTimeoutMs }: SessionContext) {
+  return [role, `${quoted(schema)}, pg_temp`, String(statementTimeoutMs)];
+}
+
+function lookForTables({ schema, whenReady }: SessionContext): string {
+  return whenReady
+    ? `with ready as (select from ${quoted(schema)}.${READY_TABLE}) `
+    : '';
+}
+
+function quoted(schema: string): string {
+  return `"${schema.replace(/"/g, '""')}"`;
 }
 
 /**
