@@ -131,6 +131,9 @@ export async function distribute(
     // A node that was added since has not been prepared, and to undo the distribution of another
     // database of these servers takes the login from their role.
     await prepareNodes(context);
+    // The registry, to which rows of tenants on a new node refer. Writers of the registry wait for
+    // the copy (EXCLUSIVE), readers do not.
+    await executor.execute(`select replicate_reference_tables('block_writes')`);
     return { changed: false, rows: {}, blockedMs: 0 };
   }
   const obstacles = await findObstacles(migration);
@@ -333,9 +336,7 @@ begin
 end $$`;
 
 /** Closes {@link CLOSE_WAYS_AROUND} on every node of the cluster. */
-async function closeWaysAround({
-  executor,
-}: StepContext): Promise<void> {
+async function closeWaysAround({ executor }: StepContext): Promise<void> {
   await executor.execute(onWorkers(CLOSE_WAYS_AROUND.onNodes));
   await executor.execute(onWorkers(CLOSE_WAYS_AROUND.everywhere));
   await executor.execute(CLOSE_WAYS_AROUND.everywhere);

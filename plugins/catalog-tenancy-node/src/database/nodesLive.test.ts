@@ -308,6 +308,10 @@ describeOnCitus('Tenants that are read and written', () => {
       // A session that has a connection to the ended node would fail with it.
       const coordinator = new Client(database.connection);
       await coordinator.connect();
+      // The rights on the template, of which this database is a copy: the new node has none.
+      await coordinator.query(
+        `delete from pg_dist_object where classid = 'pg_database'::regclass`,
+      );
       await coordinator.query('select citus_add_node($1, $2)', [
         host,
         Number(port),
