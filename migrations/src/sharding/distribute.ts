@@ -312,17 +312,6 @@ async function readLocalKeys({ executor }: StepContext): Promise<LocalKey[]> {
   );
 }
 
-/** What the nodes need, before any table is touched. */
-async function prepareNodes(context: StepContext): Promise<void> {
-  const { executor } = context;
-  await executor.execute(`alter role ${ADMIN_ROLE} login`);
-  await executor.execute(onWorkers(LET_ADMIN_LOG_IN));
-  if (!executor.dryRun) {
-    await refuseUnreachableNodes(context);
-  }
-  await closeWaysAround(context);
-}
-
 // Citus knows nothing of a role that was there before its extension, neither of its changes. The
 // node must not pass on what the coordinator sends to each.
 const LET_ADMIN_LOG_IN = `do $$
@@ -334,6 +323,17 @@ begin
   end if;
   alter role ${ADMIN_ROLE} login;
 end $$`;
+
+/** What the nodes need, before any table is touched. */
+async function prepareNodes(context: StepContext): Promise<void> {
+  const { executor } = context;
+  await executor.execute(`alter role ${ADMIN_ROLE} login`);
+  await executor.execute(onWorkers(LET_ADMIN_LOG_IN));
+  if (!executor.dryRun) {
+    await refuseUnreachableNodes(context);
+  }
+  await closeWaysAround(context);
+}
 
 /** Closes {@link CLOSE_WAYS_AROUND} on every node of the cluster. */
 async function closeWaysAround({ executor }: StepContext): Promise<void> {
