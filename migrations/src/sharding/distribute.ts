@@ -1,7 +1,12 @@
+import { DatabaseError } from 'pg';
 import { createFunctions, readFunctions } from '../adopt/objects';
 import type { StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
-import { RefusedError, VerificationError } from '../errors';
+import {
+  LockNotGrantedError,
+  RefusedError,
+  VerificationError,
+} from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { functionStatements } from '../phases/phase5_partitions/90_entity_search/functions';
 import { createTerms } from '../phases/phase5_partitions/90_entity_search/terms';
@@ -408,7 +413,7 @@ async function rebuild(
   parts: TableParts[],
   plan: Rebuild,
 ): Promise<Distribution> {
-  const { executor, settings } = context;
+  const { executor, reporter, settings } = context;
   const tables = parts.map(
     ({ table }) =>
       `${escapeIdentifier(settings.schema)}.${escapeIdentifier(table)}`,
@@ -434,51 +439,42 @@ async function rebuild(
       ...plan.finally,
     ],
     run: async session => {
-      const since = await lockedSince(context, session, plan, [...begin], lock);
-      try {
-        await session.query(`create schema ${SIDE}`);
-        await runAll(session, plan.before);
-        Object.assign(result.rows, await copyAll(context, session, parts));
-        await runAll(session, buildIndexes(parts));
-        await upgradeLock(session, upgrade, tables);
-        await runAll(session, plan.after);
-        await session.query('commit');
-        result.blockedMs = Math.round(performance.now() - since);
-      } catch (error) {
-        await session.rollback();
-        throw error;
-      }
+      // Again where a lock is not granted, or where Citus ends this one of a deadlock with a
+      // writer that has locked on a node what it needs there.
+      await withLockRetries(
+        {
+          title: plan.title,
+          session,
+          reporter,
+          lockTimeoutMs: settings.lockTimeoutMs,
+        },
+        async ({ timeoutMs }) => {
+          try {
+            await runAll(session, [
+              ...begin,
+              `set local lock_timeout = ${timeoutMs}`,
+              lock,
+              'set local lock_timeout = 0',
+            ]);
+            const since = performance.now();
+            await session.query(`create schema ${SIDE}`);
+            await runAll(session, plan.before);
+            Object.assign(result.rows, await copyAll(context, session, parts));
+            await runAll(session, buildIndexes(parts));
+            await upgradeLock(session, upgrade, tables);
+            await runAll(session, plan.after);
+            await session.query('commit');
+            result.blockedMs = Math.round(performance.now() - since);
+          } catch (error) {
+            await session.rollback();
+            throw error;
+          }
+        },
+      );
       await runAll(session, plan.finally);
     },
   });
   return result;
-}
-
-/** @returns when the writers began to wait */
-async function lockedSince(
-  { reporter, settings }: StepContext,
-  session: MigrationSession,
-  { title }: Rebuild,
-  begin: string[],
-  lock: string,
-): Promise<number> {
-  return withLockRetries(
-    { title, session, reporter, lockTimeoutMs: settings.lockTimeoutMs },
-    async ({ timeoutMs }) => {
-      try {
-        await runAll(session, [
-          ...begin,
-          `set local lock_timeout = ${timeoutMs}`,
-          lock,
-          'set local lock_timeout = 0',
-        ]);
-        return performance.now();
-      } catch (error) {
-        await session.rollback();
-        throw error;
-      }
-    },
-  );
 }
 
 /** @returns the number of rows of each table, once the copies are found equal */
@@ -544,7 +540,12 @@ async function upgradeLock(
       return;
     } catch (error) {
       if (attempt === UPGRADE_ATTEMPTS) {
-        throw error;
+        throw error instanceof DatabaseError && error.code === '55P03'
+          ? new LockNotGrantedError(
+              'Readers held the tables for too long at the end of the copy: run the ' +
+                'command again when there are fewer long transactions.',
+            )
+          : error;
       }
       await session.query('rollback to savepoint upgrade');
     }

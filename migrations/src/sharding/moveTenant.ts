@@ -1,4 +1,5 @@
 import type { StepContext } from '../engine/Step';
+import type { QueryRows } from '../isolation/Finding';
 import { RefusedError, UsageError } from '../errors';
 import { escapeIdentifier } from '../sql';
 import {
@@ -48,6 +49,9 @@ interface Place {
  * online move takes FORCE from the tables for as long as it lasts. That opens nothing for the
  * application, which does not own them; `portal_admin`, which does, bypasses the policies
  * anyway. The state remembers the window, and the next command closes one that was left open.
+ *
+ * @throws {@link RefusedError} for an unknown tenant, where nothing is distributed, and for an online move
+ * from nodes that confirm commits before they are in the log
  */
 export async function moveTenant(
   context: StepContext,
@@ -79,6 +83,9 @@ export async function moveTenant(
   };
   if (result.from === result.to) {
     return result;
+  }
+  if (mode === 'online') {
+    await refuseAsynchronousCommits(read);
   }
   const begun = performance.now();
   let shard = place.shard;
@@ -116,6 +123,31 @@ export async function moveTenant(
   result.changed = true;
   result.milliseconds = Math.round(performance.now() - begun);
   return result;
+}
+
+/**
+ * At the end of an online move Citus waits until the target has what is in the log of the node. A commit
+ * that was confirmed before it got into the log is not among that, and lost: the trial with
+ * writers and a journal has shown it.
+ */
+async function refuseAsynchronousCommits(read: QueryRows): Promise<void> {
+  const answers = await read<{ node: string; result: string }>(
+    `select nodename || ':' || nodeport as node, result from run_command_on_workers(
+       $$select current_setting('synchronous_commit') = 'off' or exists (
+           select from pg_db_role_setting, unnest(setconfig) setting
+            where setting = 'synchronous_commit=off')$$)`,
+    [],
+  );
+  const asynchronous = answers.filter(({ result }) => result === 't');
+  if (asynchronous.length > 0) {
+    throw new RefusedError(
+      `synchronous_commit is off on ${asynchronous
+        .map(({ node }) => node)
+        .join(', ')}, for the server, a database or a role. ` +
+        'An online move would lose changes that were committed just before its end: ' +
+        'set it to on, or move the tenant with --mode block-writes.',
+    );
+  }
 }
 
 /** Each is a transaction by itself: ACCESS EXCLUSIVE, for a change of the catalog. */

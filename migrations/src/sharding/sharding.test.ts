@@ -225,6 +225,37 @@ describeOnCitus('a catalog on Citus', () => {
       },
     );
 
+    it('is refused an online move where a node confirms commits that are not in its log', async () => {
+      const [, server] = await citusServers();
+      const { database: name } = database.connection;
+      const node = new Client({ ...server, database: name });
+      await node.connect();
+      await node.query('set citus.enable_ddl_propagation = off');
+      await node.query(`alter database ${name} set synchronous_commit = off`);
+      try {
+        const { node: from } = (await statusOf()).tenants[1];
+        const to = nodes.find(each => each !== from)!;
+        const moved = await run(
+          'move-tenant',
+          't1',
+          '--to',
+          to,
+          '--mode',
+          'online',
+        );
+        expect(moved).toMatchObject({
+          exitCode: 3,
+          stderr: expect.stringContaining(
+            `synchronous_commit is off on ${server.host}:${server.port}`,
+          ),
+        });
+        expect((await statusOf()).withoutForce).toEqual([]);
+      } finally {
+        await node.query(`alter database ${name} reset synchronous_commit`);
+        await node.end();
+      }
+    });
+
     it('moves none to what holds no rows of tenants', async () => {
       const { exitCode, stderr } = await run(
         'move-tenant',
