@@ -83,4 +83,15 @@ export const citusChecks: MutationCheck[] = [
     ],
     tests: [...tests, `${NODE}/pool/errors.test.ts`],
   },
+  {
+    name: 'the refusal of an online move from nodes of Citus that confirm commits too early',
+    edits: [
+      {
+        file: `${SHARDING}/moveTenant.ts`,
+        find: '    await refuseAsynchronousCommits(read);\n',
+        replace: '',
+      },
+    ],
+    tests: [`${SHARDING}/sharding.test.ts`],
+  },
 ];
