@@ -46,6 +46,7 @@ const MESSAGES_OF: Record<string, readonly OperatorCommandName[]> = {
   'preflight/': PREFLIGHT,
   'rollback/': ['rollback'],
   'session/': ALL,
+  'sharding/moveTenant.ts': ['move-tenant'],
   // Nothing that reads asks for a lock in a queue.
   'session/lockRetries.ts': CHANGES,
 };
@@ -68,6 +69,7 @@ const VALUES: Record<string, string> = {
   '--lock-timeout': '30',
   '--max-pause': '6000',
   '--max-block': '5000',
+  '--mode': 'block-writes',
   '--schema': 'tenancy',
   '--tenant': 'acme',
   '--tenant-name': 'Our company',
