@@ -50,8 +50,8 @@ interface Place {
  * application, which does not own them; `portal_admin`, which does, bypasses the policies
  * anyway. The state remembers the window, and the next command closes one that was left open.
  *
- * @throws {@link RefusedError} for an unknown tenant, where nothing is distributed, and for an online move
- * from nodes that confirm commits before they are in the log
+ * @throws {@link RefusedError} for an unknown tenant, where nothing is distributed, and for an
+ * online move from a node that confirms commits before they are in its log
  */
 export async function moveTenant(
   context: StepContext,
@@ -85,7 +85,7 @@ export async function moveTenant(
     return result;
   }
   if (mode === 'online') {
-    await refuseAsynchronousCommits(read);
+    await refuseAsynchronousCommits(read, place);
   }
   const begun = performance.now();
   let shard = place.shard;
@@ -126,26 +126,36 @@ export async function moveTenant(
 }
 
 /**
- * At the end of an online move Citus waits until the target has what is in the log of the node. A commit
- * that was confirmed before it got into the log is not among that, and lost: the trial with
- * writers and a journal has shown it.
+ * At the end of an online move Citus waits until the target has what was written to the log of the
+ * node (`pg_current_wal_lsn`). With `synchronous_commit = off` PostgreSQL confirms a commit before
+ * that. A session that sets it by itself is not noticed here.
  */
-async function refuseAsynchronousCommits(read: QueryRows): Promise<void> {
-  const answers = await read<{ node: string; result: string }>(
-    `select nodename || ':' || nodeport as node, result from run_command_on_workers(
+async function refuseAsynchronousCommits(
+  read: QueryRows,
+  { host, port }: Pick<CitusNode, 'host' | 'port'>,
+): Promise<void> {
+  const [answer] = await read<{ result: string }>(
+    `select result from run_command_on_workers(
        $$select current_setting('synchronous_commit') = 'off' or exists (
            select from pg_db_role_setting, unnest(setconfig) setting
-            where setting = 'synchronous_commit=off')$$)`,
-    [],
+            where setting = 'synchronous_commit=off')$$)
+      where nodename = $1 and nodeport = $2`,
+    [host, port],
   );
-  const asynchronous = answers.filter(({ result }) => result === 't');
-  if (asynchronous.length > 0) {
+  if (answer?.result !== 'f') {
     throw new RefusedError(
-      `synchronous_commit is off on ${asynchronous
-        .map(({ node }) => node)
-        .join(', ')}, for the server, a database or a role. ` +
-        'An online move would lose changes that were committed just before its end: ' +
-        'set it to on, or move the tenant with --mode block-writes.',
+      answer?.result === 't'
+        ? `synchronous_commit is off on ${nodeName({
+            host,
+            port,
+          })}, for the server, a ` +
+          'database or a role. An online move would lose changes that are committed just ' +
+          'before its end: set it to on, or move the tenant with --mode block-writes.'
+        : `The node ${nodeName({
+            host,
+            port,
+          })} does not say whether commits wait for its ` +
+          `log (${answer?.result}): see that it can be reached.`,
     );
   }
 }

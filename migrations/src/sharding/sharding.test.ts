@@ -226,15 +226,19 @@ describeOnCitus('a catalog on Citus', () => {
     );
 
     it('is refused an online move where a node confirms commits that are not in its log', async () => {
-      const [, server] = await citusServers();
+      const { node: from } = (await statusOf()).tenants.find(
+        ({ slug }: { slug: string }) => slug === 't1',
+      );
+      const to = nodes.find(each => each !== from)!;
+      const server = (await citusServers()).find(
+        ({ host, port }) => `${host}:${port}` === from,
+      )!;
       const { database: name } = database.connection;
       const node = new Client({ ...server, database: name });
       await node.connect();
       await node.query('set citus.enable_ddl_propagation = off');
       await node.query(`alter database ${name} set synchronous_commit = off`);
       try {
-        const { node: from } = (await statusOf()).tenants[1];
-        const to = nodes.find(each => each !== from)!;
         const moved = await run(
           'move-tenant',
           't1',
@@ -246,7 +250,7 @@ describeOnCitus('a catalog on Citus', () => {
         expect(moved).toMatchObject({
           exitCode: 3,
           stderr: expect.stringContaining(
-            `synchronous_commit is off on ${server.host}:${server.port}`,
+            `synchronous_commit is off on ${from}`,
           ),
         });
         expect((await statusOf()).withoutForce).toEqual([]);

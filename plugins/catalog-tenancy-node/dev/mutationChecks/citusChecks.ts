@@ -88,7 +88,7 @@ export const citusChecks: MutationCheck[] = [
     edits: [
       {
         file: `${SHARDING}/moveTenant.ts`,
-        find: '    await refuseAsynchronousCommits(read);\n',
+        find: '    await refuseAsynchronousCommits(read, place);\n',
         replace: '',
       },
     ],
