@@ -1,6 +1,8 @@
 import {
   citusServers,
   createTestDatabases,
+  dissolveCluster,
+  formCluster,
 } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { openCatalogDatabase } from '../__testUtils__/catalogDatabase';
@@ -138,7 +140,30 @@ describeOnCitus('a catalog on Citus', () => {
     beforeAll(async () => {
       before = await rowsOf(database);
       layout = await catalogSnapshot(database.client);
+      // What Citus does to one of two transactions that wait for each other.
+      await database.client.query(`
+        create sequence public.attempts;
+        create function public.end_the_first() returns event_trigger language plpgsql as $$
+          begin
+            if nextval('public.attempts') = 1 then
+              raise exception 'deadlock' using errcode = 'deadlock_detected';
+            end if;
+          end $$;
+        create event trigger end_the_first on ddl_command_end when tag in ('CREATE SCHEMA')
+          execute function public.end_the_first()`);
       done = await run('distribute');
+    });
+
+    it('was tried again after a deadlock', async () => {
+      const { client } = database;
+      const { rows } = await client.query(
+        'select last_value::int as attempts from public.attempts',
+      );
+      expect(rows).toEqual([{ attempts: 2 }]);
+      await client.query(`
+        drop event trigger end_the_first;
+        drop function public.end_the_first();
+        drop sequence public.attempts`);
     });
 
     it('is told how many rows were compared', () => {
@@ -162,15 +187,7 @@ describeOnCitus('a catalog on Citus', () => {
         0,
         expect.stringContaining('are distributed already'),
       ]);
-      for (const server of await citusServers()) {
-        const client = new Client(server);
-        await client.connect();
-        const { rows } = await client.query(
-          `select rolcanlogin as login from pg_roles where rolname = 'portal_admin'`,
-        );
-        expect(rows).toEqual([{ login: true }]);
-        await client.end();
-      }
+      expect(new Set(await loginsOfAdmin())).toEqual(new Set([true]));
     });
 
     it('shows its nodes, and where each tenant is', async () => {
@@ -296,6 +313,49 @@ describeOnCitus('a catalog on Citus', () => {
       await expect(rowsOf(database)).resolves.toEqual(before);
       await expect(catalogSnapshot(database.client)).resolves.toEqual(layout);
       await expect(problems()).resolves.toEqual([]);
+      expect(new Set(await loginsOfAdmin())).toEqual(new Set([false]));
     });
   });
 });
+
+describeOnCitus('a node that is added to a distributed catalog', () => {
+  it('gets tenants after the command has prepared it', async () => {
+    const database = await createMigrated();
+    try {
+      const { database: name } = database.connection;
+      const [, first, added] = await citusServers();
+      await dissolveCluster(name!, 'tenancy');
+      await formCluster(name!, [first]);
+      const run = (...args: string[]) =>
+        runInProcess(database.connection, ...args);
+      await expect(run('distribute')).resolves.toMatchObject({ exitCode: 0 });
+      await database.client.query('select citus_add_node($1, $2)', [
+        added.host,
+        added.port,
+      ]);
+      await expect(run('distribute')).resolves.toMatchObject({ exitCode: 0 });
+      const to = `${added.host}:${added.port}`;
+      await expect(run('move-tenant', 't1', '--to', to)).resolves.toMatchObject(
+        { exitCode: 0, stdout: expect.stringContaining(`is on ${to}`) },
+      );
+      await expect(run('verify')).resolves.toMatchObject({ exitCode: 0 });
+    } finally {
+      await database.close();
+    }
+  });
+});
+
+/** Whether the administrator may log in, for each server. */
+async function loginsOfAdmin(): Promise<boolean[]> {
+  const logins: boolean[] = [];
+  for (const server of await citusServers()) {
+    const client = new Client(server);
+    await client.connect();
+    const { rows } = await client.query<{ login: boolean }>(
+      `select rolcanlogin as login from pg_roles where rolname = 'portal_admin'`,
+    );
+    logins.push(...rows.map(({ login }) => login));
+    await client.end();
+  }
+  return logins;
+}

@@ -94,4 +94,15 @@ export const citusChecks: MutationCheck[] = [
     ],
     tests: [`${SHARDING}/sharding.test.ts`],
   },
+  {
+    name: 'the copy of the registry to nodes that are added to Citus',
+    edits: [
+      {
+        file: `${SHARDING}/distribute.ts`,
+        find: "`select replicate_reference_tables('block_writes')`",
+        replace: '`select 1`',
+      },
+    ],
+    tests: [`${SHARDING}/sharding.test.ts`],
+  },
 ];
