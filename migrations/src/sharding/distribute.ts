@@ -264,11 +264,7 @@ export async function undistribute(
       `alter role ${ADMIN_ROLE} nologin`,
       state.forget(STATE),
     ],
-    finally: [
-      ...SHARDED_TABLES.map(table => `analyze ${schema}.${table}`),
-      // Not in the transaction: the nodes run it at once.
-      letAdminOnNodes('nologin'),
-    ],
+    finally: SHARDED_TABLES.map(table => `analyze ${schema}.${table}`),
   });
 }
 
@@ -321,27 +317,23 @@ async function readLocalKeys({ executor }: StepContext): Promise<LocalKey[]> {
   );
 }
 
-/**
- * Citus knows nothing of a role that was there before its extension, nor of its changes. The node
- * must not pass on what the coordinator sends to each.
- */
-function letAdminOnNodes(login: 'login' | 'nologin'): string {
-  return onWorkers(`do $$
+// Citus knows nothing of a role that is older than its extension, until a table of that role is
+// distributed. The node must not pass on what the coordinator sends to each.
+const LET_ADMIN_LOG_IN = `do $$
 begin
   perform set_config('citus.enable_create_role_propagation', 'off', true),
           set_config('citus.enable_alter_role_propagation', 'off', true);
   if to_regrole('${ADMIN_ROLE}') is null then
     create role ${ADMIN_ROLE} bypassrls;
   end if;
-  alter role ${ADMIN_ROLE} ${login};
-end $$`);
-}
+  alter role ${ADMIN_ROLE} login;
+end $$`;
 
 /** What the nodes need, before any table is touched. */
 async function prepareNodes(context: StepContext): Promise<void> {
   const { executor } = context;
   await executor.execute(`alter role ${ADMIN_ROLE} login`);
-  await executor.execute(letAdminOnNodes('login'));
+  await executor.execute(onWorkers(LET_ADMIN_LOG_IN));
   if (!executor.dryRun) {
     await refuseUnreachableNodes(context);
   }
