@@ -156,7 +156,7 @@ function expectMigration(result: BenchmarkResult) {
     'backfill: phase 2, 2_20_backfill / INSERT … SELECT',
     'backfill: phase 2, 2_20_backfill / one UPDATE per table',
     'copy: phase 5, 5_30 to 5_60 / INSERT … SELECT',
-    'entity_search: phase 5, 5_95_entity_search_fill / batches, indexes first',
+    'entity_terms: phase 5, 5_96_entity_terms_fill / batches, indexes first',
   ]);
   for (const { ratio } of comparisons) {
     expect(ratio.median).toBeGreaterThan(0);
@@ -312,7 +312,7 @@ function expectSoak({ figures = [], notes, failures }: BenchmarkResult) {
     ]);
   }
   expect(figures.slice(4).map(({ title }) => title)).toEqual([
-    'When autovacuum was at entity_search',
+    'When autovacuum was at entity_terms',
     "Reads, PostgreSQL's",
     "Writes, PostgreSQL's",
     'Reads, advised',
@@ -322,8 +322,8 @@ function expectSoak({ figures = [], notes, failures }: BenchmarkResult) {
     expect(Number(table)).toBeGreaterThan(0);
   }
   expect(notes.slice(0, 2)).toEqual([
-    expect.stringMatching(/^entity_search with PostgreSQL's settings: \d+ vac/),
-    expect.stringMatching(/^entity_search with advised settings: \d+ vacuums/),
+    expect.stringMatching(/^entity_terms with PostgreSQL's settings: \d+ vac/),
+    expect.stringMatching(/^entity_terms with advised settings: \d+ vacuums/),
   ]);
   expect(failures).toEqual([]);
 }

@@ -50,7 +50,11 @@ export type { Isolation } from './isolation/examineIsolation';
 export type { IsolationFinding, QueryRows } from './isolation/Finding';
 export { operatorCommand } from './operatorCommand';
 export type { OperatorCommandName } from './operatorCommand';
-export { SPECIAL_SEARCH_PATHS } from './phases/phase5_partitions/90_entity_search/terms';
+export {
+  KEY_PREFIXES,
+  toTermKey,
+} from './phases/phase5_partitions/90_entity_terms/keys';
+export { SPECIAL_SEARCH_PATHS } from './phases/phase5_partitions/90_entity_terms/terms';
 export type { TenantRows, WayBack } from './rollback/rollback';
 export type { Operator } from './session/operatorLock';
 export type {

@@ -13,12 +13,12 @@ export { copyRows } from '../../../migrations/src/phases/phase5_partitions/30_co
 export { firstCatchUp } from '../../../migrations/src/phases/phase5_partitions/40_catch_up';
 export { indexes } from '../../../migrations/src/phases/phase5_partitions/50_indexes';
 export { foreignKeys } from '../../../migrations/src/phases/phase5_partitions/60_foreign_keys';
-export { entitySearchFill } from '../../../migrations/src/phases/phase5_partitions/90_entity_search';
-export { findDifferences } from '../../../migrations/src/phases/phase5_partitions/90_entity_search/differences';
+export { entityTermsFill } from '../../../migrations/src/phases/phase5_partitions/90_entity_terms';
+export { findDifferences } from '../../../migrations/src/phases/phase5_partitions/90_entity_terms/differences';
 export {
-  SEARCH_INDEXES,
-  SEARCH_STORAGE,
-} from '../../../migrations/src/phases/phase5_partitions/90_entity_search/tables';
+  TERM_INDEXES,
+  TERM_STORAGE,
+} from '../../../migrations/src/phases/phase5_partitions/90_entity_terms/tables';
 export { swap } from '../../../migrations/src/phases/phase5_partitions/70_swap';
 export { givePartition } from '../../../migrations/src/partitions/move';
 export { rollback } from '../../../migrations/src/rollback/rollback';

@@ -50,7 +50,7 @@ export async function describeCatalog(database: Database): Promise<string> {
 export interface Size {
   entities: number;
   relationsPerEntity: number;
-  /** Those of the catalog whose entity_search is filled. */
+  /** Those of the catalog whose entity_terms is filled. */
   searchedEntities: number;
   /** For how long the writers are watched before anything is done. */
   baselineSeconds: number;

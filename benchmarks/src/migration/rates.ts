@@ -18,13 +18,13 @@ import {
   createCatalogTables,
   DEFAULT_TENANT_ID,
   defaultTenantPartition,
-  entitySearchFill,
+  entityTermsFill,
   findDifferences,
   firstCatchUp,
   foreignKeys,
   indexes,
   partitionedName,
-  SEARCH_INDEXES,
+  TERM_INDEXES,
   swap,
   TENANT_TABLES,
 } from '../harness/engine';
@@ -291,7 +291,7 @@ const FILL_TARGET = 5;
 const BATCH = 40;
 
 /**
- * Compares the step that fills entity_search with what it did before it built the indexes
+ * Compares the step that fills entity_terms with what it did before it built the indexes
  * last: the terms of some locked entities at a time find their places in all indexes, and
  * all are compared with their entities in the end.
  */
@@ -302,7 +302,7 @@ export async function compareFill(
   const start = await createStart(context, entities);
   const [ours, alternative] = await measureSides(context, entities, [
     {
-      name: 'phase 5, 5_95_entity_search_fill',
+      name: 'phase 5, 5_96_entity_terms_fill',
       measure: () => withCopyOf(start, fillTerms),
     },
     {
@@ -313,7 +313,7 @@ export async function compareFill(
   ]);
   return {
     comparison: compare({
-      what: 'entity_search',
+      what: 'entity_terms',
       unit: 'entities',
       ours,
       alternative,
@@ -345,20 +345,20 @@ async function createStart(
   for (const phase of [1, 2, 3, 4] as const) {
     await runPhase(start, phase);
   }
-  await runPhaseUpTo(start, 5, entitySearchFill);
+  await runPhaseUpTo(start, 5, entityTermsFill);
   return start;
 }
 
 async function fillTerms(database: Database): Promise<number> {
   const clock = new StepClock();
   await secondsOf(database, () => runPhase(database, 5, clock.reporter));
-  return clock.secondsOf([entitySearchFill]);
+  return clock.secondsOf([entityTermsFill]);
 }
 
 async function fillInBatches(database: Database): Promise<void> {
   await runStatements(database, [
     `set search_path = ${SCHEMA}`,
-    ...SEARCH_INDEXES.map(({ statement }) => statement),
+    ...TERM_INDEXES.map(({ statement }) => statement),
     `do $$
 declare
   ids uuid[];
@@ -372,12 +372,12 @@ begin
                and (after is null or entity_id > after)
              order by entity_id limit ${BATCH} for share) e;
     exit when ids is null;
-    perform entity_search_sync('${DEFAULT_TENANT_ID}', ids, finals);
+    perform entity_terms_sync('${DEFAULT_TENANT_ID}', ids, finals);
     after := ids[cardinality(ids)];
     commit;
   end loop;
 end $$`,
-    'vacuum (analyze) entity_search',
+    'vacuum (analyze) entity_terms',
   ]);
   await operate(database, ({ context: { executor } }) =>
     executor.work({
@@ -398,10 +398,10 @@ async function describeTerms(database: Database): Promise<string> {
     const { rows } = await client.query(
       `select to_char(count(*), 'FM999,999,999') as terms,
               to_char(count(distinct entity_id), 'FM999,999,999') as entities,
-              pg_size_pretty(pg_total_relation_size('${SCHEMA}.entity_search')) as size
-         from ${SCHEMA}.entity_search`,
+              pg_size_pretty(pg_total_relation_size('${SCHEMA}.entity_terms')) as size
+         from ${SCHEMA}.entity_terms`,
     );
     const [{ terms, entities, size }] = rows;
-    return `entity_search: ${terms} rows of ${entities} live entities, ${size} with indexes`;
+    return `entity_terms: ${terms} rows of ${entities} live entities, ${size} with indexes`;
   });
 }

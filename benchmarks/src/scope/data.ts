@@ -363,7 +363,7 @@ async function insertFirst(client: Client, id: string): Promise<void> {
             replace(replace(value, $1, '${MARK}'), entity_id::text, '${UID}') as value,
             replace(replace(original_value, $1, '${MARK}'), entity_id::text, '${UID}')
               as original_value
-       from ${SCHEMA}.entity_search
+       from ${SCHEMA}.entity_terms
        join source.patterns on entity_id = md5($1 || ' ' || number)::uuid
       where tenant_id = $2`,
     [markOf(FIRST), id],
@@ -377,7 +377,7 @@ async function insertTerms(
   id: string,
 ): Promise<void> {
   await client.query(
-    `insert into ${SCHEMA}.entity_search (tenant_id, entity_id, key, value, original_value)
+    `insert into ${SCHEMA}.entity_terms (tenant_id, entity_id, key, value, original_value)
      select $2, id, key,
             replace(replace(value, '${MARK}', $1), '${UID}', id::text),
             replace(replace(original_value, '${MARK}', $1), '${UID}', id::text)
@@ -412,10 +412,10 @@ export async function assertTerms(
            from ${SCHEMA}.entities join ${SCHEMA}.tenants using (tenant_id)
           where tenant_slug = $1
        ), expected as (
-         select entity_id, t.* from entity, ${SCHEMA}.entity_search_terms(final_entity, entity_id) t
+         select entity_id, t.* from entity, ${SCHEMA}.entity_terms_of(final_entity, entity_id) t
        ), found as (
          select entity_id, key, value, original_value
-           from ${SCHEMA}.entity_search join entity using (tenant_id, entity_id)
+           from ${SCHEMA}.entity_terms join entity using (tenant_id, entity_id)
        )
        select (select count(*)::int from expected) as expected,
               (select count(*)::int from (table expected intersect table found) same) as same,

@@ -8,7 +8,7 @@ import type {
   FigureTable,
 } from '../harness/Benchmark';
 import { runStatements } from '../harness/database';
-import { SEARCH_STORAGE } from '../harness/engine';
+import { TERM_STORAGE } from '../harness/engine';
 import { SCHEMA, startTogether } from '../harness/servers';
 import { createCatalog, createTenants } from '../load';
 import {
@@ -66,7 +66,7 @@ const SHORT: Size = {
 /** How often entities are changed. */
 const WRITE_MS = 1_000;
 
-/** Settings of `entity_search` to compare; of all else, the databases have the same. */
+/** Settings of `entity_terms` to compare; of all else, the databases have the same. */
 interface Variant {
   name: string;
   database: string;
@@ -75,11 +75,11 @@ interface Variant {
 
 const VARIANTS: Variant[] = [
   { name: "PostgreSQL's", database: 'soak_defaults', settings: {} },
-  { name: 'advised', database: 'soak_advised', settings: SEARCH_STORAGE },
+  { name: 'advised', database: 'soak_advised', settings: TERM_STORAGE },
 ];
 
 /**
- * Reads with writes beside them for an hour, of databases whose `entity_search` differs in
+ * Reads with writes beside them for an hour, of databases whose `entity_terms` differs in
  * its settings of autovacuum alone.
  */
 export const soakBenchmark: Benchmark = {
@@ -111,7 +111,7 @@ interface Sample {
   reads?: RequestLog;
 }
 
-/** That autovacuum has been at `entity_search`. */
+/** That autovacuum has been at `entity_terms`. */
 interface VacuumRun {
   minute: number;
   what: 'vacuum' | 'analyze';
@@ -162,10 +162,10 @@ async function createSides(
     await runStatements({ postgres, name: 'postgres' }, [
       `create database ${database} template ${catalog}`,
     ]);
-    const table = `${SCHEMA}.entity_search`;
+    const table = `${SCHEMA}.entity_terms`;
     const given = Object.entries(settings).map(each => each.join(' = '));
     await runStatements({ postgres, name: database }, [
-      `alter table ${table} reset (${Object.keys(SEARCH_STORAGE)})`,
+      `alter table ${table} reset (${Object.keys(TERM_STORAGE)})`,
       ...(given.length > 0 ? [`alter table ${table} set (${given})`] : []),
     ]);
   }
@@ -375,7 +375,7 @@ function report(
       ...sides.map(({ variant, samples }) => {
         const { vacuums, analyzes, ms } = difference(samples);
         const took = ms === undefined ? '' : `, ${(ms / 1000).toFixed(1)} s`;
-        return `entity_search with ${variant.name} settings: ${vacuums} vacuums${took}; ${analyzes} analyzes`;
+        return `entity_terms with ${variant.name} settings: ${vacuums} vacuums${took}; ${analyzes} analyzes`;
       }),
       ...sides.map(
         ({ variant, writes }) =>
@@ -425,7 +425,7 @@ function rowsOf(
   );
 }
 
-const SEARCH = 'entity_search';
+const SEARCH = 'entity_terms';
 
 function termsTable(sides: Side[]): FigureTable {
   const [{ indexes }] = sides[0].samples;

@@ -4,7 +4,7 @@ import { SCHEMA } from '../harness/servers';
 
 /** The tables of tenants that writes of entities change. */
 export const TABLES = [
-  'entity_search',
+  'entity_terms',
   'entities',
   'relations',
   'refresh_state',
@@ -20,7 +20,7 @@ export interface TableState {
   dead: number;
 }
 
-/** An index of `entity_search`. */
+/** An index of `entity_terms`. */
 export interface IndexState {
   name: string;
   size: number;
@@ -30,7 +30,7 @@ export interface IndexState {
   fetched: number;
 }
 
-/** What autovacuum has done to `entity_search`. */
+/** What autovacuum has done to `entity_terms`. */
 export interface VacuumState {
   vacuums: number;
   analyzes: number;
@@ -63,14 +63,14 @@ const INDEX_STATES = `
 select indexrelname as name, pg_relation_size(indexrelid)::float8 as size,
        idx_tup_read::float8 as read, idx_tup_fetch::float8 as fetched
   from pg_stat_user_indexes
- where schemaname = $1 and relname = 'entity_search'
+ where schemaname = $1 and relname = 'entity_terms'
  order by 1`;
 
 const VACUUM_STATE = `
 select autovacuum_count::int as vacuums, autoanalyze_count::int as analyzes,
        n_dead_tup::float8 as dead, (to_jsonb(s) ->> 'total_autovacuum_time')::float8 as ms
   from pg_stat_user_tables s
- where schemaname = $1 and relname = 'entity_search'`;
+ where schemaname = $1 and relname = 'entity_terms'`;
 
 export async function readTables(client: Client): Promise<TableState[]> {
   const { rows } = await client.query<TableState>(TABLE_STATES, [

@@ -585,7 +585,7 @@ const DEPENDENTS: Variant[] = [
   {
     name: 'an index, a type and a function under names of ours',
     refusedBy: 'names',
-    given: `create index entities_partitioned_live_ref_idx on entities (hash); create type entity_search as (a int);
+    given: `create index entities_partitioned_live_ref_idx on entities (hash); create type entity_terms as (a int);
       create function tenancy_replay_changes() returns int language sql as 'select 1'`,
   },
   {

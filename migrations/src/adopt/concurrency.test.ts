@@ -9,7 +9,7 @@ import { runPhases } from '../__testUtils__/runPhases';
 import { stopBefore } from '../__testUtils__/stopBefore';
 import { silentReporter } from '../Reporter';
 import { rollback } from '../rollback/rollback';
-import { entitySearch } from '../phases/phase5_partitions/90_entity_search';
+import { entityParents } from '../phases/phase5_partitions/90_entity_terms';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { EngineEntity, StockCatalog } from './__testUtils__/stockCatalog';
@@ -162,7 +162,7 @@ describe.each(databases.eachSupportedId())(
       await engine.ingest(ENTITY);
       await engine.ingest({ ref: 'component:default/child' });
       await runPhases(catalog, 4);
-      await stopBefore(catalog, 5, entitySearch);
+      await stopBefore(catalog, 5, entityParents);
       const processing = await knex.transaction();
       await processing('refresh_state_references').insert({
         source_entity_ref: ENTITY.ref,

@@ -53,9 +53,9 @@ describeOnCitus('adopting on tables that Citus has distributed', () => {
   const termsOf = (tenantId: string) =>
     column<string>(
       catalog,
-      `select concat_ws(' ', e.entity_ref, s.value) from tenancy.entity_search s
+      `select concat_ws(' ', e.entity_ref, s.value) from tenancy.entity_terms s
          join tenancy.entities e on e.tenant_id = s.tenant_id and e.entity_id = s.entity_id
-        where s.tenant_id = $1 and s.key = 'metadata.description' order by 1`,
+        where s.tenant_id = $1 and s.key = 'Mdescription' order by 1`,
       [tenantId],
     );
 

@@ -113,7 +113,7 @@ describe.each(databases.eachSupportedId())(
         await column(
           catalog,
           `select proname::text from pg_proc
-            where proname ~ '^(adoption|entity_search)_'
+            where proname ~ '^(adoption|entity_terms)_'
               and has_function_privilege('${ENGINE_LOGIN}', oid, 'execute')
             union all
            select relname::text from pg_class

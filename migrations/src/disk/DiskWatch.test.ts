@@ -76,7 +76,7 @@ describe.each(databases.eachSupportedId())(
 
     it('refuses phase 5 where there is too little room, and says how much it needs', async () => {
       await expect(runPhase5(MB)).rejects.toThrow(
-        /^Too little room for phase 5. It needs .* for entity_search with its indexes.*; 64 MB have to stay free.* are free \(of what was given\)/,
+        /^Too little room for phase 5. It needs .* for entity_terms with its indexes.*; 64 MB have to stay free.* are free \(of what was given\)/,
       );
       await expect(
         database.client.query('select from entities_partitioned'),
@@ -126,7 +126,7 @@ describe.each(databases.eachSupportedId())(
         const error = await fillDiskAt(title, holdUp);
         expect(error).toBeInstanceOf(RefusedError);
         expect((error as Error).message).toMatch(
-          /^Phase 5 was stopped, .* left \(of what was given\)\. What is left of it needs .* for entity_search/,
+          /^Phase 5 was stopped, .* left \(of what was given\)\. What is left of it needs .* for entity_terms/,
         );
         await other.query('rollback');
         await database.client.query('drop table junk');
@@ -182,7 +182,7 @@ describe.each(databases.eachSupportedId())(
       }
       expect(warnings).toEqual([
         expect.stringMatching(
-          /^The free disk is not watched: the login may not see .*needs .* for entity_search.*--free-disk 500GB/,
+          /^The free disk is not watched: the login may not see .*needs .* for entity_terms.*--free-disk 500GB/,
         ),
       ]);
     });

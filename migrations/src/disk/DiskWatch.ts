@@ -4,6 +4,7 @@ import type { PhaseNumber } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
 import type { MigrationSession } from '../session/MigrationSession';
+import { isDistributed } from '../schema/citus';
 import { formatBytes } from '../text';
 import {
   describeNeeds,
@@ -260,6 +261,13 @@ async function gaugeOf(reader: Reader, freeBytes: number): Promise<Gauge> {
 }
 
 async function estimateRest(reader: Reader): Promise<DiskNeed[]> {
+  const [{ schema }] = await reader.read<{ schema: string }>(
+    'select current_schema()::text as schema',
+  );
+  if (await isDistributed((sql, values) => reader.read(sql, values), schema)) {
+    // The phase writes no rows of tables that are on the nodes of Citus.
+    return [];
+  }
   return estimateNeeds(reader, await readStage(reader, WATCHED_PHASE));
 }
 

@@ -1,6 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_indexes';
-import { termsQuery } from '../phases/phase5_partitions/90_entity_search/terms';
+import { COUNTED_KEY } from '../phases/phase5_partitions/90_entity_terms/tables';
+import { termsQuery } from '../phases/phase5_partitions/90_entity_terms/terms';
 import { escapeIdentifier } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -59,6 +60,7 @@ const LINE_POINTER = 4;
 const TUPLE_HEADER = 24;
 const INDEX_TUPLE_HEADER = 8;
 const UUID = 16;
+const ROW_POINTER = 6;
 // TOAST moves the longest value out of a longer row, in chunks.
 const TOAST_THRESHOLD = 2032;
 const TOAST_POINTER = 18;
@@ -85,7 +87,7 @@ const LOG_OF_A_BYTE = 1.3;
 
 const BACKFILL = 'the rows that the backfill writes anew';
 const COPIES = 'the copies of the tables with their indexes';
-const SEARCH = 'entity_search with its indexes';
+const SEARCH = 'entity_terms with its indexes';
 /** Temporary files of index builds, which pg_database_size does not count. */
 export const SORTING = 'sorting';
 const LOG = 'the write-ahead log';
@@ -154,7 +156,7 @@ export async function estimateNeeds(
   return merge(needs);
 }
 
-/** `244 MB (159 MB for entity_search with its indexes, …)`, the largest first. */
+/** `244 MB (159 MB for entity_terms with its indexes, …)`, the largest first. */
 export function describeNeeds(needs: DiskNeed[]): string {
   const parts = [...needs]
     .sort((one, other) => other.bytes - one.bytes)
@@ -256,7 +258,7 @@ async function readIndexes(
 interface TermSizes {
   /** The indexes that the specification names. */
   entityIndexes: number;
-  /** Of entity_search. */
+  /** Of entity_terms. */
   heap: number;
   indexes: number[];
 }
@@ -270,8 +272,9 @@ async function measureTerms(
   const live = await countRows(reader, entities, 'deleted_at is null');
   const [found] = await reader.read<{
     heap: number;
+    terms: number;
     byValue: number;
-    byOriginal: number;
+    byFacet: number;
     reference: number;
     kind: number;
     nodes: number;
@@ -280,23 +283,33 @@ async function measureTerms(
     `with sample as materialized (
        select * from ${sample(entities, rows)} where deleted_at is null
         order by hashtext(entity_id::text) limit ${SAMPLED_ROWS}
-     ), term as (
-       select sum(${aligned(
-         `${TUPLE_HEADER + 2 * UUID} + of_key + of_value + of_original`,
-       )}) as heap,
-              sum(${aligned(
-                `${
-                  INDEX_TUPLE_HEADER + 2 * UUID
-                } + of_key + of_value + case of_value when 0 then 8 else 0 end`,
-              )}) as by_value,
-              sum(case of_original when 0 then 0 else ${aligned(
-                `${INDEX_TUPLE_HEADER + 2 * UUID} + of_key + of_original`,
-              )} end) as by_original
+     ), stored as materialized (
+       select t.key, t.value, t.original_value, s.*
          from sample e,
               lateral (${terms('e.final_entity', 'e.entity_id')}) t,
               lateral (select ${storedText('t.key')}, ${storedText(
       't.value',
     )}, ${storedText('t.original_value')}) s (of_key, of_value, of_original)
+     ), term as (
+       select sum(${aligned(
+         `${TUPLE_HEADER + 2 * UUID} + of_key + of_value + of_original`,
+       )}) as heap,
+              count(*) as terms,
+              sum(${aligned(
+                `${
+                  INDEX_TUPLE_HEADER + 2 * UUID
+                } + of_key + of_value + of_original + case of_value when 0 then 8 else 0 end`,
+              )}) as by_value
+         from stored
+     ), facet as (
+       select coalesce(sum(entry), 0) + coalesce(sum(times), 0) * ${ROW_POINTER} as by_facet
+         from (select ${aligned(
+           `${
+             INDEX_TUPLE_HEADER + UUID
+           } + min(of_key) + min(of_value) + min(of_original)`,
+         )} as entry, count(*) as times
+                 from stored where value is not null and ${COUNTED_KEY}
+                group by key, value, original_value) distinct_ones
      ), entity as (
        select nullif(count(*), 0) as sampled,
               sum(${aligned(
@@ -313,12 +326,13 @@ async function measureTerms(
      )
      select coalesce(heap / sampled, 0)::float8 as heap,
             coalesce(by_value / sampled, 0)::float8 as "byValue",
-            coalesce(by_original / sampled, 0)::float8 as "byOriginal",
+            coalesce(terms / sampled, 0)::float8 as terms,
+            coalesce(by_facet / sampled, 0)::float8 as "byFacet",
             coalesce(reference / sampled, 0)::float8 as reference,
             coalesce(kind / sampled, 0)::float8 as kind,
             coalesce(nodes / sampled, 0)::float8 as nodes,
             coalesce(letters / sampled, 0)::float8 as letters
-       from entity, term`,
+       from entity, term, facet`,
   );
   const index = (bytes: number) =>
     (live * bytes * PAGE) / (INDEX_PAGE_ROOM * LEAF_FILL);
@@ -329,9 +343,15 @@ async function measureTerms(
       live * (found.nodes * JSON_NODE + found.letters * LETTER),
     heap: (live * found.heap * PAGE) / HEAP_PAGE_ROOM,
     indexes: [
+      // Equal entries are stored once, with the places of their rows.
+      index(
+        INDEX_TUPLE_HEADER +
+          2 * UUID +
+          LINE_POINTER +
+          found.terms * ROW_POINTER,
+      ),
       index(found.byValue),
-      index(found.byValue),
-      index(found.byOriginal),
+      index(found.byFacet),
     ],
   };
 }
@@ -398,11 +418,11 @@ async function readPresent(
   reader: Reader,
 ): Promise<{ copies: number; search: number }> {
   const [present] = await reader.read<{ copies: number; search: number }>(
-    `select coalesce(sum(pg_total_relation_size(c.oid)) filter (where c.relname <> 'entity_search'), 0)::float8 as copies,
-            coalesce(sum(pg_total_relation_size(c.oid)) filter (where c.relname = 'entity_search'), 0)::float8 as search
+    `select coalesce(sum(pg_total_relation_size(c.oid)) filter (where c.relname <> 'entity_terms'), 0)::float8 as copies,
+            coalesce(sum(pg_total_relation_size(c.oid)) filter (where c.relname = 'entity_terms'), 0)::float8 as search
        from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspname = current_schema and c.relkind = 'r'
-        and (c.relname = 'entity_search' or c.relispartition)`,
+        and (c.relname = 'entity_terms' or c.relispartition)`,
   );
   return present;
 }

@@ -313,9 +313,9 @@ end $$`;
           'grant select on table tenancy.tenants to portal_app',
         ],
         [
-          'select on entity_search',
-          'SELECT on entity_search',
-          'grant select on table tenancy.entity_search to portal_app',
+          'select on entity_terms',
+          'SELECT on entity_terms',
+          'grant select on table tenancy.entity_terms to portal_app',
         ],
         [
           'usage on schema tenancy',

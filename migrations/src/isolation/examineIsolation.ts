@@ -1,3 +1,4 @@
+import { FILL } from '../phases/phase5_partitions/90_entity_terms/functions';
 import { forgetStatement } from '../engine/journal';
 import { operatorCommand } from '../operatorCommand';
 import { ready } from '../phases/phase5_partitions/97_ready';
@@ -171,12 +172,29 @@ async function findNotReady(
   read: QueryRows,
   schema: string,
 ): Promise<IsolationFinding[]> {
-  const found = await read(
-    `select from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and c.relname = $2`,
-    [schema, READY_TABLE],
+  const [found] = await read<{
+    isThere: boolean;
+    isFilling: boolean;
+  }>(
+    `select exists (select from pg_class c
+                     where c.relnamespace = n.oid and c.relname = $2) as "isThere",
+            exists (select from pg_proc p
+                     where p.pronamespace = n.oid and p.proname = $3) as "isFilling"
+       from pg_namespace n where n.nspname = $1`,
+    [schema, READY_TABLE, FILL],
   );
-  return found.length > 0
+  if (found?.isThere && found.isFilling) {
+    // Where an earlier version has completed the phase, and its applications go on.
+    return [
+      {
+        problem: `entity_terms in schema "${schema}" does not hold the terms of all entities yet`,
+        remedy: `wait for "${operatorCommand(
+          'phase5',
+        )}" to end, or run it again where it was stopped`,
+      },
+    ];
+  }
+  return found?.isThere
     ? []
     : [
         {

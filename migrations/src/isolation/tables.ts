@@ -11,6 +11,7 @@ import {
 } from '../schema/policies';
 import { ADMIN_ROLE } from '../roles';
 import {
+  EARLIER_SEARCH_TABLE,
   ENGINE_STATUS_TABLE,
   ENGINES_TABLE,
   LEASES_TABLE,
@@ -74,10 +75,12 @@ const NAMED = new Map<string, NamedTable>([
       ],
     ),
   ]),
-  ...SEARCH_TABLES.map((table): [string, NamedTable] => [
-    table,
-    { kind: 'search', policyFor: table },
-  ]),
+  ...([...SEARCH_TABLES, EARLIER_SEARCH_TABLE] as const).map(
+    (table): [string, NamedTable] => [
+      table,
+      { kind: 'search', policyFor: table },
+    ],
+  ),
   ...[MIGRATION_LOG.table, PARTITION_LOG.table, FAULTS].map(
     (name): [string, NamedTable] => [
       name,

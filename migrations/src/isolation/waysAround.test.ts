@@ -135,7 +135,7 @@ const WAYS: Record<string, WayAround> = {
     problem: /has rights on the view public\.third, .* with the rights of /,
   },
   'a view that reads as who asks, on one that does not': {
-    setup: `create view public.below as select * from entity_search;
+    setup: `create view public.below as select * from entity_terms;
             create view public.above with (security_invoker = true) as select * from public.below;
             grant select on public.above, public.below to $user`,
     exploit: 'select * from public.above',
@@ -437,7 +437,7 @@ describe.each(databases.eachSupportedId())(
       await changeRole(database.client, `create role ${role} nologin`);
       await database.client.query(
         `grant usage on schema tenancy to ${user};
-       grant select on tenants, tenant_members, tenant_engines, entity_search, entity_parents to ${user};
+       grant select on tenants, tenant_members, tenant_engines, entity_terms, entity_parents to ${user};
        grant select, insert, update, delete on entities, relations, refresh_state to ${user};
        grant usage on sequence refresh_state_attempts_seq to ${user};
        grant portal_admin to ${user} ${

@@ -1,7 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { changeRole, connectionOf } from '../__testUtils__/roles';
-import { faultsOf } from '../phases/phase5_partitions/90_entity_search/__testUtils__/faults';
+import { faultsOf } from '../phases/phase5_partitions/90_entity_terms/__testUtils__/faults';
 import { MigrationSession } from '../session/MigrationSession';
 import { givePartition, takeBackPartition } from './move';
 import {
@@ -50,7 +50,7 @@ describe.each(databases.eachSupportedId())('partitions on %s', id => {
   it('leaves the terms of entities as they are, and they go on following', async () => {
     const terms = () =>
       query(
-        `select xmin::text, ctid::text, s::text as term from entity_search s order by 3, 2`,
+        `select xmin::text, ctid::text, s::text as term from entity_terms s order by 3, 2`,
       );
     const before = await terms();
     expect(before.length).toBeGreaterThan(0);
@@ -60,7 +60,7 @@ describe.each(databases.eachSupportedId())('partitions on %s', id => {
       `update entities set deleted_at = now() where tenant_id = '${TEAM}'`,
     );
     await expect(
-      query(`select from entity_search where tenant_id = '${TEAM}'`),
+      query(`select from entity_terms where tenant_id = '${TEAM}'`),
     ).resolves.toEqual([]);
     await query(
       `update entities set deleted_at = null where tenant_id = '${TEAM}'`,

@@ -64,12 +64,12 @@ const TAKEN: Record<string, Taken[]> = {
       'entities_old',
       'relations_old',
       'tenancy_change_log',
-      'entity_search',
+      'entity_terms',
       'entity_parents',
       'tenancy_ready',
       'entities_partitioned_live_ref_idx',
     ].map(table),
-    ...['tenancy_change_log', 'entity_search_insert'].map(trigger),
+    ...['tenancy_change_log', 'entity_terms_insert'].map(trigger),
     [
       `create function tenancy_replay_changes() returns int language sql as 'select 1'`,
       'the function tenancy_replay_changes()',
@@ -77,12 +77,12 @@ const TAKEN: Record<string, Taken[]> = {
   ],
   'a view': [
     [
-      `create view entity_search as select 1 as one`,
-      'the relation entity_search',
+      `create view entity_terms as select 1 as one`,
+      'the relation entity_terms',
     ],
   ],
   'a type': [
-    [`create type entity_search as enum ('a')`, 'the type entity_search'],
+    [`create type entity_terms as enum ('a')`, 'the type entity_terms'],
   ],
 };
 
@@ -152,18 +152,18 @@ describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
   it('are never dropped by an undo, whenever they were taken', async () => {
     await runPhases(database, 4);
     await database.client.query(
-      `create table entity_search (id int); insert into entity_search values (1);
+      `create table entity_terms (id int); insert into entity_terms values (1);
        create table entities_old as select * from entities`,
     );
     await expect(runPhases(database, 5)).rejects.toMatchObject({
       exitCode: EXIT_CODES.refused,
       message: expect.stringContaining(
-        'the relation entities_old, the relation entity_search',
+        'the relation entities_old, the relation entity_terms',
       ),
     });
     await database.migrate(migration => rollback(migration, 0));
     const { rows } = await database.client.query(
-      `select (select count(*)::int from entity_search) as search,
+      `select (select count(*)::int from entity_terms) as search,
               (select count(*)::int from entities_old) as old`,
     );
     expect(rows).toEqual([{ search: 1, old: 200 }]);

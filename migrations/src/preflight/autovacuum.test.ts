@@ -1,13 +1,13 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { SEARCH_STORAGE } from '../phases/phase5_partitions/90_entity_search/tables';
+import { TERM_STORAGE } from '../phases/phase5_partitions/90_entity_terms/tables';
 import { findings, preflight } from './__testUtils__/preflight';
 
 const databases = createTestDatabases();
 
-const NAMES = Object.keys(SEARCH_STORAGE);
-const ADVISED = Object.entries(SEARCH_STORAGE).map(each => each.join(' = '));
+const NAMES = Object.keys(TERM_STORAGE);
+const ADVISED = Object.entries(TERM_STORAGE).map(each => each.join(' = '));
 
 describe.each(databases.eachSupportedId())('autovacuum on %s', id => {
   let database: CatalogDatabase;
@@ -41,7 +41,7 @@ describe.each(databases.eachSupportedId())('autovacuum on %s', id => {
       {
         check: 'autovacuum',
         level: 'ok',
-        message: expect.stringContaining('Phase 5 creates entity_search with'),
+        message: expect.stringContaining('Phase 5 creates entity_terms with'),
       },
     ]);
   });
@@ -59,13 +59,13 @@ describe.each(databases.eachSupportedId())('autovacuum on %s', id => {
 
   it('gets the statement for settings that the table lacks', async () => {
     await create(5);
-    await alter(`alter table tenancy.entity_search reset (${NAMES})`);
+    await alter(`alter table tenancy.entity_terms reset (${NAMES})`);
     await expect(warnings()).resolves.toMatchObject([
       {
         message: expect.stringMatching(
           /autovacuum_vacuum_scale_factor is 0\.2, the server's/,
         ),
-        sql: `alter table tenancy.entity_search set (${ADVISED.join(', ')});`,
+        sql: `alter table tenancy.entity_terms set (${ADVISED.join(', ')});`,
       },
     ]);
     await followAdvice();
@@ -74,11 +74,11 @@ describe.each(databases.eachSupportedId())('autovacuum on %s', id => {
   it('gets the statement for one that is larger than advised', async () => {
     await create(5);
     const [name] = NAMES;
-    await alter(`alter table tenancy.entity_search set (${name} = 0.3)`);
+    await alter(`alter table tenancy.entity_terms set (${name} = 0.3)`);
     await expect(warnings()).resolves.toMatchObject([
       {
         message: expect.stringContaining(`${name} is 0.3.`),
-        sql: `alter table tenancy.entity_search set (${ADVISED[0]});`,
+        sql: `alter table tenancy.entity_terms set (${ADVISED[0]});`,
       },
     ]);
     await followAdvice();
@@ -87,19 +87,19 @@ describe.each(databases.eachSupportedId())('autovacuum on %s', id => {
   it('is silent where the table has more eager ones', async () => {
     await create(5);
     const eager = NAMES.map(name => `${name} = 0.001`);
-    await alter(`alter table tenancy.entity_search set (${eager})`);
+    await alter(`alter table tenancy.entity_terms set (${eager})`);
     await expect(warnings()).resolves.toEqual([]);
   });
 
   it('is warned of where it pauses long, or is off for the table', async () => {
     await create(5);
     await alter(
-      `alter table tenancy.entity_search
+      `alter table tenancy.entity_terms
          set (autovacuum_vacuum_cost_delay = 20, autovacuum_enabled = fal)`,
     );
     await expect(warnings()).resolves.toMatchObject([
       { message: expect.stringContaining('pauses for 20 ms after each 200') },
-      { message: 'Autovacuum is off for entity_search.' },
+      { message: 'Autovacuum is off for entity_terms.' },
     ]);
     await followAdvice();
   });

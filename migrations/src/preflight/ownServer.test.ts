@@ -141,7 +141,7 @@ describe.each<PostgresVersion>([14, 18])(
       );
       expect(found).toMatchObject({
         message: expect.stringMatching(
-          /needs .* for entity_search.*may not see where the server keeps/,
+          /needs .* for entity_terms.*may not see where the server keeps/,
         ),
         advice: expect.stringContaining('--free-disk'),
       });

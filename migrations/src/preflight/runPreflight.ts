@@ -16,6 +16,7 @@ import {
   triggers,
   views,
 } from './checks/dependents';
+import { earlierTerms } from './checks/earlierTerms';
 import { grants, loginRights, members, rowSecurity } from './checks/rights';
 import { entityRefs, orphans, requiredValues } from './checks/rows';
 import {
@@ -51,6 +52,7 @@ const CHECKS: PreflightCheck[] = [
   backup,
   transactions,
   autovacuum,
+  earlierTerms,
   names,
   tables,
   columns,

@@ -152,7 +152,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
       expect.objectContaining({
         check: 'free disk',
         message: expect.stringMatching(
-          /^Too little room\. The migration needs \d(?=.* for entity_search)(?=.* for the write-ahead log).*; 64 MB have to stay free beside that, and 1\.0 MB are free \(as given\)\.$/,
+          /^Too little room\. The migration needs \d(?=.* for entity_terms)(?=.* for the write-ahead log).*; 64 MB have to stay free beside that, and 1\.0 MB are free \(as given\)\.$/,
         ),
       }),
     ]);

@@ -10,7 +10,7 @@ import { cleanup } from '../cleanup/cleanup';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 import type { PhaseNumber } from '../engine/Step';
 import { foreignKeys } from '../phases/phase5_partitions/60_foreign_keys';
-import { entitySearch } from '../phases/phase5_partitions/90_entity_search';
+import { entityParents } from '../phases/phase5_partitions/90_entity_terms';
 import { rollback } from './rollback';
 
 const databases = createTestDatabases();
@@ -82,10 +82,10 @@ const STATES: State[] = [
     next: 5,
   },
   {
-    name: 'a swap without entity_search',
+    name: 'a swap without entity_terms',
     prepare: async database => {
       await runPhases(database, 4);
-      await stopBefore(database, 5, entitySearch);
+      await stopBefore(database, 5, entityParents);
     },
     targets: [undefined, 0],
     next: 5,

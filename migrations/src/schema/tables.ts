@@ -59,9 +59,17 @@ export const ENTITY_REF_DEFINITION =
  * The tables derived from the entities: the application reads them, and only triggers write
  * to them.
  */
-export const SEARCH_TABLES = ['entity_search', 'entity_parents'] as const;
+export const SEARCH_TABLES = ['entity_terms', 'entity_parents'] as const;
 
-export type SearchTable = (typeof SEARCH_TABLES)[number];
+/**
+ * The table that versions before `entity_terms` searched by. It stays beside that one until the
+ * operator drops it, with the rows of all tenants, under a policy of its own.
+ */
+export const EARLIER_SEARCH_TABLE = 'entity_search';
+
+export type SearchTable =
+  | (typeof SEARCH_TABLES)[number]
+  | typeof EARLIER_SEARCH_TABLE;
 
 /** The table of who may enter which tenant. */
 export const MEMBERS_TABLE = 'tenant_members';

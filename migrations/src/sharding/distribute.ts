@@ -8,9 +8,9 @@ import {
   VerificationError,
 } from '../errors';
 import { operatorCommand } from '../operatorCommand';
-import { functionStatements } from '../phases/phase5_partitions/90_entity_search/functions';
-import { createTerms } from '../phases/phase5_partitions/90_entity_search/terms';
-import { triggerStatements } from '../phases/phase5_partitions/90_entity_search/triggers';
+import { functionStatements } from '../phases/phase5_partitions/90_entity_terms/functions';
+import { createTerms } from '../phases/phase5_partitions/90_entity_terms/terms';
+import { triggerStatements } from '../phases/phase5_partitions/90_entity_terms/triggers';
 import { ADMIN_ROLE } from '../roles';
 import { TENANT_REQUIRED } from '../schema/policies';
 import { withLockRetries } from '../session/lockRetries';
@@ -84,16 +84,16 @@ const SETTINGS = [
 
 /** What the functions of the terms need on Citus: see {@link functionStatements}. */
 const FOLLOWING = [
-  'entity_search_follow()',
-  'entity_search_sync(uuid, uuid[], jsonb[])',
+  'entity_terms_follow()',
+  'entity_terms_sync(uuid, uuid[], jsonb[])',
 ];
 
 // Called by policies and by functions that are no dependency of a table, so that Citus does not
 // create these on the nodes by itself where they were there before its extension.
 const CALLED = [
   TENANT_REQUIRED,
-  'entity_search_sync(uuid, uuid[], jsonb[])',
-  'entity_search_terms(jsonb, uuid)',
+  'entity_terms_sync(uuid, uuid[], jsonb[])',
+  'entity_terms_of(jsonb, uuid)',
 ];
 
 /**

@@ -1,10 +1,11 @@
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { operatorCommand } from '../operatorCommand';
 import { readUnfinishedMoves } from '../partitions/unfinishedMoves';
-import { SEARCH_TRIGGERS } from '../phases/phase5_partitions/90_entity_search/triggers';
+import { EARLIER_FOLLOW } from '../phases/phase5_partitions/90_entity_terms/earlier';
+import { TERM_TRIGGERS } from '../phases/phase5_partitions/90_entity_terms/triggers';
 import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_POLICY } from '../schema/policies';
-import { TENANT_TABLES } from '../schema/tables';
+import { EARLIER_SEARCH_TABLE, TENANT_TABLES } from '../schema/tables';
 import {
   citusVersion,
   nodeName,
@@ -134,12 +135,18 @@ async function obstaclesOfTables(read: Read): Promise<string[]> {
      select format('%s is still there: run "%s" first.', c.relname, $4::text)
        from pg_class c
       where c.relnamespace = quote_ident(current_schema())::regnamespace
-        and c.relname = any ($3)`,
+        and c.relname = any ($3)
+      union all
+     select format('%s of an earlier version is still there: "%s" has the statements that drop it.', $5::text, $6::text)
+      where to_regprocedure(quote_ident(current_schema()) || '.' || $7) is not null`,
     [
       [...SHARDED_TABLES],
-      SEARCH_TRIGGERS,
+      TERM_TRIGGERS,
       TENANT_TABLES.map(oldName),
       operatorCommand('cleanup'),
+      EARLIER_SEARCH_TABLE,
+      operatorCommand('preflight'),
+      EARLIER_FOLLOW,
     ],
   );
   return rows.map(({ problem }) => problem);

@@ -21,8 +21,8 @@ import {
 import { checkCounts } from '../phases/phase2_backfill/checkCounts';
 import { verification } from '../phases/phase4_row_level_security/50_verification';
 import { firstCatchUp } from '../phases/phase5_partitions/40_catch_up';
-import { findDifferences } from '../phases/phase5_partitions/90_entity_search/differences';
-import { REPAIR } from '../phases/phase5_partitions/90_entity_search/functions';
+import { findDifferences } from '../phases/phase5_partitions/90_entity_terms/differences';
+import { REPAIR } from '../phases/phase5_partitions/90_entity_terms/functions';
 import { describeCopies } from '../copy/TableCopy';
 import { APP_ROLE } from '../roles';
 import { relationExists } from '../schema/lookups';
@@ -64,7 +64,7 @@ const CHECKS: Check[] = [
     examine: examineLayout,
   },
   {
-    name: 'entity_search holds the terms of the live entities, and no others',
+    name: 'entity_terms holds the terms of the live entities, and no others',
     from: 5,
     examine: verifySearchTerms,
   },
@@ -213,7 +213,7 @@ export async function verifySearchTerms({
       count,
       'entity',
       'entities',
-    )} in entity_search are ` +
+    )} in entity_terms are ` +
       'not those of the entities. Let the owner of the tables run for each, ' +
       `with the tenant and the entity: ${repairs.join(' ')}`,
   ];

@@ -98,7 +98,7 @@ export interface RowCounts {
 /**
  * The duration of a phase, in seconds: the least, and in addition for a million rows and for
  * a million entities. From the benchmark of 5,000,000 rows on two idle processors, and the
- * fill of entity_search of the runbook.
+ * fill of entity_terms of the runbook.
  */
 const COSTS: Record<
   PhaseNumber,

@@ -5,7 +5,7 @@ import { operatorCommand } from '../../operatorCommand';
 import { APP_ROLE, ownerStatement } from '../../roles';
 import { revokeAllStatement } from '../../schema/grants';
 import { columnExists } from '../../schema/lookups';
-import { MEMBERS_TABLE, SEARCH_TABLES } from '../../schema/tables';
+import { MEMBERS_TABLE } from '../../schema/tables';
 import { escapeIdentifier } from '../../sql';
 import { formatThings } from '../../text';
 
@@ -84,7 +84,8 @@ export const tenantMembers: Step = {
 
 /**
  * The users that applications connect as: `portal_app`, and after the swap whoever was
- * granted the tables that entities are searched by as well.
+ * granted the tables that entities are searched by as well. Databases of all versions have one
+ * of these.
  */
 export async function readApplicationUsers(
   executor: Executor,
@@ -95,7 +96,7 @@ export async function readApplicationUsers(
       where c.oid = to_regclass($1) and a.privilege_type = 'SELECT'
         and a.grantee <> c.relowner and r.rolname <> $2
       order by 1`,
-    [SEARCH_TABLES[0], APP_ROLE],
+    ['entity_parents', APP_ROLE],
   );
   return [APP_ROLE, ...others.map(({ name }) => name)];
 }

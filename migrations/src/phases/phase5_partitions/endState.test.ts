@@ -197,7 +197,7 @@ describe.each(databases.eachSupportedId())('after phase 5 on %s', id => {
   it('what hung on the tables has followed: triggers, a view, grants, a sequence', async () => {
     await expect(
       rows(`select tgrelid::regclass::text, tgname, tgenabled from pg_trigger
-             where not tgisinternal and tgname not like all ('{tenancy_%,entity_search_%}')
+             where not tgisinternal and tgname not like all ('{tenancy_%,entity_terms_%}')
                and tgrelid::regclass::text not like '%\\_tenant\\_default'
                and tgrelid::regclass::text not like '%\\_catch\\_all' order by 1`),
     ).resolves.toEqual([

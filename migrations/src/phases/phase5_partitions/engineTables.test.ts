@@ -87,7 +87,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       const { database, problems, warnings } = await use(migratedEarlier);
       await expect(problems()).resolves.toContainEqual(
         expect.stringMatching(
-          /^There is no tenant_engines, .*engine_status in schema .*phase5/,
+          /^There is no entity_terms, tenant_engines, .*engine_status in schema .*phase5/,
         ),
       );
       await expect(warnings()).resolves.toContainEqual(
@@ -208,7 +208,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       const { database, problems, warnings } = await use(migratedEarlier);
       await expect(problems()).resolves.toContainEqual(
         expect.stringMatching(
-          /^There is no engine_processes, engine_leases, .*in schema .*phase5/,
+          /^There is no entity_terms, engine_processes, engine_leases, .*in schema .*phase5/,
         ),
       );
       await expect(warnings()).resolves.toContainEqual(
@@ -295,7 +295,9 @@ describe.each(databases.eachSupportedId())('on %s', id => {
          select tenant_id, 'x' from tenants where tenant_slug = 'acme'`,
       );
       await expect(problems()).resolves.toContainEqual(
-        expect.stringMatching(/^There is no engine_status in schema .*phase5/),
+        expect.stringMatching(
+          /^There is no entity_terms, engine_status in schema .*phase5/,
+        ),
       );
       await expect(warnings()).resolves.toContainEqual(
         expect.stringMatching(/^There is no engine_status and .*:/),

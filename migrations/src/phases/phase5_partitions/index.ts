@@ -24,7 +24,12 @@ import { indexes } from './50_indexes';
 import { foreignKeys } from './60_foreign_keys';
 import { swap } from './70_swap';
 import { settled } from './80_settle';
-import { entitySearch, entitySearchFill } from './90_entity_search';
+import {
+  entityParents,
+  entityParentsFill,
+  entityTerms,
+  entityTermsFill,
+} from './90_entity_terms';
 import { ready } from './97_ready';
 import { engineAdoption } from './98_engine_adoption';
 import { formatThings } from '../../text';
@@ -60,8 +65,10 @@ export const phase5: Phase = {
     foreignKeys,
     swap,
     settled,
-    entitySearch,
-    entitySearchFill,
+    entityParents,
+    entityTerms,
+    entityParentsFill,
+    entityTermsFill,
     ready,
     engineAdoption,
   ],

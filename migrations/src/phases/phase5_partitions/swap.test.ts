@@ -83,7 +83,7 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
       'Copy entities',
       'Copy relations',
       'Copy refresh_state',
-      'Fill entity_search',
+      'Fill entity_terms',
     ]);
     await query(CHANGES);
     await database.migrate(migration => rollback(migration), { reporter });
@@ -216,7 +216,7 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
             waiting: what => {
               expect(what).toBe('Drop tenancy_ready');
               seenWhileWaiting ??= session
-                .query('select count(*)::int as terms from entity_search')
+                .query('select count(*)::int as terms from entity_terms')
                 .then(({ rows }) => session.query('commit').then(() => rows));
             },
           },

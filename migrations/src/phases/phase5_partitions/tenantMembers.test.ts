@@ -134,7 +134,7 @@ describe.each(databases.eachSupportedId())(
           `insert into tenants (tenant_slug, tenant_name) values ('acme', 'Acme')`,
         );
         await expect(warnings()).resolves.toEqual([
-          expect.stringMatching(/^There is no tenant_members.*phase5/),
+          expect.stringMatching(/^There is no .*tenant_members.*phase5/),
           expect.stringMatching(/^1 tenant without members: acme\./),
         ]);
       });
@@ -144,7 +144,7 @@ describe.each(databases.eachSupportedId())(
       it('get their table from phase 5, while tenants write', async () => {
         const { database, problems, exists } = await use(migratedEarlier);
         await expect(problems()).resolves.toEqual([
-          expect.stringMatching(/^There is no tenant_members.*phase5/),
+          expect.stringMatching(/^There is no .*tenant_members.*phase5/),
         ]);
         const writer = new Client(database.connection);
         await writer.connect();
@@ -174,7 +174,7 @@ describe.each(databases.eachSupportedId())(
         const { database, query } = await use(migratedEarlier);
         const user = `"members ${process.pid} ${id}"`;
         await query(
-          `create role ${user}; grant select on entity_search to ${user}`,
+          `create role ${user}; grant select on entity_parents to ${user}`,
         );
         try {
           await database.migrate(migration => migration.runPhase(5));

@@ -1,4 +1,4 @@
-import { SEARCH_STORAGE } from '../../phases/phase5_partitions/90_entity_search/tables';
+import { TERM_STORAGE } from '../../phases/phase5_partitions/90_entity_terms/tables';
 import { escapeIdentifier } from '../../sql';
 import { enumerate } from '../../text';
 import { ok, warning } from '../PreflightCheck';
@@ -11,14 +11,14 @@ import type {
 /** The parameters of a table; without a value, those of the server apply. */
 type Parameters = Record<string, string | undefined>;
 
-const SEARCH = 'entity_search';
+const SEARCH = 'entity_terms';
 
 const LOCKS =
   'It takes SHARE UPDATE EXCLUSIVE on the table for a change of the catalog, which no read ' +
   'and no write waits for.';
 
 /**
- * Whether autovacuum comes to `entity_search` in time, by what the server and the table
+ * Whether autovacuum comes to `entity_terms` in time, by what the server and the table
  * have. The reasons are in docs/operators/performance.md.
  */
 export const autovacuum: PreflightCheck = {
@@ -54,7 +54,7 @@ function judgeServer(server: Parameters): Outcome[] {
         warning(
           `On the server, ${off.join(
             ' and ',
-          )} is off: dead rows of entity_search ` +
+          )} is off: dead rows of entity_terms ` +
             'stay, its statistics grow old, and reads get slower with each write.',
           {
             advice: 'Turn it on where it was turned off.',
@@ -67,7 +67,7 @@ function judgeServer(server: Parameters): Outcome[] {
       ];
 }
 
-/** What `entity_search` has, of its own or from the server, against what is advised. */
+/** What `entity_terms` has, of its own or from the server, against what is advised. */
 async function judgeSearch(
   context: PreflightContext,
   server: Parameters,
@@ -77,7 +77,7 @@ async function judgeSearch(
     return [];
   }
   const table = `${escapeIdentifier(context.settings.schema)}.${SEARCH}`;
-  const late = Object.entries(SEARCH_STORAGE).flatMap(([name, advised]) => {
+  const late = Object.entries(TERM_STORAGE).flatMap(([name, advised]) => {
     const found = own[name] ?? server[name];
     return found !== undefined && Number(found) > Number(advised)
       ? [{ name, advised, found, own: name in own }]
@@ -90,7 +90,7 @@ async function judgeSearch(
         `${name} is ${found}${itsOwn ? '' : ", the server's"}`,
     );
     outcomes.push(
-      warning(`Autovacuum comes late to entity_search: ${enumerate(list)}.`, {
+      warning(`Autovacuum comes late to entity_terms: ${enumerate(list)}.`, {
         advice: `Run this as the owner of the table. ${LOCKS}`,
         sql: `alter table ${table} set (${late
           .map(({ name, advised }) => `${name} = ${advised}`)
@@ -101,7 +101,7 @@ async function judgeSearch(
   }
   if (own.enabled === 'false') {
     outcomes.push(
-      warning('Autovacuum is off for entity_search.', {
+      warning('Autovacuum is off for entity_terms.', {
         advice: `Run this as the owner of the table. ${LOCKS}`,
         sql: `alter table ${table} reset (autovacuum_enabled);`,
       }),
@@ -131,7 +131,7 @@ function judgePace(
     ? []
     : [
         warning(
-          `Autovacuum is slow at entity_search: it pauses for ${delay} ms after each ${limit} of ` +
+          `Autovacuum is slow at entity_terms: it pauses for ${delay} ms after each ${limit} of ` +
             `its cost, where PostgreSQL's defaults are ${COST_DELAY_MS} ms and ${COST_LIMIT}.`,
           {
             advice: `Run this as the owner of the table. ${LOCKS}`,
@@ -202,7 +202,7 @@ async function describe(context: PreflightContext): Promise<Outcome> {
     : '';
   return ok(
     (await readSearch(context))
-      ? `It is on, and comes to entity_search as often as is advised.${partitions}`
-      : 'It is on. Phase 5 creates entity_search with the settings that are advised.',
+      ? `It is on, and comes to entity_terms as often as is advised.${partitions}`
+      : 'It is on. Phase 5 creates entity_terms with the settings that are advised.',
   );
 }

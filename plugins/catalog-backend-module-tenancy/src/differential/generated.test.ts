@@ -72,7 +72,7 @@ describe('a generated catalog that the stock engine has ingested', () => {
     // As autovacuum does in time. For a tenant that its statistics lack, PostgreSQL plans
     // for one row (docs/operators/performance.md).
     await catalog.query(
-      'analyze tenancy.entities, tenancy.relations, tenancy.entity_search',
+      'analyze tenancy.entities, tenancy.relations, tenancy.entity_terms',
     );
   });
 

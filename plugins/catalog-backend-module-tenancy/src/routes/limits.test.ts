@@ -173,7 +173,7 @@ describe.each(databases.eachSupportedId())(
       };
       // ACCESS EXCLUSIVE, which all reads wait for, until the end of this test.
       await locking.query(
-        `begin; lock table tenancy.entity_search, tenancy.entities`,
+        `begin; lock table tenancy.entity_terms, tenancy.entities`,
       );
       try {
         const caller = new AbortController();

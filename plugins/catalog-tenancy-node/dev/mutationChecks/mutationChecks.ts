@@ -11,7 +11,7 @@ import { replicaChecks } from './replicaChecks';
 const NODE = 'plugins/catalog-tenancy-node/src';
 const MODULE = 'plugins/catalog-backend-module-tenancy/src';
 const MIGRATIONS = 'migrations/src';
-const SEARCH = `${MIGRATIONS}/phases/phase5_partitions/90_entity_search`;
+const SEARCH = `${MIGRATIONS}/phases/phase5_partitions/90_entity_terms`;
 
 /** The migration tries the policies out, and goes on with none that does not hold. */
 const unverified: Edit[] = [
@@ -60,19 +60,19 @@ export const mutationChecks: MutationCheck[] = [
     ],
   },
   {
-    name: 'the predicate on tenant_id of entity_search',
+    name: 'the predicate on tenant_id of entity_terms',
     edits: [
       {
         file: `${NODE}/database/PooledTenantDatabase.ts`,
         find: 'builder.where(`${alias}.tenant_id`, tenantId)',
         replace:
-          "table === 'entity_search' ? builder : builder.where(`${alias}.tenant_id`, tenantId)",
+          "table === 'entity_terms' ? builder : builder.where(`${alias}.tenant_id`, tenantId)",
       },
     ],
     tests: [`${NODE}/catalog/isolation.test.ts`],
   },
   {
-    name: 'the policy of entity_search',
+    name: 'the policy of entity_terms',
     edits: [
       {
         file: `${SEARCH}/tables.ts`,
@@ -83,7 +83,7 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${NODE}/catalog/isolation.test.ts`, `${SEARCH}/follow.test.ts`],
   },
   {
-    name: 'the revoked right to call what writes to entity_search',
+    name: 'the revoked right to call what writes to entity_terms',
     edits: [
       {
         file: `${SEARCH}/functions.ts`,
@@ -92,6 +92,33 @@ export const mutationChecks: MutationCheck[] = [
       },
     ],
     tests: [`${SEARCH}/follow.test.ts`],
+  },
+  {
+    name: 'the look at entity_search, which an earlier version has left',
+    edits: [
+      {
+        file: `${MIGRATIONS}/isolation/tables.ts`,
+        find: '...([...SEARCH_TABLES, EARLIER_SEARCH_TABLE] as const).map(',
+        replace: '...([...SEARCH_TABLES] as const).map(',
+      },
+      {
+        file: `${MIGRATIONS}/isolation/tables.ts`,
+        find: '  EARLIER_SEARCH_TABLE,\n',
+        replace: '',
+      },
+    ],
+    tests: [`${SEARCH}/earlier.test.ts`],
+  },
+  {
+    name: 'that no backend starts before all entities have their terms',
+    edits: [
+      {
+        file: `${MIGRATIONS}/isolation/examineIsolation.ts`,
+        find: 'if (found?.isThere && found.isFilling) {',
+        replace: 'if (found?.isThere && found.isFilling && !schema) {',
+      },
+    ],
+    tests: [`${SEARCH}/earlier.test.ts`],
   },
   {
     name: 'the revoked right to call what carries the entities of an adopted catalog',

@@ -531,7 +531,7 @@ describe('reads of PostgresCatalogStore', () => {
               component(`c${index}`, index < 500 ? { spec } : {}),
             ),
           );
-          await catalog.client.query('analyze entities, entity_search');
+          await catalog.client.query('analyze entities, entity_terms');
           const missing = keys.map(key => [`spec.${key}`, { $exists: false }]);
           const filter: FilterPredicate = Object.fromEntries(missing);
           await expect(read({ filter, limit: 1 })).resolves.toMatchObject({
@@ -581,7 +581,7 @@ describe('reads of PostgresCatalogStore', () => {
               component(`c${index}`, { spec: { type: `t${index % 50}` } }),
             ),
           );
-          await catalog.client.query('vacuum (analyze) entity_search');
+          await catalog.client.query('vacuum (analyze) entity_terms');
           const queries: Array<Partial<EntityPageQuery>> = [
             { filter: { kind: 'component', 'spec.type': 't1' } },
             { filter: { 'spec.type': { $in: ['t1', 't2'] } } },

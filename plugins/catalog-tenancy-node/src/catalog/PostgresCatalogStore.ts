@@ -1,6 +1,7 @@
 import type { Entity } from '@backstage/catalog-model';
 import { InputError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
+import { toTermKey } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import type {
   TenantDatabase,
@@ -26,6 +27,7 @@ import { CatalogWriter } from './mutation/CatalogWriter';
 import { isStorable, readFilter } from './conditions';
 import {
   type AncestryRow,
+  type FacetRow,
   selectAncestry,
   selectEntitiesByRefs,
   selectEntity,
@@ -55,7 +57,7 @@ interface PageRow {
 /**
  * The catalog store on PostgreSQL.
  *
- * Filters, orders, full text and facets go by `entity_search`, which the database
+ * Filters, orders, full text and facets go by `entity_terms`, which the database
  * itself keeps equal to what the stock catalog would have in its table `search`, so
  * that rows which others have written count too, whatever they hold.
  */
@@ -201,7 +203,7 @@ export class PostgresCatalogStore implements CatalogStore {
     query: FacetsQuery,
     options: ReadOptions = {},
   ): Promise<Record<string, FacetCount[]>> {
-    const rows = await this.#share<FacetCount & { key: string }>(
+    const rows = await this.#share<FacetRow>(
       tenantId,
       ['facets', query],
       scope => selectFacets(scope, query),
@@ -214,7 +216,10 @@ export class PostgresCatalogStore implements CatalogStore {
       byKey.set(key, counts);
     }
     return Object.fromEntries(
-      query.facets.map(facet => [facet, byKey.get(facet.toLowerCase()) ?? []]),
+      query.facets.map(facet => [
+        facet,
+        byKey.get(toTermKey(facet.toLowerCase())) ?? [],
+      ]),
     );
   }
 

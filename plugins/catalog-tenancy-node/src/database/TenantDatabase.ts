@@ -14,7 +14,7 @@ export type TenantTable = 'entities' | 'relations' | 'refresh_state';
  *
  * @public
  */
-export type TenantSearchTable = 'entity_search' | 'entity_parents';
+export type TenantSearchTable = 'entity_terms' | 'entity_parents';
 
 /**
  * Builds statements for one tenant.

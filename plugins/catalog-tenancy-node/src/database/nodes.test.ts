@@ -61,7 +61,7 @@ describeOnCitus('Tenants on the nodes of Citus', () => {
     await client.query('set citus.override_table_visibility = off');
     const { rows } = await client.query<{ name: string }>(
       `select c.relname::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-        where n.nspname = 'tenancy' and c.relkind = 'r' and c.relname ~ '^(entities|entity_search)_\\d+$'`,
+        where n.nspname = 'tenancy' and c.relkind = 'r' and c.relname ~ '^(entities|entity_terms)_\\d+$'`,
     );
     return rows.map(({ name }) => name);
   };

@@ -128,7 +128,7 @@ describe.each(databases.eachSupportedId())(
     it.each([
       ['a table', 'select from entities_of_nobody'],
       ['a table of a schema', 'select from nowhere.entities'],
-      ['a function of ours', `select entity_search_sync('a', 'b')`],
+      ['a function of ours', `select entity_terms_sync('a', 'b')`],
     ])(
       'a statement is refused for a time where %s is missing',
       async (_, sql) => {

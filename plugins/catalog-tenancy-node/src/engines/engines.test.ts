@@ -67,7 +67,7 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       'entities',
       'relations',
       'refresh_state',
-      'entity_search',
+      'entity_terms',
     ]) {
       const { rows } = await registry.database.client.query(
         `select from ${table} where tenant_id = $1`,
@@ -161,7 +161,7 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
         entities: 0,
         relations: 0,
         refresh_state: 0,
-        entity_search: 0,
+        entity_terms: 0,
       });
       await expect(rowsOf(globex!.tenant_id)).resolves.toEqual(theirs);
     });

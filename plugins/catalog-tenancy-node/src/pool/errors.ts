@@ -133,7 +133,7 @@ const EXPECTED = /^(22...|23...|40...|42501|55P03|57014)$/;
 // The migration has not made a table or a function of ours yet, or has taken it back.
 const UNDEFINED = ['42P01', '3F000'];
 const UNDEFINED_FUNCTION = '42883';
-const OUR_FUNCTIONS = /\b(tenant_required|entity_search_\w+|tenancy_\w+)\(/;
+const OUR_FUNCTIONS = /\b(tenant_required|entity_terms_\w+|tenancy_\w+)\(/;
 
 // What Citus appends to the names of a distributed table and of its constraints on the node
 // that refuses: the number of the shard, from 102008 on.

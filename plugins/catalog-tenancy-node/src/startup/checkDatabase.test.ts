@@ -50,7 +50,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     const user = await createRole(`login ${attributes}`);
     await database.client.query(
       `grant usage on schema tenancy to ${user};
-       grant select on tenants, tenant_members, tenant_engines, entity_search, entity_parents to ${user};
+       grant select on tenants, tenant_members, tenant_engines, entity_terms, entity_parents to ${user};
        grant select, insert, update, delete
           on entities, relations, refresh_state to ${user};`,
     );
@@ -216,9 +216,9 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
   });
 
   it.each([
-    ['insert on entity_search', 'entity_search'],
+    ['insert on entity_terms', 'entity_terms'],
     ['delete on entity_parents', 'entity_parents'],
-    ['update (value) on entity_search', 'entity_search'],
+    ['update (value) on entity_terms', 'entity_terms'],
   ])('refuses a user that may %s', async (right, table) => {
     const user = await createUser();
     await database.client.query(`grant ${right} to ${user}`);
@@ -232,13 +232,13 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
   it('refuses a database of before the tables that entities are searched by', async () => {
     const user = await createUser();
     await change(
-      `alter table entity_search rename to entity_search_away;
+      `alter table entity_terms rename to entity_terms_away;
        alter table entity_parents rename to entity_parents_away`,
-      `alter table entity_search_away rename to entity_search;
+      `alter table entity_terms_away rename to entity_terms;
        alter table entity_parents_away rename to entity_parents`,
     );
     expect(await findings(user)).toEqual([
-      'There is no entity_search, entity_parents in schema "tenancy": run ' +
+      'There is no entity_terms, entity_parents in schema "tenancy": run ' +
         '"npx backstage-catalog-tenancy-migrations phase5", also where it was run before: ' +
         'it does what is left to do.',
     ]);
@@ -257,7 +257,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
 
   describe.each([
     ...['entities', 'relations', 'refresh_state'],
-    ...['entity_search', 'entity_parents'],
+    ...['entity_terms', 'entity_parents'],
   ])('for %s', table => {
     async function restorePolicy(): Promise<string> {
       const { rows } = await database.client.query<{ condition: string }>(

@@ -1,3 +1,4 @@
+import { KEY_PREFIXES } from 'backstage-catalog-tenancy-migrations';
 import type { Client } from 'pg';
 import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
 import type { LiveDatabase } from './LiveDatabase';
@@ -77,14 +78,21 @@ const AFTER_PHASE_5: Record<string, Sides> = {
   },
 };
 
+const KEY_IN_FULL = `case left(key, 1) ${Object.entries(KEY_PREFIXES)
+  .map(
+    ([letter, prefix]) => `when '${letter}' then '${prefix}' || substr(key, 2)`,
+  )
+  .join(' ')} else key end`;
+
 /** The engine writes these apart from the entity: they are equal only at rest. */
 const AT_REST: Record<string, Sides> = {
-  entity_search: {
+  entity_terms: {
     theirs: `select pg_temp.as_id(entity_id) as id, key, value, original_value
                from public.search
               where entity_id in (select entity_id from carried)`,
-    ours: `select entity_id as id, key, value, original_value
-             from tenancy.entity_search s where ${OWN('s')}`,
+    ours: `select entity_id as id, ${KEY_IN_FULL} as key, value,
+                  case original_value when '' then value else original_value end as original_value
+             from tenancy.entity_terms s where ${OWN('s')}`,
   },
 };
 
@@ -100,7 +108,7 @@ export async function differences(
     await client.query(CONVERSIONS);
     const [{ further }] = (
       await client.query(
-        `select to_regclass('tenancy.entity_search') is not null as further`,
+        `select to_regclass('tenancy.entity_terms') is not null as further`,
       )
     ).rows;
     const tables: Record<string, Sides> = {

@@ -1,3 +1,4 @@
+import { toTermKey } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import type { TenantScope } from '../../database/TenantDatabase';
 import type { Condition, TermCondition } from '../conditions';
@@ -192,15 +193,16 @@ function hasNotOnlyNull(
   idColumn: string,
 ): Knex.Raw {
   const { knex } = scope;
+  const termKey = toTermKey(key);
   return knex.raw('not exists ?', [
     scope
-      .table('entity_search', 'n')
-      .whereRaw('n.key = ? and n.value is null', [key])
+      .table('entity_terms', 'n')
+      .whereRaw('n.key = ? and n.value is null', [termKey])
       .whereRaw('n.entity_id = ??', [idColumn])
       .whereRaw('not exists ?', [
         scope
-          .table('entity_search', 'o')
-          .whereRaw('o.key = ? and o.value is not null', [key])
+          .table('entity_terms', 'o')
+          .whereRaw('o.key = ? and o.value is not null', [termKey])
           .whereRaw('o.entity_id = n.entity_id')
           .select(knex.raw('1')),
       ])
@@ -218,11 +220,11 @@ function termRows(
   { keys, test }: TermCondition,
   alias: string,
 ): Knex.QueryBuilder {
-  const rows = scope.table('entity_search', alias);
+  const rows = scope.table('entity_terms', alias);
   if (keys.length === 1) {
-    rows.whereRaw('??.key = ?', [alias, keys[0]]);
+    rows.whereRaw('??.key = ?', [alias, toTermKey(keys[0])]);
   } else {
-    rows.whereRaw('??.key = any (?::text[])', [alias, keys]);
+    rows.whereRaw('??.key = any (?::text[])', [alias, keys.map(toTermKey)]);
   }
   switch (test.type) {
     case 'oneOf':

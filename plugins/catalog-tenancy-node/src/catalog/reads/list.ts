@@ -1,4 +1,5 @@
 import { InputError } from '@backstage/errors';
+import { toTermKey } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import type { TenantScope } from '../../database/TenantDatabase';
 import type { EntityOrder, QueryEntities } from '../CatalogStore';
@@ -100,28 +101,29 @@ function byField(
 ): Knex.QueryBuilder {
   const { knex } = scope;
   const { limit = 0, offset = 0, order } = query;
-  const [key = null] = storedKeys(order.field);
+  const [key] = storedKeys(order.field);
+  const termKey = key === undefined ? null : toTermKey(key);
   const direction = order.order === 'desc' ? 'desc' : 'asc';
   const better = direction === 'desc' ? '>' : '<';
   const most = Math.min(limit + offset, Number.MAX_SAFE_INTEGER);
   const having = scope
-    .table('entity_search', 'o')
-    .whereRaw('o.key = ? and o.value is not null', [key])
+    .table('entity_terms', 'o')
+    .whereRaw('o.key = ? and o.value is not null', [termKey])
     .whereRaw('?', [holds(scope, condition, 'o.entity_id')])
     // Of several values, the first in the order.
     .whereRaw('not exists ?', [
       scope
-        .table('entity_search', 'b')
+        .table('entity_terms', 'b')
         .whereRaw(
           `b.key = ? and b.value ${better} o.value and b.entity_id = o.entity_id`,
-          [key],
+          [termKey],
         )
         .select(knex.raw('1')),
     ])
     .orderByRaw(`o.value ${direction}, o.entity_id`)
     .limit(most)
     .select('o.entity_id', 'o.value');
-  const present = key === null ? [] : [key];
+  const present = key === undefined ? [] : [key];
   const lacking = liveEntities(scope, 'e')
     .whereRaw('?', [holds(scope, condition, 'e.entity_id')])
     .whereRaw('not ?', [
@@ -155,20 +157,15 @@ function byFields(
   query: Slice & { order: EntityOrder[] },
 ): Knex.QueryBuilder {
   const { knex } = scope;
-  const places = query.order.map(({ field, order }) => {
-    const [key] = storedKeys(field);
-    return key === undefined
-      ? knex.raw('null::text')
-      : knex.raw(
-          `(select ${order === 'desc' ? 'max' : 'min'}(o.value) from ? o)`,
-          [
-            scope
-              .table('entity_search', 'v')
-              .whereRaw('v.key = ? and v.entity_id = e.entity_id', [key])
-              .select('v.value'),
-          ],
-        );
-  });
+  const keys = query.order.map(({ field }) => storedKeys(field).map(toTermKey));
+  // All fields in one join, of which PostgreSQL chooses the way: all terms of the keys, or those
+  // of each entity that is left.
+  const places = query.order.map(({ order }, index) =>
+    knex.raw(
+      `${order === 'desc' ? 'max' : 'min'}(v.value) filter (where v.key = ?)`,
+      [keys[index][0] ?? null],
+    ),
+  );
   const directions = query.order.map(({ order }) =>
     order === 'desc' ? 'desc nulls last' : 'asc nulls last',
   );
@@ -177,7 +174,18 @@ function byFields(
     'sorted.entity_id',
   ].join(', ');
   const sorted = liveEntities(scope, 'e')
+    .leftJoin(
+      knex.raw('? v', [
+        scope
+          .table('entity_terms', 'o')
+          .whereRaw('o.key = any (?::text[])', [keys.flat()])
+          .select('o.entity_id', 'o.key', 'o.value'),
+      ]),
+      'v.entity_id',
+      'e.entity_id',
+    )
     .whereRaw('?', [holds(scope, condition, 'e.entity_id')])
+    .groupBy('e.entity_id')
     .select(
       'e.entity_id',
       ...places.map((place, index) => knex.raw(`? as v${index}`, [place])),

@@ -1,4 +1,5 @@
 import type { Entity } from '@backstage/catalog-model';
+import { toTermKey } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import type { TenantScope } from '../../database/TenantDatabase';
 import type { EntityAncestry, FacetsQuery } from '../CatalogStore';
@@ -116,9 +117,19 @@ export function selectEntitiesByRefs(
   return query.whereRaw('?', [holds(scope, condition, 'e.entity_id')]);
 }
 
+/** How many of the entities have a value at a key, which is as the table has it. */
+export interface FacetRow {
+  key: string;
+  value: string;
+  count: number;
+}
+
 /**
- * How many of the entities have a value, as `key`, `value` and `count`, in the order of
- * both.
+ * How many of the entities have each value, as {@link FacetRow}, in the order of both.
+ *
+ * They are grouped by what `entity_terms_facets_idx` has, in its order, and then sorted, of which
+ * there are few. Two groups never have
+ * the same original: what is in lower case already is stored as the value alone.
  *
  * @throws `InputError` for a filter that has no meaning
  */
@@ -126,16 +137,17 @@ export function selectFacets(
   scope: TenantScope,
   { facets, filter }: FacetsQuery,
 ): Knex.QueryBuilder {
-  const keys = [...new Set(facets.flatMap(storedKeys))];
+  const keys = [...new Set(facets.flatMap(storedKeys).map(toTermKey))];
+  const original = `coalesce(nullif(s.original_value, ''), s.value)`;
   const values = scope
-    .table('entity_search', 's')
+    .table('entity_terms', 's')
     .whereRaw('s.key = any (?::text[])', [keys])
-    .whereNotNull('s.original_value')
-    .groupBy('s.key', 's.original_value')
-    .orderBy(['s.key', 's.original_value'])
+    .whereNotNull('s.value')
+    .groupBy('s.key', 's.value', 's.original_value')
+    .orderByRaw(`s.key, ${original}`)
     .select(
       's.key',
-      's.original_value as value',
+      scope.knex.raw(`${original} as value`),
       scope.knex.raw('count(*)::int as count'),
     );
   return filter === undefined

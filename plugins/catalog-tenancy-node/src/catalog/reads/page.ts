@@ -1,4 +1,5 @@
 import { InputError } from '@backstage/errors';
+import { toTermKey } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import type { TenantScope } from '../../database/TenantDatabase';
 import type { EntityPageQuery } from '../CatalogStore';
@@ -30,7 +31,7 @@ interface PagePlan {
  * `total` in each row, of which there is one without an entity if there is none.
  *
  * Page and count are one statement, in one round trip and at one point in time. What
- * is on the page is found in `entity_search` alone.
+ * is on the page is found in `entity_terms` alone.
  *
  * @throws `InputError` for a filter that has no meaning
  */
@@ -145,11 +146,13 @@ function pageIds(
 function sortedIds(
   scope: TenantScope,
   { condition, pattern }: PagePlan,
-  keys: string[],
+  [key]: string[],
 ): Knex.QueryBuilder {
   const rows = scope
-    .table('entity_search', 'o')
-    .whereRaw('o.key = ? and o.value is not null', [keys[0] ?? null])
+    .table('entity_terms', 'o')
+    .whereRaw('o.key = ? and o.value is not null', [
+      key === undefined ? null : toTermKey(key),
+    ])
     .whereRaw('?', [holds(scope, condition, 'o.entity_id')])
     .select('o.entity_id', 'o.value');
   return pattern === undefined

@@ -2,15 +2,15 @@ import { FOLLOW } from './functions';
 
 /** The triggers, and the statements that they fire after. */
 const TRIGGERS: Record<string, string> = {
-  entity_search_insert: 'insert on entities referencing new table as new_rows',
-  entity_search_update:
+  entity_terms_insert: 'insert on entities referencing new table as new_rows',
+  entity_terms_update:
     'update on entities referencing old table as old_rows new table as new_rows',
-  entity_search_delete: 'delete on entities referencing old table as old_rows',
-  entity_search_truncate: 'truncate on entities',
+  entity_terms_delete: 'delete on entities referencing old table as old_rows',
+  entity_terms_truncate: 'truncate on entities',
 };
 
 /** The names of the triggers. */
-export const SEARCH_TRIGGERS = Object.keys(TRIGGERS);
+export const TERM_TRIGGERS = Object.keys(TRIGGERS);
 
 /**
  * The statements that create the triggers: every change of entities, by any role, changes
@@ -28,6 +28,6 @@ export const triggerStatements = Object.entries(TRIGGERS).flatMap(
   ],
 );
 
-export const dropTriggerStatements = SEARCH_TRIGGERS.map(
+export const dropTriggerStatements = TERM_TRIGGERS.map(
   name => `drop trigger if exists ${name} on entities`,
 );

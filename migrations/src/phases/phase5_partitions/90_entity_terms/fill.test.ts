@@ -15,7 +15,7 @@ import type { Reporter } from '../../../Reporter';
 import { rollback } from '../../../rollback/rollback';
 import { readStatus } from '../../../status/readStatus';
 import { faultsOf } from './__testUtils__/faults';
-import { entitySearch, entitySearchFill } from './index';
+import { entityParents, entityTermsFill } from './index';
 
 const databases = createTestDatabases();
 const ENTITIES = 60;
@@ -23,13 +23,13 @@ const ENTITIES = 60;
 const LIVE = 57;
 
 describe.each(databases.eachSupportedId())(
-  'the step that fills entity_search on %s',
+  'the step that fills entity_terms on %s',
   id => {
     const beforeFill = catalogTemplate(databases, id, {
       entities: ENTITIES,
       phase: 4,
       prepare: async prepared => {
-        await stopBefore(prepared, 5, entitySearchFill);
+        await stopBefore(prepared, 5, entityTermsFill);
       },
     });
     let database: CatalogDatabase;
@@ -44,7 +44,7 @@ describe.each(databases.eachSupportedId())(
 
     async function entitiesWithTerms(): Promise<number> {
       const { rows } = await database.client.query<{ count: number }>(
-        'select count(distinct entity_id)::int as count from entity_search',
+        'select count(distinct entity_id)::int as count from entity_terms',
       );
       return rows[0].count;
     }
@@ -135,7 +135,7 @@ describe.each(databases.eachSupportedId())(
           from entities e, tenants t where t.tenant_slug ~ '^t[1-5]$' and e.deleted_at is null`);
       const blocking = await connect();
       const sessions = `pg_stat_activity where datname = current_database()
-          and wait_event_type = 'Lock' and query like '%entity_search_fill%' and pid <> pg_backend_pid()`;
+          and wait_event_type = 'Lock' and query like '%entity_terms_fill%' and pid <> pg_backend_pid()`;
       let blocked: Promise<unknown> | undefined;
       let filled = 0;
       const killed = runPhase5({
@@ -145,7 +145,7 @@ describe.each(databases.eachSupportedId())(
             advance: rows => {
               filled += rows;
               blocked ??= blocking.query(
-                'begin; lock table entity_search in access exclusive mode',
+                'begin; lock table entity_terms in access exclusive mode',
               );
             },
             finish: () => undefined,
@@ -192,11 +192,11 @@ describe.each(databases.eachSupportedId())(
       await stopAt('Index 1 of 3');
       await asLogin(database, 'portal_app', async client => {
         for (const call of [
-          'entity_search_fill(gen_random_uuid(), null, gen_random_uuid(), 1)',
-          `entity_search_catch_up(gen_random_uuid(), '{}')`,
+          'entity_terms_fill(gen_random_uuid(), null, gen_random_uuid(), 1)',
+          `entity_terms_catch_up(gen_random_uuid(), '{}')`,
         ]) {
           await expect(client.query(`select ${call}`)).rejects.toThrow(
-            /permission denied for function entity_search_/,
+            /permission denied for function entity_terms_/,
           );
         }
       });
@@ -210,7 +210,7 @@ describe.each(databases.eachSupportedId())(
       await client.query('rollback');
       await expect(entitiesWithTerms()).resolves.toBe(LIVE);
       const { rows } = await client.query(
-        `select tgname from pg_trigger where tgrelid = 'entities'::regclass and tgname like 'entity_search%'`,
+        `select tgname from pg_trigger where tgrelid = 'entities'::regclass and tgname like 'entity_terms%'`,
       );
       expect(rows).toEqual([]);
     });
@@ -284,7 +284,7 @@ describe.each(databases.eachSupportedId())(
       const others = await Promise.all([1, 2, 3].map(connect));
       const [deleting, renaming, writing] = others;
       const snapshot =
-        'begin isolation level repeatable read; select count(*) from entity_search';
+        'begin isolation level repeatable read; select count(*) from entity_terms';
       try {
         for (const client of others) {
           await client.query(snapshot);
@@ -351,7 +351,7 @@ describe.each(databases.eachSupportedId())(
         await client.query(`
         alter table entities disable trigger user;
         update entities set final_entity = '{"spec": 1}' where entity_name = 'service-1';
-        alter table entities enable always trigger entity_search_update`);
+        alter table entities enable always trigger entity_terms_update`);
         await runPhase5();
         await expect(faultsOf(database)).resolves.toEqual([]);
       },
@@ -381,21 +381,21 @@ describe.each(databases.eachSupportedId())(
     it('is undone and done again, and a rollback leaves nothing of it', async () => {
       await runPhase5();
       const before = await catalogSnapshot(database.client);
-      await database.migrate(migration => migration.undoFrom(entitySearch));
+      await database.migrate(migration => migration.undoFrom(entityParents));
       const undone = JSON.stringify(await catalogSnapshot(database.client));
-      expect(undone).not.toMatch(/entity_search|entity_parents/);
+      expect(undone).not.toMatch(/entity_terms|entity_parents/);
       await runPhase5();
       await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
       await database.migrate(migration => rollback(migration));
       const back = JSON.stringify(await catalogSnapshot(database.client));
-      expect(back).not.toMatch(/entity_search|entity_parents/);
+      expect(back).not.toMatch(/entity_terms|entity_parents/);
       await runPhase5();
       await expect(entitiesWithTerms()).resolves.toBe(LIVE);
       await expect(faultsOf(database)).resolves.toEqual([]);
     });
 
     it('is what remains to be done where all other steps were done before there was one', async () => {
-      await database.migrate(migration => migration.undoFrom(entitySearch));
+      await database.migrate(migration => migration.undoFrom(entityParents));
       // As the smoke tests of phase 6 leave it.
       await database.client.query(
         `insert into tenancy_migrations (name, batch, migration_time)

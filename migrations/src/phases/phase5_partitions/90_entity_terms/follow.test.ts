@@ -12,7 +12,7 @@ const databases = createTestDatabases();
 const TEAM = '00000000-0000-0000-0000-0000000000aa';
 const OTHER = '00000000-0000-0000-0000-0000000000bb';
 
-describe.each(databases.eachSupportedId())('entity_search on %s', id => {
+describe.each(databases.eachSupportedId())('entity_terms on %s', id => {
   let database: CatalogDatabase;
   beforeAll(async () => {
     database = await createCatalogDatabase(databases, id, { seed: false });
@@ -50,8 +50,8 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
 
   async function numbers(tenant = TEAM): Promise<string[]> {
     const { rows } = await database.client.query<{ value: string }>(
-      `select value from entity_search
-        where tenant_id = $1 and key = 'spec.number' order by value`,
+      `select value from entity_terms
+        where tenant_id = $1 and key = 'Snumber' order by value`,
       [tenant],
     );
     return rows.map(({ value }) => value);
@@ -59,7 +59,7 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
 
   async function rowVersions(): Promise<unknown[]> {
     const { rows } = await database.client.query(
-      `select key, value, xmin::text, ctid::text from entity_search order by 1, 2, 3, 4`,
+      `select key, value, xmin::text, ctid::text from entity_terms order by 1, 2, 3, 4`,
     );
     return rows;
   }
@@ -94,7 +94,7 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
       await database.client.query('reset temp_file_limit');
     }
     const { rows } = await database.client.query(
-      `select entity_name from entity_search join entities using (tenant_id, entity_id)
+      `select entity_name from entity_terms join entities using (tenant_id, entity_id)
         where tenant_id = $1 and key = 'spec'`,
       [TEAM],
     );
@@ -206,7 +206,7 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
     const changed = after.filter(
       row => !before.some(old => JSON.stringify(old) === JSON.stringify(row)),
     );
-    expect(changed).toMatchObject([{ key: 'spec.number', value: '9' }]);
+    expect(changed).toMatchObject([{ key: 'Snumber', value: '9' }]);
     expect(after).toHaveLength(before.length);
   });
 
@@ -214,10 +214,10 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
     await insert(database.client, TEAM, 1);
     const { rows } = await database.client.query(
       `select s.value = e.entity_id::text as same, n.values
-         from entities e join entity_search s using (tenant_id, entity_id),
-              lateral (select array_agg(value order by value) as values from entity_search n
-                        where n.entity_id = e.entity_id and n.key = 'metadata.namespace') n
-        where s.key = 'metadata.uid'`,
+         from entities e join entity_terms s using (tenant_id, entity_id),
+              lateral (select array_agg(value order by value) as values from entity_terms n
+                        where n.entity_id = e.entity_id and n.key = 'Mnamespace') n
+        where s.key = 'Muid'`,
     );
     expect(rows).toEqual([{ same: true, values: ['default', null] }]);
   });
@@ -227,12 +227,12 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
     await insert(database.client, OTHER, 2);
     const count = (client: Client) =>
       client.query(
-        `select count(*)::int as n from entity_search where key = 'spec.number'`,
+        `select count(*)::int as n from entity_terms where key = 'Snumber'`,
       );
     await asApp(OTHER, async client => {
       await expect(count(client)).resolves.toMatchObject({ rows: [{ n: 2 }] });
       await client.query('reset app.tenant_id');
-      for (const table of ['entity_search', 'entity_parents']) {
+      for (const table of ['entity_terms', 'entity_parents']) {
         await expect(client.query(`select from ${table}`)).rejects.toThrow(
           `permission denied for table ${table}`,
         );
@@ -244,15 +244,15 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
     await insert(database.client, TEAM);
     await asApp(TEAM, async client => {
       for (const statement of [
-        `insert into entity_search (tenant_id, entity_id, key) values ('${TEAM}', gen_random_uuid(), 'k')`,
-        'update entity_search set value = null',
-        'delete from entity_search',
-        'truncate entity_search',
+        `insert into entity_terms (tenant_id, entity_id, key) values ('${TEAM}', gen_random_uuid(), 'k')`,
+        'update entity_terms set value = null',
+        'delete from entity_terms',
+        'truncate entity_terms',
         `insert into entity_parents values ('${TEAM}', 'a', 'b')`,
         'delete from entity_parents',
-        `select entity_search_sync('${TEAM}', '{}', '{}')`,
-        `select entity_search_repair('${TEAM}', gen_random_uuid())`,
-        `select entity_search_terms('{}', gen_random_uuid())`,
+        `select entity_terms_sync('${TEAM}', '{}', '{}')`,
+        `select entity_terms_repair('${TEAM}', gen_random_uuid())`,
+        `select entity_terms_of('{}', gen_random_uuid())`,
       ]) {
         await expect(client.query(statement)).rejects.toThrow(
           /permission denied for (table|function) entity_/,
@@ -267,8 +267,8 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
       await expect(
         client.query(`create trigger forge after insert on forged
           referencing new table as new_rows
-          for each statement execute function entity_search_follow()`),
-      ).rejects.toThrow('permission denied for function entity_search_follow');
+          for each statement execute function entity_terms_follow()`),
+      ).rejects.toThrow('permission denied for function entity_terms_follow');
     });
   });
 
@@ -289,33 +289,33 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
   it.each([
     [
       'a term that is missing',
-      `delete from entity_search where key = 'spec.number' and value = '1'`,
+      `delete from entity_terms where key = 'Snumber' and value = '1'`,
     ],
     [
       'a term that no entity has',
-      `insert into entity_search (tenant_id, entity_id, key)
+      `insert into entity_terms (tenant_id, entity_id, key)
        select tenant_id, entity_id, 'odd' from entities where entity_name = 'e-1'`,
     ],
     [
       'a term that is there twice',
-      `insert into entity_search select * from entity_search
-        where key = 'metadata.namespace' and value is null and entity_id =
+      `insert into entity_terms select * from entity_terms
+        where key = 'Mnamespace' and value is null and entity_id =
           (select entity_id from entities where entity_name = 'e-1')`,
     ],
     [
       'another spelling',
-      `update entity_search set original_value = 'KIND'
+      `update entity_terms set original_value = 'KIND'
         where key = 'kind' and entity_id =
           (select entity_id from entities where entity_name = 'e-1')`,
     ],
     [
       'terms of an entity that is gone',
-      `insert into entity_search (tenant_id, entity_id, key)
+      `insert into entity_terms (tenant_id, entity_id, key)
        values ('${TEAM}', 'ffffffff-ffff-ffff-ffff-ffffffffffff', 'k')`,
     ],
     [
       'terms of a tenant that is gone',
-      `insert into entity_search (tenant_id, entity_id, key)
+      `insert into entity_terms (tenant_id, entity_id, key)
        values (gen_random_uuid(), gen_random_uuid(), 'k')`,
     ],
   ])('is verified, and mended as the complaint says: %s', async (_, fault) => {
@@ -323,9 +323,7 @@ describe.each(databases.eachSupportedId())('entity_search on %s', id => {
     await insert(client, TEAM);
     await client.query(fault);
     const [complaint] = await faultsOf(database);
-    expect(complaint).toContain('The terms of 1 entity in entity_search');
-    await client.query(
-      /select entity_search_repair\(.*\);/.exec(complaint)![0],
-    );
+    expect(complaint).toContain('The terms of 1 entity in entity_terms');
+    await client.query(/select entity_terms_repair\(.*\);/.exec(complaint)![0]);
   });
 });

@@ -19,9 +19,9 @@ const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 // The tenants that have terms, by one index look-up for each (a loose index scan).
 const TENANTS = `
   with recursive searched (tenant_id) as (
-    (select tenant_id from entity_search order by tenant_id limit 1)
+    (select tenant_id from entity_terms order by tenant_id limit 1)
      union all
-    select (select s.tenant_id from entity_search s
+    select (select s.tenant_id from entity_terms s
              where s.tenant_id > searched.tenant_id order by s.tenant_id limit 1)
       from searched where searched.tenant_id is not null
   )
@@ -34,7 +34,7 @@ const TENANTS = `
 const TENANTS_ON_NODES = `
   select tenant_id as id from tenants
    union
-  select distinct tenant_id from entity_search
+  select distinct tenant_id from entity_terms
    order by id`;
 
 async function readTenants(session: MigrationSession): Promise<string[]> {
@@ -60,12 +60,12 @@ async function readTenants(session: MigrationSession): Promise<string[]> {
 function differencesAmong(among: (row: string) => string): string {
   return `select distinct entity_id
     from (
-      select e.entity_id, t.key, t.value, t.original_value, true as said
+      select e.entity_id, t.key collate "C" as key, t.value, t.original_value, true as said
         from entities e, lateral ${TERMS}(e.final_entity, e.entity_id) t
        where e.deleted_at is null and ${among('e')}
        union all
       select s.entity_id, s.key, s.value, s.original_value, false
-        from entity_search s where ${among('s')}
+        from entity_terms s where ${among('s')}
     ) sides
    group by entity_id, key, value, original_value
   having count(*) <> 2 or bool_and(said) or not bool_or(said)`;
@@ -89,7 +89,7 @@ const CHANGED = `
              '$2',
              '$3',
            )('e')} and e.deleted_at is null) live
-    full join (select distinct s.entity_id from entity_search s
+    full join (select distinct s.entity_id from entity_terms s
                 where ${between(
                   '$1',
                   '$2',

@@ -4,19 +4,19 @@ import { revokeAllOnFunctionStatement } from '../../../schema/grants';
 import { TERMS } from './terms';
 
 /** The function that syncs the terms of some entities of a tenant. */
-export const SYNC = 'entity_search_sync';
+export const SYNC = 'entity_terms_sync';
 
 /** The function of the triggers on `entities`. */
-export const FOLLOW = 'entity_search_follow';
+export const FOLLOW = 'entity_terms_follow';
 
 /** The function that repairs the terms of one entity. */
-export const REPAIR = 'entity_search_repair';
+export const REPAIR = 'entity_terms_repair';
 
 /** The function that writes terms before the triggers exist. */
-export const FILL = 'entity_search_fill';
+export const FILL = 'entity_terms_fill';
 
 /** The function that syncs entities that changed during the fill. */
-export const CATCH_UP = 'entity_search_catch_up';
+export const CATCH_UP = 'entity_terms_catch_up';
 
 /** The signatures of the permanent functions. */
 export const FUNCTIONS = [
@@ -26,10 +26,11 @@ export const FUNCTIONS = [
   `${TERMS}(jsonb, uuid)`,
 ];
 
-const FILLING = [`${FILL}(uuid, uuid, uuid, int)`, `${CATCH_UP}(uuid, uuid[])`];
-
-/** The signatures of the functions of the fill, with those of an earlier version. */
-export const FILL_FUNCTIONS = [...FILLING, `${FILL}(uuid, uuid, int)`];
+/** The signatures of the functions of the fill. */
+export const FILL_FUNCTIONS = [
+  `${FILL}(uuid, uuid, uuid, int)`,
+  `${CATCH_UP}(uuid, uuid[])`,
+];
 
 // Entities whose terms one statement writes or compares.
 const AT_ONCE = 200;
@@ -70,7 +71,7 @@ export function fillFunctionStatements(schema: string): string[] {
   return [
     createFill(schema),
     createCatchUp(schema),
-    ...FILLING.flatMap(seclude),
+    ...FILL_FUNCTIONS.flatMap(seclude),
   ];
 }
 
@@ -116,22 +117,23 @@ begin
       -- What is on one side only.
       select entity_id, key, value, original_value, max(address) as address
         from (
-          select e.id as entity_id, t.key, t.value, t.original_value, null::tid as address
+          select e.id as entity_id, t.key collate "C" as key, t.value, t.original_value,
+                 null::tid as address
             from unnest(ids, finals) e (id, final), lateral ${TERMS}(e.final, e.id) t
            where e.final is not null
            union all
           select s.entity_id, s.key, s.value, s.original_value, s.ctid
-            from entity_search s
+            from entity_terms s
            where s.tenant_id = of_tenant and s.entity_id = any (ids)
         ) sides
        group by 1, 2, 3, 4 having count(*) = 1
     ) difference;
   if gone is not null then
     -- The tenant too: an address means something else in each shard of a table.
-    delete from entity_search where tenant_id = of_tenant and ctid = any (gone);
+    delete from entity_terms where tenant_id = of_tenant and ctid = any (gone);
   end if;
   if new_ids is not null then
-    insert into entity_search (tenant_id, entity_id, key, value, original_value)
+    insert into entity_terms (tenant_id, entity_id, key, value, original_value)
     select of_tenant, n.id, n.key, n.value, n.original_value
       from unnest(new_ids, new_keys, new_values, new_originals) n (id, key, value, original_value)
         on conflict do nothing;
@@ -160,7 +162,7 @@ begin
     loop
       -- No look at what is there: an older snapshot may still show the terms of a row
       -- that had the same id.
-      insert into entity_search (tenant_id, entity_id, key, value, original_value)
+      insert into entity_terms (tenant_id, entity_id, key, value, original_value)
       select item.tenant_id, n.id, t.key, t.value, t.original_value
         from unnest(item.ids, item.finals) n (id, final), lateral ${TERMS}(n.final, n.id) t
           on conflict do nothing;
@@ -193,11 +195,11 @@ begin
     for item in
       select tenant_id, array_agg(entity_id) as ids from old_rows group by tenant_id
     loop
-      delete from entity_search
+      delete from entity_terms
        where tenant_id = item.tenant_id and entity_id = any (item.ids);
     end loop;
   else
-    truncate entity_search;
+    truncate entity_terms;
   end if;
   return null;
 end $body$`;
@@ -217,7 +219,7 @@ begin
     from (select entity_id from entities
            where tenant_id = of_tenant and (after is null or entity_id > after) and entity_id <= upto
            order by entity_id limit many) e;
-  insert into entity_search (tenant_id, entity_id, key, value, original_value)
+  insert into entity_terms (tenant_id, entity_id, key, value, original_value)
   select of_tenant, e.entity_id, t.key, t.value, t.original_value
     from entities e, lateral ${TERMS}(e.final_entity, e.entity_id) t
    where e.tenant_id = of_tenant and (after is null or e.entity_id > after)
@@ -258,7 +260,7 @@ function createRepair(schema: string): string {
   returns void language plpgsql${planForTheTenant(schema)} as $body$
 begin
   update entities set hash = hash where tenant_id = of_tenant and entity_id = of_entity;
-  delete from entity_search where tenant_id = of_tenant and entity_id = of_entity;
+  delete from entity_terms where tenant_id = of_tenant and entity_id = of_entity;
   perform ${SYNC}(of_tenant, array[of_entity],
     array[(select final_entity from entities
             where tenant_id = of_tenant and entity_id = of_entity and deleted_at is null)]);

@@ -1,5 +1,4 @@
 import { STATE_TABLE } from '../../../engine/MigrationState';
-import { fillParents } from '../../../adopt/copy';
 import type { Progress } from '../../../Reporter';
 import type { MigrationSettings, StepContext } from '../../../engine/Step';
 import { relationExists } from '../../../schema/lookups';
@@ -19,18 +18,18 @@ import {
   fillFunctionStatements,
   REPAIR,
 } from './functions';
-import { SEARCH_INDEXES } from './tables';
+import { TERM_INDEXES } from './tables';
 import {
   dropTriggerStatements,
-  SEARCH_TRIGGERS,
+  TERM_TRIGGERS,
   triggerStatements,
 } from './triggers';
 
-const TITLE = 'Fill entity_search';
+const TITLE = 'Fill entity_terms';
 const CATCH_UP_TITLE = 'Follow the changes during the fill';
 
 /** The state of a fill: when it began, and the ranges that are left. */
-const BEGUN = 'phase5.search';
+const BEGUN = 'phase5.terms';
 const RANGE = `${BEGUN}:`;
 const FORGET = `delete from ${STATE_TABLE} where key = '${BEGUN}' or key like '${RANGE}%'`;
 
@@ -100,7 +99,7 @@ export async function fillTerms(context: StepContext): Promise<void> {
   const { executor, reporter, settings } = context;
   await beginAnew(context);
   await executor.transaction({
-    title: 'Create the functions that fill entity_search',
+    title: 'Create the functions that fill entity_terms',
     locks: 'New functions, which no session uses yet.',
     statements: fillFunctionStatements(settings.schema),
   });
@@ -111,15 +110,15 @@ export async function fillTerms(context: StepContext): Promise<void> {
   });
   await executor.work({
     title:
-      'Build the indexes of entity_search. SHARE on the table, which only this command writes to',
+      'Build the indexes of entity_terms. SHARE on the table, which only this command writes to',
     script: [
       SORT_IN_MEMORY,
-      ...SEARCH_INDEXES.map(({ statement }) => statement),
+      ...TERM_INDEXES.map(({ statement }) => statement),
       'reset maintenance_work_mem',
     ],
     run: session => buildIndexes(context, session),
   });
-  await executor.execute('vacuum (analyze) entity_search');
+  await executor.execute('vacuum (analyze) entity_terms');
   await executor.transaction({
     title: 'Create the triggers that keep the terms',
     locks:
@@ -143,14 +142,13 @@ export async function fillTerms(context: StepContext): Promise<void> {
     script: [forEachDifference(`perform ${REPAIR}(tenant, entity)`)],
     run: session => mend(context, session),
   });
-  await fillParents(context);
   await forgetFill(context);
 }
 
 /** Drops the functions; the terms are dropped with their tables. */
 export async function forgetFill({ executor }: StepContext): Promise<void> {
   await executor.transaction({
-    title: 'Drop the functions that fill entity_search',
+    title: 'Drop the functions that fill entity_terms',
     locks: 'None on tables: no statement calls the functions any more.',
     statements: [...dropFillFunctionStatements, FORGET],
   });
@@ -163,17 +161,17 @@ export async function forgetFill({ executor }: StepContext): Promise<void> {
 async function beginAnew(context: StepContext): Promise<void> {
   const { executor } = context;
   if (
-    !(await relationExists(executor, 'entity_search')) ||
+    !(await relationExists(executor, 'entity_terms')) ||
     (!executor.dryRun && (await canGoOn(context)))
   ) {
     return;
   }
   const [{ untouched }] = await executor.read<{ untouched: boolean }>(
-    `select not exists (select from entity_search)
+    `select not exists (select from entity_terms)
         and not exists (select from pg_trigger
                          where tgrelid = to_regclass('entities') and tgname = any ($1))
         and not exists (select from unnest($2::text[]) name where to_regclass(name) is not null) as untouched`,
-    [SEARCH_TRIGGERS, SEARCH_INDEXES.map(({ name }) => name)],
+    [TERM_TRIGGERS, TERM_INDEXES.map(({ name }) => name)],
   );
   if (untouched) {
     return;
@@ -181,13 +179,13 @@ async function beginAnew(context: StepContext): Promise<void> {
   await executor.transaction({
     title: `${TITLE} anew`,
     locks:
-      'ACCESS EXCLUSIVE on entities, for a change of the catalog, and on entity_search, ' +
+      'ACCESS EXCLUSIVE on entities, for a change of the catalog, and on entity_terms, ' +
       'which is not complete.',
     tables: ['entities'],
     statements: [
       ...dropTriggerStatements,
-      'truncate entity_search',
-      ...SEARCH_INDEXES.map(({ name }) => `drop index if exists ${name}`),
+      'truncate entity_terms',
+      ...TERM_INDEXES.map(({ name }) => `drop index if exists ${name}`),
       FORGET,
     ],
   });
@@ -264,11 +262,9 @@ async function buildIndexes(
   await shareOut(
     context,
     session,
-    [...SEARCH_INDEXES.entries()],
+    [...TERM_INDEXES.entries()],
     async (worker, [position, { name, statement }]) => {
-      reporter.info(
-        `Index ${position + 1} of ${SEARCH_INDEXES.length}: ${name}`,
-      );
+      reporter.info(`Index ${position + 1} of ${TERM_INDEXES.length}: ${name}`);
       await worker.query(SORT_IN_MEMORY);
       await worker.query(statement);
     },

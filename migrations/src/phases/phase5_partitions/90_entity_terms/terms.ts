@@ -1,7 +1,8 @@
 import type { Executor } from '../../../engine/Executor';
+import { termKeySql } from './keys';
 
 /** The function that derives the terms of an entity. */
-export const TERMS = 'entity_search_terms';
+export const TERMS = 'entity_terms_of';
 
 /** The collation with which lower() equals JavaScript's toLowerCase. */
 const UNICODE_COLLATION = 'und-x-icu';
@@ -94,7 +95,8 @@ function fits(text: string): string {
 
 /**
  * The statement that creates the function. It returns the rows that the stock catalog writes
- * into its table `search` for an entity, independent of the order of keys.
+ * into its table `search` for an entity, independent of the order of keys, with the keys and
+ * values in the form of entity_terms.
  *
  * Unlike its `buildEntitySearch`, this descends 128 levels at the most. That one refuses an
  * entity with keys that differ only in case; this returns the rows of both. Of rows that
@@ -186,9 +188,11 @@ export async function termsQuery(
   select key, case when short then value end, case when short then original_value end, place
     from lowered, lateral (select ${fits('value')}) bounded (short)
 )
-select distinct on (key collate "C", value collate "C") key, value, original_value
-  from kept
- order by key collate "C", value collate "C", place`;
+select ${termKeySql('key')} as key, value,
+       coalesce(nullif(original_value collate "C", value collate "C"), '') as original_value
+  from (select distinct on (key collate "C", value collate "C") key, value, original_value
+          from kept
+         order by key collate "C", value collate "C", place) term`;
 }
 
 /** The first letter of `jsonb_typeof`: number and null have the same. */

@@ -1,0 +1,179 @@
+import { fillParents } from '../../../adopt/copy';
+import type { Creation, Step, StepContext } from '../../../engine/Step';
+import { RefusedError } from '../../../errors';
+import { operatorCommand } from '../../../operatorCommand';
+import { isDistributed } from '../../../schema/citus';
+import { escapeIdentifier } from '../../../sql';
+import { readApplicationUsers } from '../15_tenant_members';
+import {
+  parentsRelations,
+  parentsStatements,
+  TERM_INDEXES,
+  termsRelations,
+  termsStatements,
+} from './tables';
+import { createTerms } from './terms';
+import { dropTriggerStatements, TERM_TRIGGERS } from './triggers';
+import {
+  dropFunctionStatements,
+  FILL_FUNCTIONS,
+  fillFunctionStatements,
+  FUNCTIONS,
+  functionStatements,
+} from './functions';
+import { fillTerms, forgetFill } from './fill';
+import {
+  dropEarlierStatements,
+  earlierCreations,
+  forgetEarlierFill,
+} from './earlier';
+
+/**
+ * Creates entity_parents. An earlier version created entity_search by it too, in place of
+ * entity_terms; the undo drops that where it is still there.
+ */
+export const entityParents: Step = {
+  name: '5_90_entity_search',
+  title: 'Create the table of which entity has emitted which',
+
+  creates: () => [
+    ...parentsRelations.map((name): Creation => ({ kind: 'relation', name })),
+    ...earlierCreations,
+  ],
+
+  async up({ executor }) {
+    await executor.transaction({
+      title: 'Create entity_parents',
+      locks: 'A new table, which no session uses yet.',
+      statements: parentsStatements,
+    });
+  },
+
+  async down({ executor }) {
+    await executor.transaction({
+      title: 'Drop entity_parents, and entity_search of an earlier version',
+      locks:
+        'ACCESS EXCLUSIVE on tables that no session writes to any more, and on entities where ' +
+        'triggers of an earlier version are dropped, for a change of the catalog.',
+      tables: ['entities'],
+      statements: [
+        ...dropEarlierStatements,
+        forgetEarlierFill,
+        'drop table if exists entity_parents',
+      ],
+    });
+  },
+};
+
+/**
+ * Creates entity_terms, and the functions that keep it up to date. A later step creates the
+ * triggers, after it has filled the table.
+ *
+ * A database of which an earlier version completed phase 5 lacks this step and
+ * {@link entityTermsFill} alone: its entity_search, which applications of that version read,
+ * stays as it is, and is still kept up to date.
+ */
+export const entityTerms: Step = {
+  name: '5_91_entity_terms',
+  title: 'Create the table that entities are searched by',
+  isAddition: true,
+
+  // The undo also drops the objects of the step that fills it.
+  creates: () => [
+    ...termsRelations.map((name): Creation => ({ kind: 'relation', name })),
+    ...[...FUNCTIONS, ...FILL_FUNCTIONS].map(
+      (name): Creation => ({ kind: 'function', name }),
+    ),
+    ...triggerCreations(),
+  ],
+
+  async up(context) {
+    const { executor, settings } = context;
+    await refuseShards(context);
+    const readers = await readApplicationUsers(executor);
+    await executor.transaction({
+      title: 'Create entity_terms',
+      locks: 'New objects, which no session uses yet.',
+      statements: [
+        ...termsStatements,
+        `grant select on table entity_terms to ${readers
+          .map(escapeIdentifier)
+          .join(', ')}`,
+        ...functionStatements(settings.schema, await createTerms(executor)),
+        // With the table: as long as there are these functions, it is not filled.
+        ...fillFunctionStatements(settings.schema),
+      ],
+    });
+  },
+
+  async down({ executor }) {
+    await executor.transaction({
+      title: 'Drop the triggers that keep the terms',
+      locks: 'ACCESS EXCLUSIVE on entities, for a change of the catalog.',
+      tables: ['entities'],
+      statements: dropTriggerStatements,
+    });
+    await executor.transaction({
+      title: 'Drop entity_terms',
+      locks: 'ACCESS EXCLUSIVE on a table that no session writes to any more.',
+      statements: [
+        'drop table if exists entity_terms',
+        ...dropFunctionStatements,
+      ],
+    });
+  },
+};
+
+/** Fills entity_parents with what the engine of an adopted catalog knows. */
+export const entityParentsFill: Step = {
+  name: '5_95_entity_search_fill',
+  title: 'Fill the table of which entity has emitted which',
+
+  up: fillParents,
+  async down() {},
+};
+
+/** Fills entity_terms with the terms of existing entities, and creates the triggers. */
+export const entityTermsFill: Step = {
+  name: '5_96_entity_terms_fill',
+  title: 'Fill the table that entities are searched by',
+  isAddition: true,
+
+  creates: () => [
+    ...TERM_INDEXES.map(({ name }): Creation => ({ kind: 'relation', name })),
+    ...FILL_FUNCTIONS.map((name): Creation => ({ kind: 'function', name })),
+    ...triggerCreations(),
+  ],
+
+  up: fillTerms,
+  down: forgetFill,
+};
+
+function triggerCreations(): Creation[] {
+  return TERM_TRIGGERS.map(name => ({
+    kind: 'trigger',
+    name,
+    table: 'entities',
+  }));
+}
+
+/** Rows of a new table would have to be on the nodes that have the entities. */
+async function refuseShards({
+  executor,
+  settings,
+}: StepContext): Promise<void> {
+  const distributed = await isDistributed(
+    (sql, values) => executor.read(sql, values),
+    settings.schema,
+  );
+  if (distributed) {
+    throw new RefusedError(
+      'The tables are distributed over the nodes of Citus, where this version adds no table. Run ' +
+        `"${operatorCommand(
+          'undistribute',
+        )}" with the version that distributed them, ` +
+        'this command, and then ' +
+        `"${operatorCommand('distribute')}" with this version.`,
+    );
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * What the capital letters stand for that keys of entity_terms begin with. No other key has
+ * one: keys are in lower case. Each key is in three places of a term, the row and two indexes,
+ * and is a third of its size when it is written out.
+ *
+ * @public
+ */
+export const KEY_PREFIXES: Readonly<Record<string, string>> = {
+  A: 'metadata.annotations.',
+  B: 'metadata.annotations.backstage.io/',
+  L: 'metadata.labels.',
+  M: 'metadata.',
+  R: 'relations.',
+  S: 'spec.',
+  T: 'metadata.tags.',
+};
+
+/** The range of keys of entity_terms, by their bytes, that annotations have. */
+export const ANNOTATION_KEYS = { from: 'A', upto: 'C' };
+
+const LONGEST_FIRST = Object.entries(KEY_PREFIXES).sort(
+  ([, one], [, other]) => other.length - one.length,
+);
+
+/**
+ * A key as entity_terms has it.
+ *
+ * @param key - in lower case, such as `metadata.annotations.backstage.io/techdocs-ref`
+ * @returns such as `Btechdocs-ref`
+ * @public
+ */
+export function toTermKey(key: string): string {
+  const found = LONGEST_FIRST.find(([, prefix]) => key.startsWith(prefix));
+  return found ? found[0] + key.slice(found[1].length) : key;
+}
+
+/**
+ * SQL for the same.
+ *
+ * @param key - an SQL expression of the type text
+ */
+export function termKeySql(key: string): string {
+  const cases = LONGEST_FIRST.map(
+    ([letter, prefix]) =>
+      `when starts_with(${key}, '${prefix}') then '${letter}' || substr(${key}, ${
+        prefix.length + 1
+      })`,
+  );
+  return `case ${cases.join('\n       ')} else ${key} end`;
+}

@@ -1,0 +1,156 @@
+import { tenantPolicyStatements } from '../../../schema/policies';
+import { identifyByAllColumns } from '../../../schema/partitions';
+import { ADMIN_ROLE, APP_ROLE, ownerStatement } from '../../../roles';
+import type { SearchTable } from '../../../schema/tables';
+import { revokeAllStatement } from '../../../schema/grants';
+import { ANNOTATION_KEYS, KEY_PREFIXES, toTermKey } from './keys';
+
+const PARENTS_TABLE = `create table if not exists entity_parents (
+  tenant_id uuid not null,
+  entity_ref text not null,
+  parent_entity_ref text not null
+)`;
+
+// An original that is the value is empty, not null: a null costs an entry of an index 8 bytes
+// more. Keys are compared by their bytes, which is faster, and without which the planner would not
+// see that a key is one of those of the index for facets.
+const TERMS_TABLE = `create table if not exists entity_terms (
+  tenant_id uuid not null,
+  entity_id uuid not null,
+  key text collate "C" not null,
+  value text,
+  original_value text not null default ''
+)`;
+
+const PARENTS_INDEXES = {
+  entity_parents_entity_ref_idx: 'entity_ref',
+  entity_parents_parent_entity_ref_idx: 'parent_entity_ref',
+};
+
+/**
+ * SQL for a key whose facets are read by `entity_terms_facets_idx`: not one whose values
+ * nearly all differ, which an index for counting equal ones only makes larger. Such facets are
+ * read by the index on values.
+ */
+export const COUNTED_KEY = `(key < '${ANNOTATION_KEYS.from}' or key >= '${
+  ANNOTATION_KEYS.upto
+}') and key <> all ('{${[
+  'metadata.name',
+  'metadata.title',
+  'metadata.description',
+  'metadata.uid',
+  'metadata.links.url',
+].map(toTermKey)}}'::text[])`;
+
+/**
+ * The indexes of entity_terms, built after the fill: rows arrive in the order of neither
+ * index, so to insert each row into them would take longer than the rest of the fill.
+ *
+ * PostgreSQL stores equal entries of an index once, with the places of their rows. So the
+ * first takes few bytes for each term, and so does the third, which has no entity.
+ */
+export const TERM_INDEXES = [
+  {
+    name: 'entity_terms_entity_idx',
+    statement: `create index if not exists entity_terms_entity_idx
+  on entity_terms (tenant_id, entity_id)`,
+  },
+  {
+    name: 'entity_terms_key_value_entity_idx',
+    statement: `create unique index if not exists entity_terms_key_value_entity_idx
+  on entity_terms (tenant_id, key, value, entity_id) include (original_value)`,
+  },
+  {
+    name: 'entity_terms_facets_idx',
+    statement: `create index if not exists entity_terms_facets_idx
+  on entity_terms (tenant_id, key, value, original_value) where value is not null and ${COUNTED_KEY}`,
+  },
+];
+
+const TERMS_COMMENTS = [
+  `comment on table entity_terms is 'What live entities are found by: the flattened keys and values of final_entity. Written by triggers of entities alone'`,
+  `comment on column entity_terms.key is 'In lower case; a capital letter at the beginning stands for ${Object.entries(
+    KEY_PREFIXES,
+  )
+    .map(([letter, prefix]) => `${prefix} (${letter})`)
+    .join(', ')}'`,
+  `comment on column entity_terms.value is 'In lower case; null for null, and for what is longer than 200 characters'`,
+  `comment on column entity_terms.original_value is 'As the entity has it; empty where that is the value'`,
+];
+
+/**
+ * The storage parameters of entity_terms. Plans depend on its statistics, and index-only
+ * scans on its visibility map: autovacuum updates both often. It has some forty rows for
+ * each entity, and a change of one clears the bit of the entity's page: after 4 % of the rows
+ * had changed, half of all index entries had to be looked up in the table. So it is
+ * vacuumed after a hundredth (docs/operators/performance.md).
+ */
+export const TERM_STORAGE: Readonly<Record<string, string>> = {
+  autovacuum_vacuum_scale_factor: '0.01',
+  autovacuum_vacuum_insert_scale_factor: '0.01',
+  autovacuum_analyze_scale_factor: '0.02',
+};
+
+const STORAGE = [
+  `alter table entity_terms set (
+  ${Object.entries(TERM_STORAGE)
+    .map(setting => setting.join(' = '))
+    .join(',\n  ')})`,
+];
+
+// Values correlate with their key and tenant. Without these statistics, PostgreSQL estimates
+// a few entities of a kind that most have, reads all of them for the first page, and sorts
+// facets by their rows. With the default target: at 1000 each statement took five to ten
+// milliseconds more to plan, and found no better plan.
+const STATISTICS: Record<string, string> = {
+  entity_terms_key_value_stats:
+    '(dependencies, ndistinct, mcv) on tenant_id, key, value',
+  entity_terms_facets_stats:
+    '(ndistinct) on tenant_id, key, value, original_value',
+};
+
+/** The names that entity_parents and its indexes take. */
+export const parentsRelations = [
+  'entity_parents',
+  ...Object.keys(PARENTS_INDEXES),
+];
+
+/** The names that entity_terms and its indexes take. */
+export const termsRelations = [
+  'entity_terms',
+  ...TERM_INDEXES.map(({ name }) => name),
+];
+
+/** The statements that create entity_parents. They are idempotent. */
+export const parentsStatements = [
+  PARENTS_TABLE,
+  ...Object.entries(PARENTS_INDEXES).map(
+    ([name, column]) =>
+      `create index if not exists ${name} on entity_parents (tenant_id, ${column})`,
+  ),
+  `comment on table entity_parents is 'Which entity has emitted which, where the engine of a catalog tells'`,
+  ...secludeTable('entity_parents'),
+];
+
+/** The statements that create entity_terms without {@link TERM_INDEXES}. They are idempotent. */
+export const termsStatements = [
+  TERMS_TABLE,
+  ...TERMS_COMMENTS,
+  ...STORAGE,
+  ...Object.entries(STATISTICS).flatMap(([name, what]) => [
+    `create statistics if not exists ${name} ${what} from entity_terms`,
+    `alter statistics ${name} owner to ${ADMIN_ROLE}`,
+  ]),
+  ...secludeTable('entity_terms'),
+];
+
+function secludeTable(table: SearchTable): string[] {
+  return [
+    ...tenantPolicyStatements(table, { policyFor: table }),
+    ownerStatement(table),
+    revokeAllStatement(table),
+    `grant select on table ${table} to ${APP_ROLE}`,
+    // No primary key: a value may be null.
+    identifyByAllColumns(table),
+  ];
+}
