@@ -47,7 +47,8 @@ export const COUNTED_KEY = `(key < '${ANNOTATION_KEYS.from}' or key >= '${
  * index, so to insert each row into them would take longer than the rest of the fill.
  *
  * PostgreSQL stores equal entries of an index once, with the places of their rows. So the
- * first takes few bytes for each term, and so does the third, which has no entity.
+ * first takes few bytes for each term, and so does the third, which has no entity. In that one
+ * the value comes last: PostgreSQL would look up values in it otherwise, and each row in the table.
  */
 export const TERM_INDEXES = [
   {
@@ -63,7 +64,7 @@ export const TERM_INDEXES = [
   {
     name: 'entity_terms_facets_idx',
     statement: `create index if not exists entity_terms_facets_idx
-  on entity_terms (tenant_id, key, value, original_value) where value is not null and ${COUNTED_KEY}`,
+  on entity_terms (tenant_id, key, original_value, value) where value is not null and ${COUNTED_KEY}`,
   },
 ];
 

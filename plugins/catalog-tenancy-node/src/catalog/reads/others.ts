@@ -143,7 +143,7 @@ export function selectFacets(
     .table('entity_terms', 's')
     .whereRaw('s.key = any (?::text[])', [keys])
     .whereNotNull('s.value')
-    .groupBy('s.key', 's.value', 's.original_value')
+    .groupBy('s.key', 's.original_value', 's.value')
     .orderByRaw(`s.key, ${original}`)
     .select(
       's.key',
