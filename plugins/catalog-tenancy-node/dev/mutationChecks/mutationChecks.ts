@@ -110,6 +110,17 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${SEARCH}/earlier.test.ts`],
   },
   {
+    name: 'that terms which backends read are not filled anew after a kill',
+    edits: [
+      {
+        file: `${SEARCH}/fill.ts`,
+        find: 'if (!executor.dryRun && (await isFilled(context))) {',
+        replace: 'if (!executor && (await isFilled(context))) {',
+      },
+    ],
+    tests: [`${SEARCH}/earlier.test.ts`],
+  },
+  {
     name: 'that no backend starts before all entities have their terms',
     edits: [
       {

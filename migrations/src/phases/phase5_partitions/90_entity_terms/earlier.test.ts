@@ -6,6 +6,7 @@ import { catalogTemplate } from '../../../__testUtils__/catalogTemplate';
 import { asLogin } from '../../../__testUtils__/roles';
 import { runPhases } from '../../../__testUtils__/runPhases';
 import { stopBefore } from '../../../__testUtils__/stopBefore';
+import { recordStatement } from '../../../engine/journal';
 import {
   findings,
   preflight,
@@ -136,6 +137,31 @@ describe.each(databases.eachSupportedId())(
       );
     });
 
+    it('is not filled anew where the command was killed after the end of the fill', async () => {
+      const killed = new Error('killed');
+      const kill = database.migrate(migration => {
+        const { executor } = migration.context;
+        const execute = executor.execute.bind(executor);
+        executor.execute = async statement => {
+          if (statement === recordStatement(entityTermsFill)) {
+            throw killed;
+          }
+          await execute(statement);
+        };
+        return migration.runPhase(5);
+      });
+      await expect(kill).rejects.toBe(killed);
+      const terms = () =>
+        query(
+          'select xmin::text, ctid::text, key from entity_terms order by 2, 3',
+        );
+      const before = await terms();
+      expect(before).not.toEqual([]);
+      await runPhases(database, 5);
+      await expect(terms()).resolves.toEqual(before);
+      await expect(problems()).resolves.toEqual([]);
+    });
+
     it('drops entity_search by what the preflight says', async () => {
       await runPhases(database, 5);
       const [{ sql }] = await advice();
@@ -148,6 +174,7 @@ describe.each(databases.eachSupportedId())(
                 union all select tgname from pg_trigger where tgname like 'entity_search%'
                 union all select relname from pg_class where relname like 'entity_search%'`),
       ).resolves.toEqual([]);
+      await database.migrate(migration => rollback(migration, 4));
     });
 
     it('is rolled back with both tables', async () => {

@@ -190,6 +190,29 @@ describe.each(databases.eachSupportedId())('entity_terms on %s', id => {
     await expect(numbers()).resolves.toEqual(['1']);
   });
 
+  it('keeps the longest keys and values, of letters that take the most bytes', async () => {
+    // Three bytes each, in an order that PostgreSQL does not compress.
+    const letters = (length: number, seed: number) =>
+      Array.from({ length }, (_, index) =>
+        String.fromCharCode(0x10a0 + ((index * index * seed + index * 7) % 38)),
+      ).join('');
+    const name = letters(200 - 'spec.'.length, 11);
+    const value = letters(200, 5);
+    await database.client.query(
+      `insert into entities (tenant_id, entity_ref, entity_kind, entity_namespace,
+                             entity_name, final_entity, hash)
+       values ($1, 'component:default/long', 'component', 'default', 'long', $2, '')`,
+      [TEAM, JSON.stringify({ kind: 'Component', spec: { [name]: value } })],
+    );
+    const { rows } = await database.client.query(
+      `select value, original_value from entity_terms where tenant_id = $1 and key like 'S%'`,
+      [TEAM],
+    );
+    expect(rows).toEqual([
+      { value: value.toLowerCase(), original_value: value },
+    ]);
+  });
+
   it('leaves the terms alone that are the same', async () => {
     const { client } = database;
     await insert(client, TEAM);

@@ -1,4 +1,5 @@
 import { fillParents } from '../../../adopt/copy';
+import { findCreations } from '../../../engine/ownership';
 import type { Creation, Step, StepContext } from '../../../engine/Step';
 import { RefusedError } from '../../../errors';
 import { operatorCommand } from '../../../operatorCommand';
@@ -50,17 +51,18 @@ export const entityParents: Step = {
   },
 
   async down({ executor }) {
+    if ((await findCreations(executor, earlierCreations)).length > 0) {
+      await executor.transaction({
+        title: 'Drop entity_search of an earlier version',
+        locks: 'ACCESS EXCLUSIVE on entities, for a change of the catalog.',
+        tables: ['entities'],
+        statements: [...dropEarlierStatements, forgetEarlierFill],
+      });
+    }
     await executor.transaction({
-      title: 'Drop entity_parents, and entity_search of an earlier version',
-      locks:
-        'ACCESS EXCLUSIVE on tables that no session writes to any more, and on entities where ' +
-        'triggers of an earlier version are dropped, for a change of the catalog.',
-      tables: ['entities'],
-      statements: [
-        ...dropEarlierStatements,
-        forgetEarlierFill,
-        'drop table if exists entity_parents',
-      ],
+      title: 'Drop entity_parents',
+      locks: 'ACCESS EXCLUSIVE on a table that no session writes to any more.',
+      statements: ['drop table if exists entity_parents'],
     });
   },
 };
@@ -130,6 +132,7 @@ export const entityParentsFill: Step = {
   title: 'Fill the table of which entity has emitted which',
 
   up: fillParents,
+  // Its rows go with the table.
   async down() {},
 };
 
