@@ -51,6 +51,7 @@ export type { IsolationFinding, QueryRows } from './isolation/Finding';
 export { operatorCommand } from './operatorCommand';
 export type { OperatorCommandName } from './operatorCommand';
 export {
+  isCountedKey,
   KEY_PREFIXES,
   toTermKey,
 } from './phases/phase5_partitions/90_entity_terms/keys';

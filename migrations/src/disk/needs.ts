@@ -1,6 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_indexes';
-import { COUNTED_KEY } from '../phases/phase5_partitions/90_entity_terms/tables';
+import { COUNTED_KEY } from '../phases/phase5_partitions/90_entity_terms/keys';
 import { termsQuery } from '../phases/phase5_partitions/90_entity_terms/terms';
 import { escapeIdentifier } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';

@@ -1,5 +1,11 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { KEY_PREFIXES, termKeySql, toTermKey } from './keys';
+import {
+  COUNTED_KEY,
+  isCountedKey,
+  KEY_PREFIXES,
+  termKeySql,
+  toTermKey,
+} from './keys';
 
 const databases = createTestDatabases();
 
@@ -46,5 +52,17 @@ describe.each(databases.eachSupportedId())('keys of entity_terms on %s', id => {
       [KEYS],
     );
     expect(rows[0].keys).toEqual(KEYS.map(toTermKey));
+  });
+
+  it('are in the index of facets by SQL where the reads expect it', async () => {
+    const knex = await databases.init(id);
+    const keys = [...KEYS, 'metadata.name', 'metadata.uid'].map(toTermKey);
+    const { rows } = await knex.raw(
+      `select array_agg(${COUNTED_KEY} order by i) as counted
+         from (select key collate "C" as key, i from unnest(?::text[]) with ordinality k (key, i)) k`,
+      [keys],
+    );
+    expect(rows[0].counted).toEqual(keys.map(isCountedKey));
+    expect(new Set(rows[0].counted)).toEqual(new Set([true, false]));
   });
 });

@@ -15,9 +15,6 @@ export const KEY_PREFIXES: Readonly<Record<string, string>> = {
   T: 'metadata.tags.',
 };
 
-/** The range of keys of entity_terms, by their bytes, that annotations have. */
-export const ANNOTATION_KEYS = { from: 'A', upto: 'C' };
-
 const LONGEST_FIRST = Object.entries(KEY_PREFIXES).sort(
   ([, one], [, other]) => other.length - one.length,
 );
@@ -48,3 +45,31 @@ export function termKeySql(key: string): string {
   );
   return `case ${cases.join('\n       ')} else ${key} end`;
 }
+
+// Values of these keys and of annotations nearly all differ. An index for counting equal ones
+// only becomes larger by them, so their facets are read by the index on values.
+const WIDE_KEYS = [
+  'metadata.name',
+  'metadata.title',
+  'metadata.description',
+  'metadata.uid',
+  'metadata.links.url',
+].map(toTermKey);
+const ANNOTATIONS = { from: 'A', upto: 'C' };
+
+/**
+ * Whether `entity_terms_facets_idx` has a key.
+ *
+ * @param termKey - as {@link toTermKey} returns it
+ * @public
+ */
+export function isCountedKey(termKey: string): boolean {
+  return (
+    (termKey < ANNOTATIONS.from || termKey >= ANNOTATIONS.upto) &&
+    !WIDE_KEYS.includes(termKey)
+  );
+}
+
+/** SQL for the same of the column `key`, in the form that the planner proves from a key. */
+export const COUNTED_KEY = `(key < '${ANNOTATIONS.from}' or key >= '${ANNOTATIONS.upto}')
+   and key <> all ('{${WIDE_KEYS}}'::text[])`;

@@ -3,7 +3,7 @@ import { identifyByAllColumns } from '../../../schema/partitions';
 import { ADMIN_ROLE, APP_ROLE, ownerStatement } from '../../../roles';
 import type { SearchTable } from '../../../schema/tables';
 import { revokeAllStatement } from '../../../schema/grants';
-import { ANNOTATION_KEYS, KEY_PREFIXES, toTermKey } from './keys';
+import { COUNTED_KEY, KEY_PREFIXES } from './keys';
 
 const PARENTS_TABLE = `create table if not exists entity_parents (
   tenant_id uuid not null,
@@ -26,21 +26,6 @@ const PARENTS_INDEXES = {
   entity_parents_entity_ref_idx: 'entity_ref',
   entity_parents_parent_entity_ref_idx: 'parent_entity_ref',
 };
-
-/**
- * SQL for a key whose facets are read by `entity_terms_facets_idx`: not one whose values
- * nearly all differ, which an index for counting equal ones only makes larger. Such facets are
- * read by the index on values.
- */
-export const COUNTED_KEY = `(key < '${ANNOTATION_KEYS.from}' or key >= '${
-  ANNOTATION_KEYS.upto
-}') and key <> all ('{${[
-  'metadata.name',
-  'metadata.title',
-  'metadata.description',
-  'metadata.uid',
-  'metadata.links.url',
-].map(toTermKey)}}'::text[])`;
 
 /**
  * The indexes of entity_terms, built after the fill: rows arrive in the order of neither
