@@ -1,6 +1,9 @@
 import type { Executor } from '../engine/Executor';
 import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_indexes';
-import { COUNTED_KEY } from '../phases/phase5_partitions/90_entity_terms/keys';
+import {
+  COUNTED_KEY,
+  ORDERED_KEY,
+} from '../phases/phase5_partitions/90_entity_terms/keys';
 import { termsQuery } from '../phases/phase5_partitions/90_entity_terms/terms';
 import { escapeIdentifier } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
@@ -275,6 +278,7 @@ async function measureTerms(
     terms: number;
     byValue: number;
     byFacet: number;
+    byOrder: number;
     reference: number;
     kind: number;
     nodes: number;
@@ -299,7 +303,10 @@ async function measureTerms(
                 `${
                   INDEX_TUPLE_HEADER + 2 * UUID
                 } + of_key + of_value + of_original + case of_value when 0 then 8 else 0 end`,
-              )}) as by_value
+              )}) as by_value,
+              sum(${aligned(
+                `${INDEX_TUPLE_HEADER + 2 * UUID} + of_key + of_value`,
+              )}) filter (where ${ORDERED_KEY}) as by_order
          from stored
      ), facet as (
        select coalesce(sum(entry), 0) + coalesce(sum(times), 0) * ${ROW_POINTER} as by_facet
@@ -328,6 +335,7 @@ async function measureTerms(
             coalesce(by_value / sampled, 0)::float8 as "byValue",
             coalesce(terms / sampled, 0)::float8 as terms,
             coalesce(by_facet / sampled, 0)::float8 as "byFacet",
+            coalesce(by_order / sampled, 0)::float8 as "byOrder",
             coalesce(reference / sampled, 0)::float8 as reference,
             coalesce(kind / sampled, 0)::float8 as kind,
             coalesce(nodes / sampled, 0)::float8 as nodes,
@@ -345,13 +353,11 @@ async function measureTerms(
     indexes: [
       // Equal entries are stored once, with the places of their rows.
       index(
-        INDEX_TUPLE_HEADER +
-          2 * UUID +
-          LINE_POINTER +
-          found.terms * ROW_POINTER,
+        INDEX_TUPLE_HEADER + UUID + LINE_POINTER + found.terms * ROW_POINTER,
       ),
       index(found.byValue),
       index(found.byFacet),
+      index(found.byOrder),
     ],
   };
 }

@@ -586,6 +586,7 @@ describe('reads of PostgresCatalogStore', () => {
             { filter: { kind: 'component', 'spec.type': 't1' } },
             { filter: { 'spec.type': { $in: ['t1', 't2'] } } },
             { filter: { kind: 'component' }, order: byName },
+            { filter: { 'spec.type': 't1' }, order: byName },
             {
               filter: { 'metadata.name': { $hasPrefix: 'c19' } },
               order: byName,
@@ -602,6 +603,8 @@ describe('reads of PostgresCatalogStore', () => {
             const plan = JSON.stringify(Object.values(row)[0]);
             expect(plan).not.toContain('Seq Scan');
             expect(plan).toContain('Index Only Scan');
+            // That one would have it read rows of the table.
+            expect(plan).not.toContain('entity_terms_entity_idx');
             // A condition of the whole plan, not of a row.
             expect(plan).toMatch(/"One-Time Filter":"[^"]*tenant_required/);
             expect(plan).not.toMatch(

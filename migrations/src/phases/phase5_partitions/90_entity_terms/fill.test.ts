@@ -189,7 +189,7 @@ describe.each(databases.eachSupportedId())(
     });
 
     it('lets the application call none of its functions', async () => {
-      await stopAt('Index 1 of 3');
+      await stopAt('Index 1 of 4');
       await asLogin(database, 'portal_app', async client => {
         for (const call of [
           'entity_terms_fill(gen_random_uuid(), null, gen_random_uuid(), 1)',
@@ -206,7 +206,7 @@ describe.each(databases.eachSupportedId())(
       const { client } = database;
       await client.query(`set lock_timeout = '20s'; begin;
         update entities set hash = 'open' where entity_name = 'service-1'`);
-      await stopAt('Index 1 of 3');
+      await stopAt('Index 1 of 4');
       await client.query('rollback');
       await expect(entitiesWithTerms()).resolves.toBe(LIVE);
       const { rows } = await client.query(
@@ -215,7 +215,7 @@ describe.each(databases.eachSupportedId())(
       expect(rows).toEqual([]);
     });
 
-    it.each(['Index 1 of 3', 'Follow the changes'])(
+    it.each(['Index 1 of 4', 'Follow the changes'])(
       'follows what was changed meanwhile, without a new version of an entity: up to "%s"',
       async moment => {
         const { client } = database;
@@ -243,7 +243,7 @@ describe.each(databases.eachSupportedId())(
     );
 
     it('mends the terms of a row that was locked when it followed', async () => {
-      await stopAt('Index 1 of 3');
+      await stopAt('Index 1 of 4');
       await database.client.query(
         `update entities set final_entity = '{"spec": 1}' where entity_name = 'service-1'`,
       );
@@ -357,7 +357,7 @@ describe.each(databases.eachSupportedId())(
       },
     );
 
-    it.each(['the beginning', 'Index 1 of 3', 'Follow the changes'])(
+    it.each(['the beginning', 'Index 1 of 4', 'Follow the changes'])(
       'prints a script that does the same, from %s',
       async moment => {
         if (moment !== 'the beginning') {

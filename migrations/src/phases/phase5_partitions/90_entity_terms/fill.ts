@@ -39,7 +39,7 @@ const FORGET = `delete from ${STATE_TABLE} where key = '${BEGUN}' or key like '$
 const ROWS_OF_AN_ENTITY = 5;
 const FEWEST = 20;
 
-// Entities that one statement locks: their terms go into three indexes.
+// Entities that one statement locks: their terms go into all indexes.
 const LOCKED_AT_ONCE = 20;
 
 // Ranges for each session: enough that all sessions end at about the same time, and large

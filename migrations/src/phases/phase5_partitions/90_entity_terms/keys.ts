@@ -73,3 +73,15 @@ export function isCountedKey(termKey: string): boolean {
 /** SQL for the same of the column `key`, in the form that the planner proves from a key. */
 export const COUNTED_KEY = `(key < '${ANNOTATIONS.from}' or key >= '${ANNOTATIONS.upto}')
    and key <> all ('{${WIDE_KEYS}}'::text[])`;
+
+/**
+ * SQL for the keys that `entity_terms_order_idx` has: what the pages of Backstage's frontend show
+ * in columns, and so may be ordered by.
+ */
+export const ORDERED_KEY = `key = any ('{${[
+  'metadata.name',
+  'metadata.title',
+  'spec.type',
+  'spec.lifecycle',
+  'spec.owner',
+].map(toTermKey)}}'::text[])`;

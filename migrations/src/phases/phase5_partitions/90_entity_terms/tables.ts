@@ -3,7 +3,7 @@ import { identifyByAllColumns } from '../../../schema/partitions';
 import { ADMIN_ROLE, APP_ROLE, ownerStatement } from '../../../roles';
 import type { SearchTable } from '../../../schema/tables';
 import { revokeAllStatement } from '../../../schema/grants';
-import { COUNTED_KEY, KEY_PREFIXES } from './keys';
+import { COUNTED_KEY, KEY_PREFIXES, ORDERED_KEY } from './keys';
 
 const PARENTS_TABLE = `create table if not exists entity_parents (
   tenant_id uuid not null,
@@ -32,14 +32,19 @@ const PARENTS_INDEXES = {
  * index, so to insert each row into them would take longer than the rest of the fill.
  *
  * PostgreSQL stores equal entries of an index once, with the places of their rows. So the
- * first takes few bytes for each term, and so does the third, which has no entity. In that one
- * the value comes last: PostgreSQL would look up values in it otherwise, and each row in the table.
+ * first takes few bytes for each term, and so does the third, which has no entity.
+ *
+ * The first has no tenant: PostgreSQL takes tenant and entity for independent, would expect one
+ * term of an entity in a database of many tenants, and read all of them where it knows the value.
+ * In the third the value comes last: PostgreSQL would look up values in it otherwise, the smaller
+ * index, and each row in the table. The fourth is for orders of a few entities, such as those of
+ * an owner, which would go through the names of all entities without it.
  */
 export const TERM_INDEXES = [
   {
     name: 'entity_terms_entity_idx',
     statement: `create index if not exists entity_terms_entity_idx
-  on entity_terms (tenant_id, entity_id)`,
+  on entity_terms (entity_id)`,
   },
   {
     name: 'entity_terms_key_value_entity_idx',
@@ -50,6 +55,11 @@ export const TERM_INDEXES = [
     name: 'entity_terms_facets_idx',
     statement: `create index if not exists entity_terms_facets_idx
   on entity_terms (tenant_id, key, original_value, value) where value is not null and ${COUNTED_KEY}`,
+  },
+  {
+    name: 'entity_terms_order_idx',
+    statement: `create index if not exists entity_terms_order_idx
+  on entity_terms (tenant_id, entity_id, key, value) where ${ORDERED_KEY}`,
   },
 ];
 
