@@ -20,26 +20,31 @@ export function selectEntities(
   const { order = [], afterRef } = query;
   const condition = readFilter(query.filter);
   if (order.length === 0) {
-    return fetch(scope, byRef(scope, condition, query));
+    return fetch(scope, 'entity_ref', byRef(scope, condition, query));
   }
   if (afterRef !== undefined) {
     throw new InputError('afterRef has no meaning together with an order');
   }
   return fetch(
     scope,
+    'entity_id',
     order.length === 1 && query.limit !== undefined
       ? byField(scope, condition, { ...query, order: order[0] })
       : byFields(scope, condition, { ...query, order }),
   );
 }
 
-/** @param listed - the ids of entities as `entity_id`, with their `place` in the list */
-function fetch(scope: TenantScope, listed: Knex.QueryBuilder): Knex.Raw {
+/** @param listed - what tells the entities apart, with their `place` in the list */
+function fetch(
+  scope: TenantScope,
+  key: 'entity_id' | 'entity_ref',
+  listed: Knex.QueryBuilder,
+): Knex.Raw {
   const { knex } = scope;
   return knex.raw(`with listed as materialized ? ?`, [
     listed,
     liveEntities(scope, 'e')
-      .joinRaw('join listed on listed.entity_id = e.entity_id')
+      .join('listed', `listed.${key}`, `e.${key}`)
       .orderBy('listed.place')
       .select(knex.raw('e.final_entity::text as json')),
   ]);
@@ -60,6 +65,10 @@ function slice(rows: Knex.QueryBuilder, { limit, offset }: Slice) {
   return rows;
 }
 
+/**
+ * By the ref alone where no condition asks for the id: an index has it, so that no entity is
+ * read that is passed over.
+ */
 function byRef(
   scope: TenantScope,
   condition: Condition,
@@ -68,7 +77,7 @@ function byRef(
   const entities = liveEntities(scope, 'e')
     .whereRaw('?', [holds(scope, condition, 'e.entity_id')])
     .orderBy('e.entity_ref')
-    .select('e.entity_id', 'e.entity_ref as place');
+    .select('e.entity_ref', 'e.entity_ref as place');
   if (afterRef !== undefined) {
     entities.where('e.entity_ref', '>', storedAs(scope, afterRef));
   }
