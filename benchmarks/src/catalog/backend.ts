@@ -25,6 +25,8 @@ export interface CatalogBackendSettings {
   withTenants: boolean;
   /** Whether only members may ask for the catalog of a tenant. */
   membership: 'required' | 'open';
+  /** For how long, in milliseconds, what a user may read holds for the next requests. */
+  maxDecisionAgeMs?: number;
   /** Where the stock catalog gets a route that does nothing. */
   nothingPath: string;
 }
@@ -50,6 +52,7 @@ serve<CatalogBackendSettings>(settings =>
       tenancy: {
         enabled: settings.withTenants,
         membership: settings.membership,
+        permissions: { maxDecisionAgeMs: settings.maxDecisionAgeMs },
         schema: SCHEMA,
         database: {
           connection: { user: APP_LOGIN, password: PASSWORD },

@@ -10,15 +10,25 @@ import type { RecordedRequest, View } from './views';
 /** How many requests a browser has under way to one server, by HTTP/1.1. */
 const CONNECTIONS = 6;
 
+/**
+ * Each page has the token of somebody else, of so many: one comes back after two seconds of 30
+ * pages each, when nothing holds any longer that was decided for it.
+ */
+const TOKENS = 64;
+
 /** A backend with a catalog, and users who look at pages of it. */
 export class PageServer {
   readonly name: string;
   readonly #server: ServerProcess;
   readonly #load: LoadGenerator;
   readonly #headers: Record<string, string>;
+  readonly #tokens: string[];
+  #next = 0;
 
   /**
    * @param options.tenant - whose catalog is asked for; none for a stock backend
+   * @param options.maxDecisionAgeMs - for how long what a user may read holds; for the one
+   * request without it
    * @param options.users - how many there are at most at the same time
    */
   static async start(options: {
@@ -26,20 +36,26 @@ export class PageServer {
     database: string;
     context: BenchmarkContext;
     tenant?: string;
+    maxDecisionAgeMs?: number;
     users: number;
   }): Promise<PageServer> {
-    const { name, database, context, tenant, users } = options;
+    const { name, database, context, tenant, maxDecisionAgeMs, users } =
+      options;
     const settings: CatalogBackendSettings = {
       connection: { ...context.connection, database },
       withTenants: tenant !== undefined,
       membership: 'required',
+      maxDecisionAgeMs,
       nothingPath: NOTHING_PATH,
     };
     const server = await ServerProcess.start(
       require.resolve('../catalog/backend'),
       settings,
     );
-    const token = await tokenOfGuest(server.url);
+    const tokens: string[] = [];
+    while (tokens.length < TOKENS) {
+      tokens.push(await tokenOfGuest(server.url));
+    }
     return new PageServer({
       name,
       server,
@@ -47,10 +63,8 @@ export class PageServer {
         url: server.url,
         concurrency: users * CONNECTIONS,
       }),
-      headers: {
-        authorization: `Bearer ${token}`,
-        ...(tenant && { 'x-tenant-slug': tenant }),
-      },
+      headers: tenant ? { 'x-tenant-slug': tenant } : {},
+      tokens,
     });
   }
 
@@ -59,11 +73,13 @@ export class PageServer {
     server: ServerProcess;
     load: LoadGenerator;
     headers: Record<string, string>;
+    tokens: string[];
   }) {
     this.name = options.name;
     this.#server = options.server;
     this.#load = options.load;
     this.#headers = options.headers;
+    this.#tokens = options.tokens;
   }
 
   /** Of the process of the backend. */
@@ -85,7 +101,8 @@ export class PageServer {
 
   /** The parsed answer to one request. */
   async answer(request: RecordedRequest): Promise<unknown> {
-    return JSON.parse(await this.#load.send(this.#complete(request)));
+    const headers = this.#authorize();
+    return JSON.parse(await this.#load.send(this.#complete(request, headers)));
   }
 
   async stop(): Promise<void> {
@@ -95,6 +112,11 @@ export class PageServer {
 
   /** Sends what a page sends, in its order, through as many connections as a browser has. */
   async #view({ requests }: View): Promise<void> {
+    const headers = {
+      ...this.#authorize(),
+      // As browsers do: to compress is a part of the work.
+      'accept-encoding': 'gzip, deflate',
+    };
     const answered = new Map<number, Promise<void>>();
     const underWay = new Set<Promise<void>>();
     for (const request of requests) {
@@ -103,8 +125,7 @@ export class PageServer {
         await Promise.race(underWay);
       }
       const sent: Promise<void> = this.#load
-        // As browsers do: to compress is a part of the work.
-        .send(this.#complete(request, { 'accept-encoding': 'gzip, deflate' }))
+        .send(this.#complete(request, headers))
         .then(() => {
           underWay.delete(sent);
         });
@@ -115,9 +136,15 @@ export class PageServer {
     await Promise.all(underWay);
   }
 
+  /** Of the next user. */
+  #authorize(): Record<string, string> {
+    const token = this.#tokens[this.#next++ % this.#tokens.length];
+    return { authorization: `Bearer ${token}` };
+  }
+
   #complete(
     { method, path, body }: RecordedRequest,
-    headers: Record<string, string> = {},
+    headers: Record<string, string>,
   ): LoadRequest {
     return {
       method,
