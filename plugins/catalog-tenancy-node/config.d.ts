@@ -98,6 +98,16 @@ export interface Config {
       burst?: number | string;
     };
 
+    permissions?: {
+      /**
+       * For how long, in milliseconds, what the permission backend has allowed a user to read
+       * of a tenant's catalog holds for further requests with the same token; 60000 at most.
+       * 0 by default: it decides about each request, and a right that is revoked is gone at
+       * once.
+       */
+      maxDecisionAgeMs?: number | string;
+    };
+
     database?: {
       /**
        * What differs from the connection of the catalog's own database: the user at

@@ -87,7 +87,9 @@ export const catalogModuleTenancy = createBackendModule({
           permissionsRegistry.getPermissionRuleset(
             catalogEntityPermissionResourceRef,
           );
-        const decisions = new SharedDecisions(permissions);
+        const decisions = new SharedDecisions(permissions, {
+          maxAgeMs: tenancy.config.maxDecisionAgeMs,
+        });
         const operations = createOperations({
           adoption,
           auditor,

@@ -97,7 +97,7 @@ describe('SharedDecisions', () => {
     expect(decisions.size).toBe(0);
   });
 
-  it.each<[string, Parameters<typeof ask>[0]]>([
+  const OTHERS: Array<[string, Parameters<typeof ask>[0]]> = [
     ['another token of the same user', { authorization: 'Bearer another' }],
     [
       'another user, whatever the header says',
@@ -110,7 +110,9 @@ describe('SharedDecisions', () => {
     ],
     ['a service', { credentials: mockCredentials.service('plugin:other') }],
     ['a request without a token in its header', { authorization: null }],
-  ])('asks by itself for %s', async (_, other) => {
+  ];
+
+  it.each(OTHERS)('asks by itself for %s', async (_, other) => {
     const answers = [ask(), ask(other)];
     expect(backend.underWay).toHaveLength(2);
     backend.underWay.forEach(({ answer }) => answer());
@@ -128,5 +130,76 @@ describe('SharedDecisions', () => {
       backend.underWay.forEach(({ answer }) => answer());
       await Promise.all(answers);
     }
+  });
+
+  describe('where a decision may be a second old', () => {
+    let now: number;
+
+    beforeEach(() => {
+      now = 5_000;
+      decisions = new SharedDecisions(backend, {
+        maxAgeMs: 1_000,
+        clock: { now: () => now },
+      });
+    });
+
+    it('asks anew a second after it has asked, however late it was answered', async () => {
+      const asked = [ask(), ask()];
+      expect(backend.underWay).toHaveLength(1);
+      now += 600;
+      backend.underWay[0].answer();
+      await Promise.all(asked);
+      backend.result = AuthorizeResult.DENY;
+      now += 399;
+      await expect(ask()).resolves.toBe(AuthorizeResult.ALLOW);
+      expect(backend.underWay).toHaveLength(1);
+
+      now += 2;
+      const later = ask();
+      expect(backend.underWay).toHaveLength(2);
+      backend.underWay[1].answer();
+      await expect(later).resolves.toBe(AuthorizeResult.DENY);
+    });
+
+    it('keeps no decision that came after its time', async () => {
+      const first = ask();
+      now += 1_001;
+      backend.underWay[0].answer();
+      await first;
+      const later = ask();
+      expect(backend.underWay).toHaveLength(2);
+      backend.underWay[1].answer();
+      await later;
+    });
+
+    it('keeps no refusal', async () => {
+      backend.result = AuthorizeResult.DENY;
+      const first = ask();
+      backend.underWay[0].answer();
+      await expect(first).resolves.toBe(AuthorizeResult.DENY);
+      backend.result = AuthorizeResult.ALLOW;
+      const later = ask();
+      backend.underWay[1].answer();
+      await expect(later).resolves.toBe(AuthorizeResult.ALLOW);
+    });
+
+    it('keeps no error', async () => {
+      const first = ask();
+      backend.underWay[0].fail(new Error('out of order'));
+      await expect(first).rejects.toThrow('out of order');
+      const later = ask();
+      backend.underWay[1].answer();
+      await expect(later).resolves.toBe(AuthorizeResult.ALLOW);
+    });
+
+    it.each(OTHERS)('asks by itself for %s', async (_, other) => {
+      const first = ask();
+      backend.underWay[0].answer();
+      await first;
+      const answer = ask(other);
+      expect(backend.underWay).toHaveLength(2);
+      backend.underWay[1].answer();
+      await answer;
+    });
   });
 });

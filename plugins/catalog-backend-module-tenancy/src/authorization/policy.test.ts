@@ -170,3 +170,54 @@ describe.each(databases.eachSupportedId())(
     });
   },
 );
+
+describe.each(databases.eachSupportedId())(
+  'with tenancy.permissions.maxDecisionAgeMs on %s',
+  id => {
+    it('what a user was allowed holds for the same token and tenant, and for nobody else', async () => {
+      let result: AuthorizeResult.ALLOW | AuthorizeResult.DENY =
+        AuthorizeResult.ALLOW;
+      const backend = await startCatalogBackend({
+        connection: await createTenancyDatabase(databases, id),
+        enabled: true,
+        features: [...guest.features, readPolicy(() => ({ result }))],
+        config: {
+          ...guest.config,
+          tenancy: { permissions: { maxDecisionAgeMs: 60_000 } },
+        },
+      });
+      for (const slug of ['acme', 'globex']) {
+        const { tenant_id } = await backend.tenants.create({
+          tenant_slug: slug,
+          tenant_name: slug,
+        });
+        await backend.store.applyMutation(tenant_id, {
+          type: 'full',
+          entities: [ownedBy('its', ALICE)],
+        });
+      }
+      const signIn = async () => {
+        const { body } = await request(backend.server).get(
+          '/api/auth/guest/refresh',
+        );
+        return body.backstageIdentity.token;
+      };
+      const read = async (slug: string, token: string) => {
+        const { status } = await backend
+          .as(slug)
+          .get('/entities/by-name/component/default/its')
+          .set('Authorization', `Bearer ${token}`);
+        return status;
+      };
+      const token = await signIn();
+      await expect(read('acme', token)).resolves.toBe(200);
+      result = AuthorizeResult.DENY;
+      await expect(read('acme', token)).resolves.toBe(200);
+      await expect(read('globex', token)).resolves.toBe(404);
+      await expect(read('acme', await signIn())).resolves.toBe(404);
+      // A refusal is not kept.
+      result = AuthorizeResult.ALLOW;
+      await expect(read('globex', token)).resolves.toBe(200);
+    });
+  },
+);

@@ -251,6 +251,28 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${MODULE}/authorization/SharedDecisions.test.ts`],
   },
   {
+    name: 'the tenant of a decision that is kept',
+    edits: [
+      {
+        file: `${MODULE}/authorization/SharedDecisions.ts`,
+        find: '[tenantId, token, principal, queries]',
+        replace: '[token, principal, queries]',
+      },
+    ],
+    tests: [`${MODULE}/authorization/policy.test.ts`],
+  },
+  {
+    name: 'the end of a decision that is kept',
+    edits: [
+      {
+        file: `${MODULE}/authorization/SharedDecisions.ts`,
+        find: 'ttl: maxAgeMs,',
+        replace: 'ttl: 0,',
+      },
+    ],
+    tests: [`${MODULE}/authorization/SharedDecisions.test.ts`],
+  },
+  {
     name: 'the refusal to work without a tenant',
     edits: [
       {

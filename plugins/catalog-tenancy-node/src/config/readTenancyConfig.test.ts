@@ -24,6 +24,7 @@ describe('The configuration of tenancy', () => {
         statementTimeoutMs: 30_000,
       },
       limits: { concurrency: 5, queue: 500, queueTimeoutMs: 10_000 },
+      maxDecisionAgeMs: 0,
     });
   });
 
@@ -79,6 +80,7 @@ describe('The configuration of tenancy', () => {
           },
         },
         limits: { concurrency: '3', queue: 0, queueTimeoutMs: '50' },
+        permissions: { maxDecisionAgeMs: '1000' },
       }),
     ).toEqual({
       enabled: true,
@@ -97,6 +99,7 @@ describe('The configuration of tenancy', () => {
         statementTimeoutMs: 40,
       },
       limits: { concurrency: 3, queue: 0, queueTimeoutMs: 50 },
+      maxDecisionAgeMs: 1_000,
     });
   });
 
@@ -245,6 +248,11 @@ describe('The configuration of tenancy', () => {
     [
       { limits: { queueTimeoutMs: 0 } },
       'tenancy.limits.queueTimeoutMs is 0. Expected a whole number from 1',
+    ],
+    [{ permissions: 'all' }, 'Expected keys and values'],
+    [
+      { permissions: { maxDecisionAgeMs: 60_001 } },
+      'tenancy.permissions.maxDecisionAgeMs is 60001. Expected a whole number from 0 to 60000',
     ],
     [{ database: { replica: 'there' } }, 'Expected keys and values'],
     [

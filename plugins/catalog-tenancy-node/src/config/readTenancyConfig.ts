@@ -114,9 +114,17 @@ export interface TenancyConfig {
   limits: OperationLimits;
   /** How many requests each tenant may send; any without it. */
   rateLimits?: RateLimits;
+  /**
+   * For how long, in milliseconds, what a user may read of a catalog holds for the user's next
+   * requests; 0 by default: the permission backend decides about each.
+   */
+  maxDecisionAgeMs: number;
   /** Without one, all reads go to the primary. */
   replica?: ReplicaConfig;
 }
+
+/** Longer, and who has lost a right would not be shut out within a minute. */
+const MAX_DECISION_AGE_MS = 60_000;
 
 // As long as a timer of Node.js can be.
 const MILLISECONDS = { min: 1, max: 2 ** 31 - 1 };
@@ -169,6 +177,7 @@ export function readTenancyConfig(
     pool,
     limits: readLimits(read, pool),
     rateLimits: readRateLimits(read),
+    maxDecisionAgeMs: readMaxDecisionAge(read),
     replica: readReplica(read),
   };
 }
@@ -251,6 +260,17 @@ function readRateLimits(
     return undefined;
   }
   return { requestsPerSecond, burst: burst ?? requestsPerSecond };
+}
+
+function readMaxDecisionAge(read: ReturnType<typeof readers>): number {
+  const key = 'tenancy.permissions';
+  read.object(key);
+  return (
+    read.integer(`${key}.maxDecisionAgeMs`, {
+      min: 0,
+      max: MAX_DECISION_AGE_MS,
+    }) ?? 0
+  );
 }
 
 /** Fills in what is not configured. */
