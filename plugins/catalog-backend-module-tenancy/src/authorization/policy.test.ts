@@ -35,6 +35,12 @@ const ownedBy = (
     relations: [{ type: 'ownedBy', targetRef: owner }],
   });
 
+/** The token of ALICE, another one each time. */
+async function signIn({ server }: CatalogBackend): Promise<string> {
+  const { body } = await request(server).get('/api/auth/guest/refresh');
+  return body.backstageIdentity.token;
+}
+
 describe.each(databases.eachSupportedId())(
   'a policy about catalog.entity.read on %s',
   id => {
@@ -66,10 +72,7 @@ describe.each(databases.eachSupportedId())(
           ],
         });
       }
-      const { body } = await request(backend.server).get(
-        '/api/auth/guest/refresh',
-      );
-      token = body.backstageIdentity.token;
+      token = await signIn(backend);
     });
 
     const see = async (slug: string) => {
@@ -196,12 +199,6 @@ describe.each(databases.eachSupportedId())(
           entities: [ownedBy('its', ALICE)],
         });
       }
-      const signIn = async () => {
-        const { body } = await request(backend.server).get(
-          '/api/auth/guest/refresh',
-        );
-        return body.backstageIdentity.token;
-      };
       const read = async (slug: string, token: string) => {
         const { status } = await backend
           .as(slug)
@@ -209,12 +206,12 @@ describe.each(databases.eachSupportedId())(
           .set('Authorization', `Bearer ${token}`);
         return status;
       };
-      const token = await signIn();
+      const token = await signIn(backend);
       await expect(read('acme', token)).resolves.toBe(200);
       result = AuthorizeResult.DENY;
       await expect(read('acme', token)).resolves.toBe(200);
       await expect(read('globex', token)).resolves.toBe(404);
-      await expect(read('acme', await signIn())).resolves.toBe(404);
+      await expect(read('acme', await signIn(backend))).resolves.toBe(404);
       // A refusal is not kept.
       result = AuthorizeResult.ALLOW;
       await expect(read('globex', token)).resolves.toBe(200);
