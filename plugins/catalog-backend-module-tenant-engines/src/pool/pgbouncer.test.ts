@@ -33,7 +33,7 @@ describeWithPgBouncer('Behind PgBouncer,', () => {
       connection = await databases.create(id);
       const client = new Client(connection);
       await client.connect();
-      for (const tenant of ['acme', 'globex']) {
+      for (const tenant of ['acme', 'globex', 'umbrella']) {
         await client.query(
           `create schema ${tenant};
            create table ${tenant}.notes as select '${tenant}' as note`,
@@ -72,16 +72,17 @@ describeWithPgBouncer('Behind PgBouncer,', () => {
         logger: mockServices.logger.mock(),
       });
       pools.push(pool);
-      const [acme, globex] = ['acme', 'globex'].map(
+      const [acme, globex, umbrella] = ['acme', 'globex', 'umbrella'].map(
         schema => pool.forSchema(schema).knex,
       );
-      return { bouncer, pool, acme, globex };
+      return { bouncer, pool, acme, globex, umbrella };
     };
 
     const noteOf = async (knex: Knex) => (await knex('notes').first()).note;
 
     it('work where it keeps sessions', async () => {
-      const { acme, globex, pool } = await start('session');
+      // Three tenants on two sessions: one of these goes from one to another at least.
+      const { acme, globex, umbrella, pool } = await start('session');
       const work = async (knex: Knex, tenant: string) => {
         for (let index = 0; index < 10; index += 1) {
           await expect(noteOf(knex)).resolves.toBe(tenant);
@@ -89,7 +90,11 @@ describeWithPgBouncer('Behind PgBouncer,', () => {
         }
       };
       await Promise.all(
-        [1, 2, 3].flatMap(() => [work(acme, 'acme'), work(globex, 'globex')]),
+        [1, 2, 3].flatMap(() => [
+          work(acme, 'acme'),
+          work(globex, 'globex'),
+          work(umbrella, 'umbrella'),
+        ]),
       );
       expect(pool.stats().switches).toBeGreaterThan(0);
       const taken = await acme.client.acquireConnection();

@@ -11,11 +11,15 @@ import { Alert, Button, ButtonIcon, Flex, Text } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import useInterval from 'react-use/esm/useInterval';
 import { tenantsTranslationRef } from '../../translation';
 import { ActionDialog } from '../ActionDialog';
 import shared from '../administration.module.css';
 import { messageOf, statusOf } from '../failures';
 import styles from './sources.module.css';
+
+/** How soon the page asks again while the engine can't answer. */
+const RETRY_MS = 5_000;
 
 interface RegisteredLocation {
   id: string;
@@ -37,6 +41,16 @@ export function RegisteredLocations({ slug }: { slug: string }) {
   const { value, error, loading, retry } = useAsyncRetry(
     () => catalog.list(),
     [slug],
+  );
+  // The engine of a new tenant first creates its tables, and each engine starts after a change.
+  const isEngineAway = statusOf(error) === 503;
+  useInterval(
+    () => {
+      if (!loading && document.visibilityState !== 'hidden') {
+        retry();
+      }
+    },
+    isEngineAway ? RETRY_MS : null,
   );
   const [removing, setRemoving] = useState<RegisteredLocation>();
   const [announcement, setAnnouncement] = useState('');
@@ -118,10 +132,14 @@ export function RegisteredLocations({ slug }: { slug: string }) {
     }
     return (
       <Alert
-        role="alert"
-        status="danger"
+        role={isEngineAway ? 'status' : 'alert'}
+        status={isEngineAway ? 'info' : 'danger'}
         icon
-        title={t('sources.registered.failed')}
+        title={t(
+          isEngineAway
+            ? 'sources.registered.engineAway'
+            : 'sources.registered.failed',
+        )}
         description={messageOf(failure)}
         customActions={
           <Button size="small" variant="secondary" onPress={retry}>

@@ -1,7 +1,7 @@
 import { ResponseError } from '@backstage/errors';
 import { discoveryApiRef, fetchApiRef } from '@backstage/frontend-plugin-api';
 import { renderInTestApp } from '@backstage/frontend-test-utils';
-import { screen, waitFor, within } from '@testing-library/react';
+import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import axe from 'axe-core';
 import type {
@@ -38,17 +38,19 @@ const STATUS: TenantStatus = {
   lease_expires_at: null,
 };
 
+function errorResponse(status: number, name: string, message: string) {
+  return new Response(
+    JSON.stringify({
+      error: { name, message },
+      response: { statusCode: status },
+    }),
+    { status, headers: { 'Content-Type': 'application/json' } },
+  );
+}
+
 /** What a request rejects with, as the client has it. */
 function refusal(status: number, name: string, message: string) {
-  return ResponseError.fromResponse(
-    new Response(
-      JSON.stringify({
-        error: { name, message },
-        response: { statusCode: status },
-      }),
-      { status, headers: { 'Content-Type': 'application/json' } },
-    ),
-  );
+  return ResponseError.fromResponse(errorResponse(status, name, message));
 }
 
 async function render(
@@ -58,6 +60,8 @@ async function render(
     catalogUrl?: string;
     /** Whether the first request for the configuration fails. */
     failing?: boolean;
+    /** Whether the engine answers only the second request for the locations. */
+    startingEngine?: boolean;
   } = {},
 ) {
   const api = {
@@ -87,6 +91,12 @@ async function render(
         ? new Response(null, { status: 204 })
         : new Response(JSON.stringify(registered), { status: 200 }),
   );
+  if (options.startingEngine) {
+    const message = "The catalog engine of 'acme' is starting";
+    fetchMock.mockResolvedValueOnce(
+      errorResponse(503, 'EngineUnavailableError', message),
+    );
+  }
   const { container } = await renderInTestApp(<SourcesTab slug="acme" />, {
     apis: [
       [tenantsApiRef, api as unknown as TenantsApi],
@@ -303,6 +313,32 @@ describe('SourcesTab', () => {
         'http://portal.example/api/catalog/locations',
         expect.objectContaining({ headers: { 'X-Tenant-Slug': 'acme' } }),
       );
+    });
+
+    it('are shown once the engine runs that was starting', async () => {
+      jest.useFakeTimers({ advanceTimers: true });
+      try {
+        const { fetchMock } = await render({ startingEngine: true });
+        expect(
+          await screen.findByText(/are shown as soon as the catalog engine/),
+        ).toBeVisible();
+        expect(
+          screen.getByText("The catalog engine of 'acme' is starting"),
+        ).toBeVisible();
+        expect(screen.queryByRole('alert')).not.toBeInTheDocument();
+        expect(fetchMock).toHaveBeenCalledTimes(1);
+        await act(() => jest.advanceTimersByTimeAsync(5_000));
+        expect(
+          await screen.findByText('https://people.example/a.yaml'),
+        ).toBeVisible();
+        expect(
+          screen.queryByText(/are shown as soon as/),
+        ).not.toBeInTheDocument();
+        await act(() => jest.advanceTimersByTimeAsync(30_000));
+        expect(fetchMock).toHaveBeenCalledTimes(2);
+      } finally {
+        jest.useRealTimers();
+      }
     });
 
     it('are removed once one has said yes', async () => {

@@ -105,6 +105,8 @@ export const sourcesMessages = {
     loading: 'Loading the registered locations',
     none: 'Nobody has registered a location.',
     failed: 'The registered locations could not be loaded',
+    engineAway:
+      'The registered locations are shown as soon as the catalog engine runs',
     refused:
       'You may not see them: they are for those who may enter the tenant and read its locations. Add yourself as a member to see them.',
     elsewhere:
