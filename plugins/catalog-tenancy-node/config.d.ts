@@ -77,6 +77,11 @@ export interface Config {
        */
       concurrency?: number | string;
       /**
+       * The same while another tenant is at work; half of `concurrency` by default, and one at
+       * least.
+       */
+      concurrencyBesideOthers?: number | string;
+      /**
        * How many wait, before others are answered with status 429; a hundred times
        * `concurrency` by default.
        */

@@ -15,22 +15,16 @@ import {
 } from '../harness/comparison';
 import { runStatements } from '../harness/database';
 import { type EventLoopDelay, POOL_SIZE } from '../harness/servers';
-import { createCatalog, createTenants, keepAsking, keepBusy } from '../load';
+import { createCatalog, createTenants, keepBusy } from '../load';
 import {
   type LoadClient,
   LoadServer,
   RequestLog,
   REQUEST_LOG_HEAD,
 } from '../load/LoadClient';
-import {
-  allFacets,
-  type LoadTenant,
-  longPage,
-  noise,
-  query,
-  READS,
-  type Task,
-} from '../load/requests';
+import { type LoadTenant, READS, type Task } from '../load/requests';
+import { listWithFields, NOISE, type Noise } from './noise';
+import { NoisyClients } from './NoisyClients';
 
 /** How much there is to ask for. */
 interface Size {
@@ -54,47 +48,6 @@ const TARGET = 2;
 const EVENT_LOOP_TARGET_MS = 20;
 const LISTED = 1_000;
 
-/** A list with `fields`, of all entities unless there is a limit. */
-const listWithFields = (limit?: number): Task => ({
-  weight: 1,
-  start: (tenant, random) => [
-    () => ({
-      ...noise(
-        tenant,
-        query('/entities', {
-          fields: 'kind,metadata.name,metadata.annotations,spec',
-          // True of all, and another one each time: equal reads would be sent once.
-          filter: ['kind', `metadata.name=nothing-${random.below(1e9)}`],
-          ...(limit && { limit }),
-        }),
-      ),
-      what: 'noise: all entities, with fields',
-    }),
-  ],
-});
-
-/** Requests that are heavy in PostgreSQL, in both, and in Node.js. */
-const NOISE: Array<{ name: string; task: Task }> = [
-  {
-    name: 'facets',
-    task: {
-      weight: 1,
-      start: (tenant, random) => [() => allFacets(tenant, random)],
-    },
-  },
-  {
-    name: 'ordered pages',
-    task: {
-      weight: 1,
-      start: (tenant, random) => [() => longPage(tenant, random)],
-    },
-  },
-  {
-    name: 'full lists, with fields',
-    task: listWithFields(),
-  },
-];
-
 /** A quiet tenant alone, and beside a noisy one with and without limits. */
 export const fairnessBenchmark: Benchmark = {
   name: 'fairness',
@@ -105,7 +58,7 @@ export const fairnessBenchmark: Benchmark = {
 interface Side {
   name: string;
   quiet: LoadClient[];
-  noisy: LoadClient[];
+  noisy: NoisyClients;
 }
 
 /** What the quiet tenant felt in one round. */
@@ -138,21 +91,33 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
       'vacuum (analyze)',
     ]);
     const results: Array<Awaited<ReturnType<typeof measureNoise>>> = [];
-    for (const { name, task } of NOISE) {
-      progress(`a quiet tenant beside ${size.requests} × ${name}`);
+    for (const kind of Object.keys(NOISE) as Noise[]) {
+      progress(`a quiet tenant beside ${size.requests} × ${kind}`);
+      const { requests } = size;
       const sideOf = (server: LoadServer, side: string): Side => ({
         name: side,
-        quiet: createClients(server, quiet, READS, 1),
-        noisy: createClients(server, noisy, [task], size.requests),
-      });
-      results.push(
-        await measureNoise(`${size.requests} × ${name}`, {
-          limited: sideOf(limited, 'with limits'),
-          unlimited: sideOf(unlimited, 'without limits'),
-          rounds: settings.rounds,
-          seconds: settings.seconds * size.seconds,
+        quiet: [createClient(server, quiet, READS)],
+        noisy: NoisyClients.start(server, {
+          tenant: noisy,
+          noise: kind,
+          requests,
         }),
-      );
+      });
+      const sides = {
+        limited: sideOf(limited, 'with limits'),
+        unlimited: sideOf(unlimited, 'without limits'),
+      };
+      try {
+        results.push(
+          await measureNoise(`${requests} × ${kind}`, {
+            ...sides,
+            rounds: settings.rounds,
+            seconds: settings.seconds * size.seconds,
+          }),
+        );
+      } finally {
+        await Promise.all(Object.values(sides).map(side => side.noisy.stop()));
+      }
     }
     progress(`the event loop under lists of ${LISTED} entities`);
     const eventLoop = await measureEventLoop(limited, noisy, settings.seconds);
@@ -190,7 +155,6 @@ async function measureNoise(
   options: { limited: Side; unlimited: Side; rounds: number; seconds: number },
 ) {
   const { limited, unlimited, ...howLong } = options;
-  const logs = new Map<Side, RequestLog>();
   const failures: string[] = [];
   const measure = async (side: Side, seconds: number): Promise<Round> => {
     const log = await keepBusy(side.quiet, seconds);
@@ -201,19 +165,8 @@ async function measureNoise(
     failures.push(...log.failures);
     return { ...log.measurement(), p95: log.percentile(95) };
   };
-  const beside = async (side: Side, seconds: number): Promise<Round> => {
-    let isOver = false;
-    const noisy = keepAsking(side.noisy, () => isOver);
-    try {
-      return await measure(side, seconds);
-    } finally {
-      isOver = true;
-      const log = await noisy;
-      logs.set(side, logs.get(side) ?? new RequestLog());
-      logs.get(side)!.add(log);
-      failures.push(...log.failures);
-    }
-  };
+  const beside = (side: Side, seconds: number) =>
+    side.noisy.during(() => measure(side, seconds));
   const [alone, without, withLimits] = (await measureInTurn(
     [
       { name: 'alone', measure: seconds => measure(limited, seconds) },
@@ -256,13 +209,10 @@ async function measureNoise(
       rowOf(unlimited.name, without),
       rowOf(limited.name, withLimits),
     ],
-    noiseRows: [unlimited, limited].flatMap(side =>
-      logs
-        .get(side)!
-        .rows()
-        .slice(0, 1)
-        .map(([name, ...row]) => [`${name}, ${side.name}`, ...row]),
-    ),
+    noiseRows: [unlimited, limited].map(side => {
+      const [[name, ...row]] = side.noisy.report.rows;
+      return [`${name}, ${side.name}`, ...row];
+    }),
     note:
       `Beside ${what}: the median is ${formatSpread(
         ratio,
@@ -270,7 +220,10 @@ async function measureNoise(
       `${TARGET}× is the target, which it ${
         ratio.median <= TARGET ? 'meets' : 'misses'
       }`,
-    failures,
+    failures: [
+      ...failures,
+      ...[unlimited, limited].flatMap(side => side.noisy.report.failures),
+    ],
   };
 }
 
@@ -280,7 +233,7 @@ async function measureEventLoop(
   tenant: LoadTenant,
   seconds: number,
 ) {
-  const clients = createClients(server, tenant, [listWithFields(LISTED)], 1);
+  const clients = [createClient(server, tenant, [listWithFields(LISTED)])];
   const warmUp = await keepBusy(clients, seconds);
   const idle = await server.watchEventLoop(() => delay(seconds * 1000));
   const log = new RequestLog();
@@ -312,19 +265,19 @@ function formatSpread({ median, min, max }: Spread): string {
   return `${median.toFixed(2)}× (${min.toFixed(2)}–${max.toFixed(2)})`;
 }
 
-function createClients(
+function createClient(
   server: LoadServer,
   tenant: LoadTenant,
   tasks: Task[],
-  count: number,
-): LoadClient[] {
-  return server.createClients(
-    Array.from({ length: count }, (_, index) => ({
+): LoadClient {
+  const [client] = server.createClients([
+    {
       caller: 'service',
       naming: 'header',
       tenant,
       tasks,
-      random: new Random(index),
-    })),
-  );
+      random: new Random(0),
+    },
+  ]);
+  return client;
 }

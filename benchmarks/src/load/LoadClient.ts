@@ -264,6 +264,22 @@ export type NewClient = Omit<LoadClientOptions, 'pool' | 'token'> & {
   caller: Caller;
 };
 
+/** Clients with a connection each, all of them of one pool. */
+export function createClients(
+  url: string,
+  clients: Omit<LoadClientOptions, 'pool'>[],
+): { clients: LoadClient[]; pool: Pool } {
+  const pool = new Pool(url, {
+    connections: clients.length,
+    // One request at a time per connection, as browsers and proxies do it.
+    pipelining: 1,
+  });
+  return {
+    clients: clients.map(options => new LoadClient({ ...options, pool })),
+    pool,
+  };
+}
+
 /** The backend that is kept busy, in a process of its own. */
 export class LoadServer {
   readonly #process: ServerProcess;
@@ -297,16 +313,20 @@ export class LoadServer {
 
   /** Clients with a connection each. */
   createClients(clients: NewClient[]): LoadClient[] {
-    const pool = new Pool(this.#process.url, {
-      connections: clients.length,
-      // One request at a time per connection, as browsers and proxies do it.
-      pipelining: 1,
-    });
-    this.#pools.push(pool);
-    return clients.map(
-      ({ caller, ...options }) =>
-        new LoadClient({ ...options, pool, token: this.#tokens[caller] }),
+    const created = createClients(
+      this.url,
+      clients.map(({ caller, ...options }) => ({
+        ...options,
+        token: this.#tokens[caller],
+      })),
     );
+    this.#pools.push(created.pool);
+    return created.clients;
+  }
+
+  /** Where the backend listens. */
+  get url(): string {
+    return this.#process.url;
   }
 
   /** Of the process of the backend. */

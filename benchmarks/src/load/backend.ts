@@ -27,7 +27,10 @@ export interface LoadBackendSettings {
   baseDomain: string;
   /** Connections to the tables of tenants; as many as by default otherwise. */
   pool?: number;
-  /** Operations of one tenant that may be under way; as many as by default otherwise. */
+  /**
+   * Operations of one tenant that may be under way, whatever others do; as many as by default
+   * otherwise.
+   */
   concurrency?: number;
 }
 
@@ -55,7 +58,9 @@ serve<LoadBackendSettings>(({ connection, baseDomain, pool, concurrency }) =>
           connection: { user: APP_LOGIN, password: PASSWORD },
           ...(pool && { pool: { max: pool } }),
         },
-        ...(concurrency && { limits: { concurrency } }),
+        ...(concurrency && {
+          limits: { concurrency, concurrencyBesideOthers: concurrency },
+        }),
       },
     },
     features: [

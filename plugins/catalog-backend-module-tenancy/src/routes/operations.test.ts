@@ -10,6 +10,7 @@ import { component } from '@internal/catalog-testing/entities';
 import { memoryStore } from '../__testUtils__/memoryStore';
 import { createRouter } from './createRouter';
 import { createOperations } from './operations';
+import { workSlices } from './workSlices';
 
 describe('operations', () => {
   const event = { success: jest.fn(), fail: jest.fn() };
@@ -40,6 +41,15 @@ describe('operations', () => {
 
   beforeEach(() => {
     jest.clearAllMocks();
+  });
+
+  it('have long lists of other tenants pause, until they are answered', async () => {
+    let enter!: jest.SpyInstance;
+    await new Promise<void>((resolve, reject) => {
+      enter = jest.spyOn(workSlices, 'enter').mockReturnValue(resolve);
+      request(app).get('/entities/by-uid/x').then(undefined, reject);
+    });
+    expect(enter.mock.calls).toEqual([['id of acme']]);
   });
 
   it.each([

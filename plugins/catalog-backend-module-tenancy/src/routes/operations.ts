@@ -15,6 +15,7 @@ import {
 import type { Request, RequestHandler, Response } from 'express';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
 import { assertAdopted } from '../adoption/assertAdopted';
+import { workSlices } from './workSlices';
 
 /** What an operation is given. */
 export interface OperationContext {
@@ -75,6 +76,9 @@ export function createOperations(options: {
         const { tenantId } = tenant;
         assertAdopted(adoption, tenant, res);
         const signal = untilClosed(res);
+        if (!res.closed) {
+          res.once('close', workSlices.enter(tenantId));
+        }
         await audited(
           auditor,
           {

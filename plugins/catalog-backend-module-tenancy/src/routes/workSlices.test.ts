@@ -61,6 +61,60 @@ describe('WorkSlices', () => {
     expect(order).toHaveLength(21);
   });
 
+  describe('beside requests of a tenant without a long list', () => {
+    /** How often the loop goes round until a list is made. */
+    const turnsFor = async (tenant: string, length: number) => {
+      const immediates = jest.spyOn(global, 'setImmediate');
+      const timeouts = jest.spyOn(global, 'setTimeout');
+      await slices.map(tenant, numbers(length), work);
+      const counts = {
+        atOnce: immediates.mock.calls.length,
+        paused: timeouts.mock.calls.length,
+      };
+      immediates.mockRestore();
+      timeouts.mockRestore();
+      return counts;
+    };
+    const LENGTH = 40;
+    const SLICES = LENGTH / 2;
+
+    it('pauses after each slice, until these have ended', async () => {
+      const leave = [1, 2].map(() => slices.enter('quiet'));
+      expect(await turnsFor('noisy', LENGTH)).toEqual({
+        atOnce: 0,
+        paused: SLICES,
+      });
+      leave[0]();
+      expect(await turnsFor('noisy', LENGTH)).toEqual({
+        atOnce: 0,
+        paused: SLICES,
+      });
+      leave[1]();
+      expect(await turnsFor('noisy', LENGTH)).toEqual({
+        atOnce: SLICES,
+        paused: 0,
+      });
+    });
+
+    it('does not pause for other requests of its own tenant', async () => {
+      slices.enter('noisy');
+      slices.enter('noisy');
+      expect(await turnsFor('noisy', LENGTH)).toEqual({
+        atOnce: SLICES,
+        paused: 0,
+      });
+    });
+
+    it('does not pause for a tenant that has a long list too', async () => {
+      slices.enter('a');
+      slices.enter('b');
+      const other = slices.map('b', numbers(1_000), work);
+      expect((await turnsFor('a', LENGTH)).paused).toBe(0);
+      await other;
+      expect((await turnsFor('a', LENGTH)).paused).toBe(SLICES);
+    });
+  });
+
   it('fails as a change does, and goes on with others', async () => {
     const failing = slices.map('a', numbers(100), item => {
       if (item === 50) {

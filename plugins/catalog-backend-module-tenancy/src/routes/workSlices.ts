@@ -7,18 +7,36 @@ import { FairQueue } from 'backstage-plugin-catalog-tenancy-node';
  */
 const SLICE_MS = 0.2;
 
+/**
+ * How long a tenant pauses after a slice while others have requests under way, in milliseconds.
+ * Its processor is for these meanwhile: they go through the loop several times between two slices.
+ */
+const PAUSE_MS = 1;
+
 /** So little is done at once: each of these takes some ten microseconds. */
 const DONE_AT_ONCE = 20;
 
 /**
  * Does long work of tenants in slices. Each turn of the event loop has time for one of them,
  * in turn by tenant, and for all else that came meanwhile: the requests of others wait for
- * one slice, however many long answers are being written.
+ * one slice, however many long answers are being written. While a tenant without long work has
+ * requests under way, there is a pause between two slices.
  */
 export class WorkSlices {
   /** Each takes no time while it waits, so none holds more than another. */
   readonly #queue = new FairQueue<string, () => void>(() => 0);
+  readonly #requests = new TenantCounts();
+  readonly #longWork = new TenantCounts();
   #isScheduled = false;
+
+  /**
+   * A request of a tenant is under way.
+   *
+   * @returns what is to be called once at its end
+   */
+  enter(tenantId: string): () => void {
+    return this.#requests.add(tenantId);
+  }
 
   /** Like `items.map(change)`, in slices. */
   async map<TItem, TResult>(
@@ -30,12 +48,17 @@ export class WorkSlices {
       return items.map(change);
     }
     const results: TResult[] = [];
-    while (results.length < items.length) {
-      await this.#turn(tenantId);
-      const end = performance.now() + SLICE_MS;
-      do {
-        results.push(change(items[results.length]));
-      } while (results.length < items.length && performance.now() < end);
+    const end = this.#longWork.add(tenantId);
+    try {
+      while (results.length < items.length) {
+        await this.#turn(tenantId);
+        const until = performance.now() + SLICE_MS;
+        do {
+          results.push(change(items[results.length]));
+        } while (results.length < items.length && performance.now() < until);
+      }
+    } finally {
+      end();
     }
     return results;
   }
@@ -52,13 +75,48 @@ export class WorkSlices {
       return;
     }
     this.#isScheduled = true;
-    setImmediate(() => {
+    const next = () => {
       this.#isScheduled = false;
       this.#queue.next()?.();
       if (this.#queue.size > 0) {
         this.#schedule();
       }
-    });
+    };
+    const areOthersUnderWay = this.#requests
+      .tenants()
+      .some(tenantId => !this.#longWork.has(tenantId));
+    if (areOthersUnderWay) {
+      setTimeout(next, PAUSE_MS);
+    } else {
+      setImmediate(next);
+    }
+  }
+}
+
+/** How many things tenants have under way. */
+class TenantCounts {
+  /** None is 0. */
+  readonly #counts = new Map<string, number>();
+
+  /** @returns what takes it out again, to be called once */
+  add(tenantId: string): () => void {
+    this.#counts.set(tenantId, (this.#counts.get(tenantId) ?? 0) + 1);
+    return () => {
+      const left = this.#counts.get(tenantId)! - 1;
+      if (left > 0) {
+        this.#counts.set(tenantId, left);
+      } else {
+        this.#counts.delete(tenantId);
+      }
+    };
+  }
+
+  has(tenantId: string): boolean {
+    return this.#counts.has(tenantId);
+  }
+
+  tenants(): string[] {
+    return [...this.#counts.keys()];
   }
 }
 

@@ -10,8 +10,8 @@ export const limitChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/TenantTurns.ts`,
-        find: 'this.#runningOf(tenantId) < this.#concurrencyOf(tenantId)',
-        replace: 'this.#concurrencyOf(tenantId) > 0',
+        find: 'if (running.size >= limit) {',
+        replace: 'if (running.size >= 1000 * limit) {',
       },
     ],
     tests: [`${NODE}/database/limits.test.ts`],
@@ -21,11 +21,44 @@ export const limitChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/TenantTurns.ts`,
-        find: 'this.#own?.of(tenantId)?.concurrency ?? this.#limits.concurrency',
-        replace: 'this.#limits.concurrency + 0 * (this.#own ? 1 : 0)',
+        find: 'const own = this.#own?.of(tenantId)?.concurrency;',
+        replace: 'const own = this.#own ? undefined : 1;',
       },
     ],
     tests: [`${NODE}/database/limits.test.ts`],
+  },
+  {
+    name: 'the lower limit beside other tenants',
+    edits: [
+      {
+        file: `${NODE}/pool/TenantTurns.ts`,
+        find: 'return quick.length < this.#limits.concurrencyBesideOthers;',
+        replace: 'return quick.length < limit;',
+      },
+    ],
+    tests: [`${NODE}/pool/TenantTurns.test.ts`],
+  },
+  {
+    name: 'the slow operation that others of its tenant do not wait for',
+    edits: [
+      {
+        file: `${NODE}/pool/TenantTurns.ts`,
+        find: 'performance.now() - SLOW_MS',
+        replace: 'performance.now() - 1e9 * SLOW_MS',
+      },
+    ],
+    tests: [`${NODE}/pool/TenantTurns.test.ts`],
+  },
+  {
+    name: 'the tenant beside which a busy one has the lower limit',
+    edits: [
+      {
+        file: `${NODE}/pool/TenantTurns.ts`,
+        find: 'this.#latest?.tenantId === tenantId ? this.#latestOther : this.#latest',
+        replace: 'tenantId ? this.#latest : this.#latestOther',
+      },
+    ],
+    tests: [`${NODE}/pool/TenantTurns.test.ts`],
   },
   {
     name: 'the tenant to which the registry gives a limit',
@@ -192,5 +225,27 @@ export const limitChecks: MutationCheck[] = [
       },
     ],
     tests: [`${MODULE}/routes/workSlices.test.ts`],
+  },
+  {
+    name: 'the pause of a long list beside requests of others',
+    edits: [
+      {
+        file: `${MODULE}/routes/workSlices.ts`,
+        find: '!this.#longWork.has(tenantId)',
+        replace: '!tenantId',
+      },
+    ],
+    tests: [`${MODULE}/routes/workSlices.test.ts`],
+  },
+  {
+    name: 'the requests beside which a long list pauses',
+    edits: [
+      {
+        file: `${MODULE}/routes/operations.ts`,
+        find: "res.once('close', workSlices.enter(tenantId));",
+        replace: 'void workSlices;',
+      },
+    ],
+    tests: [`${MODULE}/routes/operations.test.ts`],
   },
 ];

@@ -103,6 +103,7 @@ export async function createTenancyDatabase(
       pool: limits,
       limits: {
         concurrency: limits.max,
+        concurrencyBesideOthers: options.operations?.concurrency ?? limits.max,
         queue: 10_000,
         queueTimeoutMs: 120_000,
         ...options.operations,

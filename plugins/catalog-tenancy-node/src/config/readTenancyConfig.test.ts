@@ -23,7 +23,12 @@ describe('The configuration of tenancy', () => {
         connectionTimeoutMs: 2_000,
         statementTimeoutMs: 30_000,
       },
-      limits: { concurrency: 5, queue: 500, queueTimeoutMs: 10_000 },
+      limits: {
+        concurrency: 5,
+        concurrencyBesideOthers: 2,
+        queue: 500,
+        queueTimeoutMs: 10_000,
+      },
       maxDecisionAgeMs: 0,
     });
   });
@@ -38,6 +43,14 @@ describe('The configuration of tenancy', () => {
       concurrency: 5,
       queue: 500,
     });
+  });
+
+  it('lets a tenant have half of that beside others', () => {
+    const beside = (limits: JsonObject) =>
+      read({ limits }).limits.concurrencyBesideOthers;
+    expect(beside({ concurrency: 9 })).toBe(4);
+    expect(beside({ concurrency: 1 })).toBe(1);
+    expect(beside({ concurrency: 9, concurrencyBesideOthers: '9' })).toBe(9);
   });
 
   it('may bound how many requests a tenant sends', () => {
@@ -79,7 +92,12 @@ describe('The configuration of tenancy', () => {
             statementTimeoutMs: 40,
           },
         },
-        limits: { concurrency: '3', queue: 0, queueTimeoutMs: '50' },
+        limits: {
+          concurrency: '3',
+          concurrencyBesideOthers: '2',
+          queue: 0,
+          queueTimeoutMs: '50',
+        },
         permissions: { maxDecisionAgeMs: '1000' },
       }),
     ).toEqual({
@@ -98,7 +116,12 @@ describe('The configuration of tenancy', () => {
         connectionTimeoutMs: 20,
         statementTimeoutMs: 40,
       },
-      limits: { concurrency: 3, queue: 0, queueTimeoutMs: 50 },
+      limits: {
+        concurrency: 3,
+        concurrencyBesideOthers: 2,
+        queue: 0,
+        queueTimeoutMs: 50,
+      },
       maxDecisionAgeMs: 1_000,
     });
   });
@@ -232,6 +255,14 @@ describe('The configuration of tenancy', () => {
     [
       { limits: { concurrency: 0 } },
       'tenancy.limits.concurrency is 0. Expected a whole number from 1 to 10000',
+    ],
+    [
+      { limits: { concurrencyBesideOthers: 'few' } },
+      'tenancy.limits.concurrencyBesideOthers is "few". Expected a whole number from 1 to 10000',
+    ],
+    [
+      { limits: { concurrency: 2, concurrencyBesideOthers: 3 } },
+      'tenancy.limits.concurrencyBesideOthers is 3. Expected no more than tenancy.limits.concurrency, which is 2',
     ],
     [
       { limits: { requestsPerSecond: 0.5 } },

@@ -46,6 +46,12 @@ export interface OperationLimits {
    */
   concurrency: number;
   /**
+   * The same while another tenant is at work; half of `concurrency` by default, and one at
+   * least. It does not hold for a tenant to which the registry gives a limit of its own, and an
+   * operation that takes longer than a quarter of a second does not count.
+   */
+  concurrencyBesideOthers: number;
+  /**
    * How many more wait for one of these to end, before others are refused; a hundred times
    * `concurrency` by default.
    */
@@ -237,11 +243,23 @@ function readLimits(
 ): OperationLimits {
   const key = 'tenancy.limits';
   read.object(key);
-  return defaultOperationLimits(pool, {
-    concurrency: read.integer(`${key}.concurrency`, { min: 1, max: 10_000 }),
+  const bounds = { min: 1, max: 10_000 };
+  const limits = defaultOperationLimits(pool, {
+    concurrency: read.integer(`${key}.concurrency`, bounds),
+    concurrencyBesideOthers: read.integer(
+      `${key}.concurrencyBesideOthers`,
+      bounds,
+    ),
     queue: read.integer(`${key}.queue`, { min: 0, max: 1_000_000 }),
     queueTimeoutMs: read.integer(`${key}.queueTimeoutMs`, MILLISECONDS),
   });
+  const { concurrency, concurrencyBesideOthers } = limits;
+  if (concurrencyBesideOthers > concurrency) {
+    throw new InputError(
+      `The configuration ${key}.concurrencyBesideOthers is ${concurrencyBesideOthers}. Expected no more than ${key}.concurrency, which is ${concurrency}.`,
+    );
+  }
+  return limits;
 }
 
 function readRateLimits(
@@ -283,6 +301,8 @@ export function defaultOperationLimits(
     Math.max(LEAST_CONCURRENCY, Math.floor(max / SHARE_OF_POOL));
   return {
     concurrency,
+    concurrencyBesideOthers:
+      given.concurrencyBesideOthers ?? Math.max(1, Math.floor(concurrency / 2)),
     queue: given.queue ?? QUEUE_FACTOR * concurrency,
     queueTimeoutMs: given.queueTimeoutMs ?? QUEUE_TIMEOUT_MS,
   };

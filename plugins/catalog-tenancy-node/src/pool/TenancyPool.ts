@@ -362,8 +362,7 @@ export class TenancyPool {
 
   /** A connection, once it is the turn of its owner, unless none can be made in time. */
   async #connect(owner: string, options?: TurnOptions): Promise<Lease> {
-    await this.#turns.take(owner, options);
-    const giveTurn = () => this.#turns.give(owner);
+    const giveTurn = await this.#turns.take(owner, options);
     let lease: Lease;
     try {
       lease = await this.#open(giveTurn);

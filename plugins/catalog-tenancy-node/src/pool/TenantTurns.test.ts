@@ -4,8 +4,33 @@ import { NO_TENANT, TenantTurns } from './TenantTurns';
 
 const [NOISY, QUIET] = ['noisy', 'quiet'];
 
+/** What was taken is there, and what is rejected was seen. */
+const settled = () => new Promise(resolve => process.nextTick(resolve));
+
+/** Turns that are given back by tenant: the first that was taken. */
+class Turns extends TenantTurns {
+  readonly #taken = new Map<string, Array<() => void>>();
+
+  override async take(...args: Parameters<TenantTurns['take']>) {
+    const end = await super.take(...args);
+    const [tenantId] = args;
+    const taken = this.#taken.get(tenantId) ?? [];
+    this.#taken.set(tenantId, [...taken, end]);
+    return end;
+  }
+
+  give(tenantId: string): void {
+    this.#taken.get(tenantId)!.shift()!();
+  }
+}
+
 describe('TenantTurns', () => {
-  const limits = { concurrency: 2, queue: 2, queueTimeoutMs: 20 };
+  const limits = {
+    concurrency: 2,
+    concurrencyBesideOthers: 2,
+    queue: 2,
+    queueTimeoutMs: 20,
+  };
   const onFull = jest.fn();
 
   beforeEach(() => {
@@ -14,7 +39,7 @@ describe('TenantTurns', () => {
   afterEach(() => jest.useRealTimers());
 
   const create = (max: number) =>
-    new TenantTurns({ max, waitMs: 30, limits, onFull });
+    new Turns({ max, waitMs: 30, limits, onFull });
 
   it('refuses what has waited for too long behind its own tenant', async () => {
     const turns = create(5);
@@ -29,6 +54,7 @@ describe('TenantTurns', () => {
     const all = [1, 2, 3, 4].map(() => turns.take(NOISY));
     const refused = turns.take(NOISY);
     expect(turns.counts).toEqual({ running: 2, waiting: 2, refused: 1 });
+    await settled();
     turns.give(NOISY);
     turns.give(NOISY);
     await expect(refused).rejects.toThrow(TenantBusyError);
@@ -44,6 +70,7 @@ describe('TenantTurns', () => {
     expect(turns.counts).toEqual({ running: 2, waiting: 3, refused: 0 });
     turns.give(NOISY);
     turns.give(NOISY);
+    await Promise.race(further);
     turns.give(NOISY);
     await expect(Promise.all(further)).resolves.toHaveLength(3);
   });
@@ -58,7 +85,7 @@ describe('TenantTurns', () => {
     expect(turns.counts).toEqual({ running: 2, waiting: 0, refused: 0 });
     expect(onFull).toHaveBeenCalledTimes(5);
     turns.give(NOISY);
-    await expect(turns.take(QUIET)).resolves.toBeUndefined();
+    await expect(turns.take(QUIET)).resolves.toEqual(expect.any(Function));
   });
 
   it('gives the next turn to the tenant that has the fewest', async () => {
@@ -69,9 +96,10 @@ describe('TenantTurns', () => {
     await Promise.all([take(NOISY), take(NOISY), take(QUIET)]);
     order.length = 0;
     const all = [NOISY, QUIET, 'third', 'third', NO_TENANT].map(take);
-    [QUIET, NOISY, 'third', NO_TENANT, QUIET].forEach(tenant =>
-      turns.give(tenant),
-    );
+    for (const tenant of [QUIET, NOISY, 'third', NO_TENANT, QUIET]) {
+      turns.give(tenant);
+      await settled();
+    }
     await Promise.all(all);
     expect(order).toEqual([QUIET, 'third', NO_TENANT, 'third', NOISY]);
   });
@@ -82,10 +110,111 @@ describe('TenantTurns', () => {
     await expect(Promise.all(all)).resolves.toHaveLength(3);
   });
 
+  describe('beside another tenant at work', () => {
+    const own = new TenantLimits();
+    let turns: Turns;
+
+    beforeEach(() => {
+      jest.useFakeTimers();
+      own.replace(new Map());
+      turns = new Turns({
+        max: 10,
+        waitMs: 3_600_000,
+        limits: {
+          concurrency: 3,
+          concurrencyBesideOthers: 1,
+          queue: 10,
+          queueTimeoutMs: 3_600_000,
+        },
+        own,
+        onFull,
+      });
+    });
+    afterEach(() => turns.close(new Error('closed')));
+
+    /** Takes turns that are given back by name only. */
+    const take = async (tenant: string, count: number) => {
+      Array.from({ length: count }, () => turns.take(tenant).catch(() => {}));
+      await jest.advanceTimersByTimeAsync(0);
+    };
+    const give = async (tenant: string) => {
+      turns.give(tenant);
+      await jest.advanceTimersByTimeAsync(0);
+    };
+    /** For another tenant, and back at once. */
+    const work = async (tenant: string) => {
+      await take(tenant, 1);
+      await give(tenant);
+    };
+    const running = () => turns.counts.running;
+
+    it('has a tenant the fewer turns, and as many as before once it is alone', async () => {
+      await work(QUIET);
+      await take(NOISY, 8);
+      expect(running()).toBe(1);
+      await give(NOISY);
+      expect(running()).toBe(1);
+      await jest.advanceTimersByTimeAsync(99);
+      await give(NOISY);
+      expect(running()).toBe(1);
+      await jest.advanceTimersByTimeAsync(1);
+      await give(NOISY);
+      expect(running()).toBe(3);
+      // Nothing is taken back: it gets none until it is below the limit.
+      await work(QUIET);
+      await give(NOISY);
+      await give(NOISY);
+      expect(running()).toBe(1);
+      expect(turns.counts.waiting).toBe(2);
+    });
+
+    it('gives each of two busy tenants the fewer turns', async () => {
+      await take(NOISY, 3);
+      await take('noisy too', 3);
+      expect(running()).toBe(3 + 1);
+      for (const _ of [1, 2, 3]) {
+        await give(NOISY);
+      }
+      await take(NOISY, 3);
+      expect(running()).toBe(1 + 1);
+    });
+
+    it('has a slow operation of a tenant keep no other of it waiting', async () => {
+      await work(QUIET);
+      await take(NOISY, 5);
+      for (const [ms, expected] of [
+        [240, 1],
+        [20, 2],
+        [220, 2],
+        [40, 3],
+        [500, 3],
+      ]) {
+        for (let passed = 0; passed < ms; passed += 20) {
+          await work(QUIET);
+          await jest.advanceTimersByTimeAsync(20);
+        }
+        expect(running()).toBe(expected);
+      }
+    });
+
+    it('does not count look-ups in the registry as the work of a tenant', async () => {
+      await work(NO_TENANT);
+      await take(NOISY, 8);
+      expect(running()).toBe(3);
+    });
+
+    it('has a tenant to which the registry gives a limit as many turns as that', async () => {
+      own.set(NOISY, { concurrency: 2 });
+      await work(QUIET);
+      await take(NOISY, 8);
+      expect(running()).toBe(2);
+    });
+  });
+
   describe('with a tenant that has a limit of its own', () => {
     const own = new TenantLimits();
     const createWithOwn = () =>
-      new TenantTurns({
+      new Turns({
         max: 10,
         waitMs: 30,
         limits: { ...limits, queue: 10, queueTimeoutMs: 3_600_000 },
@@ -105,7 +234,7 @@ describe('TenantTurns', () => {
       return Promise.all(all);
     });
 
-    it('lets more in as soon as it is raised or taken away, of that tenant', () => {
+    it('lets more in as soon as it is raised or taken away, of that tenant', async () => {
       const turns = createWithOwn();
       const all = Array.from({ length: 8 }, (_, index) =>
         turns.take(index < 5 ? NOISY : QUIET).catch(() => {}),
@@ -116,6 +245,7 @@ describe('TenantTurns', () => {
       expect(running()).toBe(4 + 2);
       own.set(NOISY, undefined);
       expect(running()).toBe(4 + 2);
+      await settled();
       // No turn is taken back: the tenant gets none until it is below its limit.
       turns.give(NOISY);
       turns.give(NOISY);
@@ -123,7 +253,7 @@ describe('TenantTurns', () => {
       turns.give(NOISY);
       expect(running()).toBe(2 + 2);
       turns.close(new Error('closed'));
-      return Promise.all(all);
+      await Promise.all(all);
     });
 
     it('hears no more of changes once it is closed', async () => {

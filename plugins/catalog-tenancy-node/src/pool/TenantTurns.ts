@@ -31,15 +31,35 @@ export interface TurnOptions {
   continues?: boolean;
 }
 
+/** An operation that is under way. */
+interface Turn {
+  /** By `performance.now`. */
+  since: number;
+}
+
 interface Waiter {
   tenantId: string;
-  resolve(): void;
+  resolve(turn: Turn): void;
   reject(error: unknown): void;
 }
 
 /**
+ * A tenant whose last operation began so long ago is not at work, in milliseconds. A page asks
+ * for several things one after the other.
+ */
+const AT_WORK_MS = 100;
+
+/**
+ * An operation that takes longer, in milliseconds, leaves others of its tenant their turns beside
+ * other tenants: one slow statement would have all of its tenant's pages wait.
+ */
+const SLOW_MS = 250;
+
+/**
  * Gives operations the connections of a pool in turn: among tenants to the one that has the
  * fewest, and to none more than its limit: that of the registry, or else the configured one.
+ * While another tenant is at work, the limit is a lower one, because what PostgreSQL does at the
+ * same time shares its processors.
  *
  * What one tenant has under way, or waiting, counts for that tenant alone. Another one waits
  * only while all connections are in use.
@@ -49,8 +69,11 @@ export class TenantTurns {
   readonly #own?: Pick<TenantLimits, 'of'>;
   readonly #waitMs: number;
   readonly #onFull: () => void;
-  /** By tenant; none has 0. */
-  readonly #running = new Map<string, number>();
+  /** By tenant; none is empty. */
+  readonly #running = new Map<string, Set<Turn>>();
+  /** Whose operation came last, and when, and the last one of another tenant. */
+  #latest?: { tenantId: string; at: number };
+  #latestOther?: { tenantId: string; at: number };
   readonly #queue = new FairQueue<string, Waiter>(tenantId =>
     this.#runningOf(tenantId),
   );
@@ -58,6 +81,7 @@ export class TenantTurns {
   #free: number;
   readonly #max: number;
   #refused = 0;
+  #recheck?: NodeJS.Timeout;
 
   /**
    * @param options - `waitMs` is how long an operation waits while all `max` connections are
@@ -90,44 +114,35 @@ export class TenantTurns {
   }
 
   /**
-   * Takes a turn, until {@link TenantTurns.give} is called with the same tenant.
+   * Takes a turn.
    *
    * @param tenantId - in lower case, or {@link NO_TENANT}
+   * @returns what gives the turn back, to be called once
    * @throws {@link TenantBusyError} where too many operations of the tenant wait, or this one
    * has waited too long for them; {@link DatabaseUnavailableError} where all connections are
    * in use for too long; the reason of the signal
    */
-  async take(tenantId: string, options: TurnOptions = {}): Promise<void> {
+  async take(tenantId: string, options: TurnOptions = {}): Promise<() => void> {
     options.signal?.throwIfAborted();
-    if (this.#free > 0 && this.#isBelowLimit(tenantId)) {
-      this.#begin(tenantId);
-      return;
-    }
-    await this.#wait(tenantId, options);
-  }
-
-  /** Gives a turn back. */
-  give(tenantId: string): void {
-    this.#free += 1;
-    const running = this.#runningOf(tenantId) - 1;
-    if (running > 0) {
-      this.#running.set(tenantId, running);
-    } else {
-      this.#running.delete(tenantId);
-    }
-    this.#dispatch();
+    this.#noteAtWork(tenantId);
+    const turn =
+      this.#free > 0 && this.#isBelowLimit(tenantId)
+        ? this.#begin(tenantId)
+        : await this.#wait(tenantId, options);
+    return () => this.#end(tenantId, turn);
   }
 
   /** @param error - for all that wait */
   close(error: Error): void {
     this.#unsubscribe?.();
+    clearInterval(this.#recheck);
     this.#queue.clear().forEach(waiter => waiter.reject(error));
   }
 
   async #wait(
     tenantId: string,
     { signal, continues = false }: TurnOptions,
-  ): Promise<void> {
+  ): Promise<Turn> {
     const { queue, queueTimeoutMs } = this.#limits;
     const waitsForItsOwn = !this.#isBelowLimit(tenantId);
     if (waitsForItsOwn && !continues && this.#queue.sizeOf(tenantId) >= queue) {
@@ -136,7 +151,7 @@ export class TenantTurns {
     let timer: NodeJS.Timeout | undefined;
     let stop = () => {};
     try {
-      await new Promise<void>((resolve, reject) => {
+      return await new Promise<Turn>((resolve, reject) => {
         const waiter: Waiter = { tenantId, resolve, reject };
         const leave = (error: unknown) => {
           if (this.#queue.remove(tenantId, waiter)) {
@@ -144,6 +159,11 @@ export class TenantTurns {
           }
         };
         const expire = () => {
+          // It may be its turn since something became slow, or the last other tenant left.
+          this.#dispatch();
+          if (this.#free > 0 && this.#isBelowLimit(tenantId)) {
+            return;
+          }
           if (this.#isBelowLimit(tenantId)) {
             this.#onFull();
             leave(
@@ -161,6 +181,8 @@ export class TenantTurns {
         };
         const abort = () => leave(signal?.reason);
         this.#queue.add(tenantId, waiter);
+        // No event tells that what is under way has become slow.
+        this.#recheck ??= setInterval(() => this.#dispatch(), SLOW_MS);
         timer = setTimeout(
           expire,
           waitsForItsOwn ? queueTimeoutMs : this.#waitMs,
@@ -171,6 +193,10 @@ export class TenantTurns {
     } finally {
       clearTimeout(timer);
       stop();
+      if (this.#queue.size === 0) {
+        clearInterval(this.#recheck);
+        this.#recheck = undefined;
+      }
     }
   }
 
@@ -180,29 +206,72 @@ export class TenantTurns {
       if (!waiter) {
         return;
       }
-      this.#begin(waiter.tenantId);
-      waiter.resolve();
+      waiter.resolve(this.#begin(waiter.tenantId));
     }
   }
 
-  #begin(tenantId: string): void {
+  #begin(tenantId: string): Turn {
     this.#free -= 1;
-    this.#running.set(tenantId, this.#runningOf(tenantId) + 1);
+    const turn: Turn = { since: performance.now() };
+    const running = this.#running.get(tenantId);
+    if (running) {
+      running.add(turn);
+    } else {
+      this.#running.set(tenantId, new Set([turn]));
+    }
+    return turn;
+  }
+
+  #end(tenantId: string, turn: Turn): void {
+    this.#free += 1;
+    const running = this.#running.get(tenantId);
+    running?.delete(turn);
+    if (running?.size === 0) {
+      this.#running.delete(tenantId);
+    }
+    this.#dispatch();
   }
 
   #isBelowLimit(tenantId: string): boolean {
-    return (
-      tenantId === NO_TENANT ||
-      this.#runningOf(tenantId) < this.#concurrencyOf(tenantId)
-    );
+    if (tenantId === NO_TENANT) {
+      return true;
+    }
+    const own = this.#own?.of(tenantId)?.concurrency;
+    const limit = own ?? this.#limits.concurrency;
+    const running = this.#running.get(tenantId);
+    if (!running) {
+      return true;
+    }
+    if (running.size >= limit) {
+      return false;
+    }
+    if (own !== undefined || !this.#isBesideOthers(tenantId)) {
+      return true;
+    }
+    const slow = performance.now() - SLOW_MS;
+    const quick = [...running].filter(({ since }) => since > slow);
+    return quick.length < this.#limits.concurrencyBesideOthers;
   }
 
-  #concurrencyOf(tenantId: string): number {
-    return this.#own?.of(tenantId)?.concurrency ?? this.#limits.concurrency;
+  #noteAtWork(tenantId: string): void {
+    if (tenantId === NO_TENANT) {
+      return;
+    }
+    if (this.#latest?.tenantId !== tenantId) {
+      this.#latestOther = this.#latest;
+    }
+    this.#latest = { tenantId, at: performance.now() };
+  }
+
+  /** Whether another tenant is at work. */
+  #isBesideOthers(tenantId: string): boolean {
+    const other =
+      this.#latest?.tenantId === tenantId ? this.#latestOther : this.#latest;
+    return other !== undefined && performance.now() - other.at < AT_WORK_MS;
   }
 
   #runningOf(tenantId: string): number {
-    return this.#running.get(tenantId) ?? 0;
+    return this.#running.get(tenantId)?.size ?? 0;
   }
 
   #refuse(): TenantBusyError {
