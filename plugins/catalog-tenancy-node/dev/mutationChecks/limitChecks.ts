@@ -22,7 +22,7 @@ export const limitChecks: MutationCheck[] = [
       {
         file: `${NODE}/pool/TenantTurns.ts`,
         find: 'const own = this.#own?.of(tenantId)?.concurrency;',
-        replace: 'const own = this.#own ? undefined : 1;',
+        replace: "const own = this.#own?.of('')?.concurrency;",
       },
     ],
     tests: [`${NODE}/database/limits.test.ts`],
