@@ -16,6 +16,33 @@ const PAUSE_MS = 1;
 /** So little is done at once: each of these takes some ten microseconds. */
 const DONE_AT_ONCE = 20;
 
+/** How many things tenants have under way. */
+class TenantCounts {
+  /** None is 0. */
+  readonly #counts = new Map<string, number>();
+
+  /** @returns what takes it out again, to be called once */
+  add(tenantId: string): () => void {
+    this.#counts.set(tenantId, (this.#counts.get(tenantId) ?? 0) + 1);
+    return () => {
+      const left = this.#counts.get(tenantId)! - 1;
+      if (left > 0) {
+        this.#counts.set(tenantId, left);
+      } else {
+        this.#counts.delete(tenantId);
+      }
+    };
+  }
+
+  has(tenantId: string): boolean {
+    return this.#counts.has(tenantId);
+  }
+
+  tenants(): string[] {
+    return [...this.#counts.keys()];
+  }
+}
+
 /**
  * Does long work of tenants in slices. Each turn of the event loop has time for one of them,
  * in turn by tenant, and for all else that came meanwhile: the requests of others wait for
@@ -90,33 +117,6 @@ export class WorkSlices {
     } else {
       setImmediate(next);
     }
-  }
-}
-
-/** How many things tenants have under way. */
-class TenantCounts {
-  /** None is 0. */
-  readonly #counts = new Map<string, number>();
-
-  /** @returns what takes it out again, to be called once */
-  add(tenantId: string): () => void {
-    this.#counts.set(tenantId, (this.#counts.get(tenantId) ?? 0) + 1);
-    return () => {
-      const left = this.#counts.get(tenantId)! - 1;
-      if (left > 0) {
-        this.#counts.set(tenantId, left);
-      } else {
-        this.#counts.delete(tenantId);
-      }
-    };
-  }
-
-  has(tenantId: string): boolean {
-    return this.#counts.has(tenantId);
-  }
-
-  tenants(): string[] {
-    return [...this.#counts.keys()];
   }
 }
 
