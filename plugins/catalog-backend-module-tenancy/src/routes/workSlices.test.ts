@@ -81,8 +81,8 @@ describe('WorkSlices', () => {
     it('pauses after each slice, until these have ended', async () => {
       const leave = [1, 2].map(() => slices.enter('quiet'));
       expect(await turnsFor('noisy', LENGTH)).toEqual({
-        atOnce: 0,
-        paused: SLICES,
+        atOnce: 1,
+        paused: SLICES - 1,
       });
       leave[0]();
       expect(await turnsFor('noisy', LENGTH)).toEqual({
@@ -94,6 +94,19 @@ describe('WorkSlices', () => {
         atOnce: SLICES,
         paused: 0,
       });
+    });
+
+    it('pauses once each tenant with a long list has had a slice', async () => {
+      slices.enter('quiet');
+      const timeouts = jest.spyOn(global, 'setTimeout');
+      await Promise.all([
+        slices.map('a', numbers(LENGTH), work),
+        slices.map('b', numbers(LENGTH), work),
+        slices.map('c', numbers(LENGTH), work),
+        slices.map('c', numbers(LENGTH), work),
+      ]);
+      // Three slices a pause, until c alone has lists: then one a pause.
+      expect(timeouts).toHaveBeenCalledTimes(2 * SLICES);
     });
 
     it('does not pause for other requests of its own tenant', async () => {

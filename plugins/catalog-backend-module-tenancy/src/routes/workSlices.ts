@@ -34,10 +34,6 @@ class TenantCounts {
     };
   }
 
-  has(tenantId: string): boolean {
-    return this.#counts.has(tenantId);
-  }
-
   tenants(): string[] {
     return [...this.#counts.keys()];
   }
@@ -47,7 +43,7 @@ class TenantCounts {
  * Does long work of tenants in slices. Each turn of the event loop has time for one of them,
  * in turn by tenant, and for all else that came meanwhile: the requests of others wait for
  * one slice, however many long answers are being written. While a tenant without long work has
- * requests under way, there is a pause between two slices.
+ * requests under way, there is a pause once each tenant with long work has had a slice.
  */
 export class WorkSlices {
   /** Each takes no time while it waits, so none holds more than another. */
@@ -55,6 +51,7 @@ export class WorkSlices {
   readonly #requests = new TenantCounts();
   readonly #longWork = new TenantCounts();
   #isScheduled = false;
+  #slicesSincePause = 0;
 
   /**
    * A request of a tenant is under way.
@@ -104,19 +101,26 @@ export class WorkSlices {
     this.#isScheduled = true;
     const next = () => {
       this.#isScheduled = false;
+      this.#slicesSincePause += 1;
       this.#queue.next()?.();
       if (this.#queue.size > 0) {
         this.#schedule();
       }
     };
-    const areOthersUnderWay = this.#requests
-      .tenants()
-      .some(tenantId => !this.#longWork.has(tenantId));
-    if (areOthersUnderWay) {
+    if (this.#isPauseDue()) {
+      this.#slicesSincePause = 0;
       setTimeout(next, PAUSE_MS);
     } else {
       setImmediate(next);
     }
+  }
+
+  #isPauseDue(): boolean {
+    const longWork = this.#longWork.tenants();
+    return (
+      this.#slicesSincePause >= longWork.length &&
+      this.#requests.tenants().some(tenantId => !longWork.includes(tenantId))
+    );
   }
 }
 

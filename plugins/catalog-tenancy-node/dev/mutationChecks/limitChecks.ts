@@ -231,7 +231,7 @@ export const limitChecks: MutationCheck[] = [
     edits: [
       {
         file: `${MODULE}/routes/workSlices.ts`,
-        find: '!this.#longWork.has(tenantId)',
+        find: '!longWork.includes(tenantId)',
         replace: '!tenantId',
       },
     ],
