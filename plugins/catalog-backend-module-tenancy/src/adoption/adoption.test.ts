@@ -94,7 +94,10 @@ async function listed(backend: CatalogBackend, slug = 'default') {
 const ingested = (backend: CatalogBackend) =>
   settled(() => listed(backend), SAMPLES.length);
 
-/** Polls until the answer has a status. */
+/**
+ * Polls until the answer has a status: a start waits for the adoption for some seconds only, and
+ * the default tenant is answered with 503 as long as that takes.
+ */
 async function answered(
   backend: CatalogBackend,
   path: string,
@@ -256,6 +259,7 @@ describe.each(newest)('of processes that start at once on %s', id => {
     ]);
     const entities = await ingested(one.backend);
     for (const { backend } of others) {
+      await answered(backend, '/entities', 200);
       expect(await listed(backend)).toEqual(entities);
     }
     for (const { backend } of [one, ...others]) {
@@ -399,6 +403,7 @@ describe.each(newest)('with a catalog that is in use on %s', id => {
       ),
     );
     const first = await start(connection, { entities: [] });
+    await answered(first.backend, '/entities', 200);
     expect(await listed(first.backend)).toHaveLength(1);
     await first.backend.stop();
     await expect(readAdoption({ connection })).resolves.toMatchObject({
@@ -407,6 +412,7 @@ describe.each(newest)('with a catalog that is in use on %s', id => {
     });
 
     const second = await start(connection, { entities: [] });
+    await answered(second.backend, '/entities', 200);
     expect(await listed(second.backend)).toHaveLength(1);
     await second.backend.stop();
   });
