@@ -26,7 +26,7 @@ describe('WorkSlices', () => {
     }
   });
 
-  it('lets others in every half of a millisecond', async () => {
+  it('lets others in after each slice', async () => {
     let longest = 0;
     let last = 0;
     let isOver = false;
@@ -46,7 +46,7 @@ describe('WorkSlices', () => {
     isOver = true;
     expect(now).toBe(3_000 / 8);
     // Two slices, where this look comes before one and after the next.
-    expect(longest).toBeLessThanOrEqual(1);
+    expect(longest).toBeLessThanOrEqual(2 * (2 / 8));
   });
 
   it('takes tenants in turn, whatever the number of their lists', async () => {

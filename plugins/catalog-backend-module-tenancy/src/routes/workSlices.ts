@@ -8,8 +8,8 @@ import { FairQueue } from 'backstage-plugin-catalog-tenancy-node';
 const SLICE_MS = 0.2;
 
 /**
- * How long a tenant pauses after a slice while others have requests under way, in milliseconds.
- * Its processor is for these meanwhile: they go through the loop several times between two slices.
+ * How long long work pauses while tenants without any have requests under way, in milliseconds.
+ * These go through the loop several times meanwhile, and do not wait for a slice each time.
  */
 const PAUSE_MS = 1;
 

@@ -197,6 +197,32 @@ describe('TenantTurns', () => {
       }
     });
 
+    it('refuses nothing whose turn has come at the end of its time', async () => {
+      const short = new Turns({
+        max: 10,
+        waitMs: 3_600_000,
+        limits: {
+          concurrency: 2,
+          concurrencyBesideOthers: 1,
+          queue: 10,
+          queueTimeoutMs: 200,
+        },
+        onFull,
+      });
+      const quiet = () => short.take(QUIET).then(end => end());
+      await quiet();
+      await short.take(NOISY);
+      await jest.advanceTimersByTimeAsync(60);
+      await quiet();
+      const second = short.take(NOISY);
+      await jest.advanceTimersByTimeAsync(140);
+      await quiet();
+      // The first one has become slow when the second has waited for long enough.
+      await jest.advanceTimersByTimeAsync(60);
+      await expect(second).resolves.toEqual(expect.any(Function));
+      expect(short.counts).toEqual({ running: 2, waiting: 0, refused: 0 });
+    });
+
     it('does not count look-ups in the registry as the work of a tenant', async () => {
       await work(NO_TENANT);
       await take(NOISY, 8);

@@ -152,7 +152,15 @@ export class TenantTurns {
     let stop = () => {};
     try {
       return await new Promise<Turn>((resolve, reject) => {
-        const waiter: Waiter = { tenantId, resolve, reject };
+        let isServed = false;
+        const waiter: Waiter = {
+          tenantId,
+          resolve(turn) {
+            isServed = true;
+            resolve(turn);
+          },
+          reject,
+        };
         const leave = (error: unknown) => {
           if (this.#queue.remove(tenantId, waiter)) {
             reject(error);
@@ -161,7 +169,7 @@ export class TenantTurns {
         const expire = () => {
           // It may be its turn since something became slow, or the last other tenant left.
           this.#dispatch();
-          if (this.#free > 0 && this.#isBelowLimit(tenantId)) {
+          if (isServed) {
             return;
           }
           if (this.#isBelowLimit(tenantId)) {

@@ -42,7 +42,8 @@ export function RegisteredLocations({ slug }: { slug: string }) {
     () => catalog.list(),
     [slug],
   );
-  // The engine of a new tenant first creates its tables, and each engine starts after a change.
+  // The engine of a new tenant has to create its tables before it answers, and every engine
+  // starts again after a change of its configuration.
   const isEngineAway = statusOf(error) === 503;
   useInterval(
     () => {

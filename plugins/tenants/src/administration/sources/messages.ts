@@ -106,7 +106,7 @@ export const sourcesMessages = {
     none: 'Nobody has registered a location.',
     failed: 'The registered locations could not be loaded',
     engineAway:
-      'The registered locations are shown as soon as the catalog engine runs',
+      'The registered locations are shown as soon as the catalog engine answers',
     refused:
       'You may not see them: they are for those who may enter the tenant and read its locations. Add yourself as a member to see them.',
     elsewhere:
