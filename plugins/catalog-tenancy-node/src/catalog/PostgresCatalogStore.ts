@@ -235,7 +235,7 @@ export class PostgresCatalogStore implements CatalogStore {
       scope => selectAncestry(scope, refs.filter(isStorable)),
       options,
     );
-    return toAncestry(rows, refs[refs.length - 1]);
+    return toAncestry(rows, refs);
   }
 
   async applyMutation(

@@ -162,79 +162,87 @@ export function selectFacets(
       ]);
 }
 
-/** An entity and those that have emitted it. */
+/** An entity and those that have emitted it, which may be deleted. */
 export interface AncestryRow {
   entity_ref: string;
   json: string;
   parents: string[];
-  is_root: boolean;
 }
 
 /**
- * The live entity that has one of some refs, and all live entities from which it
- * comes, each once and in no order.
+ * The live entities that have one of some refs, and those from which they come, each once and
+ * in no order.
+ *
+ * Those that come from a live one by way of a deleted one are among them: {@link toAncestry}
+ * leaves them out. To ask at each step whether the parent is alive takes more to plan than
+ * all of the rest.
  */
 export function selectAncestry(scope: TenantScope, refs: string[]): Knex.Raw {
   const { knex } = scope;
-  const root = liveEntities(scope, 'r')
-    .whereRaw('r.entity_ref = any (?::text[])', [refs])
-    .orderByRaw('array_position(?::text[], r.entity_ref)', [refs])
-    .limit(1)
-    .select('r.entity_ref');
-  const parentsOf = (ref: string) =>
+  const parents = () =>
     scope
       .table('entity_parents', 'p')
-      .whereRaw(`p.entity_ref = ${ref}`)
-      .whereRaw('exists ?', [
-        liveEntities(scope, 'a')
-          .whereRaw('a.entity_ref = p.parent_entity_ref')
-          .select(knex.raw('1')),
-      ])
-      .select('p.parent_entity_ref');
+      .select('p.entity_ref', 'p.parent_entity_ref');
   const entities = liveEntities(scope, 'e')
-    .joinRaw('join line on line.entity_ref = e.entity_ref')
+    .whereRaw(
+      'e.entity_ref = any (?::text[] || array(select parent_entity_ref from line))',
+      [refs],
+    )
     .select(
       'e.entity_ref',
       knex.raw('e.final_entity::text as json'),
       knex.raw(
-        'array(select parent_entity_ref from ? p order by 1) as parents',
-        [parentsOf('e.entity_ref')],
+        `array(
+           select line.parent_entity_ref from line
+            where line.entity_ref = e.entity_ref
+            order by 1
+         ) as parents`,
       ),
-      knex.raw('e.entity_ref = (select entity_ref from root) as is_root'),
     );
   return knex.raw(
-    `with recursive root as ?, line (entity_ref) as (
-       select entity_ref from root
+    `with recursive line (entity_ref, parent_entity_ref) as (
+       (?)
        union
-       select parent.parent_entity_ref from line, lateral ? parent
+       (?)
      ) ?`,
-    [root, parentsOf('line.entity_ref'), entities],
+    [
+      parents().whereRaw('p.entity_ref = any (?::text[])', [refs]),
+      parents().joinRaw('join line on line.parent_entity_ref = p.entity_ref'),
+      entities,
+    ],
   );
 }
 
-/** The order in which the stock catalog comes to them: the last parent first. */
+/**
+ * The order in which the stock catalog comes to them: the last parent first.
+ *
+ * @param refs - what the entity that is asked for may have as its ref, the first ones first and
+ * the one in lower case last
+ */
 export function toAncestry(
   rows: readonly Readonly<AncestryRow>[],
-  rootEntityRef: string,
+  refs: readonly string[],
 ): EntityAncestry | undefined {
   const byRef = new Map(rows.map(row => [row.entity_ref, row]));
   const items: EntityAncestry['items'] = [];
   const seen = new Set<string>();
-  const todo = rows.filter(row => row.is_root);
+  const root = refs.find(ref => byRef.has(ref));
+  const todo = root === undefined ? [] : [byRef.get(root)!];
   for (let row = todo.pop(); row; row = todo.pop()) {
     seen.add(row.entity_ref);
-    for (const ref of row.parents) {
-      const parent = byRef.get(ref);
-      if (parent && !seen.has(ref)) {
-        seen.add(ref);
+    const parents = row.parents.flatMap(ref => byRef.get(ref) ?? []);
+    for (const parent of parents) {
+      if (!seen.has(parent.entity_ref)) {
+        seen.add(parent.entity_ref);
         todo.push(parent);
       }
     }
     items.push({
       entity: JSON.parse(row.json) as Entity,
-      // Other callers have the same row.
-      parentEntityRefs: [...row.parents],
+      parentEntityRefs: parents.map(parent => parent.entity_ref),
     });
   }
-  return items.length > 0 ? { rootEntityRef, items } : undefined;
+  return items.length > 0
+    ? { rootEntityRef: refs[refs.length - 1], items }
+    : undefined;
 }
