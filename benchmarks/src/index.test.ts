@@ -115,7 +115,7 @@ function expectCatalog({ comparisons }: BenchmarkResult) {
 
 // That both sides answered each recorded request the same has been checked, too.
 function expectPages({ comparisons }: BenchmarkResult) {
-  expect(comparisons.map(({ what, unit }) => `${what} (${unit})`)).toEqual([
+  const whats = [
     ...[
       'index page',
       'index page, all',
@@ -126,9 +126,16 @@ function expectPages({ comparisons }: BenchmarkResult) {
       'page of the user',
       'graph',
       'all of them',
-    ].map(what => `500, 1 of 5 tenants: ${what}, one user (pages)`),
-    '500, 1 of 5 tenants: all of them, 5 users (pages)',
-  ]);
+    ].map(what => `500, 1 of 5 tenants: ${what}, one user`),
+    '500, 1 of 5 tenants: all of them, 5 users',
+  ];
+  expect(comparisons.map(c => `${c.what}: ${c.ours.name} (${c.unit})`)).toEqual(
+    whats.flatMap(what =>
+      ['ours', 'ours, decisions kept', 'nothing'].map(
+        name => `${what}: ${name} (pages)`,
+      ),
+    ),
+  );
   for (const { ours, alternative, ratio } of comparisons) {
     expect(ours.rounds).toHaveLength(1);
     expect(alternative.rounds).toHaveLength(1);

@@ -87,15 +87,24 @@ export class PageServer {
     return this.#server.pid;
   }
 
-  /** Makes the server a contestant in serving pages to users, each with one at a time. */
-  viewing(views: View[], users: number): Contestant {
+  /**
+   * Makes the server a contestant in serving pages to users, each with one at a time.
+   *
+   * @param options.nothing - each request goes to the route that does nothing instead, and has
+   * this name
+   */
+  viewing(
+    views: View[],
+    users: number,
+    options: { nothing?: string } = {},
+  ): Contestant {
+    const { nothing } = options;
+    const seen = nothing === undefined ? views : views.map(toNothing);
     let next = 0;
     return {
-      name: this.name,
+      name: nothing ?? this.name,
       measure: seconds =>
-        keepBusy(users, seconds, () =>
-          this.#view(views[next++ % views.length]),
-        ),
+        keepBusy(users, seconds, () => this.#view(seen[next++ % seen.length])),
     };
   }
 
@@ -157,6 +166,18 @@ export class PageServer {
       ...(body && { body: JSON.stringify(body) }),
     };
   }
+}
+
+/** As many requests, in the same order. */
+function toNothing({ what, requests }: View): View {
+  return {
+    what,
+    requests: requests.map(({ step }) => ({
+      method: 'GET',
+      path: NOTHING_PATH,
+      step,
+    })),
+  };
 }
 
 /**
