@@ -103,30 +103,26 @@ async function compareSize(
   const { size, stock, ours, users, cpu } = options;
   const { only = '' } = settings;
   const description = describeSize(size);
+  const common = { context, users };
+  const tenant = { database: ours.name, tenant: tenantOf(size) };
   const servers = await startTogether([
     PageServer.start({
+      ...common,
       name: 'stock catalog',
       database: stock.name,
-      context,
-      users,
     }),
-    PageServer.start({
-      name: 'ours',
-      database: ours.name,
-      context,
-      tenant: tenantOf(size),
-      users,
-    }),
-    PageServer.start({
-      name: 'ours, decisions kept',
-      database: ours.name,
-      context,
-      tenant: tenantOf(size),
-      maxDecisionAgeMs: MAX_DECISION_AGE_MS,
-      users,
-    }),
+    PageServer.start({ ...common, ...tenant, name: 'ours' }),
   ]);
   try {
+    // Only now: one of two backends that create Backstage's tables in one database would fail.
+    servers.push(
+      await PageServer.start({
+        ...common,
+        ...tenant,
+        name: 'ours, decisions kept',
+        maxDecisionAgeMs: MAX_DECISION_AGE_MS,
+      }),
+    );
     await assertSameViews(servers, views);
     for (const server of servers) {
       progress(`${description}: warming up the ${server.name}`);
