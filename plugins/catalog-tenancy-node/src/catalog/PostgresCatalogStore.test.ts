@@ -602,6 +602,8 @@ describe('reads of PostgresCatalogStore', () => {
               component(`c${index}`, { spec: { type: `t${index % 50}` } }),
             ),
           );
+          // The commit may not be on disk yet, and VACUUM marks nothing as visible to all before.
+          await catalog.client.query('checkpoint');
           await catalog.client.query('vacuum (analyze) entity_terms');
           const queries: Array<Partial<EntityPageQuery>> = [
             { filter: { kind: 'component', 'spec.type': 't1' } },

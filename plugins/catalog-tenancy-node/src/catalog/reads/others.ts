@@ -9,7 +9,7 @@ import {
   readFilter,
   storedKeys,
 } from '../conditions';
-import { holds, liveEntities, matchingIds } from './conditionSql';
+import { holds, liveEntities, matchingIds, termRows } from './conditionSql';
 
 /** The collation by which PostgreSQL lower-cases the way that JavaScript does. */
 export const UNICODE_COLLATION = 'und-x-icu';
@@ -138,14 +138,11 @@ export function selectFacets(
   scope: TenantScope,
   { facets, filter }: FacetsQuery,
 ): Knex.QueryBuilder {
-  const keys = [...new Set(facets.flatMap(storedKeys).map(toTermKey))];
+  const keys = [...new Set(facets.flatMap(storedKeys))];
   const original = `coalesce(nullif(s.original_value, ''), s.value)`;
-  const values = scope
-    .table('entity_terms', 's')
-    .whereRaw('s.key = any (?::text[])', [keys])
-    .whereNotNull('s.value')
+  const values = termRows(scope, { keys, test: { type: 'present' } }, 's')
     .groupByRaw(
-      keys.every(isCountedKey)
+      keys.map(toTermKey).every(isCountedKey)
         ? 's.key, s.original_value, s.value'
         : `s.key, ${original}`,
     )
