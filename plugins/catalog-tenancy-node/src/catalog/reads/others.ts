@@ -223,8 +223,7 @@ export function toAncestry(
   const byRef = new Map(rows.map(row => [row.entity_ref, row]));
   const items: EntityAncestry['items'] = [];
   const seen = new Set<string>();
-  const root = refs.find(ref => byRef.has(ref));
-  const todo = root === undefined ? [] : [byRef.get(root)!];
+  const todo = refs.flatMap(ref => byRef.get(ref) ?? []).slice(0, 1);
   for (let row = todo.pop(); row; row = todo.pop()) {
     seen.add(row.entity_ref);
     const parents = row.parents.flatMap(ref => byRef.get(ref) ?? []);
