@@ -157,6 +157,7 @@ function createTrivialServices(
       factory: () => ({
         use: handler => app.use(handler),
         addAuthPolicy: () => {},
+        addWebSocketHandler: () => {},
       }),
     }),
     createServiceFactory({

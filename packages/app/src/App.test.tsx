@@ -123,7 +123,10 @@ beforeEach(() => {
   Object.assign(window, {
     // What the bundler finds among the dependencies of the app.
     '__@backstage/discovered__': {
-      modules: plugins.map(plugin => ({ name: plugin.id, default: plugin })),
+      modules: plugins.map(plugin => ({
+        name: plugin.pluginId,
+        default: plugin,
+      })),
     },
   });
 });
