@@ -124,6 +124,21 @@ export async function readFunctions(executor: Executor): Promise<string[]> {
   return rows.map(({ signature }) => signature);
 }
 
+/** Whether a function that is there has another body than this version gives it. */
+export async function hasOtherFunctions(
+  executor: Executor,
+  target: Target,
+): Promise<boolean> {
+  const rows = await executor.read<{ signature: string; body: string }>(
+    `select s as signature, p.prosrc as body
+       from unnest($1::text[]) s join pg_proc p on p.oid = to_regprocedure(s)`,
+    [FUNCTION_SIGNATURES],
+  );
+  return rows.some(
+    ({ signature, body }) => !FUNCTIONS[signature](target).includes(body),
+  );
+}
+
 /**
  * The statements that create the functions, and revoke EXECUTE from every role, also
  * what default privileges granted. Without EXECUTE no role can create a trigger with

@@ -11,6 +11,7 @@ import {
   DROP_SHARED,
   FORMER_SIGNATURES,
   FUNCTION_SIGNATURES,
+  hasOtherFunctions,
   readFunctions,
 } from './objects';
 import { ownerOf } from './rights';
@@ -36,7 +37,7 @@ export async function prepareAdoption(
   statements: string[],
 ): Promise<void> {
   const { executor, settings } = context;
-  const former = await readFormerLayout(executor);
+  const former = await readFormerLayout(context);
   const handOverStatements = await handOver(context);
   await executor.transaction({
     title: 'Create the functions that carry changes',
@@ -82,7 +83,7 @@ export async function prepareAdoption(
 
 /** Brings along what an earlier version made, where there is any. */
 export async function bringAdoptionAlong(context: StepContext): Promise<void> {
-  if (await readFormerLayout(context.executor)) {
+  if (await readFormerLayout(context)) {
     await prepareAdoption(context, []);
   }
 }
@@ -141,9 +142,10 @@ interface FormerLayout {
 }
 
 /** What an earlier version made and this one has not brought along yet. */
-export async function readFormerLayout(
-  executor: Executor,
-): Promise<FormerLayout | undefined> {
+export async function readFormerLayout({
+  executor,
+  settings,
+}: StepContext): Promise<FormerLayout | undefined> {
   const functions = await readFunctions(executor);
   const hasNewKey =
     !(await columnExists(executor, FAULTS, 'source')) ||
@@ -153,7 +155,8 @@ export async function readFormerLayout(
     (await columnExists(executor, ADOPTION_STATE, 'tenant_id'));
   return hasNewKey &&
     hasTenants &&
-    !functions.some(each => FORMER_SIGNATURES.includes(each))
+    !functions.some(each => FORMER_SIGNATURES.includes(each)) &&
+    !(await hasOtherFunctions(executor, { schema: settings.schema }))
     ? undefined
     : { hasNewKey, hasTenants };
 }

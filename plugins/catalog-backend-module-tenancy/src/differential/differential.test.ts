@@ -225,9 +225,9 @@ describe.each(databases.eachSupportedId())(
         for (const each of [...REQUESTS, ...MORE]) {
           const expected = await send(stock, each);
           const actual = await send(on, each);
-          const due = normal(expected);
+          const due = normal(each, expected);
           const headers = { ...due.headers, vary: TENANT_HEADERS };
-          expect({ each, answer: normal(actual) }).toEqual({
+          expect({ each, answer: normal(each, actual) }).toEqual({
             each,
             answer: { ...due, headers },
           });
@@ -278,6 +278,9 @@ function whole({ status, text, headers }: Response) {
 }
 
 /** All of an answer but when and how it was sent. */
-function normal({ status, body, headers }: Response) {
-  return { status, headers: comparableHeaders(headers), body };
+function normal(
+  request: { path: string; body: unknown },
+  { status, body, headers }: Response,
+) {
+  return { status, headers: comparableHeaders(request, headers), body };
 }

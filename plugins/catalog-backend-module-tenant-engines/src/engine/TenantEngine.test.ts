@@ -3,7 +3,6 @@ import {
   coreServices,
   createBackendModule,
   type DatabaseService,
-  resolvePackagePath,
   type SchedulerService,
 } from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
@@ -21,6 +20,9 @@ import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
 import { Client, type ClientConfig } from 'pg';
 import { EnginePool } from '../pool/EnginePool';
+import { cloneSchema } from '../tables/cloneSchema';
+import { EngineTables, TEMPLATE } from '../tables/EngineTables';
+import { TablesSession } from '../tables/TablesSession';
 import { BackgroundWork } from '../work/BackgroundWork';
 import { type EngineFeature, TenantEngine } from './TenantEngine';
 
@@ -37,6 +39,11 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     client = new Client(connection);
     await client.connect();
     const logger = mockServices.logger.mock();
+    await EngineTables.create({
+      connection,
+      schema: 'tenancy',
+      logger,
+    }).prepareTemplate();
     pool = EnginePool.create({
       applicationName: 'engines',
       connection,
@@ -56,14 +63,14 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
 
   const createSchema = async () => {
     const schema = `engine_${randomUUID().replaceAll('-', '')}`;
-    await client.query(`create schema ${schema}`);
-    const { knex } = pool.forSchema(schema);
-    await knex.migrate.latest({
-      directory: resolvePackagePath(
-        '@backstage/plugin-catalog-backend',
-        'migrations',
-      ),
-    });
+    const session = await TablesSession.open(connection);
+    try {
+      await session.transaction(() =>
+        cloneSchema(session, TEMPLATE, schema, []),
+      );
+    } finally {
+      await session.close();
+    }
     return schema;
   };
 

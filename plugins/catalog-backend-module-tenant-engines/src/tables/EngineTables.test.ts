@@ -7,7 +7,8 @@ import {
 } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
 import { EngineDatabase, UPSTREAM } from './__testUtils__/EngineDatabase';
-import { inventory } from './__testUtils__/inventory';
+import { inventory, withoutIds } from './__testUtils__/inventory';
+import { migrationsFolder, NOT_COPIED } from './__testUtils__/migrationsFolder';
 
 jest.setTimeout(600_000);
 
@@ -30,6 +31,30 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
       expect(done).toEqual([]);
     });
     expect(await inventory(database, schema)).toEqual(before);
+  });
+
+  it('are made by the migrations of the catalog where the template has what is not copied', async () => {
+    const database = await create();
+    const logger = mockServices.logger.mock();
+    const tables = database.tables({
+      logger,
+      migrationsDirectory: migrationsFolder({ further: NOT_COPIED }),
+    });
+    const tenantId = await database.newTenant();
+    const schema = engineSchemaOf(tenantId);
+    await expect(tables.provision(tenantId)).resolves.toBe('created');
+    expect(logger.warn).toHaveBeenCalledWith(
+      expect.stringMatching(/type severity.*takes some seconds longer/),
+    );
+    expect(withoutIds(await inventory(database, schema))).toEqual(
+      withoutIds(await inventory(database, 'tenant_template')),
+    );
+    expect(await tables.list()).toEqual([{ tenantId, version: 'current' }]);
+    await ingest(database, tenantId);
+    expect(await entitiesOf(database, tenantId)).toEqual([
+      'component:default/e',
+    ]);
+    await expect(tables.provision(tenantId)).resolves.toBe('present');
   });
 
   it('are made once', async () => {

@@ -8,7 +8,12 @@ import {
   restoreEngineTriggers,
 } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
-import { cloneSchema } from './cloneSchema';
+import {
+  cloneSchema,
+  NotCopiedError,
+  pinFunctions,
+  revokeAll,
+} from './cloneSchema';
 import {
   EngineTablesError,
   escapeIdentifier,
@@ -45,6 +50,9 @@ const ADMIN_ROLE = 'portal_admin';
 const SCHEMA_OF_TENANT =
   /^tenant_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The comment on the schema of a tenant while upstream's migrations make its tables. */
+const UNFINISHED = 'The tables of this tenant are being made';
 
 const VERSIONS_PER_QUERY = 50;
 const PATIENCE_MS = 5 * 60_000;
@@ -142,37 +150,94 @@ export class EngineTables {
       await session.lock(USE, { ...wait, scope: 'transaction' });
       await session.query(`drop schema if exists ${TEMPLATE} cascade`);
       await session.query(`alter schema ${DRAFT} rename to ${TEMPLATE}`);
+      await pinFunctions(session, TEMPLATE);
     });
   }
 
   /**
-   * Makes the schema of a tenant: tables, triggers and the state of the adoption, in one
-   * transaction. It does nothing where there is one, of whatever version.
+   * Makes the schema of a tenant, with tables, triggers and the state of the adoption: a copy
+   * of the template in one transaction or, where that has what is not copied, by upstream's own
+   * migrations. It does nothing where there is one, of whatever version.
    */
   async provision(tenantId: string): Promise<'created' | 'present'> {
     const schema = schemaOf(tenantId);
-    const { patienceMs } = this.options;
+    const { logger } = this.options;
     return this.withSession(async session => {
-      if (await schemaExists(session, schema)) {
+      if (await hasTables(session, schema)) {
         return 'present';
       }
       await requireCreate(session);
       await this.prepare(session);
-      return session.transaction(async () => {
-        await session.lock(schema, { scope: 'transaction', patienceMs });
-        if (await schemaExists(session, schema)) {
-          return 'present';
+      try {
+        return await this.copyTemplate(session, tenantId, schema);
+      } catch (error) {
+        if (!(error instanceof NotCopiedError)) {
+          throw error;
         }
-        await session.lock(USE, {
-          scope: 'transaction',
-          shared: true,
-          patienceMs,
-        });
-        await cloneSchema(session, TEMPLATE, schema, await otherRoles(session));
-        await this.attach(session, tenantId, schema);
-        return 'created';
-      });
+        logger.warn(
+          `${error.message}. The migrations of the catalog make the tables of the tenant ` +
+            `${tenantId}, which takes some seconds longer`,
+        );
+        return this.migrateAnew(session, tenantId, schema);
+      }
     });
+  }
+
+  private async copyTemplate(
+    session: TablesSession,
+    tenantId: string,
+    schema: string,
+  ): Promise<'created' | 'present'> {
+    const { patienceMs } = this.options;
+    return session.transaction(async () => {
+      await session.lock(schema, { scope: 'transaction', patienceMs });
+      if (await hasTables(session, schema)) {
+        return 'present';
+      }
+      await session.lock(USE, {
+        scope: 'transaction',
+        shared: true,
+        patienceMs,
+      });
+      // Of a process that was killed while it ran the migrations.
+      await dropUnfinished(session, schema);
+      await cloneSchema(session, TEMPLATE, schema, await otherRoles(session));
+      await this.attach(session, tenantId, schema);
+      return 'created';
+    });
+  }
+
+  /** Several transactions, of which the last one makes the schema one that counts. */
+  private async migrateAnew(
+    session: TablesSession,
+    tenantId: string,
+    schema: string,
+  ): Promise<'created' | 'present'> {
+    const { migrationsDirectory: directory, logger, patienceMs } = this.options;
+    await session.lock(schema, { scope: 'session', patienceMs });
+    if (await hasTables(session, schema)) {
+      return 'present';
+    }
+    const quoted = escapeIdentifier(schema);
+    await session.transaction(async () => {
+      await dropUnfinished(session, schema);
+      await session.query(`create schema ${quoted}`);
+      await session.query(`comment on schema ${quoted} is '${UNFINISHED}'`);
+    });
+    await applyMigrations(session, {
+      schema,
+      directory,
+      logger,
+      patienceMs,
+      title: `the catalog tables of the tenant ${tenantId}`,
+      tables: 'private',
+    });
+    await session.transaction(async () => {
+      await revokeAll(session, schema, await otherRoles(session));
+      await this.attach(session, tenantId, schema);
+      await session.query(`comment on schema ${quoted} is null`);
+    });
+    return 'created';
   }
 
   /**
@@ -232,7 +297,7 @@ export class EngineTables {
         return;
       }
       await session.lock(schema, { scope: 'session', patienceMs, signal });
-      if (!(await schemaExists(session, schema))) {
+      if (!(await hasTables(session, schema))) {
         throw new EngineTablesError(
           `The tenant ${tenantId} has no tables of its own to upgrade`,
         );
@@ -314,8 +379,9 @@ export class EngineTables {
            from pg_catalog.pg_namespace n
            join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = $1
           where n.nspname ~ '^tenant_[0-9a-f]{32}$'
+            and obj_description(n.oid, 'pg_namespace') is distinct from $2
           order by 1`,
-        [VERSION_TABLE],
+        [VERSION_TABLE, UNFINISHED],
       );
       const tenants: TenantTables[] = [];
       for (let at = 0; at < found.length; at += VERSIONS_PER_QUERY) {
@@ -549,15 +615,27 @@ async function otherRoles(session: TablesSession): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-async function schemaExists(
+/** Whether the schema is there, and whole. */
+async function hasTables(
   session: TablesSession,
   schema: string,
 ): Promise<boolean> {
   const found = await session.query(
-    'select from pg_catalog.pg_namespace where nspname = $1',
-    [schema],
+    `select from pg_catalog.pg_namespace n where n.nspname = $1
+        and obj_description(n.oid, 'pg_namespace') is distinct from $2`,
+    [schema, UNFINISHED],
   );
   return found.length > 0;
+}
+
+/** The caller has made sure that it is not whole, and holds its lock. No other session uses it. */
+async function dropUnfinished(
+  session: TablesSession,
+  schema: string,
+): Promise<void> {
+  await session.query(
+    `drop schema if exists ${escapeIdentifier(schema)} cascade`,
+  );
 }
 
 function versionOf(

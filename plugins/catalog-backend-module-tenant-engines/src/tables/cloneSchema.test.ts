@@ -1,7 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
 import { EngineDatabase } from './__testUtils__/EngineDatabase';
-import { inventory, sizes } from './__testUtils__/inventory';
+import { inventory, sizes, withoutIds } from './__testUtils__/inventory';
 import { cloneSchema } from './cloneSchema';
 import { TablesSession } from './TablesSession';
 
@@ -20,12 +20,6 @@ async function clone(
   } finally {
     await session.close();
   }
-}
-
-/** The row that upstream's migrations insert has a random id. */
-function withoutIds(found: Record<string, unknown[]>) {
-  const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-  return JSON.parse(JSON.stringify(found).replace(uuid, 'uuid'));
 }
 
 describe.each(databases.eachSupportedId())('the copy of a schema, %p', id => {
@@ -102,6 +96,24 @@ describe.each(databases.eachSupportedId())('the copy of a schema, %p', id => {
           comment on sequence "odd sequence" is 'odd';
           comment on view "a view" is 'a view';
           comment on statistics "some stats" is 'some';
+          set constraints all immediate;
+          create function "half of"(number numeric, "by" numeric default 2) returns numeric
+            language sql immutable parallel safe as 'select $1 / "by"';
+          alter table "Select" alter column number set default "half of"(7);
+          create function count_children() returns trigger language plpgsql
+            set search_path from current set lock_timeout = '3s' as $$
+            begin
+              insert into "Select" ("a column?") select count(*)::text from child;
+              return null;
+            end $$;
+          create constraint trigger "at commit" after insert or update of up on child
+            deferrable initially deferred for each row when (new.up is null) execute function count_children();
+          create trigger asleep before update on child for each row execute function suppress_redundant_updates_trigger();
+          alter table child disable trigger asleep;
+          create trigger always after truncate on child for each statement execute function count_children();
+          alter table child enable always trigger always;
+          comment on function count_children is 'a function';
+          comment on trigger "at commit" on child is 'a trigger';
         `.replace(
             'unique nulls_distinct_placeholder',
             'unique (other, number) deferrable',
@@ -113,24 +125,45 @@ describe.each(databases.eachSupportedId())('the copy of a schema, %p', id => {
     const source = await inventory(database, 'The "source" $1');
     expect(await inventory(database, 'The "copy" $1')).toEqual(source);
     expect(source['rows of Select']).toHaveLength(2);
+    expect(source.functions).toHaveLength(2);
+    expect(source.triggers).toHaveLength(3);
     // A sequence of the copy is the copy's.
     await database.query(`drop schema "The ""source"" $1" cascade`);
     const [{ id: next }] = await database.query<{ id: string }>(
       `insert into "The ""copy"" $1"."Select" ("a column?") values ('three') returning id`,
     );
     expect(next).toBe('15');
+    // So is a function that was made with the search_path of the source.
+    await database.query(
+      `insert into "The ""copy"" $1".child (parent, self) values (15, 3)`,
+    );
+    expect(
+      await database.query(
+        `select "a column?" as counted from "The ""copy"" $1"."Select" where id = 20`,
+      ),
+    ).toEqual([{ counted: '3' }]);
   });
 
   it.each([
     [
-      'a function',
-      'create function f() returns int language sql as $$ select 1 $$',
-      'function',
+      'a function that names its schema',
+      `create function f() returns bigint language sql as 'select count(*) from source.x'`,
+      'function f()',
     ],
     [
-      'a trigger',
-      'create trigger t before update on x for each row execute function suppress_redundant_updates_trigger()',
-      'trigger t on table',
+      'a function that is bound to a table',
+      'create function f() returns bigint language sql begin atomic select count(*) from x; end',
+      'function f()',
+    ],
+    [
+      'a procedure',
+      `create procedure f() language sql as 'select 1'`,
+      'function f()',
+    ],
+    [
+      'what its queries do not know of, such as a table for an argument',
+      `create function f(x) returns int language sql as 'select 1'`,
+      'type x does not exist',
     ],
     [
       'a rule',

@@ -7,8 +7,8 @@ import {
 import { randomUUID } from 'node:crypto';
 import { Breaking } from './__testUtils__/breakingStream';
 import { EngineDatabase } from './__testUtils__/EngineDatabase';
-import { inventory } from './__testUtils__/inventory';
-import { migrationsFolder } from './__testUtils__/migrationsFolder';
+import { inventory, withoutIds } from './__testUtils__/inventory';
+import { migrationsFolder, NOT_COPIED } from './__testUtils__/migrationsFolder';
 
 jest.setTimeout(600_000);
 
@@ -93,21 +93,46 @@ describe.each(databases.eachSupportedId())(
       expect(statements).toBeGreaterThan(20);
     });
 
+    it('while the migrations of the catalog make the tables of a tenant leaves them to the next', async () => {
+      const database = await EngineDatabase.create(databases, id);
+      const migrationsDirectory = migrationsFolder({ further: NOT_COPIED });
+      const tables = database.tables({ migrationsDirectory });
+      await tables.prepareTemplate();
+      const template = withoutIds(await inventory(database, 'tenant_template'));
+      const statements = await atStatements(90, async breaking => {
+        const tenantId = randomUUID();
+        const outcome = await outcomeOf(
+          database
+            .tables({
+              connection: breaking.connection(database.login),
+              migrationsDirectory,
+            })
+            .provision(tenantId),
+        );
+        await quiet(database);
+        const isThere = (await tables.list()).some(
+          each => each.tenantId === tenantId,
+        );
+        expect(isThere).toBe(outcome === 'done');
+        await expect(tables.provision(tenantId)).resolves.toBe(
+          isThere ? 'present' : 'created',
+        );
+        expect(
+          withoutIds(await inventory(database, engineSchemaOf(tenantId))),
+        ).toEqual(template);
+        return outcome;
+      });
+      expect(statements).toBeGreaterThan(100);
+    });
+
     it('while it makes the template leaves the one before, and the next makes it', async () => {
       const expected = await EngineDatabase.create(databases, id);
       const older = migrationsFolder({
         before: '20260510000000_search_indices_and_dedup.js',
       });
       const newer = migrationsFolder({});
-      const template = async (database: EngineDatabase) => {
-        const found = await inventory(database, 'tenant_template');
-        return JSON.parse(
-          JSON.stringify(found).replace(
-            /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g,
-            'uuid',
-          ),
-        );
-      };
+      const template = async (database: EngineDatabase) =>
+        withoutIds(await inventory(database, 'tenant_template'));
       await expected.tables({ migrationsDirectory: older }).prepareTemplate();
       const before = await template(expected);
       await expected.tables({ migrationsDirectory: newer }).prepareTemplate();

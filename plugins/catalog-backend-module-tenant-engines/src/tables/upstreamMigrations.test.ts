@@ -40,14 +40,14 @@ const ENTITY = {
 };
 
 /** With what each does, and whether it fires. */
-async function triggersOf(
+async function adoptionTriggersOf(
   database: EngineDatabase,
   schema: string,
 ): Promise<object[]> {
   return database.query(
     `select c.relname as table, t.tgname as name, t.tgenabled as enabled, pg_get_triggerdef(t.oid) as definition
        from pg_trigger t join pg_class c on c.oid = t.tgrelid
-      where c.relnamespace = $1::regnamespace and not t.tgisinternal
+      where c.relnamespace = $1::regnamespace and starts_with(t.tgname, 'tenancy_adoption')
       order by 1, 2`,
     [schema],
   );
@@ -363,44 +363,53 @@ describe.each(databases.eachSupportedId())(
       expect(found.constraints).toEqual(template.constraints);
     });
 
-    it('hold up those who use the tables for short times only, and come again', async () => {
-      const database = await create({ hasTemplate: true });
-      const tenantId = randomUUID();
-      const schema = engineSchemaOf(tenantId);
-      await database.tables().provision(tenantId);
-      const newer = database.tables({
-        migrationsDirectory: migrationsFolder({
-          further: {
-            '20990101000000_column.js': {
-              up: `await knex.raw('alter table search add column extra int')`,
+    it.each([
+      ['', ''],
+      [
+        ', whatever lock_timeout they set',
+        `await knex.raw('SET LOCAL lock_timeout = 0');`,
+      ],
+    ])(
+      'hold up those who use the tables for short times only, and come again%s',
+      async (_, set) => {
+        const database = await create({ hasTemplate: true });
+        const tenantId = randomUUID();
+        const schema = engineSchemaOf(tenantId);
+        await database.tables().provision(tenantId);
+        const newer = database.tables({
+          migrationsDirectory: migrationsFolder({
+            further: {
+              '20990101000000_column.js': {
+                up: `${set} await knex.raw('alter table search add column extra int')`,
+              },
             },
-          },
-        }),
-      });
-      await newer.prepareTemplate();
-      await database.use(async client => {
-        await client.query(`begin; select from ${schema}.search`);
-        const upgrading = newer.upgrade(tenantId);
-        await waitUntil(
-          'the request for the lock',
-          async () =>
-            (
-              await database.query(
-                `select from pg_locks where not granted and relation = $1::regclass`,
-                [`${schema}.search`],
-              )
-            ).length > 0,
-        );
-        // It waits behind the request, which gives up: the reader's transaction goes on.
-        await withDeadline(
-          'another reader',
-          database.query(`select from ${schema}.search`),
-        );
-        await client.query('commit');
-        await withDeadline('the upgrade', upgrading);
-      });
-      expect(await newer.list()).toEqual([{ tenantId, version: 'current' }]);
-    });
+          }),
+        });
+        await newer.prepareTemplate();
+        await database.use(async client => {
+          await client.query(`begin; select from ${schema}.search`);
+          const upgrading = newer.upgrade(tenantId);
+          await waitUntil(
+            'the request for the lock',
+            async () =>
+              (
+                await database.query(
+                  `select from pg_locks where not granted and relation = $1::regclass`,
+                  [`${schema}.search`],
+                )
+              ).length > 0,
+          );
+          // It waits behind the request, which gives up: the reader's transaction goes on.
+          await withDeadline(
+            'another reader',
+            database.query(`select from ${schema}.search`),
+          );
+          await client.query('commit');
+          await withDeadline('the upgrade', upgrading);
+        });
+        expect(await newer.list()).toEqual([{ tenantId, version: 'current' }]);
+      },
+    );
 
     it('of which one fails name it, keep what was done before, and go on once it is corrected', async () => {
       const database = await create({ hasTemplate: true });
@@ -446,7 +455,7 @@ describe.each(databases.eachSupportedId())(
       'that replace a table keep carrying what the engine writes there, in a transaction: %p',
       async isWhole => {
         const { database, tenantId, schema } = await withEntity();
-        const before = await triggersOf(database, schema);
+        const before = await adoptionTriggersOf(database, schema);
         const newer = database.tables({
           migrationsDirectory: migrationsFolder({
             further: {
@@ -463,7 +472,7 @@ describe.each(databases.eachSupportedId())(
         });
         await newer.upgrade(tenantId);
         expect(before).toHaveLength(11);
-        expect(await triggersOf(database, schema)).toEqual(before);
+        expect(await adoptionTriggersOf(database, schema)).toEqual(before);
         await database.query(
           `update ${schema}.final_entities set final_entity = $1`,
           [JSON.stringify({ ...ENTITY, spec: { type: 'changed' } })],

@@ -22,6 +22,9 @@ const LOCK_TABLE = 'knex_migrations_lock';
 // that the holder was one of this class, which also has the advisory lock of the schema.
 const LOCKED_BY_US = 2;
 
+// What some of upstream's migrations set, longer than this session does.
+const LOCK_TIMEOUT = /^\s*set\s+(?:local\s+|session\s+)?lock_timeout\b/i;
+
 const PROGRESS_AFTER_MS = 2000;
 const POLL_MS = 500;
 
@@ -160,7 +163,11 @@ export async function applyMigrations(
   );
   const knex = session.knex(
     message => logger.warn(`${title}: ${message}`),
-    sql => statements.hook(sql),
+    // Others wait behind a statement for as long as it waits itself.
+    sql =>
+      LOCK_TIMEOUT.test(sql)
+        ? Promise.resolve(undefined)
+        : statements.hook(sql),
   );
   // Creates the two tables of upstream's migrator where there are none.
   await knex.migrate.currentVersion();

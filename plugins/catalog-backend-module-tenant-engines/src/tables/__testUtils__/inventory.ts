@@ -2,7 +2,7 @@ import type { EngineDatabase } from './EngineDatabase';
 
 // What a schema has, by other queries than those that copy it.
 const QUERIES: Record<string, string> = {
-  columns: `select to_jsonb(c) - '{table_catalog,table_schema,udt_catalog,ordinal_position,dtd_identifier}'::text[]
+  columns: `select to_jsonb(c) - '{table_catalog,table_schema,udt_catalog,udt_schema,ordinal_position,dtd_identifier}'::text[]
               || jsonb_build_object('position', row_number() over (partition by table_name order by ordinal_position))
               from information_schema.columns c where table_schema = $1`,
   attributes: `select jsonb_build_object('of', c.relname, 'name', a.attname, 'type', format_type(a.atttypid, a.atttypmod),
@@ -19,7 +19,12 @@ const QUERIES: Record<string, string> = {
                 - '{oid,relnamespace,reltype,reloftype,relowner,relfilenode,reltoastrelid,relpages,reltuples,relallvisible,relallfrozen,relfrozenxid,relminmxid,relacl,relnatts,relhasindex,relhastriggers}'::text[]
                 from pg_class c where relnamespace = (select oid from pg_namespace where nspname = $1)
                   and relname <> 'tenancy_adoption_quota'`,
-  triggers: `select pg_get_triggerdef(t.oid) from pg_trigger t join pg_class c on c.oid = t.tgrelid
+  functions: `select jsonb_build_object('definition', regexp_replace(pg_get_functiondef(f.oid), ' SET search_path TO [^\n]*', ''),
+                'finds its own schema', array(select starts_with(s, 'search_path=') and trim('"' from substr(s, 13)) = replace(n.nspname, '"', '""')
+                  from unnest(f.proconfig) s),
+                'definer', f.prosecdef)
+                from pg_proc f join pg_namespace n on n.oid = f.pronamespace where n.nspname = $1`,
+  triggers: `select jsonb_build_object('definition', pg_get_triggerdef(t.oid), 'enabled', t.tgenabled) from pg_trigger t join pg_class c on c.oid = t.tgrelid
               where relnamespace = (select oid from pg_namespace where nspname = $1) and not tgisinternal
                 and tgname !~ '^tenancy_adoption'`,
   indexes: `select jsonb_build_object('index', x.relname, 'table', t.relname, 'definition', pg_get_indexdef(x.oid), 'valid', i.indisvalid,
@@ -42,6 +47,9 @@ const QUERIES: Record<string, string> = {
                from pg_description
               where (classoid, objoid) in (
                 select 'pg_class'::regclass::oid, oid from pg_class where relnamespace = (select oid from pg_namespace where nspname = $1)
+                union all select 'pg_proc'::regclass, oid from pg_proc where pronamespace = (select oid from pg_namespace where nspname = $1)
+                union all select 'pg_trigger'::regclass, t.oid from pg_trigger t join pg_class c on c.oid = t.tgrelid
+                  where c.relnamespace = (select oid from pg_namespace where nspname = $1)
                 union all select 'pg_constraint'::regclass, oid from pg_constraint where connamespace = (select oid from pg_namespace where nspname = $1)
                 union all select 'pg_statistic_ext'::regclass, oid from pg_statistic_ext where stxnamespace = (select oid from pg_namespace where nspname = $1))`,
 };
@@ -95,4 +103,12 @@ export function sizes(
   return Object.fromEntries(
     Object.entries(found).map(([what, rows]) => [what, rows.length]),
   );
+}
+
+/** The row that upstream's migrations insert has a random id. */
+export function withoutIds(
+  found: Record<string, unknown[]>,
+): Record<string, unknown[]> {
+  const uuid = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
+  return JSON.parse(JSON.stringify(found).replace(uuid, 'uuid'));
 }
