@@ -63,7 +63,7 @@ export function sender(
       .set('Authorization', authorization);
     return {
       status: answer.status,
-      headers: comparableHeaders({ path, body }, answer.headers),
+      headers: comparableHeaders({ path, body }, answer),
       body: answer.body,
     };
   };
@@ -75,13 +75,15 @@ export function sender(
  */
 export function comparableHeaders(
   { path, body }: Pick<Request, 'path' | 'body'>,
-  headers: Record<string, string>,
+  { status, headers }: Pick<Answer, 'status' | 'headers'>,
 ): Record<string, string> {
-  const hasFields = /[?&]fields/.test(path) || Object(body).fields?.length > 0;
+  const isTagged =
+    status !== 200 ||
+    !(/[?&]fields/.test(path) || Object(body).fields?.length > 0);
   return Object.fromEntries(
     Object.entries(headers)
       .filter(([name]) => !ABOUT_TRANSPORT.includes(name))
-      .filter(([name]) => !(hasFields && name === 'etag'))
+      .filter(([name]) => isTagged || name !== 'etag')
       .map(([name, value]) => [
         name,
         name === 'etag' ? value.replace(/"[^"]*"/, '""') : value,

@@ -278,9 +278,7 @@ function whole({ status, text, headers }: Response) {
 }
 
 /** All of an answer but when and how it was sent. */
-function normal(
-  request: { path: string; body: unknown },
-  { status, body, headers }: Response,
-) {
-  return { status, headers: comparableHeaders(request, headers), body };
+function normal(request: { path: string; body: unknown }, answer: Response) {
+  const { status, body } = answer;
+  return { status, headers: comparableHeaders(request, answer), body };
 }

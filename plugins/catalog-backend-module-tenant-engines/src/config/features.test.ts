@@ -289,15 +289,5 @@ describe('the engine of a tenant', () => {
           .replaceAll('mi*', 'se*'),
       });
     });
-
-    it('allows the very target of app-config', async () => {
-      const target = join(sources.folder, 'allowed', '*.yaml');
-      const { status } = await validate(
-        { type: 'file', target },
-        sources.path('base.yaml'),
-      );
-
-      expect(status).toBe(200);
-    });
   });
 });
