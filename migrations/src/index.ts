@@ -67,6 +67,8 @@ export type {
   WorkStatus,
 } from './status/StatusReport';
 export type { EnginesStatus, NoticedEngine } from './status/engines';
+export { describeDifferences, readSharedPackages } from './status/packages';
+export type { SharedPackage } from './status/packages';
 export type { UnfinishedMove } from './partitions/unfinishedMoves';
 export {
   ApplicationConnectedError,

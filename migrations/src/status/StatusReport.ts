@@ -5,6 +5,7 @@ import type { TenantRows, WayBack } from '../rollback/rollback';
 import type { UnfinishedMove } from '../partitions/unfinishedMoves';
 import type { Operator } from '../session/operatorLock';
 import type { EnginesStatus } from './engines';
+import type { SharedPackage } from './packages';
 
 /**
  * A step and, once it is done, when that was.
@@ -126,6 +127,8 @@ export interface StatusReport {
   adoptedTenants: AdoptedTenantStatus[];
   /** The engines of tenants; `null` where their tables can't be read. */
   engines: EnginesStatus | null;
+  /** What engines run with, as installed where the command runs; empty without engines. */
+  packages: SharedPackage[];
   /** Moves of tenants to partitions, or back, that have not come to their end. */
   moves: UnfinishedMove[];
   /** What is left to be removed. */

@@ -33,6 +33,7 @@ import type {
 } from './StatusReport';
 import { readDistribution } from '../sharding/shards';
 import { readEngines } from './engines';
+import { readPackagesOfPortal } from './packages';
 import { decideNext, readCatalogTables, readSwap } from './next';
 
 /**
@@ -77,6 +78,7 @@ export async function readStatus(
     adoption: adoption.engineTables || adoption.begun ? adoption : null,
     adoptedTenants: await readAdoptedTenantStatus(migration.context),
     engines: await readEngines(migration.context),
+    packages: readPackagesOfPortal(process.cwd()),
     moves: await readUnfinishedMoves(migration.context),
     leftovers: await readLeftovers(executor),
     distribution:

@@ -23,6 +23,7 @@ import {
 import type { RequestHandler } from 'express';
 import { EngineConfigs } from './config/EngineConfigs';
 import { describeFailure } from './engine/failures';
+import { logPackages, readEnginePackages } from './engine/packages';
 import type { EngineFeature } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './manager/EngineManager';
 import { EnginePool } from './pool/EnginePool';
@@ -43,6 +44,7 @@ import { WorkByTenant } from './work/WorkByTenant';
 /** The engines, as other parts of the backend know them before and after they start. */
 class Engines implements TenantEngines {
   readonly isAvailable = true;
+  readonly packages = readEnginePackages();
   readonly leases: ProcessLeases;
   readonly works: WorkByTenant;
   readonly #configs: EngineConfigs;
@@ -88,6 +90,10 @@ class Engines implements TenantEngines {
 
   statusOf(tenantId: string) {
     return this.#manager?.statusOf(tenantId) ?? { state: 'stopped' as const };
+  }
+
+  get catalogVersion(): string {
+    return this.packages[0].version;
   }
 
   async report(tenantId: string) {
@@ -182,6 +188,7 @@ export const catalogModuleTenantEngines = (
           if (!connection) {
             throw new Error("The tenants' catalog engines need PostgreSQL");
           }
+          logPackages(engines.packages, logger);
           const tables = EngineTables.create({ connection, schema, logger });
           const tasksSchema = await schemaOf(database);
           await tables.protectDefaultCatalog({

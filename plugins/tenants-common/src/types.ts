@@ -334,6 +334,11 @@ export interface TenantStatus {
   process: string | null;
   /** When another process may take over, unless this one renews its lease. */
   lease_expires_at: string | null;
+  /**
+   * The version of `@backstage/plugin-catalog-backend` that engines run with in the process that
+   * answers; null where it has none.
+   */
+  catalog_version: string | null;
 }
 
 /**

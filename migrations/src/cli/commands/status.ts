@@ -3,6 +3,7 @@ import { renderAdoptedTenants, renderAdoption } from '../../adopt/status';
 import { describeRows } from '../../rollback/rollback';
 import { describeOperator } from '../../session/operatorLock';
 import { renderEngines } from '../../status/engines';
+import { renderPackages } from '../../status/packages';
 import { readStatus } from '../../status/readStatus';
 import type {
   Leftover,
@@ -45,6 +46,7 @@ export function renderStatus(
     ...(report.adoption ? [renderAdoption(report.adoption)] : []),
     renderAdoptedTenants(report.adoptedTenants),
     renderEngines(report.engines),
+    renderPackages(report.packages),
     renderMoves(report),
     renderRest(report),
     renderTables(report),

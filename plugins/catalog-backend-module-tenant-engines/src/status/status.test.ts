@@ -321,6 +321,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
         state: 'running',
         process: expect.any(String),
         lease_expires_at: expect.any(String),
+        catalog_version: expect.stringMatching(/^4\./),
       });
       expect(await ask(other)).toEqual(await ask(backend));
     } finally {

@@ -64,6 +64,9 @@ export interface TenantEngines {
   /** Whether this backend has engines for tenants. Without them the rest must not be used. */
   readonly isAvailable: boolean;
 
+  /** The version of `@backstage/plugin-catalog-backend` that engines run with in this process. */
+  readonly catalogVersion?: string;
+
   /**
    * Answers the requests that the engine of their tenant is for: all routes of the catalog
    * but its reads of entities. The requests have passed the gate.

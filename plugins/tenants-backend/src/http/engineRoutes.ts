@@ -227,6 +227,7 @@ export function addEngineRoutes(
           process: report?.process?.name ?? null,
           lease_expires_at:
             report?.process?.leaseExpiresAt.toISOString() ?? null,
+          catalog_version: engines.catalogVersion ?? null,
         } satisfies TenantStatus);
       },
     ),

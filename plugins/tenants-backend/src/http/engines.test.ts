@@ -42,6 +42,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
     const engines = {
       isAvailable: true,
+      catalogVersion: '4.0.5',
       handler: (_req, _res, next) => next(),
       validateConfig: jest.fn(),
       isConfiguredByOperator: jest.fn(),
@@ -351,6 +352,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         last_full_run_at: null,
         process: null,
         lease_expires_at: null,
+        catalog_version: '4.0.5',
       };
 
       it('says of an engine what the process knows that does its background work', async () => {
@@ -387,6 +389,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
             last_full_run_at: '2026-11-22T18:02:00.000Z',
             process: 'host 1',
             lease_expires_at: '2026-11-22T18:04:00.000Z',
+            catalog_version: '4.0.5',
           },
         ]);
       });

@@ -145,6 +145,7 @@ export const SCHEMAS = {
     last_full_run_at: orNull(time),
     process: orNull({ type: 'string' }),
     lease_expires_at: orNull(time),
+    catalog_version: orNull({ type: 'string', example: '4.0.5' }),
   }),
   EnabledTenantEngine: object({ ...engine, replaced_entities: count }, [
     ...engineRequired,

@@ -57,6 +57,7 @@ export const statusOf = (more: Partial<TenantStatus> = {}): TenantStatus => ({
   last_full_run_at: '2026-11-20T10:00:00.000Z',
   process: 'portal-1 17',
   lease_expires_at: '2026-11-20T10:01:00.000Z',
+  catalog_version: '4.0.5',
   ...more,
 });
 

@@ -36,6 +36,7 @@ const STATUS: TenantStatus = {
   last_full_run_at: null,
   process: null,
   lease_expires_at: null,
+  catalog_version: null,
 };
 
 function errorResponse(status: number, name: string, message: string) {
