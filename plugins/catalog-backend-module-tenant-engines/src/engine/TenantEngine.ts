@@ -4,6 +4,7 @@ import {
 } from '@backstage/backend-app-api';
 import {
   type BackendFeature,
+  type HttpRouterServiceWebSocketHandler,
   type LoggerService,
   type RootConfigService,
   type RootLoggerService,
@@ -12,6 +13,7 @@ import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { Router } from 'express';
 import type { SchemaDatabase } from '../pool/EnginePool';
 import type { BackgroundWork } from '../work/BackgroundWork';
+import { decorate } from './decorate';
 import { createServices, type PluginServices } from './services';
 
 /**
@@ -52,6 +54,8 @@ const GLOBAL_EVENTS = ['unhandledRejection', 'uncaughtException'] as const;
 export class TenantEngine {
   /** The routes of the plugin and of its modules. */
   readonly router = Router();
+  /** The WebSockets of the plugin, by their path below that of the plugin. */
+  readonly upgrades = new Map<string, HttpRouterServiceWebSocketHandler>();
   readonly #backend: Backend;
   readonly #database: SchemaDatabase;
   readonly #stopping = new AbortController();
@@ -108,6 +112,7 @@ export class TenantEngine {
         logger,
         migrates,
         mount: handler => this.router.use(handler),
+        mountUpgrade: upgrade => this.upgrades.set(upgrade.path, upgrade),
         outer: services,
         signal: this.#stopping.signal,
         work,
@@ -140,15 +145,12 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
  * each of hundreds of engines.
  */
 export function quiet(logger: LoggerService): RootLoggerService {
-  return {
-    error: (message, meta) => logger.error(message, meta),
-    warn: (message, meta) => logger.warn(message, meta),
+  return decorate<RootLoggerService>(logger, {
     info: (message, meta) => logger.debug(message, meta),
-    debug: (message, meta) => logger.debug(message, meta),
     child: meta =>
       meta.type === 'initialization'
         ? quiet(logger.child(meta))
         : // The plugin's own messages.
           logger.child(meta),
-  };
+  });
 }
