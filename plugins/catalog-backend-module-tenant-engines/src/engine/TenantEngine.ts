@@ -9,8 +9,12 @@ import {
   type RootConfigService,
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
-import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
+import type {
+  ActiveTenant,
+  TenantUpgradeHandler,
+} from 'backstage-plugin-catalog-tenancy-node';
 import { Router } from 'express';
+import type { Duplex } from 'node:stream';
 import type { SchemaDatabase } from '../pool/EnginePool';
 import type { BackgroundWork } from '../work/BackgroundWork';
 import { decorate } from './decorate';
@@ -54,10 +58,11 @@ const GLOBAL_EVENTS = ['unhandledRejection', 'uncaughtException'] as const;
 export class TenantEngine {
   /** The routes of the plugin and of its modules. */
   readonly router = Router();
-  /** The WebSockets of the plugin, by their path below that of the plugin. */
-  readonly upgrades = new Map<string, HttpRouterServiceWebSocketHandler>();
   readonly #backend: Backend;
   readonly #database: SchemaDatabase;
+  /** The WebSockets of the plugin, by their path below that of the plugin. */
+  readonly #upgrades = new Map<string, HttpRouterServiceWebSocketHandler>();
+  readonly #sockets = new Set<Duplex>();
   readonly #stopping = new AbortController();
 
   /**
@@ -112,7 +117,7 @@ export class TenantEngine {
         logger,
         migrates,
         mount: handler => this.router.use(handler),
-        mountUpgrade: upgrade => this.upgrades.set(upgrade.path, upgrade),
+        mountUpgrade: upgrade => this.#upgrades.set(upgrade.path, upgrade),
         outer: services,
         signal: this.#stopping.signal,
         work,
@@ -121,12 +126,33 @@ export class TenantEngine {
     features.forEach(feature => this.#backend.add(feature));
   }
 
+  /** What takes over a WebSocket at a path of the plugin. The engine closes it when it stops. */
+  upgradeAt(path: string): TenantUpgradeHandler | undefined {
+    const upgrade = this.#upgrades.get(path);
+    return (
+      upgrade &&
+      (context => {
+        const { socket } = context;
+        this.#stopping.signal.throwIfAborted();
+        this.#sockets.add(socket);
+        socket.once('close', () => this.#sockets.delete(socket));
+        return upgrade.handler(context);
+      })
+    );
+  }
+
+  /** Whether a WebSocket of it is open. */
+  get hasSockets(): boolean {
+    return this.#sockets.size > 0;
+  }
+
   /**
    * Ends what the engine has started. Nothing of it gets a connection from then on, even
    * if a module goes on.
    */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.#sockets.forEach(socket => socket.destroy());
     this.#database.close();
     await this.#backend.stop();
   }
