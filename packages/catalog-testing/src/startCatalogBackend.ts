@@ -1,3 +1,4 @@
+import { createBackend } from '@backstage/backend-defaults';
 import {
   type BackendFeature,
   createBackendPlugin,
@@ -22,6 +23,7 @@ import request, { type Test } from 'supertest';
 import tenancyModule from 'backstage-plugin-catalog-backend-module-tenancy';
 import { closingDatabaseFactory } from './closingDatabase';
 import { APPLICATION } from './tenancyDatabase';
+import { createWebServer } from './webServer';
 
 export interface CatalogBackendOptions {
   connection: ClientConfig;
@@ -31,6 +33,11 @@ export interface CatalogBackendOptions {
   features?: BackendFeature[];
   /** In place of those of a mocked user. */
   authorization?: string;
+  /**
+   * With Backstage's own services and server, since that of `startTestBackend` routes no
+   * WebSockets. The test stops it.
+   */
+  webSockets?: boolean;
 }
 
 /** Calls `/api/catalog` for one tenant. */
@@ -47,18 +54,18 @@ export interface Caller {
 export async function startCatalogBackend(options: CatalogBackendOptions) {
   const { enabled, features = [] } = options;
   const services: { store?: CatalogStore; tenants?: TenantStore } = {};
-
-  const backend = await startTestBackend({
-    features: [
-      catalogPlugin,
-      closingDatabaseFactory,
-      mockServices.rootConfig.factory({
-        data: merge(baseConfig(options), options.config),
-      }),
-      ...(enabled === undefined ? [] : [tenancyModule, pickUp(services)]),
-      ...features,
-    ],
-  });
+  const all = [
+    catalogPlugin,
+    closingDatabaseFactory,
+    mockServices.rootConfig.factory({
+      data: merge(baseConfig(options), options.config),
+    }),
+    ...(enabled === undefined ? [] : [tenancyModule, pickUp(services)]),
+    ...features,
+  ];
+  const backend = options.webSockets
+    ? await startWithWebSockets(all)
+    : await startTestBackend({ features: all });
 
   const { server } = backend;
 
@@ -113,6 +120,16 @@ export async function startCatalogBackend(options: CatalogBackendOptions) {
 
 export type CatalogBackend = Awaited<ReturnType<typeof startCatalogBackend>>;
 
+async function startWithWebSockets(features: BackendFeature[]) {
+  const web = createWebServer();
+  const backend = createBackend();
+  [mockServices.rootLogger.factory(), ...web.features, ...features].forEach(
+    feature => backend.add(feature),
+  );
+  await backend.start();
+  return { server: web.server, stop: () => backend.stop() };
+}
+
 function baseConfig(options: CatalogBackendOptions): JsonObject {
   const { host, port, user, password, database } = options.connection;
   return {
@@ -121,6 +138,7 @@ function baseConfig(options: CatalogBackendOptions): JsonObject {
       // The test backend listens on another port, which discovery knows. Nothing can listen
       // on port 0: no test reaches a portal that runs on this machine.
       baseUrl: 'http://localhost:0',
+      listen: ':0',
       database: {
         client: 'pg',
         connection: { host, port, user, password: String(password) },

@@ -66,7 +66,10 @@ export {
   type TenantEngineReport,
   type TenantEngineStatus,
 } from './engines/TenantEngines';
-export { type TenantPlugins } from './engines/TenantPlugins';
+export {
+  type TenantPlugins,
+  type TenantUpgradeHandler,
+} from './engines/TenantPlugins';
 export { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
 export {
   parseFindPrincipals,
@@ -141,6 +144,7 @@ export {
   tenantReadPermission,
   tenantUpdatePermission,
 } from 'backstage-plugin-tenants-common';
+export { type RegistryChange } from './tenants/ChangeListener';
 export { PostgresTenantStore } from './tenants/PostgresTenantStore';
 export {
   DEFAULT_TENANT_ID,

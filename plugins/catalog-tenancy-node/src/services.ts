@@ -20,7 +20,7 @@ import {
   CachingTenantDirectory,
   TIMING,
 } from './tenants/CachingTenantDirectory';
-import { ChangeListener } from './tenants/ChangeListener';
+import { ChangeListener, type RegistryChange } from './tenants/ChangeListener';
 import { ListeningTenantLimits } from './tenants/ListeningTenantLimits';
 import { PostgresTenantStore } from './tenants/PostgresTenantStore';
 import { type TenantDirectory } from './tenants/TenantDirectory';
@@ -114,6 +114,45 @@ const changesServiceRef = createServiceRef<ChangeListener>({
         lifecycle.addShutdownHook(() => listener.close());
         return listener;
       },
+    }),
+});
+
+/**
+ * Tells of changes to tenants and their members that any process makes.
+ *
+ * @public
+ */
+export interface TenantChanges {
+  /**
+   * @param listener - is called without a change where changes may have passed unheard. The
+   * directory and the members answer with the new state by then.
+   */
+  onChange(listener: (change?: RegistryChange) => void): void;
+}
+
+/**
+ * Tells of changes to the registry, to what keeps something open for a caller.
+ *
+ * @public
+ */
+export const tenantChangesServiceRef = createServiceRef<TenantChanges>({
+  id: 'catalog-tenancy.tenant-changes',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: { listener: changesServiceRef },
+      factory: ({ listener }) => ({
+        onChange(call) {
+          // After the caches, which may have subscribed later.
+          const callLater = (change?: RegistryChange) =>
+            queueMicrotask(() => call(change));
+          listener.subscribe({
+            onChange: callLater,
+            onHearing: () => callLater(),
+          });
+        },
+      }),
     }),
 });
 

@@ -75,16 +75,19 @@ export const callTokensServiceFactory = createServiceFactory({
   factory: () => nameTenants,
 });
 
+/** On the handler itself, which keeps methods that a later version of Backstage may add. */
 function nameTenants(handler: PluginTokenHandler): PluginTokenHandler {
-  return {
+  const issue = handler.issueToken.bind(handler);
+  const verify = handler.verifyToken.bind(handler);
+  return Object.assign<PluginTokenHandler, PluginTokenHandler>(handler, {
     issueToken(options) {
       const tenantSlug = issuing.getStore();
       if (tenantSlug === undefined) {
-        return handler.issueToken(options);
+        return issue(options);
       }
       const { limitedUserToken = '', expiresAt = NEVER } =
         options.onBehalfOf ?? {};
-      return handler.issueToken({
+      return issue({
         ...options,
         onBehalfOf: {
           limitedUserToken: `tenant:${tenantSlug};${limitedUserToken}`,
@@ -94,11 +97,11 @@ function nameTenants(handler: PluginTokenHandler): PluginTokenHandler {
     },
 
     async verifyToken(token) {
-      const verified = await handler.verifyToken(token);
+      const verified = await verify(token);
       const [, , userToken] = verified?.limitedUserToken?.match(NAMED) ?? [];
       return verified && userToken !== undefined
         ? { ...verified, limitedUserToken: userToken || undefined }
         : verified;
     },
-  };
+  });
 }

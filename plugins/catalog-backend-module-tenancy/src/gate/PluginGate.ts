@@ -10,6 +10,7 @@ import {
   DEFAULT_TENANT_SLUG,
   handleAs,
   retryAfter,
+  type TenantDirectory,
   type TenantGate,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -34,14 +35,18 @@ import { refuse } from '../resolution';
  */
 export class PluginGate implements TenantGate {
   /** What requests meet before the first route of the plugin. */
-  readonly router = Router();
+  readonly router: Router;
   readonly #pluginId: string;
   readonly #isShared: boolean;
   readonly #logger: LoggerService;
   readonly #credentialsOf: (
     req: Request,
   ) => Promise<BackstageCredentials | undefined>;
+  readonly #directory: Pick<TenantDirectory, 'findActive'>;
   readonly #instances?: RequestHandler;
+  readonly #limitRate?: RequestHandler;
+  readonly #mayEnter: (req: Request, tenant: ActiveTenant) => Promise<boolean>;
+  readonly #resolve: RequestHandler;
   #isTenantAware = false;
   #hasWarned = false;
 
@@ -54,6 +59,7 @@ export class PluginGate implements TenantGate {
     logger: LoggerService;
     /** The credentials of a request, if it has any. */
     credentialsOf: (req: Request) => Promise<BackstageCredentials | undefined>;
+    directory: Pick<TenantDirectory, 'findActive'>;
     /** Finds the tenant of a request, or answers it. */
     resolve: RequestHandler;
     /** Whether the caller of a request may enter its tenant. */
@@ -61,14 +67,25 @@ export class PluginGate implements TenantGate {
     /** Refuses requests of a tenant that has sent too many. */
     limitRate?: RequestHandler;
   }) {
-    const { pluginId, isShared, logger } = options;
-    const { credentialsOf, resolve, admits } = options;
-    this.#credentialsOf = credentialsOf;
-    this.#pluginId = pluginId;
-    this.#isShared = isShared;
+    this.#pluginId = options.pluginId;
+    this.#isShared = options.isShared;
     this.#instances = options.instances;
-    this.#logger = logger;
-    this.router.use((req, res, next) => {
+    this.#logger = options.logger;
+    this.#credentialsOf = options.credentialsOf;
+    this.#directory = options.directory;
+    this.#resolve = options.resolve;
+    this.#mayEnter = options.admits;
+    this.#limitRate = options.limitRate;
+    this.router = this.createRouter(this.#forward);
+  }
+
+  /**
+   * The steps of the gate, and what handles a request that has passed them with its tenant. One
+   * that belongs to no tenant leaves the router.
+   */
+  createRouter(last: RequestHandler): Router {
+    const router = Router();
+    router.use((req, res, next) => {
       if (isPreflight(req)) {
         // What the middleware for CORS has left to the plugin.
         if (this.#class === 'tenant-aware') {
@@ -82,40 +99,60 @@ export class PluginGate implements TenantGate {
         next();
         return;
       }
-      credentialsOf(req).then(
+      this.#credentialsOf(req).then(
         credentials => next(credentials ? undefined : 'router'),
         next,
       );
     });
-    this.router.use(resolve);
-    this.router.use((req, res, next) => {
+    router.use(this.#resolve);
+    router.use((req, res, next) => {
       const tenant = tenantOf(req);
-      if (this.#class === 'shared' && isDefault(tenant)) {
-        next();
-        return;
-      }
-      admits(req, tenant)
+      this.#admits(req, tenant)
         .then(admitted => {
           if (admitted) {
             next();
           } else {
-            logger.debug(
-              `Refused a request to the plugin '${pluginId}' for the tenant '${tenant.tenantSlug}', of which its caller is no member`,
+            this.#logger.debug(
+              `Refused a request to the plugin '${
+                this.#pluginId
+              }' for the tenant '${
+                tenant.tenantSlug
+              }', of which its caller is no member`,
             );
             refuse(res);
           }
         })
         .catch(next);
     });
-    if (options.limitRate) {
-      this.router.use(options.limitRate);
+    if (this.#limitRate) {
+      router.use(this.#limitRate);
     }
-    this.router.use(this.#close);
-    this.router.use((req, _res, next) => {
+    router.use(this.#close);
+    router.use((req, _res, next) => {
       this.#enter(req, next).catch(next);
     });
-    this.router.use(this.#forward);
-    this.router.use(retryAfter());
+    router.use(last);
+    router.use(retryAfter());
+    return router;
+  }
+
+  /**
+   * Whether a request would still be let in: its tenant is active, and its caller may enter it.
+   *
+   * @throws an error where this can't be found out
+   */
+  async stillAdmits(req: Request, tenant: ActiveTenant): Promise<boolean> {
+    const active = await this.#directory.findActive(tenant.tenantSlug);
+    return (
+      active?.tenantId === tenant.tenantId && (await this.#admits(req, tenant))
+    );
+  }
+
+  async #admits(req: Request, tenant: ActiveTenant): Promise<boolean> {
+    return (
+      (this.#class === 'shared' && isDefault(tenant)) ||
+      this.#mayEnter(req, tenant)
+    );
   }
 
   declareTenantAware(): void {

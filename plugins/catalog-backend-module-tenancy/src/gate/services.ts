@@ -1,3 +1,4 @@
+import { MiddlewareFactory } from '@backstage/backend-defaults/rootHttpRouter';
 import {
   coreServices,
   createServiceFactory,
@@ -14,6 +15,7 @@ import {
   readTenancyConfig,
   type TenancyConfig,
   type TenantGate,
+  tenantChangesServiceRef,
   tenantDirectoryServiceRef,
   tenantGateServiceRef,
   tenantGatesServiceRef,
@@ -32,6 +34,8 @@ import { carryTenants } from '../calls/carryTenants';
 import { calledFor } from '../calls/callTokens';
 import { limitRate } from '../limits/limitRate';
 import { bearerCredentials } from './callers';
+import { guardUpgrades } from './guardUpgrades';
+import { OpenSockets } from './OpenSockets';
 import { Ownership } from './Ownership';
 import { PluginGate } from './PluginGate';
 
@@ -47,6 +51,8 @@ interface GateSettings {
   /** Counts the requests to all plugins together. */
   limitRate: RequestHandler;
   ownership: Ownership;
+  /** The WebSockets of all plugins. */
+  sockets: OpenSockets;
   tenancy: TenancyConfig;
   tokens: TenantTokens;
   shared: ReadonlySet<string>;
@@ -61,12 +67,13 @@ const gateSettingsServiceRef = createServiceRef<GateSettings | undefined>({
 export const gateSettingsServiceFactory = createServiceFactory({
   service: gateSettingsServiceRef,
   deps: {
+    changes: tenantChangesServiceRef,
     config: coreServices.rootConfig,
     limits: tenantLimitsServiceRef,
     logger: coreServices.rootLogger,
     plugins: tenantPluginsServiceRef,
   },
-  factory({ config, limits, logger, plugins }) {
+  factory({ changes, config, limits, logger, plugins }) {
     const tenancy = readTenancyConfig(config);
     if (!tenancy.enabled) {
       return undefined;
@@ -90,6 +97,7 @@ export const gateSettingsServiceFactory = createServiceFactory({
       administrators: readAdministrators(config),
       limitRate: limitRate(rateLimits, limits),
       ownership: new Ownership({ logger }),
+      sockets: new OpenSockets({ changes, logger }),
       tenancy: {
         ...tenancy,
         // A tenant's token is in exactly its own tenant.
@@ -161,6 +169,7 @@ export const tenantGateServiceFactory = createServiceFactory({
       pluginId,
       isShared: settings.shared.has(pluginId),
       instances: plugins.handlerOf(pluginId),
+      directory,
       logger,
       credentialsOf: req => bearerCredentials(req, httpAuth),
       resolve: createTenantMiddleware({
@@ -181,6 +190,15 @@ export const tenantGateServiceFactory = createServiceFactory({
       limitRate: settings.limitRate,
     });
     httpRouter.use(gate.router);
+    guardUpgrades({
+      gate,
+      httpRouter,
+      onError: MiddlewareFactory.create({ config, logger }).error(),
+      pluginId,
+      sockets: settings.sockets,
+      trustProxy: config.getOptional('backend.trustProxy'),
+      upgrades: plugins.upgradesOf(pluginId),
+    });
     gates.add(pluginId, () => gate.isClosed);
     return gate;
   },

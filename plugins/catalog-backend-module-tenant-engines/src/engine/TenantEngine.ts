@@ -4,14 +4,20 @@ import {
 } from '@backstage/backend-app-api';
 import {
   type BackendFeature,
+  type HttpRouterServiceWebSocketHandler,
   type LoggerService,
   type RootConfigService,
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
-import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
+import type {
+  ActiveTenant,
+  TenantUpgradeHandler,
+} from 'backstage-plugin-catalog-tenancy-node';
 import { Router } from 'express';
+import type { Duplex } from 'node:stream';
 import type { SchemaDatabase } from '../pool/EnginePool';
 import type { BackgroundWork } from '../work/BackgroundWork';
+import { decorate } from './decorate';
 import { createServices, type PluginServices } from './services';
 
 /**
@@ -54,6 +60,9 @@ export class TenantEngine {
   readonly router = Router();
   readonly #backend: Backend;
   readonly #database: SchemaDatabase;
+  /** The WebSockets of the plugin, by their path below that of the plugin. */
+  readonly #upgrades = new Map<string, HttpRouterServiceWebSocketHandler>();
+  readonly #sockets = new Set<Duplex>();
   readonly #stopping = new AbortController();
 
   /**
@@ -108,6 +117,7 @@ export class TenantEngine {
         logger,
         migrates,
         mount: handler => this.router.use(handler),
+        mountUpgrade: upgrade => this.#upgrades.set(upgrade.path, upgrade),
         outer: services,
         signal: this.#stopping.signal,
         work,
@@ -116,12 +126,33 @@ export class TenantEngine {
     features.forEach(feature => this.#backend.add(feature));
   }
 
+  /** What takes over a WebSocket at a path of the plugin. The engine closes it when it stops. */
+  upgradeAt(path: string): TenantUpgradeHandler | undefined {
+    const upgrade = this.#upgrades.get(path);
+    return (
+      upgrade &&
+      (context => {
+        const { socket } = context;
+        this.#stopping.signal.throwIfAborted();
+        this.#sockets.add(socket);
+        socket.once('close', () => this.#sockets.delete(socket));
+        return upgrade.handler(context);
+      })
+    );
+  }
+
+  /** Whether a WebSocket of it is open. */
+  get hasSockets(): boolean {
+    return this.#sockets.size > 0;
+  }
+
   /**
    * Ends what the engine has started. Nothing of it gets a connection from then on, even
    * if a module goes on.
    */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.#sockets.forEach(socket => socket.destroy());
     this.#database.close();
     await this.#backend.stop();
   }
@@ -140,15 +171,12 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
  * each of hundreds of engines.
  */
 export function quiet(logger: LoggerService): RootLoggerService {
-  return {
-    error: (message, meta) => logger.error(message, meta),
-    warn: (message, meta) => logger.warn(message, meta),
+  return decorate<RootLoggerService>(logger, {
     info: (message, meta) => logger.debug(message, meta),
-    debug: (message, meta) => logger.debug(message, meta),
     child: meta =>
       meta.type === 'initialization'
         ? quiet(logger.child(meta))
         : // The plugin's own messages.
           logger.child(meta),
-  };
+  });
 }

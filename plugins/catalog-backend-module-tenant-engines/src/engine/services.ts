@@ -8,6 +8,7 @@ import {
   createServiceFactory,
   type DiscoveryService,
   type HttpAuthService,
+  type HttpRouterServiceWebSocketHandler,
   type LoggerService,
   type PermissionsService,
   type RootConfigService,
@@ -28,6 +29,7 @@ import {
 import type { RequestHandler } from 'express';
 import type { Knex } from 'knex';
 import type { BackgroundWork } from '../work/BackgroundWork';
+import { decorate, decorateKnown } from './decorate';
 import { tenantScheduler } from './tenantScheduler';
 
 /** The services of a plugin of the backend, with which its instances work for their tenants. */
@@ -53,6 +55,8 @@ interface NestedServices {
   migrates: boolean;
   /** Gets the routes of the engine. */
   mount: (handler: RequestHandler) => void;
+  /** Gets the WebSockets of the engine, of a Backstage that has them (since 1.57). */
+  mountUpgrade: (upgrade: HttpRouterServiceWebSocketHandler) => void;
   /** Ends the scheduled tasks of the engine. */
   signal: AbortSignal;
   outer: PluginServices;
@@ -63,9 +67,13 @@ interface NestedServices {
  * The services of one engine. Each that reaches beyond the engine keeps to its tenant; all
  * others are Backstage's own, made for this engine from its configuration, its database and
  * its router, and share nothing with those of another.
+ *
+ * Database and routers are no decorators: those of the backend are not this tenant's, so that
+ * a method that is missing here must stay so.
  */
 export function createServices(options: NestedServices): ServiceFactory[] {
-  const { config, knex, logger, migrates, mount, outer } = options;
+  const { config, knex, logger, migrates, mount, mountUpgrade, outer } =
+    options;
   const { signal, tenant, work } = options;
   const { discovery, httpAuth, permissions, userInfo } = outer;
   const own = [
@@ -77,9 +85,13 @@ export function createServices(options: NestedServices): ServiceFactory[] {
       migrations: { skip: !migrates },
     }),
     // Routes outside of the plugin are the backend's, and not a tenant's.
-    provide(coreServices.rootHttpRouter, { use: () => undefined }),
+    provide(coreServices.rootHttpRouter, {
+      use: () => undefined,
+      addWebSocketHandler: () => undefined,
+    }),
     provide(coreServices.httpRouter, {
       use: mount,
+      addWebSocketHandler: mountUpgrade,
       // The backend asks for credentials before a request comes here, on all routes.
       addAuthPolicy: () => undefined,
     }),
@@ -119,12 +131,12 @@ function provide<TService>(
     : createServiceFactory({ service, deps: {}, factory });
 }
 
-/** Whatever an engine calls, it calls for its tenant. */
+/** Whatever an engine calls, it calls for its tenant: another method could issue other tokens. */
 function tenantAuth(auth: AuthService, tenant: ActiveTenant): AuthService {
   const ofTenant = <TPrincipal>(
     credentials: BackstageCredentials<TPrincipal>,
   ): BackstageCredentials<TPrincipal> => withTenant(tenant, credentials);
-  return {
+  return decorateKnown('auth service', auth, {
     authenticate: (token, options) => auth.authenticate(token, options),
     isPrincipal: auth.isPrincipal.bind(auth),
     getNoneCredentials: () => auth.getNoneCredentials(),
@@ -137,30 +149,32 @@ function tenantAuth(auth: AuthService, tenant: ActiveTenant): AuthService {
       }),
     getLimitedUserToken: credentials => auth.getLimitedUserToken(credentials),
     listPublicServiceKeys: () => auth.listPublicServiceKeys(),
-  };
+  });
 }
 
+/** Another method would lack the tenant in what it records, and shows nobody anything. */
 function tenantAuditor(
   auditor: AuditorService,
   { tenantSlug }: ActiveTenant,
 ): AuditorService {
-  return {
+  return decorate(auditor, {
     createEvent: options =>
       auditor.createEvent({
         ...options,
         meta: { ...options.meta, tenant: tenantSlug },
       }),
-  };
+  });
 }
 
+/** Another method would reach keys of all tenants. */
 function tenantCache(cache: CacheService, tenantId: string): CacheService {
   const keyOf = (key: string) => `tenant:${tenantId}:${key}`;
-  return {
+  return decorateKnown('cache', cache, {
     get: key => cache.get(keyOf(key)),
     set: (key, value, options) => cache.set(keyOf(key), value, options),
     delete: key => cache.delete(keyOf(key)),
     withOptions: options => tenantCache(cache.withOptions(options), tenantId),
-  };
+  });
 }
 
 /**
@@ -172,14 +186,9 @@ function summableMetrics(metrics: MetricsService): MetricsService {
     addCallback: () => undefined,
     removeCallback: () => undefined,
   };
-  return {
-    createCounter: (name, options) => metrics.createCounter(name, options),
-    createUpDownCounter: (name, options) =>
-      metrics.createUpDownCounter(name, options),
-    createHistogram: (name, options) => metrics.createHistogram(name, options),
-    createGauge: (name, options) => metrics.createGauge(name, options),
+  return decorate(metrics, {
     createObservableCounter: () => unobserved,
     createObservableUpDownCounter: () => unobserved,
     createObservableGauge: () => unobserved,
-  };
+  });
 }

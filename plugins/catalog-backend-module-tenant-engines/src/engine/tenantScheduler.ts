@@ -7,6 +7,7 @@ import type {
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BackgroundWork } from '../work/BackgroundWork';
+import { decorateKnown } from './decorate';
 
 type Task = SchedulerServiceTaskScheduleDefinition &
   SchedulerServiceTaskInvocationDefinition;
@@ -85,10 +86,11 @@ export function tenantScheduler(options: {
     await update(schedule);
   };
 
-  const own: SchedulerService = {
+  // Another method would reach the tasks of all tenants.
+  return decorateKnown<SchedulerService>('scheduler', scheduler, {
     scheduleTask: scheduleWhileOpen,
     createScheduledTaskRunner: definition => ({
-      run: task => own.scheduleTask({ ...definition, ...task }),
+      run: task => scheduleWhileOpen({ ...definition, ...task }),
     }),
     triggerTask: id => scheduler.triggerTask(`${prefix}${id}`),
     cancelTask: id => scheduler.cancelTask(`${prefix}${id}`),
@@ -100,6 +102,5 @@ export function tenantScheduler(options: {
       // A task is scheduled again each time that this process gets the lease.
       return [...new Map(ofTenant.map(task => [task.id, task])).values()];
     },
-  };
-  return own;
+  });
 }

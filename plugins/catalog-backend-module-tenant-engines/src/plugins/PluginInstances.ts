@@ -212,7 +212,8 @@ export class PluginInstances {
     for (const [tenantId, entry] of this.#entries) {
       if (
         !this.#options.leases.isHeld(tenantId) &&
-        entry.lastRequestAt < before
+        entry.lastRequestAt < before &&
+        !entry.supervised?.engine?.hasSockets
       ) {
         this.#stopLater(entry.supervised);
         entry.supervised = undefined;

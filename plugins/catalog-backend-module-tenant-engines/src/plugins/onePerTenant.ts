@@ -7,6 +7,7 @@ import {
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { ServiceUnavailableError } from '@backstage/errors';
 import {
+  type ActiveTenant,
   DEFAULT_TENANT_ID,
   type TenantEngineChanges,
   type TenantPlugins,
@@ -22,7 +23,11 @@ import { endSessions, freeTasks } from '../leases/LeaseStore';
 import { enginesServiceRef, redact, schemaOf } from '../module';
 import { EnginePool } from '../pool/EnginePool';
 import { readPoolSize } from '../pool/readPoolSize';
-import { forwardToEngine } from '../routes/forward';
+import {
+  type FindUpgrade,
+  findUpgrade,
+  forwardToEngine,
+} from '../routes/forward';
 import { schedulePurge } from '../tables/schedulePurge';
 import {
   type InstancesTiming,
@@ -37,13 +42,15 @@ const PAGE = 500;
 class ForwardedPlugins implements TenantPlugins {
   readonly pluginIds: readonly string[];
   readonly #forwards = new Map<string, RequestHandler>();
+  readonly #upgrades = new Map<string, FindUpgrade>();
 
   constructor(pluginIds: readonly string[]) {
     this.pluginIds = pluginIds;
   }
 
-  open(pluginId: string, forward: RequestHandler): void {
+  open(pluginId: string, forward: RequestHandler, upgrade: FindUpgrade): void {
     this.#forwards.set(pluginId, forward);
+    this.#upgrades.set(pluginId, upgrade);
   }
 
   handlerOf(pluginId: string): RequestHandler | undefined {
@@ -55,14 +62,29 @@ class ForwardedPlugins implements TenantPlugins {
       if (forward) {
         forward(req, res, next);
       } else {
-        next(
-          new ServiceUnavailableError(
-            `The tenants' instances of the plugin '${pluginId}' have not started`,
-          ),
-        );
+        next(notStarted(pluginId));
       }
     };
   }
+
+  upgradesOf(pluginId: string): FindUpgrade | undefined {
+    if (!this.pluginIds.includes(pluginId)) {
+      return undefined;
+    }
+    return async (tenant: ActiveTenant, path: string) => {
+      const find = this.#upgrades.get(pluginId);
+      if (!find) {
+        throw notStarted(pluginId);
+      }
+      return find(tenant, path);
+    };
+  }
+}
+
+function notStarted(pluginId: string): ServiceUnavailableError {
+  return new ServiceUnavailableError(
+    `The tenants' instances of the plugin '${pluginId}' have not started`,
+  );
 }
 
 const forwardedPluginsServiceRef = createServiceRef<ForwardedPlugins>({
@@ -208,16 +230,18 @@ function instancesModule(
               timing,
               works: engines.works,
             });
+            const forwarding = {
+              find: (id: string, slug: string) => instances.find(id, slug),
+              logger,
+              names: {
+                plugin: `plugin '${pluginId}'`,
+                engine: `instance of the plugin '${pluginId}'`,
+              },
+            };
             plugins.open(
               pluginId,
-              forwardToEngine({
-                find: (id, slug) => instances.find(id, slug),
-                logger,
-                names: {
-                  plugin: `plugin '${pluginId}'`,
-                  engine: `instance of the plugin '${pluginId}'`,
-                },
-              }),
+              forwardToEngine(forwarding),
+              findUpgrade(forwarding),
             );
             // While the database and the other services still answer.
             rootLifecycle.addBeforeShutdownHook(async () => {

@@ -7,8 +7,10 @@ import {
   ServiceUnavailableError,
 } from '@backstage/errors';
 import {
+  type ActiveTenant,
   type TenantEngineStatus,
   tenantOf,
+  type TenantUpgradeHandler,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import { saysTablesAreGone, sqlStateOf } from '../engine/failures';
@@ -66,22 +68,14 @@ export function forwardToEngine(options: {
     const route = `${req.method} ${req.path}`;
     const supervised = find(tenantId, tenantSlug);
     if (!supervised) {
-      next(
-        new NotAllowedError(
-          `${route} is not available to the tenant '${tenantSlug}': it has no ${names.engine}`,
-        ),
-      );
+      next(missing(route, tenantSlug, names));
       return;
     }
     /** Answers what the routes of the engine have not answered. */
     const end = (error?: unknown) => {
       const sqlState = sqlStateOf(error);
       if (error === undefined || error === 'router') {
-        next(
-          new NotFoundError(
-            `The ${names.plugin} of the tenant '${tenantSlug}' has no ${route}`,
-          ),
-        );
+        next(notFound(route, tenantSlug, names));
       } else if (saysTablesAreGone(error)) {
         supervised.fail(new Error('Its tables are gone'));
         next(
@@ -129,6 +123,50 @@ export function forwardToEngine(options: {
       }
     }, next);
   };
+}
+
+export type FindUpgrade = (
+  tenant: ActiveTenant,
+  path: string,
+) => Promise<TenantUpgradeHandler>;
+
+/** The same for WebSockets: what takes them over in the instance of their tenant. */
+export function findUpgrade({
+  find,
+  names,
+}: {
+  find: (tenantId: string, tenantSlug: string) => SupervisedEngine | undefined;
+  names: Names;
+}): FindUpgrade {
+  return async ({ tenantId, tenantSlug }, path) => {
+    const route = `WebSocket ${path}`;
+    const supervised = find(tenantId, tenantSlug);
+    if (!supervised) {
+      throw missing(route, tenantSlug, names);
+    }
+    await supervised.settled(LONGEST_WAIT_MS);
+    const { engine, status } = supervised;
+    if (!engine) {
+      throw unavailable(names.engine, tenantSlug, status);
+    }
+    const upgrade = engine.upgradeAt(path);
+    if (!upgrade) {
+      throw notFound(route, tenantSlug, names);
+    }
+    return upgrade;
+  };
+}
+
+function missing(route: string, tenantSlug: string, { engine }: Names) {
+  return new NotAllowedError(
+    `${route} is not available to the tenant '${tenantSlug}': it has no ${engine}`,
+  );
+}
+
+function notFound(route: string, tenantSlug: string, { plugin }: Names) {
+  return new NotFoundError(
+    `The ${plugin} of the tenant '${tenantSlug}' has no ${route}`,
+  );
 }
 
 function unavailable(

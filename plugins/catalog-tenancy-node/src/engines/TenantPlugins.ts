@@ -1,4 +1,22 @@
+import type { BackstageCredentials } from '@backstage/backend-plugin-api';
 import type { RequestHandler } from 'express';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { ActiveTenant } from '../tenants/TenantDirectory';
+
+/**
+ * Takes over a connection that a client wants to be a WebSocket, as the handlers of
+ * Backstage's `httpRouter.addWebSocketHandler` do.
+ *
+ * @public
+ */
+export type TenantUpgradeHandler = (context: {
+  request: IncomingMessage;
+  socket: Duplex;
+  head: Buffer;
+  credentials: BackstageCredentials;
+  authProtocol?: string;
+}) => void | Promise<void>;
 
 /**
  * Plugins of which each tenant has an instance, with tables, tasks and calls that are the
@@ -18,10 +36,23 @@ export interface TenantPlugins {
    * @returns nothing for a plugin that is not among {@link TenantPlugins.pluginIds}
    */
   handlerOf(pluginId: string): RequestHandler | undefined;
+
+  /**
+   * Finds what takes over a connection, in the instance of its tenant, by the path below that
+   * of the plugin. It rejects with an error for the client where there is none.
+   *
+   * @returns nothing for a plugin that is not among {@link TenantPlugins.pluginIds}
+   */
+  upgradesOf(
+    pluginId: string,
+  ):
+    | ((tenant: ActiveTenant, path: string) => Promise<TenantUpgradeHandler>)
+    | undefined;
 }
 
 /** What a backend has without the package that provides instances. */
 export const NO_TENANT_PLUGINS: TenantPlugins = {
   pluginIds: [],
   handlerOf: () => undefined,
+  upgradesOf: () => undefined,
 };

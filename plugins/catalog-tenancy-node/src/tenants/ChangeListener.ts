@@ -6,7 +6,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { TenancyPool } from '../pool/TenancyPool';
 
-/** A change to the registry. */
+/**
+ * A change to the registry.
+ *
+ * @public
+ */
 export type RegistryChange =
   /** The tenant with this slug was created, changed, deleted or restored. */
   | { tenantSlug: string }

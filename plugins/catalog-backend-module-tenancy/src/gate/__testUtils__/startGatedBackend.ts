@@ -8,6 +8,7 @@ import {
 import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
 import {
+  tenantChangesServiceRef,
   type TenantDirectory,
   tenantGateServiceRef,
   type TenantMembers,
@@ -115,6 +116,11 @@ export async function startGatedBackend(options: {
       mockServices.rootConfig.factory({ data: configData(config) }),
       tenantDirectoryServiceMock.factory({ directory }),
       membersFactory(members),
+      createServiceFactory({
+        service: tenantChangesServiceRef,
+        deps: {},
+        factory: () => ({ onChange: () => {} }),
+      }),
       createServiceFactory({
         service: tenantLimitsServiceRef,
         deps: {},
