@@ -3,7 +3,7 @@ import { migrateTo } from '../migrateTo';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
-import { adopt, readAdoption } from './library';
+import { adopt, readAdoption, retryFaults } from './library';
 
 const databases = createTestDatabases();
 
@@ -217,6 +217,45 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
     expect(await differences(catalog)).not.toEqual([]);
     await adopt({ connection });
     expect(await differences(catalog)).toEqual([]);
+  });
+
+  it('writes nothing where the engine numbers what it publishes', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { engine, client, connection, knex } = catalog;
+    // Of catalog-backend since 4.0.3.
+    await client.query(
+      'alter table public.final_entities add column if not exists generation bigint',
+    );
+    await engine.ingest(service('a'));
+    await adopt({ connection });
+    const version = 'select xmin::text from entities';
+    const before = await column(catalog, version);
+    await knex('final_entities').update({ generation: 7 });
+    expect(await column(catalog, version)).toEqual(before);
+    await knex('final_entities').update({ generation: 8, hash: 'other' });
+    expect(await column(catalog, 'select hash from entities')).toEqual([
+      'other',
+    ]);
+    await knex('final_entities').update({ last_updated_at: '2026-01-02' });
+    expect(await differences(catalog)).toEqual([]);
+    await knex('final_entities').update({
+      final_entity: knex.raw(`replace(final_entity, 'Component', 'API')`),
+    });
+    expect(await differences(catalog)).toEqual([]);
+  });
+
+  it('replaces a function of another version, by a retry too', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { client, connection } = catalog;
+    await adopt({ connection });
+    const bodies = `select prosrc from pg_proc where proname like 'adoption%' order by oid`;
+    const before = await column(catalog, bodies);
+    await client.query(
+      `create or replace function adoption_json(p_text text) returns jsonb language sql as 'select $1::jsonb'`,
+    );
+    expect(await column(catalog, bodies)).not.toEqual(before);
+    await retryFaults({ connection });
+    expect(await column(catalog, bodies)).toEqual(before);
   });
 
   it('writes nothing for the bookkeeping of refreshes', async () => {

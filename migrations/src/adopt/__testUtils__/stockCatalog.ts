@@ -93,19 +93,32 @@ export class EngineWriter {
     await (options.tx ? work(options.tx) : this.knex.transaction(work));
   }
 
-  /** As `performStitching` does. */
+  /** As `performStitching` does: the entity and its search rows in one transaction. */
   async stitch(id: string, entity: EngineEntity): Promise<void> {
     const json = entity.json ?? jsonOf(id, entity);
-    await this.knex('final_entities')
-      .insert({
+    await this.knex.transaction(async tx => {
+      await tx('refresh_state')
+        .where({ entity_id: id })
+        .select('entity_id')
+        .forKeyShare()
+        .first();
+      await tx('final_entities')
+        .insert({
+          entity_id: id,
+          entity_ref: entity.ref,
+          final_entity: json,
+          hash: `${json.length}-${randomUUID()}`,
+          last_updated_at: tx.fn.now(),
+        })
+        .onConflict('entity_id')
+        .merge(['final_entity', 'hash', 'last_updated_at']);
+      await tx('search').where({ entity_id: id }).delete();
+      await tx('search').insert({
         entity_id: id,
-        entity_ref: entity.ref,
-        final_entity: json,
-        hash: `${json.length}-${randomUUID()}`,
-        last_updated_at: this.knex.fn.now(),
-      })
-      .onConflict('entity_id')
-      .merge(['final_entity', 'hash', 'last_updated_at']);
+        key: 'metadata.description',
+        value: entity.description ?? null,
+      });
+    });
   }
 
   /** What is done to every entity every few minutes. */
