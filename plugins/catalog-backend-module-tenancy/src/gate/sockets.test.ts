@@ -26,6 +26,7 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { once } from 'node:events';
 import type { OutgoingHttpHeaders } from 'node:http';
+import type { Duplex } from 'node:stream';
 import request from 'supertest';
 
 const JANE = 'user:default/jane';
@@ -38,6 +39,7 @@ describe.each(databases.eachSupportedId())(
     const guest = signedInGuest(JANE);
     /** What the handlers of the plugins got. */
     const reached: string[] = [];
+    const opened: Duplex[] = [];
     let members: TenantMemberStore;
     let backend: CatalogBackend;
     let token: string;
@@ -121,6 +123,7 @@ describe.each(databases.eachSupportedId())(
         }),
       );
       const { socket } = answer;
+      opened.push(socket);
       const closed = once(socket, 'close');
       // Without a reader, the end of a connection is not noticed.
       socket.resume();
@@ -129,8 +132,7 @@ describe.each(databases.eachSupportedId())(
     };
 
     const outcome = async (path: string, headers: OutgoingHttpHeaders = {}) => {
-      const { socket, status, text } = await open(path, headers);
-      socket.destroy();
+      const { status, text } = await open(path, headers);
       return `${status} ${text}`;
     };
 
@@ -170,6 +172,8 @@ describe.each(databases.eachSupportedId())(
       );
       token = body.backstageIdentity.token;
     });
+
+    afterEach(() => opened.splice(0).forEach(socket => socket.destroy()));
 
     afterAll(() => backend?.stop());
 
@@ -267,7 +271,6 @@ describe.each(databases.eachSupportedId())(
         REFUSED,
       );
       expect(stays.socket.destroyed).toBe(false);
-      stays.socket.destroy();
     });
 
     it('closes those of a tenant that is deleted', async () => {
@@ -277,7 +280,6 @@ describe.each(databases.eachSupportedId())(
       await backend.tenants.delete('deleted');
       await withDeadline('the end of the connection', ends.closed);
       expect(stays.socket.destroyed).toBe(false);
-      stays.socket.destroy();
     });
   },
 );
