@@ -17,6 +17,7 @@ import {
   createTenancyDatabase,
 } from '@internal/catalog-testing/tenancyDatabase';
 import { upgrade } from '@internal/catalog-testing/upgrade';
+import { ROUTES_WEB_SOCKETS } from '@internal/catalog-testing/webServer';
 import {
   createTestDatabases,
   waitUntil,
@@ -91,134 +92,133 @@ const TEXT = 1;
 const PING = 9;
 const PONG = Buffer.from([0x8a, 0]);
 
-describe.each(databases.eachSupportedId())(
-  'signals, of which each tenant has an instance, on %s',
-  id => {
-    const opened: Duplex[] = [];
-    let backend: CatalogBackend;
-    let token: string;
+(ROUTES_WEB_SOCKETS ? describe : describe.skip).each(
+  databases.eachSupportedId(),
+)('signals, of which each tenant has an instance, on %s', id => {
+  const opened: Duplex[] = [];
+  let backend: CatalogBackend;
+  let token: string;
 
-    const connect = async (slug: string) => {
-      const answer = await withDeadline(
-        'an answer',
-        upgrade(backend.server.port(), '/api/signals', {
-          // As a browser can.
-          'sec-websocket-protocol': `${token}, tenant.${slug}`,
-        }),
-      );
-      opened.push(answer.socket);
-      return answer;
+  const connect = async (slug: string) => {
+    const answer = await withDeadline(
+      'an answer',
+      upgrade(backend.server.port(), '/api/signals', {
+        // As a browser can.
+        'sec-websocket-protocol': `${token}, tenant.${slug}`,
+      }),
+    );
+    opened.push(answer.socket);
+    return answer;
+  };
+
+  /** The messages that arrive at a page of the tenant. */
+  const listen = async (slug: string) => {
+    const { status, socket } = await connect(slug);
+    expect(status).toBe(101);
+    let received = Buffer.alloc(0);
+    socket.on('data', chunk => {
+      received = Buffer.concat([received, chunk]);
+    });
+    const subscription = { action: 'subscribe', channel: CHANNEL };
+    socket.write(frame(TEXT, JSON.stringify(subscription)));
+    // Answered in order.
+    socket.write(frame(PING, ''));
+    await waitUntil('the subscription', () => received.includes(PONG));
+    return {
+      closed: once(socket, 'close'),
+      messages: () =>
+        [...received.toString().matchAll(/"message":"([^"]*)"/g)].map(
+          ([, message]) => message,
+        ),
     };
+  };
 
-    /** The messages that arrive at a page of the tenant. */
-    const listen = async (slug: string) => {
-      const { status, socket } = await connect(slug);
-      expect(status).toBe(101);
-      let received = Buffer.alloc(0);
-      socket.on('data', chunk => {
-        received = Buffer.concat([received, chunk]);
-      });
-      const subscription = { action: 'subscribe', channel: CHANNEL };
-      socket.write(frame(TEXT, JSON.stringify(subscription)));
-      // Answered in order.
-      socket.write(frame(PING, ''));
-      await waitUntil('the subscription', () => received.includes(PONG));
-      return {
-        closed: once(socket, 'close'),
-        messages: () =>
-          [...received.toString().matchAll(/"message":"([^"]*)"/g)].map(
-            ([, message]) => message,
-          ),
-      };
-    };
+  const publish = (slug: string, message: string) =>
+    request(backend.server)
+      .post(`/api/signals/publish/${message}`)
+      .set('Authorization', `Bearer ${token}`)
+      .set('X-Tenant-Slug', slug)
+      .expect(201);
 
-    const publish = (slug: string, message: string) =>
-      request(backend.server)
-        .post(`/api/signals/publish/${message}`)
-        .set('Authorization', `Bearer ${token}`)
-        .set('X-Tenant-Slug', slug)
-        .expect(201);
-
-    beforeAll(async () => {
-      const guest = signedInGuest(GUEST);
-      backend = await startCatalogBackend({
-        connection: await createTenancyDatabase(databases, id),
-        enabled: true,
-        webSockets: true,
-        config: {
-          ...guest.config,
-          backend: { database: { prefix: `sockets_${process.pid}_` } },
-          connections: { github: [{ token: MARK }] },
-          events: { useEventBus: 'never' },
-          unknown: { token: MARK },
-          tenancy: { admins: [GUEST], membership: 'required' },
-        },
-        features: [
-          ...guest.features,
-          allowAll,
-          signalsPlugin,
-          publisher,
-          enginesServiceFactory,
-          tenantEnginesServiceFactory,
-          catalogModuleTenantEngines([]),
-          ...onePerTenant({ signals: [signalsPlugin, publisher] }),
-        ],
-      });
-      for (const slug of ['acme', 'initech', 'deleted', 'broken']) {
-        await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
-      }
-      const { body } = await request(backend.server).get(
-        '/api/auth/guest/refresh',
-      );
-      token = body.backstageIdentity.token;
+  beforeAll(async () => {
+    const guest = signedInGuest(GUEST);
+    backend = await startCatalogBackend({
+      connection: await createTenancyDatabase(databases, id),
+      enabled: true,
+      webSockets: true,
+      config: {
+        ...guest.config,
+        backend: { database: { prefix: `sockets_${process.pid}_` } },
+        connections: { github: [{ token: MARK }] },
+        events: { useEventBus: 'never' },
+        unknown: { token: MARK },
+        tenancy: { admins: [GUEST], membership: 'required' },
+      },
+      features: [
+        ...guest.features,
+        allowAll,
+        signalsPlugin,
+        publisher,
+        enginesServiceFactory,
+        tenantEnginesServiceFactory,
+        catalogModuleTenantEngines([]),
+        ...onePerTenant({ signals: [signalsPlugin, publisher] }),
+      ],
     });
+    for (const slug of ['acme', 'initech', 'deleted', 'broken']) {
+      await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
+    }
+    const { body } = await request(backend.server).get(
+      '/api/auth/guest/refresh',
+    );
+    token = body.backstageIdentity.token;
+  });
 
-    afterEach(() => opened.splice(0).forEach(socket => socket.destroy()));
+  afterEach(() => opened.splice(0).forEach(socket => socket.destroy()));
 
-    afterAll(() => backend?.stop());
+  afterAll(() => backend?.stop());
 
-    it('brings a message to the pages of its tenant, and to no others', async () => {
-      const slugs = ['default', 'acme', 'initech'];
-      const pages = [];
-      for (const slug of slugs) {
-        pages.push(await listen(slug));
-      }
-      for (const slug of slugs) {
-        await publish(slug, `of-${slug}`);
-      }
-      for (const [index, slug] of slugs.entries()) {
-        // In order: what others have published before would be here too.
-        const { messages } = pages[index];
-        await waitUntil('the message', () => messages().length > 0);
-        expect(messages()).toEqual([`of-${slug}`]);
-      }
+  it('brings a message to the pages of its tenant, and to no others', async () => {
+    const slugs = ['default', 'acme', 'initech'];
+    const pages = [];
+    for (const slug of slugs) {
+      pages.push(await listen(slug));
+    }
+    for (const slug of slugs) {
+      await publish(slug, `of-${slug}`);
+    }
+    for (const [index, slug] of slugs.entries()) {
+      // In order: what others have published before would be here too.
+      const { messages } = pages[index];
+      await waitUntil('the message', () => messages().length > 0);
+      expect(messages()).toEqual([`of-${slug}`]);
+    }
+  });
+
+  it('has none of the credentials of the portal in its configuration', async () => {
+    await publish('acme', 'anything');
+    for (const secret of [MARK, APPLICATION.password]) {
+      expect(configs.get('default')).toContain(secret);
+      expect(configs.get('acme')).not.toContain(secret);
+    }
+  });
+
+  it('closes the connections of a tenant that is deleted', async () => {
+    const page = await listen('deleted');
+    await backend.tenants.delete('deleted');
+    await withDeadline('the end of the connection', page.closed);
+    expect(await connect('deleted')).toMatchObject({
+      status: 403,
+      text: '{"error":"Invalid tenant"}',
     });
+  });
 
-    it('has none of the credentials of the portal in its configuration', async () => {
-      await publish('acme', 'anything');
-      for (const secret of [MARK, APPLICATION.password]) {
-        expect(configs.get('default')).toContain(secret);
-        expect(configs.get('acme')).not.toContain(secret);
-      }
-    });
-
-    it('closes the connections of a tenant that is deleted', async () => {
-      const page = await listen('deleted');
-      await backend.tenants.delete('deleted');
-      await withDeadline('the end of the connection', page.closed);
-      expect(await connect('deleted')).toMatchObject({
-        status: 403,
-        text: '{"error":"Invalid tenant"}',
-      });
-    });
-
-    it('answers 503 with the reason where the instance can not start', async () => {
-      const { status, text, headers } = await connect('broken');
-      expect(status).toBe(503);
-      expect(headers['retry-after']).toBeDefined();
-      expect(text).toContain(
-        "The instance of the plugin 'signals' of the tenant 'broken' has failed",
-      );
-    });
-  },
-);
+  it('answers 503 with the reason where the instance can not start', async () => {
+    const { status, text, headers } = await connect('broken');
+    expect(status).toBe(503);
+    expect(headers['retry-after']).toBeDefined();
+    expect(text).toContain(
+      "The instance of the plugin 'signals' of the tenant 'broken' has failed",
+    );
+  });
+});
