@@ -23,6 +23,12 @@ export interface Config {
       secretsDirectory?: string;
 
       /**
+       * Keys of this configuration that engines and instances of tenants have beside those that
+       * docs/integrators/engines.md lists, such as `jenkins` or `notes.limits`.
+       */
+      inherit?: string[];
+
+      /**
        * Whether this process does background work of tenants, `all` by default: their
        * polls and scheduled tasks, divided among all such processes. With `none` it serves
        * requests only.

@@ -1,11 +1,18 @@
 import { HostDiscovery } from '@backstage/backend-defaults/discovery';
-import { rootHttpRouterServiceFactory } from '@backstage/backend-defaults/rootHttpRouter';
+import {
+  DefaultRootHttpRouter,
+  rootHttpRouterServiceFactory,
+} from '@backstage/backend-defaults/rootHttpRouter';
 import {
   coreServices,
   createServiceFactory,
 } from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
 import type { Server } from 'node:http';
+
+/** Whether this Backstage routes WebSockets, which it does since 1.57. */
+export const ROUTES_WEB_SOCKETS =
+  'addWebSocketHandler' in DefaultRootHttpRouter.prototype;
 
 /**
  * The server of Backstage in place of that of `startTestBackend`, which routes no WebSockets, for

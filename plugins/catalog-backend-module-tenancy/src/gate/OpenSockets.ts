@@ -28,6 +28,8 @@ export const SOCKETS_TIMING: SocketsTiming = {
   answerMs: 5_000,
 };
 
+const RETRY_MS = 250;
+
 /** How many are looked at at the same time. */
 const AT_ONCE = 20;
 
@@ -83,19 +85,32 @@ export class OpenSockets {
 
   /** Never rejects. */
   async #check({ socket, tenant, mayStay }: OpenSocket): Promise<void> {
-    const answered = new AbortController();
-    const late = delay(this.#timing.answerMs, false, {
-      ref: false,
-      signal: answered.signal,
-    });
-    const stays = await Promise.race([mayStay(), late]).catch(() => false);
-    answered.abort();
-    late.catch(() => undefined);
+    const ended = new AbortController();
+    const { signal } = ended;
+    const options = { ref: false, signal };
+    const stays = await Promise.race([
+      delay(this.#timing.answerMs, false, options),
+      answerOf(mayStay, options),
+    ]).finally(() => ended.abort());
     if (!stays && !socket.destroyed) {
       this.#logger.debug(
         `Closed a WebSocket of the tenant '${tenant.tenantSlug}', which its caller may not enter any more`,
       );
       socket.destroy();
+    }
+  }
+}
+
+/** The database may be away for a moment. */
+async function answerOf(
+  mayStay: () => Promise<boolean>,
+  options: { signal: AbortSignal },
+): Promise<boolean> {
+  for (;;) {
+    try {
+      return await mayStay();
+    } catch {
+      await delay(RETRY_MS, undefined, options);
     }
   }
 }

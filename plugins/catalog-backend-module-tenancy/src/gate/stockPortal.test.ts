@@ -123,6 +123,7 @@ describe.each(databases.eachSupportedId())('the stock portal on %s', id => {
     backend = await startCatalogBackend({
       connection,
       enabled: true,
+      webSockets: true,
       config: {
         ...guest.config,
         ...stockConfig(docs),
@@ -162,7 +163,10 @@ describe.each(databases.eachSupportedId())('the stock portal on %s', id => {
       });
     }
   });
-  afterAll(() => rm(docs, { recursive: true, force: true }));
+  afterAll(async () => {
+    await backend?.stop();
+    await rm(docs, { recursive: true, force: true });
+  });
 
   it.each(recorded as Recorded[])(
     'shows each tenant nothing of the other: $method $path',

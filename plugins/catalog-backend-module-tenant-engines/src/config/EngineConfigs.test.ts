@@ -1,6 +1,8 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
 import { EngineConfigs } from './EngineConfigs';
+import { INHERITED } from './inherited';
+import { loadPackageSchemas } from './moduleSchemas';
 
 const tenant = {
   tenantId: '5c1f0b6e-65a7-4f4f-8d55-1f3b1f7c4b11',
@@ -67,7 +69,7 @@ describe('the configuration of an engine', () => {
     const other = { tenantId: tenant.tenantId, tenantSlug: 'other' };
     const config = await create(withOperated).configOf(other, undefined);
 
-    expect(config.getString('tenancy.schema')).toBe('tenancy');
+    expect(config.has('tenancy')).toBe(false);
     expect(JSON.stringify(config.get())).not.toContain('acme');
   });
 
@@ -100,6 +102,129 @@ describe('the configuration of an engine', () => {
       }),
     ).toEqual({ hours: 1 });
   });
+});
+
+describe('what an engine inherits', () => {
+  const MARK = 'secret-of-the-portal';
+  const everywhere = { anything: MARK, nested: { of: [{ a: MARK }] } };
+
+  it('is nothing of sections that it has no part in, known or not', async () => {
+    const sections = [
+      ...['app', 'auth', 'aws', 'azure', 'backend', 'catalog', 'connections'],
+      ...['events', 'gcp', 'integrations', 'jenkins', 'kubernetes', 'mockup'],
+      ...['notifications', 'organization', 'permission', 'proxy', 'scaffolder'],
+      ...['search', 'techdocs', 'unknown'],
+    ].map(section => [section, everywhere]);
+    const config = await create({
+      ...Object.fromEntries(sections),
+      // What is on the list stands beside what is not.
+      app: { ...everywhere, baseUrl: 'http://localhost:3000' },
+      backend: {
+        ...everywhere,
+        auth: { keys: [{ secret: MARK }] },
+        baseUrl: 'http://localhost:7007',
+        cache: { connection: MARK },
+        connections: [{ token: MARK }],
+        database: { connection: { password: MARK } },
+        reading: { ...everywhere, allow: [{ host: 'example.com' }] },
+      },
+      catalog: {
+        ...everywhere,
+        locations: [{ type: 'url', target: MARK }],
+        processors: { ldapOrg: { providers: [{ bind: { secret: MARK } }] } },
+        providers: { github: { token: MARK } },
+        rules: [{ allow: ['Component'] }],
+      },
+      scaffolder: {
+        ...everywhere,
+        defaultCommitSigningKey: MARK,
+        defaultEnvironment: {
+          parameters: { region: 'eu' },
+          secrets: { TOKEN: MARK },
+        },
+      },
+      search: { ...everywhere, elasticsearch: { auth: { password: MARK } } },
+      // Of the form that the start expects.
+      tenancy: {
+        jwtSecret: MARK,
+        database: { connection: { password: MARK } },
+        engines: { secretsDirectory: MARK },
+        tenants: { other: { integrations: { github: [{ token: MARK }] } } },
+      },
+    }).configOf(tenant, undefined);
+
+    expect(JSON.stringify(config.get())).not.toContain(MARK);
+    expect(config.get()).toEqual({
+      app: { baseUrl: 'http://localhost:3000' },
+      backend: {
+        baseUrl: 'http://localhost:7007',
+        reading: { allow: [{ host: 'example.com' }] },
+      },
+      catalog: {
+        processingInterval: { minutes: 30 },
+        rules: [{ allow: ['Component'] }],
+      },
+      events: { useEventBus: 'never' },
+      scaffolder: { defaultEnvironment: { parameters: { region: 'eu' } } },
+    });
+  });
+
+  it('is nothing that a schema of any package here marks as secret', async () => {
+    const marked = (await loadPackageSchemas()).flatMap(({ value }) =>
+      secretsIn(value as JsonObject),
+    );
+    // Of the database, and others.
+    expect(marked.length).toBeGreaterThan(50);
+    expect(
+      marked.filter(path =>
+        INHERITED.some(key => `${path}.`.startsWith(`${key}.`)),
+      ),
+    ).toEqual([]);
+  });
+
+  it('is what the operator lists besides', async () => {
+    const config = await create({
+      jenkins: { url: 'https://ci.example.com' },
+      notes: { limits: { length: 5 }, token: MARK },
+      tenancy: { engines: { inherit: ['jenkins', 'notes.limits', 'none'] } },
+    }).configOf(tenant, undefined);
+    expect(config.get()).toMatchObject({
+      jenkins: { url: 'https://ci.example.com' },
+      notes: { limits: { length: 5 } },
+    });
+    expect(JSON.stringify(config.get())).not.toContain(MARK);
+  });
+
+  it.each([
+    'backend.auth',
+    'catalog.locations',
+    'connections',
+    'tenancy',
+    'a b',
+  ])('can not be %s', key => {
+    expect(() => create({ tenancy: { engines: { inherit: [key] } } })).toThrow(
+      `Invalid tenancy.engines.inherit: '${key}' is not a key that engines can have`,
+    );
+  });
+
+  /** The paths of a schema, down to the first that is secret. Lists count as their items. */
+  function secretsIn(schema: JsonObject, path = ''): string[] {
+    if (schema.visibility === 'secret' || schema.deepVisibility === 'secret') {
+      return [path];
+    }
+    const children = Object.entries((schema.properties ?? {}) as JsonObject);
+    const others = [
+      schema.items,
+      schema.additionalProperties,
+      ...[schema.anyOf, schema.oneOf, schema.allOf].flat(),
+    ].filter(each => typeof each === 'object' && each !== null);
+    return [
+      ...children.flatMap(([name, child]) =>
+        secretsIn(child as JsonObject, path ? `${path}.${name}` : name),
+      ),
+      ...others.flatMap(each => secretsIn(each as JsonObject, path)),
+    ];
+  }
 });
 
 describe('app-config of the engines', () => {

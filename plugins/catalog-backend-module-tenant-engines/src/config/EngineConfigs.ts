@@ -8,6 +8,7 @@ import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { resolve } from 'path';
 import { fileTargetsModule } from './fileTargets';
 import { AllowedHosts } from './hosts';
+import { INHERITED, pick } from './inherited';
 import { checkIntervals } from './intervals';
 import {
   loadPackageSchemas,
@@ -105,9 +106,8 @@ export class EngineConfigs {
   }
 
   /**
-   * The configuration of a tenant's engine: that of the backend, in which the tenant's
-   * sources replace those of the default tenant. Merged, a tenant would get the
-   * tokens of others.
+   * The configuration of a tenant's engine: what it may have of the backend's, and the
+   * tenant's sources.
    *
    * @param stored - what the registry has for the tenant; app-config comes first
    * @throws Error that names what is wrong or missing, and no secret
@@ -171,26 +171,17 @@ export class EngineConfigs {
   }
 
   #compose({ catalog = {}, integrations }: EngineSources): Config {
-    const {
-      integrations: _,
-      tenancy,
-      ...backend
-    } = structuredClone(this.#backend);
-    const {
-      locations: _l,
-      providers: _p,
-      ...settings
-    } = (backend.catalog ?? {}) as JsonObject;
-    // The sources of the other tenants are none of this engine's business.
-    const { tenants: _t, engines: _e, ...ours } = (tenancy ?? {}) as JsonObject;
+    const backend = pick(this.#backend, [
+      ...INHERITED,
+      ...this.#operator.inherit,
+    ]);
     return new ConfigReader(
       structuredClone({
         ...backend,
-        tenancy: ours,
         // The events of an engine are its tenant's: the backend's bus has those of all.
         events: { useEventBus: 'never' },
         catalog: {
-          ...settings,
+          ...(backend.catalog as JsonObject | undefined),
           processingInterval: this.#operator.processingInterval,
           ...catalog,
         },

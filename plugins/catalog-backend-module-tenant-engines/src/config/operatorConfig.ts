@@ -8,6 +8,7 @@ import {
 import { readDurationFromConfig } from '@backstage/config';
 import { DEFAULT_TENANT_SLUG } from 'backstage-plugin-catalog-tenancy-node';
 import { z } from 'zod';
+import { checkInherited } from './inherited';
 
 const TENANTS = 'tenancy.tenants';
 const ENGINES = 'tenancy.engines';
@@ -48,6 +49,7 @@ const enginesSchema = z.object({
   processingInterval: z.custom<JsonValue>().optional(),
   minProcessingInterval: z.custom<JsonValue>().optional(),
   secretsDirectory: z.string().min(1).optional(),
+  inherit: z.array(z.string()).optional(),
   role: z.enum(['all', 'none']).optional(),
   leaseSeconds: z.number().int().min(5).max(300).optional(),
 });
@@ -60,6 +62,8 @@ export interface OperatorConfig {
   variables: ReadonlyMap<string, readonly string[]>;
   /** The folder with a folder of secrets for each tenant. */
   secretsDirectory?: string;
+  /** Keys of the backend's configuration that engines and instances have in addition. */
+  inherit: readonly string[];
   /** For engines whose configuration names none. */
   processingInterval: JsonValue;
   /** The shortest interval, in milliseconds, that a tenant may configure. */
@@ -99,6 +103,7 @@ export function readOperatorConfig(config: Config): OperatorConfig {
     sources,
     variables,
     secretsDirectory: engines.secretsDirectory,
+    inherit: checkInherited(engines.inherit ?? []),
     processingInterval: readInterval(engines.processingInterval),
     minIntervalMs: durationToMilliseconds(
       minimum === undefined

@@ -5,7 +5,7 @@ import {
   type DatabaseService,
   type SchedulerService,
 } from '@backstage/backend-plugin-api';
-import { mockServices } from '@backstage/backend-test-utils';
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { metricsServiceMock } from '@backstage/backend-test-utils/alpha';
 import { stringifyEntityRef } from '@backstage/catalog-model';
 import catalogPlugin from '@backstage/plugin-catalog-backend';
@@ -17,6 +17,10 @@ import {
   carriedTenant,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import { PassThrough } from 'node:stream';
 import type { Knex } from 'knex';
 import { Client, type ClientConfig } from 'pg';
 import { EnginePool } from '../pool/EnginePool';
@@ -215,6 +219,45 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     await expect(kept!('refresh_state').select()).rejects.toThrow(
       'The engine has been stopped',
     );
+  });
+
+  it('closes its WebSockets when it stops', async () => {
+    const engine = await start({
+      schema: await createSchema(),
+      features: [
+        createBackendModule({
+          pluginId: 'catalog',
+          moduleId: 'with-a-web-socket',
+          register(env) {
+            env.registerInit({
+              deps: { httpRouter: coreServices.httpRouter },
+              init: async ({ httpRouter }) =>
+                httpRouter.addWebSocketHandler({
+                  path: '/events',
+                  handler: () => undefined,
+                }),
+            });
+          },
+        }),
+      ],
+    });
+    const open = async () => {
+      const socket = new PassThrough();
+      await engine.upgradeAt('/events')?.({
+        credentials: mockCredentials.user(),
+        head: Buffer.alloc(0),
+        request: new IncomingMessage(new Socket()),
+        socket,
+      });
+      return socket;
+    };
+    const [closed, socket] = [await open(), await open()];
+    await once(closed.destroy(), 'close');
+    expect(engine.hasSockets).toBe(true);
+    await engine.stop();
+    expect(socket.destroyed).toBe(true);
+    await expect(open()).rejects.toThrow('aborted');
+    expect(engine.upgradeAt('/others')).toBeUndefined();
   });
 
   it('gives up a module that never starts, and keeps it from the database', async () => {

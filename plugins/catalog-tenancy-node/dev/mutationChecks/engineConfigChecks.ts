@@ -6,17 +6,15 @@ const VALIDATION = [`${CONFIG}/validation.test.ts`];
 /** What the configuration of a tenant's engine must not reach. */
 export const engineConfigChecks: MutationCheck[] = [
   {
-    name: "the integrations of the backend out of a tenant's engine",
+    name: "the list of what a tenant's engine has of the backend's configuration",
     edits: [
       {
         file: `${CONFIG}/EngineConfigs.ts`,
-        find: '      integrations: _,\n',
-        replace: '',
+        find: '      ...INHERITED,\n',
+        replace: '      ...Object.keys(this.#backend),\n',
       },
     ],
-    tests: [
-      'plugins/catalog-backend-module-tenant-engines/src/routes/github.test.ts',
-    ],
+    tests: [`${CONFIG}/EngineConfigs.test.ts`],
   },
   {
     name: "the check of hosts in a tenant's configuration",

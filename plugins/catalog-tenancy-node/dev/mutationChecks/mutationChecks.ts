@@ -500,6 +500,28 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${MODULE}/gate/classes.test.ts`, `${MODULE}/gate/gate.test.ts`],
   },
   {
+    name: 'the gate in front of WebSockets',
+    edits: [
+      {
+        file: `${MODULE}/gate/guardUpgrades.ts`,
+        find: "if (typeof httpRouter.addWebSocketHandler !== 'function') {",
+        replace: "if (pluginId !== '') {",
+      },
+    ],
+    tests: [`${MODULE}/gate/sockets.test.ts`],
+  },
+  {
+    name: 'the end of WebSockets whose caller may not enter any more',
+    edits: [
+      {
+        file: `${MODULE}/gate/OpenSockets.ts`,
+        find: 'if (!stays && !socket.destroyed) {',
+        replace: 'if (!stays && socket.destroyed) {',
+      },
+    ],
+    tests: [`${MODULE}/gate/OpenSockets.test.ts`],
+  },
+  {
     name: 'the question whether a caller is a member',
     edits: [
       {

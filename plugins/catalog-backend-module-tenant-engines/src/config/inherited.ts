@@ -1,0 +1,107 @@
+import type { JsonObject, JsonValue } from '@backstage/types';
+
+/**
+ * What engines and instances have of the backend's configuration: what their plugins and the
+ * services around these read, and no more. Nothing else reaches them, whatever a later version
+ * of Backstage calls it: no credentials of the portal, and nothing of other tenants.
+ *
+ * What is sent to other systems in the name of the portal, and what a schema of Backstage's
+ * marks as secret, is not for this list.
+ */
+export const INHERITED = [
+  'app.baseUrl',
+  'app.title',
+  'backend.actions.filter',
+  'backend.actions.pluginSources',
+  'backend.baseUrl',
+  'backend.reading.allow',
+  'backend.startup.default',
+  'backend.startup.plugins',
+  'backend.tracing.capture',
+  'backend.tracing.plugin',
+  'backend.workingDirectory',
+  'catalog.actions',
+  'catalog.defaultLocationConflictStrategy',
+  'catalog.disableDefaultProcessors',
+  'catalog.orphanProviderStrategy',
+  'catalog.orphanStrategy',
+  'catalog.processorOptions',
+  'catalog.providerOptions',
+  'catalog.readonly',
+  'catalog.rules',
+  'catalog.scmEvents',
+  'catalog.stitchingStrategy',
+  'notifications.concurrencyLimit',
+  'notifications.defaultSettings',
+  'notifications.retention',
+  'notifications.throttleInterval',
+  'organization.name',
+  'permission.enabled',
+  'scaffolder.EXPERIMENTAL_gracefulShutdown',
+  'scaffolder.EXPERIMENTAL_recoverTasks',
+  'scaffolder.EXPERIMENTAL_recoverTasksTimeout',
+  'scaffolder.EXPERIMENTAL_workspaceSerialization',
+  'scaffolder.EXPERIMENTAL_workspaceSerializationProvider',
+  'scaffolder.auditor.taskParameterMaxLength',
+  'scaffolder.concurrentTasksLimit',
+  'scaffolder.defaultAuthor',
+  'scaffolder.defaultCommitMessage',
+  'scaffolder.defaultEnvironment.parameters',
+  'scaffolder.requireScmUserCredentials',
+  'scaffolder.taskRecovery',
+  'scaffolder.taskTimeout',
+  'scaffolder.taskTimeoutJanitorFrequency',
+  'search.collators.catalog',
+  'search.collators.techdocs',
+  'search.maxPageLimit',
+  'search.maxTermLength',
+  'search.permissions.queryLatencyBudgetMs',
+  'search.pg',
+  'techdocs.legacyUseCaseSensitiveTripletPaths',
+] as const;
+
+/**
+ * Not of the operator's `tenancy.engines.inherit` either: the sources of a tenant are its own,
+ * and the others are the credentials of the portal or the affairs of other tenants.
+ */
+const NEVER =
+  /^(backend\.(auth|cache|database)|catalog|connections|integrations|tenancy)(\.|$)|^backend$/;
+const KEY = /^[A-Za-z][\w-]*(\.[A-Za-z][\w-]*)*$/;
+
+/** @throws Error that names the key */
+export function checkInherited(keys: readonly string[]): readonly string[] {
+  const wrong = keys.find(key => !KEY.test(key) || NEVER.test(key));
+  if (wrong !== undefined) {
+    throw new Error(
+      `Invalid tenancy.engines.inherit: '${wrong}' is not a key that engines can have. Expected keys such as 'jenkins' or 'notes.limits'`,
+    );
+  }
+  return keys;
+}
+
+/** A copy of what these keys have. */
+export function pick(config: JsonObject, keys: readonly string[]): JsonObject {
+  const picked: JsonObject = {};
+  for (const key of keys) {
+    const steps = key.split('.');
+    const value = steps.reduce<JsonValue | undefined>(childOf, config);
+    if (value !== undefined) {
+      const last = steps.pop()!;
+      const parent = steps.reduce(
+        (at, step) => (at[step] ??= {}) as JsonObject,
+        picked,
+      );
+      parent[last] = structuredClone(value);
+    }
+  }
+  return picked;
+}
+
+function childOf(value: JsonValue | undefined, step: string) {
+  return typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.hasOwn(value, step)
+    ? value[step]
+    : undefined;
+}
