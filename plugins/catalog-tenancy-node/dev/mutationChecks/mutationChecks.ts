@@ -384,16 +384,26 @@ export const mutationChecks: MutationCheck[] = [
     ],
   },
   {
-    name: 'the answer to the beginning of a transaction, before its statement is sent',
+    name: 'the end of a session whose transaction could not begin',
     edits: [
       {
-        file: `${NODE}/pool/PooledTransaction.ts`,
-        find: '      const running = await this.#begin();\n',
-        replace:
-          '      const running = { pid: 0, startedAt: String(this.#begin()) };\n',
+        file: `${NODE}/pool/context.ts`,
+        find: "  await client.query('set exit_on_error = on');\n",
+        replace: '',
       },
     ],
     tests: [`${NODE}/database/faults.test.ts`],
+  },
+  {
+    name: 'the answer to the beginning of a transaction behind a pooler',
+    edits: [
+      {
+        file: `${NODE}/pool/PooledTransaction.ts`,
+        find: 'if (!direct || citus) {',
+        replace: 'if (!direct && citus) {',
+      },
+    ],
+    tests: [`${NODE}/database/pgbouncer.test.ts`],
   },
   {
     name: 'the end of connections in doubt',

@@ -20,6 +20,12 @@ interface PooledTransactionOptions {
   client: PoolClient;
   context: SessionContext;
   canceller: Canceller;
+  /** PostgreSQL ends the session if `begin` fails: {@link isDirect}. */
+  direct: boolean;
+  /** The tables may be on other servers: {@link enterOnNodes}. */
+  citus: boolean;
+  /** Called with what {@link begin} has answered. */
+  onEntered: (entered: Entered) => void;
   /** Called once, when the connection is given back. */
   onRelease: () => void;
   /** The error that callers get. */
@@ -37,12 +43,13 @@ const noop = () => undefined;
 /**
  * One transaction on a connection, which it gives back.
  *
- * Nothing of the caller is sent before PostgreSQL has answered that the transaction is
- * open, and its tenant and role are set. `pg` ends each query with a Sync of its own, also
- * in pipeline mode, and PostgreSQL goes on with the next one after an error: a statement
- * behind a `begin` that was cancelled would run outside of a transaction, for whichever
- * tenant the connection was left with. Inside of one that has failed, PostgreSQL refuses
- * all that follows, a commit too. So the statement and the commit are sent together.
+ * All that is known is sent together. `pg` ends each query with a Sync of its own, also in
+ * pipeline mode, and PostgreSQL goes on with the next one after an error. Inside of a
+ * transaction that has failed it refuses all that follows, a commit too. Yet a statement behind a
+ * `begin` that failed, as by a cancellation, would run outside of a transaction, for whichever
+ * tenant the connection was left with. So a session ends if its `begin` fails; and behind
+ * a pooler, where the session is not ours, nothing of the caller is sent before PostgreSQL
+ * has answered that the transaction is open, and its tenant and role are set.
  *
  * It commits only if every statement has succeeded, whether or not `work` looked.
  */
@@ -53,6 +60,7 @@ export class PooledTransaction {
   #rolledBack: Promise<boolean> | undefined;
   #failure: Error | undefined;
   #isOver = false;
+  #isCommitting = false;
   #isCancelled = false;
   #inDoubt = false;
 
@@ -71,11 +79,9 @@ export class PooledTransaction {
   ): Promise<Committed> {
     this.#isOver = true;
     try {
-      const running = await this.#begin();
+      await this.#enter();
       signal?.throwIfAborted();
-      return await this.#commit(statements, ended =>
-        this.#cancelling(ended, running, signal),
-      );
+      return await this.#commit(statements, signal);
     } catch (error) {
       await this.#giveBack();
       throw error;
@@ -137,9 +143,11 @@ export class PooledTransaction {
   async #query(statement: Knex.QueryBuilder | Knex.Raw): Promise<object[]> {
     this.#throwIfFailed();
     const compiled = compileStatement(statement);
-    await this.#begin();
+    await this.#enter();
     this.#throwIfFailed();
-    const [answer] = await this.#send([compiled]);
+    const sent = this.#send([compiled]);
+    await this.#begun;
+    const [answer] = await sent;
     if (answer.status === 'rejected') {
       throw await this.#fail(answer.reason, 'statement');
     }
@@ -153,43 +161,53 @@ export class PooledTransaction {
     }
   }
 
-  #begin(): Promise<RunningTransaction> {
-    this.#begun ??= this.#enter();
-    return this.#begun;
+  /** Resolves as soon as statements may be sent. */
+  async #enter(): Promise<void> {
+    this.#begun ??= this.#begin();
+    const { direct, citus } = this.#options;
+    if (!direct || citus) {
+      await this.#begun;
+    } else {
+      // Whatever is sent waits for it.
+      this.#begun.catch(noop);
+    }
   }
 
-  async #enter(): Promise<RunningTransaction> {
-    const { context } = this.#options;
-    const [answer] = await this.#send([begin(context)]);
-    if (answer.status === 'rejected') {
-      throw await this.#fail(answer.reason, 'begin');
+  async #begin(): Promise<RunningTransaction> {
+    const { context, citus, onEntered } = this.#options;
+    const entering = [begin(context, this.#options)];
+    if (citus) {
+      entering.push(enterOnNodes(context));
     }
-    const [entered]: Entered[] = lastResult(answer.value).rows;
-    if (entered.citus) {
-      const [onNodes] = await this.#send([enterOnNodes(context)]);
-      if (onNodes.status === 'rejected') {
-        throw await this.#fail(onNodes.reason, 'begin');
+    const [begun, onNodes] = await this.#send(entering);
+    for (const answer of [begun, onNodes]) {
+      if (answer?.status === 'rejected') {
+        throw await this.#fail(answer.reason, 'begin');
       }
     }
+    const [entered]: Entered[] = lastResult(valueOf(begun)).rows;
+    onEntered(entered);
     return entered;
   }
 
   /** Sends statements and the commit, and gives the connection back if that succeeds. */
   async #commit(
     statements: readonly Statement[],
-    until: <T>(ended: Promise<T>) => Promise<T> = ended => ended,
+    signal?: AbortSignal,
   ): Promise<Committed> {
-    const { context } = this.#options;
-    const answers = await until(
-      this.#send([...statements, leaveAndCommit(context)]),
-    );
+    this.#isCommitting = true;
+    const sent = this.#send([
+      ...statements,
+      leaveAndCommit(this.#options.context),
+    ]);
+    const answers = await this.#cancelling(sent, signal);
+    await this.#begun;
     const results: QueryResult[] = [];
     for (const answer of answers) {
       if (answer.status === 'rejected') {
         throw await this.#fail(
           answer.reason,
           results.length < statements.length ? 'statement' : 'commit',
-          { committing: true },
         );
       }
       results.push(...[answer.value].flat());
@@ -208,12 +226,14 @@ export class PooledTransaction {
 
   async #cancelling<T>(
     ended: Promise<T>,
-    running: RunningTransaction,
     signal: AbortSignal | undefined,
   ): Promise<T> {
     const cancel = () => {
       this.#isCancelled = true;
-      this.#options.canceller.cancelUntil(ended, running);
+      this.#begun?.then(
+        running => this.#options.canceller.cancelUntil(ended, running),
+        noop,
+      );
     };
     signal?.addEventListener('abort', cancel);
     try {
@@ -236,18 +256,11 @@ export class PooledTransaction {
   /**
    * Rolls back, and finds out by that whether there still is a connection: after an error
    * `pg` does not say before the next answer.
-   *
-   * @param options - `committing`: the commit was sent as well
    */
-  async #fail(
-    error: Error,
-    phase: Failure['phase'],
-    { committing = false } = {},
-  ): Promise<Error> {
+  async #fail(error: Error, phase: Failure['phase']): Promise<Error> {
     const lost = !(await this.#rollBack());
-    // A statement that PostgreSQL has refused was not committed, even if the connection
-    // was lost afterwards.
-    const refused = phase === 'statement' && error instanceof DatabaseError;
+    // What PostgreSQL has refused was not committed, even if the connection was lost afterwards.
+    const refused = phase !== 'commit' && error instanceof DatabaseError;
     const contextChanged = phase === 'commit' && isContextChange(error);
     this.#inDoubt ||= isUnusable(error) || contextChanged;
     return contextChanged
@@ -256,7 +269,7 @@ export class PooledTransaction {
           error,
           phase,
           lost,
-          outcomeUnknown: lost && committing && !refused,
+          outcomeUnknown: lost && this.#isCommitting && !refused,
         });
   }
 
@@ -290,6 +303,10 @@ export class PooledTransaction {
     client.release(this.#isCancelled || this.#inDoubt || !this.#isIdle());
     onRelease();
   }
+}
+
+function valueOf<T>(settled: PromiseSettledResult<T>): T {
+  return (settled as PromiseFulfilledResult<T>).value;
 }
 
 /** Several statements in one text have several results, which the types of `pg` do not say. */

@@ -24,7 +24,7 @@ import {
   type TurnOptions,
 } from './TenantTurns';
 import type { TenantLimits } from './TenantLimits';
-import { createContext, type SessionContext } from './context';
+import { createContext, isDirect, type SessionContext } from './context';
 
 // No reader waits longer for a page, and a costly filter would keep its connection from
 // all tenants. Transactions write, and may wait for each other.
@@ -155,6 +155,10 @@ export class TenancyPool {
   readonly #turns: TenantTurns;
   readonly #whenReady: boolean;
   readonly #canceller: Canceller;
+  /** The connections that {@link isDirect} has looked at. */
+  readonly #direct = new WeakMap<PoolClient, boolean>();
+  /** By the last answer: until there is one, none is known to be without. */
+  #citus = true;
   // Without a connection: it builds statements, and can't run any.
   readonly #knex = createKnex({ client: 'pg' });
   #closed: Promise<void> | undefined;
@@ -208,7 +212,8 @@ export class TenancyPool {
   }
 
   /**
-   * Runs one statement and returns its rows, in two round trips. Without
+   * Runs one statement and returns its rows, in a single round trip, or in two behind a
+   * pooler such as PgBouncer or where Citus has the tables. Without
    * `tenantId`, it sees the registry only.
    *
    * @throws `InputError` for a tenant id that is no UUID, before anything is sent;
@@ -309,6 +314,11 @@ export class TenancyPool {
         client,
         context,
         canceller: this.#canceller,
+        direct: this.#direct.get(client) ?? false,
+        citus: this.#citus,
+        onEntered: ({ citus }) => {
+          this.#citus = citus;
+        },
         onRelease: giveTurn,
         toError: failure => this.#toError(failure, settings),
       });
@@ -319,9 +329,15 @@ export class TenancyPool {
   }
 
   async #connect(): Promise<PoolClient> {
+    let client: PoolClient | undefined;
     try {
-      return await this.#pool.connect();
+      client = await this.#pool.connect();
+      if (!this.#direct.has(client)) {
+        this.#direct.set(client, await isDirect(client));
+      }
+      return client;
     } catch (error) {
+      client?.release(true);
       throw this.#toConnectError(error as Error);
     }
   }

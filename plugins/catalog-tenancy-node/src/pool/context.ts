@@ -1,5 +1,10 @@
 import { InputError } from '@backstage/errors';
-import { DatabaseError, escapeLiteral, type QueryResult } from 'pg';
+import {
+  DatabaseError,
+  escapeLiteral,
+  type PoolClient,
+  type QueryResult,
+} from 'pg';
 import type { RunningTransaction } from './Canceller';
 import type { Statement } from './compileStatement';
 
@@ -50,6 +55,33 @@ export function createContext(
   };
 }
 
+/**
+ * Whether a connection has its session for itself, which PostgreSQL then ends at the first error
+ * outside of a transaction: what is sent behind a {@link begin} that fails does not run.
+ *
+ * A pooler such as PgBouncer greets with a number of its own in place of that of the process.
+ * `pg` has the number in a property that its types do not list: without it, no connection counts
+ * as direct.
+ */
+export async function isDirect(
+  client: PoolClient & { processID?: unknown },
+): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>(
+    'select pg_catalog.pg_backend_pid() as pid',
+  );
+  if (rows[0].pid !== client.processID) {
+    return false;
+  }
+  await client.query('set exit_on_error = on');
+  return true;
+}
+
+/**
+ * Errors in a transaction do not end the session. An error takes back the settings of its
+ * subtransaction: outside of that, this one lasts up to the end of the transaction.
+ */
+const MAY_FAIL = 'set local exit_on_error = off; savepoint entered; ';
+
 /** What {@link begin} answers. */
 export interface Entered extends RunningTransaction {
   /** The tables may be on other servers: {@link enterOnNodes}. */
@@ -73,7 +105,10 @@ export interface Entered extends RunningTransaction {
  * this moment. A query that nothing refers to is locked like any other, and neither
  * planned nor run: it takes a microsecond, where `exists (…)` takes twenty.
  */
-export function begin(context: SessionContext): Statement {
+export function begin(
+  context: SessionContext,
+  { direct }: { direct: boolean },
+): Statement {
   const { role, tenantId, schema, statementTimeoutMs } = context;
   const searchPath = escapeLiteral(`${quoted(schema)}, pg_temp`);
   const settings = [
@@ -93,7 +128,9 @@ export function begin(context: SessionContext): Statement {
   ];
   return {
     text:
-      `begin; ${lookForTables(context)}select ${settings.join(', ')}, ` +
+      `begin; ${direct ? MAY_FAIL : ''}${lookForTables(
+        context,
+      )}select ${settings.join(', ')}, ` +
       `pg_catalog.to_regclass('pg_catalog.pg_dist_node') is not null as citus, ` +
       `pg_catalog.pg_backend_pid() as pid, extract(epoch from pg_catalog.now())::text as "startedAt"`,
   };
