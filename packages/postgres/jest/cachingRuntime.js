@@ -2,6 +2,13 @@
 
 const vm = require('node:vm');
 const { default: JestRuntime } = require('jest-runtime');
+const { version } = require('jest-runtime/package.json');
+
+/**
+ * What is overridden here is not public. Any other version runs the tests with Jest's own
+ * loader: the same, at 1.7 times the CPU for 28 small files.
+ */
+const TESTED = /^30\.2\./;
 
 // Of this worker process, for all its test files.
 const scripts = new Map();
@@ -13,7 +20,7 @@ const dependencies = new Map();
  * for each test file: files share no state. With Jest's own loader, half the time of a run
  * of all tests went into reading and compiling the same modules again.
  */
-module.exports = class CachingRuntime extends JestRuntime {
+class CachingRuntime extends JestRuntime {
   transformFile(filename, options) {
     // Our own modules may change between two runs of `--watch`. Jest does not transform
     // what it loads for itself.
@@ -63,4 +70,6 @@ module.exports = class CachingRuntime extends JestRuntime {
       return undefined;
     }
   }
-};
+}
+
+module.exports = TESTED.test(version) ? CachingRuntime : JestRuntime;

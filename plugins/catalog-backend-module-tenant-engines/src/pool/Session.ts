@@ -6,7 +6,6 @@ import {
   type QueryResult,
   type Submittable,
 } from 'pg';
-import type { EventEmitter } from 'node:events';
 
 export type QueryCallback = (error: Error | null, result?: QueryResult) => void;
 
@@ -98,6 +97,7 @@ export class Session {
   ) {
     this.#client = client;
     this.pid = pid;
+    // The types of `pg` do not list it. Without it, each session counts as pooled.
     this.isPooled =
       (client as Client & { processID: number | null }).processID !== pid;
     // A pooler may send what was so for another of its connections.
@@ -301,7 +301,7 @@ function pathOf(schema: string): string {
 /** PostgreSQL 18 and later send it at the start and at each change. */
 function searchPathReportedTo(client: Client): () => string | undefined {
   let path: string | undefined;
-  (client as Client & { connection?: EventEmitter }).connection?.on(
+  client.connection.on(
     'parameterStatus',
     ({ parameterName, parameterValue }: Record<string, string>) => {
       if (parameterName === 'search_path') {
@@ -313,13 +313,7 @@ function searchPathReportedTo(client: Client): () => string | undefined {
 }
 
 async function close(client: Client): Promise<void> {
-  const timer = setTimeout(
-    () =>
-      (
-        client as Client & { connection?: { stream: { destroy(): void } } }
-      ).connection?.stream.destroy(),
-    CLOSE_MS,
-  );
+  const timer = setTimeout(() => client.connection.stream.destroy(), CLOSE_MS);
   // It rejects where the connection is lost already.
   await client.end().catch(() => undefined);
   clearTimeout(timer);

@@ -43,20 +43,8 @@ export const citusChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/context.ts`,
-        find: ", set_config('citus.propagate_set_commands', 'local', true)",
-        replace: '',
-      },
-    ],
-    tests,
-  },
-  {
-    name: 'the second attempt of a transaction that the nodes of Citus have refused',
-    edits: [
-      {
-        file: `${NODE}/pool/TenancyPool.ts`,
-        find: "    failedAt > 0 && error instanceof DatabaseError && error.code === '42501'",
-        replace:
-          "    failedAt < 0 && error instanceof DatabaseError && error.code === '42501'",
+        find: "set('citus.propagate_set_commands', `'local'`)",
+        replace: "set('citus.propagate_set_commands', `'none'`)",
       },
     ],
     tests,
@@ -77,7 +65,7 @@ export const citusChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/errors.ts`,
-        find: "  if (sqlState === 'XX000' && LOST_AT_COMMIT.test(error.message)) {\n    return lostConnection(committing);\n  }\n",
+        find: "  if (sqlState === 'XX000' && LOST_AT_COMMIT.test(error.message)) {\n    return lostConnection(phase === 'commit');\n  }\n",
         replace: '',
       },
     ],

@@ -176,8 +176,8 @@ export const limitChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/PooledTransaction.ts`,
-        find: 'cancelUntil(outcome, this.#client);',
-        replace: 'if (!cancelUntil) throw new Error();',
+        find: 'running => this.#options.canceller.cancelUntil(ended, running),',
+        replace: 'noop,',
       },
     ],
     tests: [`${MODULE}/routes/limits.test.ts`],
@@ -187,8 +187,8 @@ export const limitChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/PooledTransaction.ts`,
-        find: 'this.#cancelled || options.inDoubt',
-        replace: 'options.inDoubt',
+        find: 'this.#isCancelled || this.#inDoubt',
+        replace: 'this.#inDoubt',
       },
     ],
     tests: [`${NODE}/database/limits.test.ts`],

@@ -355,8 +355,8 @@ export const mutationChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/context.ts`,
-        find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
-        replace: 'select cast($1 as text), cast($2 as text)',
+        find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = '${tenantId}' and current_setting('role') = '${role}' and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
+        replace: "select '${tenantId}', '${role}'",
       },
     ],
     tests: [
@@ -369,18 +369,13 @@ export const mutationChecks: MutationCheck[] = [
     edits: [
       {
         file: `${NODE}/pool/context.ts`,
-        find: 'set local ${TENANT_SETTING} = ',
-        replace: 'set ${TENANT_SETTING} = ',
+        find: "pg_catalog.set_config('${name}', ${value}, true)",
+        replace: "pg_catalog.set_config('${name}', ${value}, false)",
       },
       {
         file: `${NODE}/pool/context.ts`,
-        find: "set_config('${TENANT_SETTING}', $4, true)",
-        replace: "set_config('${TENANT_SETTING}', $4, false)",
-      },
-      {
-        file: `${NODE}/pool/context.ts`,
-        find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
-        replace: 'select cast($1 as text), cast($2 as text)',
+        find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = '${tenantId}' and current_setting('role') = '${role}' and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
+        replace: "select '${tenantId}', '${role}'",
       },
     ],
     tests: [
@@ -389,12 +384,34 @@ export const mutationChecks: MutationCheck[] = [
     ],
   },
   {
+    name: 'the end of a session whose transaction could not begin',
+    edits: [
+      {
+        file: `${NODE}/pool/context.ts`,
+        find: "  await client.query('set exit_on_error = on');\n",
+        replace: '',
+      },
+    ],
+    tests: [`${NODE}/database/faults.test.ts`],
+  },
+  {
+    name: 'the answer to the beginning of a transaction behind a pooler',
+    edits: [
+      {
+        file: `${NODE}/pool/PooledTransaction.ts`,
+        find: 'if (!direct || citus) {',
+        replace: 'if (!direct && citus) {',
+      },
+    ],
+    tests: [`${NODE}/database/pgbouncer.test.ts`],
+  },
+  {
     name: 'the end of connections in doubt',
     edits: [
       {
         file: `${NODE}/pool/PooledTransaction.ts`,
-        find: 'this.#cancelled || options.inDoubt || !this.idle;',
-        replace: '!options;',
+        find: 'this.#isCancelled || this.#inDoubt || !this.#isIdle()',
+        replace: '!onRelease',
       },
     ],
     tests: [

@@ -78,11 +78,6 @@ export class PooledTenantDatabase implements TenantDatabase {
   }
 }
 
-/** What a builder of Knex has beside what its types tell. */
-interface WithConjunction {
-  _bool(value?: string): unknown;
-}
-
 /**
  * Builds statements that carry the predicate of a tenant.
  *
@@ -112,18 +107,39 @@ function createTenantScope(uuid: string, knex: Knex): TenantScope {
  * PostgreSQL would look at every partition.
  */
 function keepPredicate(builder: Knex.QueryBuilder): Knex.QueryBuilder {
-  const internals = builder as unknown as WithConjunction;
-  const original = internals._bool;
-  internals._bool = function conjunction(...value) {
-    if (value[0] === 'or') {
-      throw new Error(
-        'A condition with "or" would undo the predicate of the tenant. Put it ' +
-          'into a group: where(group => group.where(…).orWhere(…))',
-      );
+  const refusals = methodsOf(builder)
+    .filter(name => name === 'or' || name.startsWith('orWhere'))
+    .map(name => [name, { get: refuseAlternative }] as const);
+  const { clone } = builder;
+  return Object.defineProperties(builder, {
+    ...Object.fromEntries(refusals),
+    clone: { value: () => keepPredicate(clone.call(builder)) },
+  });
+}
+
+function refuseAlternative(): never {
+  throw new Error(
+    'A condition with "or" would undo the predicate of the tenant. Put it ' +
+      'into a group: where(group => group.where(…).orWhere(…))',
+  );
+}
+
+const methods = new Map<object, string[]>();
+
+/** The names of all public methods, also of those that a plugin of Knex has added. */
+function methodsOf(builder: object): string[] {
+  const prototype: object = Object.getPrototypeOf(builder);
+  let names = methods.get(prototype);
+  if (!names) {
+    names = [];
+    let each: object | null = prototype;
+    while (each) {
+      names.push(...Object.getOwnPropertyNames(each));
+      each = Object.getPrototypeOf(each);
     }
-    return original.apply(this, value);
-  };
-  return builder;
+    methods.set(prototype, names);
+  }
+  return names;
 }
 
 function withTenant(row: object, tenantId: string): object {

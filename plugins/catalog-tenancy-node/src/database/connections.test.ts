@@ -162,7 +162,9 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     await Promise.all([
       expect(sleeping).rejects.toMatchObject({
         name: 'ServiceUnavailableError',
-        outcomeUnknown: true,
+        message:
+          'The database has ended the connection (SQLSTATE 57P01), and nothing was changed',
+        outcomeUnknown: false,
       }),
       interfere('pg_terminate_backend'),
     ]);
@@ -191,7 +193,12 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
         raise 'cannot execute INSERT in a read-only transaction'
           using errcode = 'read_only_sql_transaction';
       end $$`);
-    const failOver = { name: 'ServiceUnavailableError', outcomeUnknown: false };
+    const failOver = {
+      name: 'ServiceUnavailableError',
+      message:
+        'The database is read-only at the moment (SQLSTATE 25006), and nothing was changed',
+      outcomeUnknown: false,
+    };
     await expect(
       tenants.query(tenant, ({ knex }) => knex.raw('select fail_over()')),
     ).rejects.toMatchObject(failOver);
@@ -275,17 +282,24 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     await expectUnavailable();
   });
 
-  it.each<[string, object]>([
-    ['a wrong password', { password: 'wrong' }],
-    ['a missing database', { database: 'missing' }],
-  ])('is not made with %s, and nothing tells why', async (_, wrong) => {
-    const refused = database.createPool({
-      connection: { ...database.appConnection, ...wrong },
-    });
-    await expect(refused.query(knex => knex('tenants'))).rejects.toThrow(
-      /^There is no connection to the database at the moment$/,
-    );
-  });
+  it.each<[string, object, string]>([
+    ['a wrong password', { password: 'wrong' }, '28P01'],
+    ['a missing database', { database: 'missing' }, '3D000'],
+  ])(
+    'is not made with %s, which is told by its code',
+    async (_, wrong, code) => {
+      const refused = database.createPool({
+        connection: { ...database.appConnection, ...wrong },
+      });
+      await expect(
+        refused.query(knex => knex('tenants')),
+      ).rejects.toMatchObject({
+        name: 'ServiceUnavailableError',
+        message: `The database refuses the connection (SQLSTATE ${code})`,
+        retryAfterSeconds: 5,
+      });
+    },
+  );
 
   it('hides its password', () => {
     expect(pool.connection.password).toBe(database.appConnection.password);

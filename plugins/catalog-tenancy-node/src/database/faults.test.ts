@@ -1,4 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { Knex } from 'knex';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { entityRow } from './__testUtils__/entityRow';
@@ -207,20 +208,21 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     await database.client.query(`
       create table unguarded (id int);
       grant select, insert on unguarded to portal_app`);
-    await watch.answered();
-    proxy.spoil('begin');
-    await expect(
-      tenants.transaction(ours, async ({ query, knex }) => {
-        await Promise.all(
-          [1, 2, 3].map(value =>
-            query(
-              knex.raw('insert into tenancy.unguarded values (?)', [value]),
-            ),
-          ),
-        );
-      }),
-    ).rejects.toMatchObject({ sqlState: '42601' });
-    expect(proxy.spoiling).toBe(false);
+    const insert = (knex: Knex, value: number) =>
+      knex.raw('insert into tenancy.unguarded values (?)', [value]);
+    const attempts: (() => Promise<unknown>)[] = [
+      () => tenants.query(ours, ({ knex }) => insert(knex, 0)),
+      () =>
+        tenants.transaction(ours, async ({ query, knex }) => {
+          await Promise.all([1, 2, 3].map(value => query(insert(knex, value))));
+        }),
+    ];
+    for (const attempt of attempts) {
+      await watch.answered();
+      proxy.spoil('begin');
+      await expect(attempt()).rejects.toMatchObject({ sqlState: '42601' });
+      expect(proxy.spoiling).toBe(false);
+    }
     const { rows } = await database.client.query('select * from unguarded');
     expect(rows).toEqual([]);
   });

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
@@ -220,6 +221,19 @@ describe.each(databases.eachSupportedId())('Tenants on %s', id => {
         scope.table('entities').where('hash', 'a').orWhere('hash', 'b'),
       ),
     ).rejects.toThrow('would undo the predicate of the tenant');
+    const alternatives: ((builder: Knex.QueryBuilder) => Knex.QueryBuilder)[] =
+      [
+        builder => builder.or.where('hash', 'b'),
+        builder => builder.orWhereIn('hash', ['b']),
+        builder => builder.orWhereRaw('true'),
+        builder => builder.orWhereJsonSupersetOf('final_entity', {}),
+        builder => builder.clone().orWhereNotNull('hash'),
+      ];
+    for (const alternative of alternatives) {
+      await expect(
+        tenants.query(ours, scope => alternative(scope.table('entities'))),
+      ).rejects.toThrow('would undo the predicate of the tenant');
+    }
     await expect(
       tenants.query(ours, scope =>
         scope

@@ -381,7 +381,9 @@ describe.each(databases.eachSupportedId())(
           const [pid, ...others] = await pids();
           return pid && pid !== alone && others.length === 0;
         });
-        expect(pool.counts).toMatchObject({ running: 1, waiting: 0 });
+        await eventually(async () =>
+          expect(pool.counts).toMatchObject({ running: 1, waiting: 0 }),
+        );
         for (const index of [1, 2]) {
           callers[index].abort(GONE);
           await expect(together[index - 1]).rejects.toBe(GONE);

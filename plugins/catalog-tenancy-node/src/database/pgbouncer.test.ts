@@ -5,6 +5,7 @@ import type { ClientConfig } from 'pg';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { entityRow } from './__testUtils__/entityRow';
+import { WireProxy } from './__testUtils__/WireProxy';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 
 const CONNECTIONS = 2;
@@ -138,6 +139,31 @@ describeWithPgBouncer('Behind PgBouncer, which pools transactions,', () => {
           'permission denied for table entities',
         );
       }
+    });
+
+    it('has no statement run outside of a transaction that could not begin', async () => {
+      const [tenant, other] = ids;
+      await database.client.query(`
+        create table unguarded (tenant text);
+        grant select, insert on unguarded to portal_app`);
+      await onEveryConnection(bouncer, `set app.tenant_id = '${other}'`);
+      const proxy = await WireProxy.start(bouncer.connection);
+      const behind = new PooledTenantDatabase(
+        database.createPool({ connection: proxy.connection }),
+      );
+      await behind.query(tenant, ({ knex }) => knex('entities'));
+      proxy.spoil('begin');
+      await expect(
+        behind.query(tenant, ({ knex }) =>
+          knex.raw(
+            `insert into tenancy.unguarded values (current_setting('app.tenant_id'))`,
+          ),
+        ),
+      ).rejects.toMatchObject({ sqlState: '42601' });
+      expect(proxy.spoiling).toBe(false);
+      const { rows } = await database.client.query('select * from unguarded');
+      expect(rows).toEqual([]);
+      await proxy.close();
     });
 
     it('is answered again after PgBouncer has come back', async () => {

@@ -172,7 +172,7 @@ describe.each(databases.eachSupportedId())('A statement on %s', id => {
   });
 
   it('is not sent if it can not be', async () => {
-    const message = `A value of a statement can't be sent to the database`;
+    const message = `A statement can't be sent to the database: the log of the backend says why`;
     const bad = {
       toPostgres: () => {
         throw new Error('no');

@@ -1,157 +1,98 @@
 import type { Knex } from 'knex';
-import type { PoolClient } from 'pg';
-import { Batch, type BatchOutcome, type Statement } from './Batch';
-import { cancelUntil } from './cancel';
-import { compileStatement } from './compileStatement';
-import { begin, CONTEXT_CHANGED, leave, type SessionContext } from './context';
-import { isUnusable } from './errors';
+import { DatabaseError, type PoolClient, type QueryResult } from 'pg';
+import type { Canceller, RunningTransaction } from './Canceller';
+import { compileStatement, type Statement } from './compileStatement';
+import {
+  begin,
+  CONTEXT_CHANGED,
+  type Entered,
+  enterOnNodes,
+  hasWritten,
+  isContextChange,
+  leaveAndCommit,
+  type SessionContext,
+} from './context';
+import { type Failure, isUnusable } from './errors';
 
-const COMMIT: Statement = { text: 'commit' };
 const ROLLBACK: Statement = { text: 'rollback' };
 
-/** A connection for as long as one operation has it. */
-export class Lease {
-  readonly #client: PoolClient;
-  readonly #onRelease: () => void;
-  #released = false;
-  #cancelled = false;
-
-  /** @param onRelease - called once, when the connection is given back */
-  constructor(client: PoolClient, onRelease: () => void) {
-    this.#client = client;
-    this.#onRelease = onRelease;
-  }
-
-  /**
-   * Sends statements in one piece. What became of them is in the outcome, also where they
-   * failed.
-   *
-   * @param signal - has PostgreSQL cancel them when it is aborted
-   * @throws Error if the connection was given back already
-   */
-  async run(
-    statements: readonly Statement[],
-    signal?: AbortSignal,
-  ): Promise<BatchOutcome> {
-    if (this.#released) {
-      throw new Error('The connection was given back already');
-    }
-    const batch = new Batch(
-      statements,
-      () => this.#client.getTransactionStatus() === 'T',
-    );
-    const { outcome } = this.#client.query(batch);
-    if (!signal) {
-      return await outcome;
-    }
-    const cancel = () => {
-      this.#cancelled = true;
-      cancelUntil(outcome, this.#client);
-    };
-    signal.addEventListener('abort', cancel);
-    try {
-      return await outcome;
-    } finally {
-      signal.removeEventListener('abort', cancel);
-    }
-  }
-
-  /**
-   * Sends statements that begin a transaction, and its commit, in one piece. The commit
-   * stands behind a Sync of its own, so that it is run after a failure too, where it is a
-   * rollback: no second round trip is needed to end the transaction.
-   *
-   * @returns the outcome of both, of which {@link releaseCommitted} looks at the last
-   */
-  async runAndCommit(
-    statements: readonly Statement[],
-    signal?: AbortSignal,
-  ): Promise<BatchOutcome> {
-    const [outcome, committed] = await Promise.all([
-      this.run(statements, signal),
-      this.run([COMMIT]),
-    ]);
-    return isFailed(outcome)
-      ? outcome
-      : {
-          ...committed,
-          failedAt: statements.length + committed.failedAt,
-          results: isFailed(committed)
-            ? []
-            : [...outcome.results, ...committed.results],
-        };
-  }
-
-  /** The server's word is that no transaction is open. */
-  get idle(): boolean {
-    return this.#client.getTransactionStatus() === 'I';
-  }
-
-  /**
-   * Gives the connection back. It is closed instead if it is not known to be idle,
-   * or if the caller has doubts about it. After a cancellation it is closed as well: one
-   * that PostgreSQL gets to late would end the next statement, which may be of another
-   * tenant.
-   */
-  release(options: { inDoubt: boolean }): void {
-    this.#released = true;
-    const isLeft = this.#cancelled || options.inDoubt || !this.idle;
-    this.#client.release(isLeft);
-    this.#onRelease();
-  }
+interface PooledTransactionOptions {
+  client: PoolClient;
+  context: SessionContext;
+  canceller: Canceller;
+  /** PostgreSQL ends the session if `begin` fails: {@link isDirect}. */
+  direct: boolean;
+  /** The tables may be on other servers: {@link enterOnNodes}. */
+  citus: boolean;
+  /** Called with what {@link begin} has answered. */
+  onEntered: (entered: Entered) => void;
+  /** Called once, when the connection is given back. */
+  onRelease: () => void;
+  /** The error that callers get. */
+  toError: (failure: Failure) => Error;
 }
 
-/** The outcome of a batch that has failed. */
-export type FailedOutcome = BatchOutcome & { error: Error };
+interface Committed {
+  /** Of the last statement. */
+  rows: object[];
+  wrote: boolean;
+}
 
 const noop = () => undefined;
 
 /**
- * Gives the connection of a transaction back whose last statement was its commit.
+ * One transaction on a connection, which it gives back.
  *
- * @throws Error if it was rolled back: a transaction in which a statement has failed answers a
- * commit with ROLLBACK, and no error
- */
-export function releaseCommitted(lease: Lease, outcome: BatchOutcome): void {
-  const { results } = outcome;
-  const committed = results[results.length - 1].command === 'COMMIT';
-  lease.release({ inDoubt: !committed });
-  if (!committed) {
-    throw new Error('The database rolled back instead of a commit');
-  }
-}
-
-interface PooledTransactionOptions {
-  lease: Lease;
-  context: SessionContext;
-  /** The error that callers get. `failedToEnter` is the failure to begin. */
-  toError: (
-    outcome: FailedOutcome,
-    when: { committing: boolean; failedToEnter: boolean },
-  ) => Error;
-}
-
-/**
- * Several statements in one transaction on a connection, which it gives back.
+ * All that is known is sent together. `pg` ends each query with a Sync of its own, also in
+ * pipeline mode, and PostgreSQL goes on with the next one after an error. Inside of a
+ * transaction that has failed it refuses all that follows, a commit too. Yet a statement behind a
+ * `begin` that failed, as by a cancellation, would run outside of a transaction, for whichever
+ * tenant the connection was left with. So a session ends if its `begin` fails; and behind
+ * a pooler, where the session is not ours, nothing of the caller is sent before PostgreSQL
+ * has answered that the transaction is open, and its tenant and role are set.
  *
  * It commits only if every statement has succeeded, whether or not `work` looked.
  */
 export class PooledTransaction {
   readonly #options: PooledTransactionOptions;
   readonly #pending = new Set<Promise<void>>();
-  #begun: Promise<unknown> | undefined;
+  #begun: Promise<RunningTransaction> | undefined;
+  #rolledBack: Promise<boolean> | undefined;
   #failure: Error | undefined;
+  #isOver = false;
+  #isCommitting = false;
+  #isCancelled = false;
   #inDoubt = false;
-  #ended = false;
 
   constructor(options: PooledTransactionOptions) {
     this.#options = options;
   }
 
+  /**
+   * Runs statements and the commit.
+   *
+   * @param signal - has PostgreSQL cancel them when it is aborted
+   */
+  async run(
+    statements: readonly Statement[],
+    signal?: AbortSignal,
+  ): Promise<Committed> {
+    this.#isOver = true;
+    try {
+      await this.#enter();
+      signal?.throwIfAborted();
+      return await this.#commit(statements, signal);
+    } catch (error) {
+      await this.#giveBack();
+      throw error;
+    }
+  }
+
+  /** Runs one of several statements, and returns its rows. */
   query<TRow extends object>(
     statement: Knex.QueryBuilder | Knex.Raw,
   ): Promise<TRow[]> {
-    if (this.#ended) {
+    if (this.#isOver) {
       // Another operation may have its connection by now.
       return Promise.reject(
         new Error('The transaction is over: a statement came too late'),
@@ -172,97 +113,203 @@ export class PooledTransaction {
   /** Commits, if every statement has succeeded, or rolls back and throws. */
   async end(): Promise<void> {
     await this.#finish();
-    if (this.#failure) {
-      await this.#rollback();
-      throw this.#failure;
+    try {
+      if (this.#failure) {
+        throw this.#failure;
+      }
+      if (this.#begun) {
+        await this.#commit([]);
+        return;
+      }
+    } catch (error) {
+      await this.#giveBack();
+      throw error;
     }
-    if (!this.#begun) {
-      this.#options.lease.release({ inDoubt: false });
-      return;
-    }
-    await this.#commit();
+    await this.#giveBack();
   }
 
   /** Rolls back. */
   async abort(): Promise<void> {
     await this.#finish();
-    await this.#rollback();
+    await this.#giveBack();
   }
 
   /** Waits for statements that `work` has not waited for, and takes no more. */
   async #finish(): Promise<void> {
-    this.#ended = true;
+    this.#isOver = true;
     await Promise.all(this.#pending);
   }
 
   async #query(statement: Knex.QueryBuilder | Knex.Raw): Promise<object[]> {
-    if (this.#failure) {
-      throw this.#failure;
-    }
+    this.#throwIfFailed();
     const compiled = compileStatement(statement);
-    if (!this.#begun) {
-      const { context } = this.#options;
-      return await this.#run([...begin(context), compiled]);
-    }
-    // Not before it is certain that the transaction has begun.
+    await this.#enter();
+    this.#throwIfFailed();
+    const sent = this.#send([compiled]);
     await this.#begun;
-    if (this.#failure) {
-      throw this.#failure;
+    const [answer] = await sent;
+    if (answer.status === 'rejected') {
+      throw await this.#fail(answer.reason, 'statement');
     }
-    return await this.#run([compiled]);
+    return answer.value.rows;
   }
 
-  async #run(statements: Statement[]): Promise<object[]> {
-    const { lease, toError } = this.#options;
-    const running = lease.run(statements);
-    this.#begun ??= running;
-    const outcome = await running;
-    if (isFailed(outcome)) {
-      this.#inDoubt ||= isUnusable(outcome);
-      this.#failure ??= toError(outcome, {
-        committing: false,
-        failedToEnter: outcome.failedAt < statements.length - 1,
-      });
-      throw this.#failure;
+  /** Nothing may be sent behind the rollback: it would run outside of the transaction. */
+  #throwIfFailed(): void {
+    if (this.#failure || this.#rolledBack) {
+      throw this.#failure ?? new Error('The transaction has failed');
     }
-    if (!outcome.inTransaction) {
+  }
+
+  /** Resolves as soon as statements may be sent. */
+  async #enter(): Promise<void> {
+    this.#begun ??= this.#begin();
+    const { direct, citus } = this.#options;
+    if (!direct || citus) {
+      await this.#begun;
+    } else {
+      // Whatever is sent waits for it.
+      this.#begun.catch(noop);
+    }
+  }
+
+  async #begin(): Promise<RunningTransaction> {
+    const { context, citus, onEntered } = this.#options;
+    const entering = [begin(context, this.#options)];
+    if (citus) {
+      entering.push(enterOnNodes(context));
+    }
+    const [begun, onNodes] = await this.#send(entering);
+    for (const answer of [begun, onNodes]) {
+      if (answer?.status === 'rejected') {
+        throw await this.#fail(answer.reason, 'begin');
+      }
+    }
+    const [entered]: Entered[] = lastResult(valueOf(begun)).rows;
+    onEntered(entered);
+    return entered;
+  }
+
+  /** Sends statements and the commit, and gives the connection back if that succeeds. */
+  async #commit(
+    statements: readonly Statement[],
+    signal?: AbortSignal,
+  ): Promise<Committed> {
+    this.#isCommitting = true;
+    const sent = this.#send([
+      ...statements,
+      leaveAndCommit(this.#options.context),
+    ]);
+    const answers = await this.#cancelling(sent, signal);
+    await this.#begun;
+    const results: QueryResult[] = [];
+    for (const answer of answers) {
+      if (answer.status === 'rejected') {
+        throw await this.#fail(
+          answer.reason,
+          results.length < statements.length ? 'statement' : 'commit',
+        );
+      }
+      results.push(...[answer.value].flat());
+    }
+    const [left, committed] = results.slice(statements.length);
+    if (committed.command !== 'COMMIT') {
       this.#inDoubt = true;
-      throw new Error('A statement has ended its own transaction');
+      throw new Error('The database rolled back instead of a commit');
     }
-    return outcome.results[statements.length - 1].rows;
+    this.#release();
+    return {
+      rows: results[statements.length - 1]?.rows ?? [],
+      wrote: hasWritten(left),
+    };
   }
 
-  async #commit(): Promise<void> {
-    const { lease, context, toError } = this.#options;
-    const outcome = await lease.run([leave(context), COMMIT]);
-    if (!isFailed(outcome)) {
-      releaseCommitted(lease, outcome);
-      return;
+  async #cancelling<T>(
+    ended: Promise<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    const cancel = () => {
+      this.#isCancelled = true;
+      this.#begun?.then(
+        running => this.#options.canceller.cancelUntil(ended, running),
+        noop,
+      );
+    };
+    signal?.addEventListener('abort', cancel);
+    try {
+      return await ended;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
     }
-    const contextChanged = outcome.failedAt === 0 && isContextChange(outcome);
-    this.#inDoubt = isUnusable(outcome) || contextChanged;
-    await this.#rollback();
-    throw contextChanged
+  }
+
+  /** Never rejects. It sends all, whatever becomes of those before. */
+  #send(
+    statements: readonly Statement[],
+  ): Promise<PromiseSettledResult<QueryResult>[]> {
+    const { client } = this.#options;
+    return Promise.allSettled(
+      statements.map(statement => client.query(statement)),
+    );
+  }
+
+  /**
+   * Rolls back, and finds out by that whether there still is a connection: after an error
+   * `pg` does not say before the next answer.
+   */
+  async #fail(error: Error, phase: Failure['phase']): Promise<Error> {
+    const lost = !(await this.#rollBack());
+    // What PostgreSQL has refused was not committed, even if the connection was lost afterwards.
+    const refused = phase !== 'commit' && error instanceof DatabaseError;
+    const contextChanged = phase === 'commit' && isContextChange(error);
+    this.#inDoubt ||= isUnusable(error) || contextChanged;
+    return contextChanged
       ? new Error(CONTEXT_CHANGED)
-      : toError(outcome, { committing: true, failedToEnter: false });
+      : this.#options.toError({
+          error,
+          phase,
+          lost,
+          outcomeUnknown: lost && this.#isCommitting && !refused,
+        });
   }
 
-  async #rollback(): Promise<void> {
-    const { lease } = this.#options;
-    if (this.#inDoubt || !this.#begun || lease.idle) {
-      lease.release({ inDoubt: this.#inDoubt });
-      return;
+  /** @returns whether PostgreSQL says that no transaction is open */
+  #rollBack(): Promise<boolean> {
+    this.#rolledBack ??= this.#send([ROLLBACK]).then(
+      ([{ status }]) => status === 'fulfilled' && this.#isIdle(),
+    );
+    return this.#rolledBack;
+  }
+
+  /** Gives the connection back, without a commit. */
+  async #giveBack(): Promise<void> {
+    if (this.#begun) {
+      await this.#rollBack();
     }
-    const outcome = await lease.run([ROLLBACK]);
-    lease.release({ inDoubt: isFailed(outcome) });
+    this.#release();
+  }
+
+  #isIdle(): boolean {
+    return this.#options.client.getTransactionStatus() === 'I';
+  }
+
+  /**
+   * The connection is closed instead if it is not known to be idle, or if there are doubts
+   * about it. After a cancellation it is closed as well: one that PostgreSQL gets to late
+   * would end the next statement, which may be of another tenant.
+   */
+  #release(): void {
+    const { client, onRelease } = this.#options;
+    client.release(this.#isCancelled || this.#inDoubt || !this.#isIdle());
+    onRelease();
   }
 }
 
-export function isFailed(outcome: BatchOutcome): outcome is FailedOutcome {
-  return outcome.error !== undefined;
+function valueOf<T>(settled: PromiseSettledResult<T>): T {
+  return (settled as PromiseFulfilledResult<T>).value;
 }
 
-/** The error that the reset of the context raises by itself. */
-export function isContextChange({ error }: FailedOutcome): boolean {
-  return 'code' in error && error.code === '22023';
+/** Several statements in one text have several results, which the types of `pg` do not say. */
+function lastResult(result: QueryResult | QueryResult[]): QueryResult {
+  return [result].flat().at(-1)!;
 }

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import createKnex from 'knex';
 import type { Knex } from 'knex';
-import { type ClientConfig, DatabaseError, Pool } from 'pg';
+import { type ClientConfig, DatabaseError, Pool, type PoolClient } from 'pg';
 import {
   defaultOperationLimits,
   type OperationLimits,
@@ -10,19 +10,12 @@ import {
 import {
   AdminAccessError,
   DatabaseUnavailableError,
+  type Failure,
   isNotReady,
-  isUnusable,
   toCallerError,
 } from './errors';
-import {
-  type FailedOutcome,
-  isContextChange,
-  isFailed,
-  Lease,
-  PooledTransaction,
-  releaseCommitted,
-} from './PooledTransaction';
-import type { BatchOutcome, Statement } from './Batch';
+import { Canceller } from './Canceller';
+import { PooledTransaction } from './PooledTransaction';
 import { compileStatement } from './compileStatement';
 import {
   NO_TENANT,
@@ -31,16 +24,7 @@ import {
   type TurnOptions,
 } from './TenantTurns';
 import type { TenantLimits } from './TenantLimits';
-import {
-  begin,
-  CONTEXT_CHANGED,
-  createContext,
-  enter,
-  hasCitus,
-  hasWritten,
-  leave,
-  type SessionContext,
-} from './context';
+import { createContext, isDirect, type SessionContext } from './context';
 
 // No reader waits longer for a page, and a costly filter would keep its connection from
 // all tenants. Transactions write, and may wait for each other.
@@ -170,7 +154,11 @@ export class TenancyPool {
   readonly #limits: TenancyPoolLimits;
   readonly #turns: TenantTurns;
   readonly #whenReady: boolean;
-  #mayHaveCitus = true;
+  readonly #canceller: Canceller;
+  /** The connections that {@link isDirect} has looked at. */
+  readonly #direct = new WeakMap<PoolClient, boolean>();
+  /** By the last answer: until there is one, none is known to be without. */
+  #citus = true;
   // Without a connection: it builds statements, and can't run any.
   readonly #knex = createKnex({ client: 'pg' });
   #closed: Promise<void> | undefined;
@@ -197,13 +185,17 @@ export class TenancyPool {
       own: options.tenantLimits,
       onFull: () => logger.warn(`All of ${pool.max} connections are in use`),
     });
-    this.#pool = new Pool({
+    const clientConfig = {
       fallback_application_name: 'backstage catalog tenancy',
       // Or a server that vanished would be waited for as long as TCP does.
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       ...connection,
       password: connection.password,
+    };
+    this.#canceller = new Canceller(clientConfig, logger);
+    this.#pool = new Pool({
+      ...clientConfig,
       pipeline: true,
       max: pool.max,
       idleTimeoutMillis: pool.idleTimeoutMs,
@@ -220,7 +212,8 @@ export class TenancyPool {
   }
 
   /**
-   * Runs one statement and returns its rows, in a single round trip. Without
+   * Runs one statement and returns its rows, in a single round trip, or in two behind a
+   * pooler such as PgBouncer or where Citus has the tables. Without
    * `tenantId`, it sees the registry only.
    *
    * @throws `InputError` for a tenant id that is no UUID, before anything is sent;
@@ -240,76 +233,24 @@ export class TenancyPool {
       whenReady: this.#whenReady && !settings.evenIfNotReady,
     });
     const builds = settings.fence ? [settings.fence, build] : [build];
-    const statements = [
-      ...builds.map(each => compileStatement(each(this.#knex))),
-      leave(context),
-    ];
-    const { signal } = settings;
-    const lease = await this.#connect(ownerOf(context), settings);
-    const { outcome, entered } = await this.#run(
-      lease,
-      { context, statements },
-      signal,
-    );
-    const leaving = entered + builds.length;
-    if (!isFailed(outcome)) {
-      if (hasWritten(outcome.results[leaving])) {
+    const statements = builds.map(each => compileStatement(each(this.#knex)));
+    const transaction = await this.#open(context, settings, settings);
+    try {
+      const { rows, wrote } = await transaction.run(
+        statements,
+        settings.signal,
+      );
+      if (wrote) {
         settings.onWrite?.();
       }
-      return outcome.results[leaving - 1].rows;
-    }
-    if (outcome.lost && outcome.sent) {
-      settings.onWrite?.();
-    }
-    const contextChanged =
-      outcome.failedAt === leaving && isContextChange(outcome);
-    lease.release({ inDoubt: isUnusable(outcome) || contextChanged });
-    signal?.throwIfAborted();
-    throw contextChanged
-      ? new Error(CONTEXT_CHANGED)
-      : this.#toError(outcome, settings, {
-          committing: true,
-          failedToEnter: outcome.failedAt < entered,
-        });
-  }
-
-  /**
-   * Runs a transaction in one round trip, and gives the connection back if it succeeds.
-   *
-   * Without Citus one message is the transaction, which costs a read a tenth less than to begin
-   * and commit one. The policies on the nodes of Citus refuse a transaction in that form, since its
-   * tenant does not get there. So it is used once the server has said that it has no Citus, and
-   * where a table is refused the transaction, which has failed as a whole, is run again: an
-   * operator may have distributed the tables since.
-   *
-   * @returns what came of it, and how many statements precede those of the caller
-   */
-  async #run(
-    lease: Lease,
-    work: { context: SessionContext; statements: Statement[] },
-    signal: AbortSignal | undefined,
-  ): Promise<{ outcome: BatchOutcome; entered: number }> {
-    const { context, statements } = work;
-    if (!this.#mayHaveCitus) {
-      const outcome = await lease.run([enter(context), ...statements], signal);
-      if (!isFailed(outcome)) {
-        lease.release({ inDoubt: false });
+      return rows as TRow[];
+    } catch (error) {
+      if (error instanceof DatabaseUnavailableError && error.outcomeUnknown) {
+        settings.onWrite?.();
       }
-      if (!isRefused(outcome) || signal?.aborted) {
-        return { outcome, entered: 1 };
-      }
-      this.#mayHaveCitus = true;
+      settings.signal?.throwIfAborted();
+      throw error;
     }
-    const entering = begin(context);
-    const outcome = await lease.runAndCommit(
-      [...entering, ...statements],
-      signal,
-    );
-    if (!isFailed(outcome)) {
-      this.#mayHaveCitus = hasCitus(outcome.results);
-      releaseCommitted(lease, outcome);
-    }
-    return { outcome, entered: entering.length };
   }
 
   /**
@@ -329,11 +270,7 @@ export class TenancyPool {
     const context = createContext(this.schema, settings, {
       whenReady: this.#whenReady && !settings.evenIfNotReady,
     });
-    const transaction = new PooledTransaction({
-      lease: await this.#connect(ownerOf(context)),
-      context,
-      toError: (outcome, when) => this.#toError(outcome, settings, when),
-    });
+    const transaction = await this.#open(context, settings);
     let result: T;
     try {
       result = await work({
@@ -356,40 +293,56 @@ export class TenancyPool {
   /** Waits for what is under way, and closes all connections. */
   async close(): Promise<void> {
     this.#turns.close(new DatabaseUnavailableError(CLOSED));
-    this.#closed ??= this.#pool.end();
+    this.#closed ??= this.#pool.end().then(() => this.#canceller.close());
     await this.#closed;
   }
 
-  /** A connection, once it is the turn of its owner, unless none can be made in time. */
-  async #connect(owner: string, options?: TurnOptions): Promise<Lease> {
-    const giveTurn = await this.#turns.take(owner, options);
-    let lease: Lease;
+  /** A transaction on a connection, once it is the turn of its owner. */
+  async #open(
+    context: SessionContext,
+    settings: TransactionSettings,
+    options?: TurnOptions,
+  ): Promise<PooledTransaction> {
+    const giveTurn = await this.#turns.take(ownerOf(context), options);
     try {
-      lease = await this.#open(giveTurn);
+      const client = await this.#connect();
+      if (options?.signal?.aborted) {
+        client.release();
+        throw options.signal.reason;
+      }
+      return new PooledTransaction({
+        client,
+        context,
+        canceller: this.#canceller,
+        direct: this.#direct.get(client) ?? false,
+        citus: this.#citus,
+        onEntered: ({ citus }) => {
+          this.#citus = citus;
+        },
+        onRelease: giveTurn,
+        toError: failure => this.#toError(failure, settings),
+      });
     } catch (error) {
       giveTurn();
       throw error;
     }
-    if (options?.signal?.aborted) {
-      lease.release({ inDoubt: false });
-      throw options.signal.reason;
+  }
+
+  async #connect(): Promise<PoolClient> {
+    let client: PoolClient | undefined;
+    try {
+      client = await this.#pool.connect();
+      if (!this.#direct.has(client)) {
+        this.#direct.set(client, await isDirect(client));
+      }
+      return client;
+    } catch (error) {
+      client?.release(true);
+      throw this.#toConnectError(error as Error);
     }
-    return lease;
   }
 
-  #open(onRelease: () => void): Promise<Lease> {
-    return new Promise((resolve, reject) => {
-      this.#pool.connect((error, client) => {
-        if (client) {
-          resolve(new Lease(client, onRelease));
-        } else {
-          reject(this.#toConnectError(error));
-        }
-      });
-    });
-  }
-
-  #toConnectError(error: Error | undefined): DatabaseUnavailableError {
+  #toConnectError(error: Error): DatabaseUnavailableError {
     const { max, connectionTimeoutMs } = this.#limits;
     if (this.#pool.ending) {
       return new DatabaseUnavailableError(CLOSED);
@@ -401,21 +354,23 @@ export class TenancyPool {
       );
     }
     this.#logger.error(`Can't connect to the database: ${describe(error)}`);
+    if (error instanceof DatabaseError) {
+      return new DatabaseUnavailableError(
+        `The database refuses the connection (SQLSTATE ${error.code})`,
+        { retryAfterSeconds: 5 },
+      );
+    }
     return new DatabaseUnavailableError(
       'There is no connection to the database at the moment',
       { retryAfterSeconds: 5 },
     );
   }
 
-  #toError(
-    outcome: FailedOutcome,
-    settings: TransactionSettings,
-    when: { committing: boolean; failedToEnter: boolean },
-  ): Error {
-    const { error } = outcome;
+  #toError(failure: Failure, settings: TransactionSettings): Error {
+    const { error } = failure;
     const roleRefused =
       settings.asAdmin &&
-      when.failedToEnter &&
+      failure.phase === 'begin' &&
       error instanceof DatabaseError &&
       !isNotReady(error) &&
       ['42501', '22023'].includes(error.code ?? '');
@@ -425,20 +380,11 @@ export class TenancyPool {
           'Grant it, or do without: see --no-admin-grant of the migration.',
       );
     }
-    return toCallerError({
-      outcome,
-      ...when,
+    return toCallerError(failure, {
       schema: this.schema,
       logger: this.#logger,
     });
   }
-}
-
-/** A statement of the caller was refused a table, by its rights or a policy. */
-function isRefused({ error, failedAt }: BatchOutcome): boolean {
-  return (
-    failedAt > 0 && error instanceof DatabaseError && error.code === '42501'
-  );
 }
 
 /** Whose turn it is. What is done as the administrator is for no tenant's caller. */
@@ -447,8 +393,8 @@ function ownerOf({ tenantId, role }: SessionContext): string {
 }
 
 /** Node.js tells of several addresses in an error without a message. */
-function describe(error: Error | undefined): string {
+function describe(error: Error): string {
   return error instanceof AggregateError
     ? error.errors.map(({ message }) => message).join(', ')
-    : String(error?.message);
+    : error.message;
 }

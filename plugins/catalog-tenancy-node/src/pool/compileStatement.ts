@@ -1,5 +1,15 @@
 import type { Knex } from 'knex';
-import type { Statement } from './Batch';
+
+/** A query of `pg`, its parameters written `$1`, `$2`, … */
+export interface Statement {
+  text: string;
+  values?: unknown[];
+  /**
+   * The extended protocol takes one statement at a time: a second one behind a semicolon is an
+   * error. Without it, `pg` uses that protocol only for a query with values.
+   */
+  queryMode?: 'extended';
+}
 
 /** Beyond it, the number of parameters does not fit into the protocol. */
 const MAX_VALUES = 65_535;
@@ -48,7 +58,7 @@ export function compileStatement(
       `A statement has ${bindings.length} values, where at most ${MAX_VALUES} can be sent`,
     );
   }
-  return { text: sql, values: bindings };
+  return { text: sql, values: [...bindings], queryMode: 'extended' };
 }
 
 function toNative(statement: Knex.QueryBuilder | Knex.Raw): Knex.SqlNative {

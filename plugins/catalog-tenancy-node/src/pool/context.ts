@@ -1,6 +1,12 @@
 import { InputError } from '@backstage/errors';
-import type { QueryResult } from 'pg';
-import type { Statement } from './Batch';
+import {
+  DatabaseError,
+  escapeLiteral,
+  type PoolClient,
+  type QueryResult,
+} from 'pg';
+import type { RunningTransaction } from './Canceller';
+import type { Statement } from './compileStatement';
 
 const TENANT_SETTING = 'app.tenant_id';
 const ADMIN_ROLE = 'portal_admin';
@@ -19,7 +25,7 @@ export interface SessionContext {
   schema: string;
   /** In milliseconds; 0 is none. */
   statementTimeoutMs: number;
-  /** It begins only where tenants can be served: see {@link enter}. */
+  /** It begins only where tenants can be served: see {@link begin}. */
   whenReady: boolean;
 }
 
@@ -49,16 +55,47 @@ export function createContext(
   };
 }
 
-// Filters are many small expressions, which take longer to compile than to run: hence no JIT.
-// A timeout that the operator has given the database user is left as it is.
-const SETTINGS = `set_config('role', $1, true), set_config('search_path', $2, true), set_config('row_security', 'on', true), set_config('jit', 'off', true), set_config('statement_timeout', case current_setting('statement_timeout') when '0' then $3 else current_setting('statement_timeout') end, true)`;
+/**
+ * Whether a connection has its session for itself, which PostgreSQL then ends at the first error
+ * outside of a transaction: what is sent behind a {@link begin} that fails does not run.
+ *
+ * A pooler such as PgBouncer greets with a number of its own in place of that of the process.
+ * `pg` has the number in a property that its types do not list: without it, no connection counts
+ * as direct.
+ */
+export async function isDirect(
+  client: PoolClient & { processID?: unknown },
+): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>(
+    'select pg_catalog.pg_backend_pid() as pid',
+  );
+  if (rows[0].pid !== client.processID) {
+    return false;
+  }
+  await client.query('set exit_on_error = on');
+  return true;
+}
 
 /**
- * Sets what a transaction depends on, all of it and for this transaction only: whatever the
- * connection was left with, by others behind the same connection pooler for instance, has no
- * effect on it. It stands first in a batch, which PostgreSQL takes for a transaction.
+ * Errors in a transaction do not end the session. An error takes back the settings of its
+ * subtransaction: outside of that, this one lasts up to the end of the transaction.
+ */
+const MAY_FAIL = 'set local exit_on_error = off; savepoint entered; ';
+
+/** What {@link begin} answers. */
+export interface Entered extends RunningTransaction {
+  /** The tables may be on other servers: {@link enterOnNodes}. */
+  citus: boolean;
+}
+
+/**
+ * Begins a transaction, and sets what it depends on, all of it and for this transaction only:
+ * whatever the connection was left with, by others behind the same connection pooler for
+ * instance, has no effect on it. Where a part of it fails, the transaction fails as a whole.
  *
- * Temporary tables come last in the search path, or one could stand in front of a table.
+ * Several statements in one text take no parameters, so the values are literals. Functions are
+ * named with their schema, since the search path is not ours yet. Temporary tables come last in
+ * ours, or one could stand in front of a table.
  *
  * With `whenReady` it names {@link READY_TABLE}. The migration has that table while the
  * tables of tenants are in their place, and drops it before it takes them back. Where it
@@ -68,49 +105,49 @@ const SETTINGS = `set_config('role', $1, true), set_config('search_path', $2, tr
  * this moment. A query that nothing refers to is locked like any other, and neither
  * planned nor run: it takes a microsecond, where `exists (…)` takes twenty.
  */
-export function enter(context: SessionContext): Statement {
+export function begin(
+  context: SessionContext,
+  { direct }: { direct: boolean },
+): Statement {
+  const { role, tenantId, schema, statementTimeoutMs } = context;
+  const searchPath = escapeLiteral(`${quoted(schema)}, pg_temp`);
+  const settings = [
+    set('role', `'${role}'`),
+    set('search_path', searchPath),
+    set('row_security', `'on'`),
+    // Filters are many small expressions, which take longer to compile than to run.
+    set('jit', `'off'`),
+    // One that the operator has given the database user is left as it is.
+    set(
+      'statement_timeout',
+      `case pg_catalog.current_setting('statement_timeout') when '0' then '${statementTimeoutMs}' else pg_catalog.current_setting('statement_timeout') end`,
+    ),
+    set(TENANT_SETTING, `'${tenantId}'`),
+    // For enterOnNodes(); it means nothing without Citus.
+    set('citus.propagate_set_commands', `'local'`),
+  ];
   return {
-    text: `${lookForTables(
-      context,
-    )}select ${SETTINGS}, set_config('${TENANT_SETTING}', $4, true)`,
-    values: [...settingsOf(context), context.tenantId],
+    text:
+      `begin; ${direct ? MAY_FAIL : ''}${lookForTables(
+        context,
+      )}select ${settings.join(', ')}, ` +
+      `pg_catalog.to_regclass('pg_catalog.pg_dist_node') is not null as citus, ` +
+      `pg_catalog.pg_backend_pid() as pid, extract(epoch from pg_catalog.now())::text as "startedAt"`,
   };
 }
 
 /**
- * The same as {@link enter} for a transaction that it begins, and also where Citus keeps the
- * rows of tenants on other servers.
- *
- * Citus passes settings on to these only if `SET LOCAL` makes them, behind an explicit `BEGIN`, and
- * with `citus.propagate_set_commands`, which means nothing elsewhere. The tenant is sent
+ * Sets the tenant also where Citus keeps the rows of tenants on other servers. It passes on only
+ * what `SET LOCAL` sets, in a message of its own behind an explicit `BEGIN`. The tenant is sent
  * without one too: a connection between nodes may have kept one that a statement has set there.
- * `SET` takes no parameters, so the text has the id, which {@link parseTenantId} has checked.
  */
-export function begin(context: SessionContext): Statement[] {
-  const { tenantId } = context;
-  return [
-    { text: 'begin' },
-    {
-      text: `${lookForTables(
-        context,
-      )}select ${SETTINGS}, set_config('citus.propagate_set_commands', 'local', true), to_regclass('pg_catalog.pg_dist_node') is not null as citus`,
-      values: settingsOf(context),
-    },
-    {
-      text: `set local ${TENANT_SETTING} = '${
-        tenantId && parseTenantId(tenantId)
-      }'`,
-    },
-  ];
+export function enterOnNodes({ tenantId }: SessionContext): Statement {
+  return { text: `set local ${TENANT_SETTING} = '${tenantId}'` };
 }
 
-/** @param results - of {@link begin}, and of what follows it */
-export function hasCitus([, settings]: QueryResult[]): boolean {
-  return settings.rows[0].citus;
-}
-
-function settingsOf({ role, schema, statementTimeoutMs }: SessionContext) {
-  return [role, `${quoted(schema)}, pg_temp`, String(statementTimeoutMs)];
+/** @param value - an expression; a UUID, a role and a number need no escape as literals */
+function set(name: string, value: string): string {
+  return `pg_catalog.set_config('${name}', ${value}, true)`;
 }
 
 function lookForTables({ schema, whenReady }: SessionContext): string {
@@ -126,7 +163,7 @@ function quoted(schema: string): string {
 /**
  * Resets tenant and role as the last thing in a transaction, and for the session:
  * a setting that a statement has made beyond the transaction, such as
- * `set_config('${TENANT_SETTING}', …, false)`, does not outlast it.
+ * `set_config('${TENANT_SETTING}', …, false)`, does not outlast it. Then it commits.
  *
  * It fails, and with it the transaction, if they are not what they were set to, for
  * then statements have run as another tenant or role; or if the session has temporary
@@ -135,19 +172,23 @@ function quoted(schema: string): string {
  * that it comes after it. For {@link hasWritten} it also tells whether the transaction
  * has an id: PostgreSQL gives it one with the first row that it writes or locks.
  */
-export function leave({ tenantId, role }: SessionContext): Statement {
+export function leaveAndCommit({ tenantId, role }: SessionContext): Statement {
   return {
-    text: `select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = $1 and current_setting('role') = $2 and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false), pg_current_xact_id_if_assigned() is not null as wrote`,
-    values: [tenantId, role],
+    text: `select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = '${tenantId}' and current_setting('role') = '${role}' and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false), pg_current_xact_id_if_assigned() is not null as wrote; commit`,
   };
 }
 
-/** @param left - the result of {@link leave} */
+/** @param left - the first result of {@link leaveAndCommit} */
 export function hasWritten(left: QueryResult): boolean {
   return left.rows[0].wrote;
 }
 
-/** What {@link leave} has found. */
+/** The error that {@link leaveAndCommit} raises by itself. */
+export function isContextChange(error: Error): boolean {
+  return error instanceof DatabaseError && error.code === '22023';
+}
+
+/** What that error means. */
 export const CONTEXT_CHANGED =
   'A statement has changed the tenant or the role of its own transaction, or has ' +
   'made a temporary table: the transaction was rolled back';

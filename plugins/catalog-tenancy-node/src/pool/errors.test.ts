@@ -5,23 +5,18 @@ import type { DatabaseStatementError } from './errors';
 
 /** What callers get for an error of PostgreSQL. */
 function callerError(error: Partial<DatabaseError> & { message: string }) {
-  return toCallerError({
-    outcome: {
+  return toCallerError(
+    {
       error: Object.assign(
         new DatabaseError(error.message, 1, 'error'),
         error,
       ) as DatabaseError,
-      results: [],
-      failedAt: 1,
+      phase: 'commit',
       lost: false,
-      sent: true,
-      inTransaction: false,
+      outcomeUnknown: false,
     },
-    committing: true,
-    failedToEnter: false,
-    schema: 'tenancy',
-    logger: mockLogger(),
-  }) as DatabaseStatementError;
+    { schema: 'tenancy', logger: mockLogger() },
+  ) as DatabaseStatementError;
 }
 
 describe('toCallerError', () => {

@@ -7,7 +7,6 @@ import {
 import { operatorCommand } from 'backstage-catalog-tenancy-migrations';
 import type { ErrorRequestHandler } from 'express';
 import { DatabaseError } from 'pg';
-import type { BatchOutcome } from './Batch';
 
 /**
  * There is no connection to the database, there was none in time, or the tables of
@@ -148,14 +147,13 @@ const LOST_AT_COMMIT = /^could not commit transaction for shard /;
 // The way forward, or out of it, takes an operator.
 const RETRY_WHEN_READY_SECONDS = 10;
 
-/** Its connection is gone, or is of no use: another one may do. */
-export function isUnusable({ lost, error }: BatchOutcome): boolean {
-  const code = error instanceof DatabaseError ? error.code : undefined;
-  return lost || UNAVAILABLE.test(code ?? '');
+/** What PostgreSQL says of itself or of the connection: another one may do. */
+export function isUnusable(error: Error): error is DatabaseError {
+  return error instanceof DatabaseError && UNAVAILABLE.test(error.code ?? '');
 }
 
 /**
- * What `enter` fails with where it looks for the tables of tenants and they are not
+ * What `begin` fails with where it looks for the tables of tenants and they are not
  * there, or the database user has lost the right to their schema.
  */
 export function isNotReady({ code = '', routine }: DatabaseError): boolean {
@@ -167,32 +165,42 @@ export function isNotReady({ code = '', routine }: DatabaseError): boolean {
   );
 }
 
-interface FailedBatch {
-  outcome: BatchOutcome & { error: Error };
-  /** It may have been committed, if the connection was lost. */
-  committing: boolean;
-  /** Nothing of the caller was run. */
-  failedToEnter: boolean;
-  schema: string;
-  logger: LoggerService;
+/** Why a transaction has failed. */
+export interface Failure {
+  /** Of PostgreSQL, or of `pg`. */
+  error: Error;
+  /** `begin`: nothing of the caller was run. */
+  phase: 'begin' | 'statement' | 'commit';
+  /** The connection is gone. */
+  lost: boolean;
+  /** The connection was lost while PostgreSQL may have committed. */
+  outcomeUnknown: boolean;
 }
 
 /**
  * The error that callers get. It holds nothing of the statement, of its values, or
  * of any row; what PostgreSQL said goes into the log.
  */
-export function toCallerError(failed: FailedBatch): Error {
-  const { outcome, committing, failedToEnter, schema, logger } = failed;
-  const { error } = outcome;
-  if (isUnusable(outcome)) {
-    logger.warn(`The database did not answer: ${error.message}`);
-    return lostConnection(outcome.lost && outcome.sent && committing);
+export function toCallerError(
+  { error, phase, lost, outcomeUnknown }: Failure,
+  { schema, logger }: { schema: string; logger: LoggerService },
+): Error {
+  if (outcomeUnknown || (lost && !(error instanceof DatabaseError))) {
+    logger.warn(`The connection to the database was lost: ${error.message}`);
+    return lostConnection(outcomeUnknown);
+  }
+  if (isUnusable(error)) {
+    const reason = reasonOf(error);
+    logger.warn(`${reason}: ${error.message}`);
+    return new DatabaseUnavailableError(`${reason}, and nothing was changed`);
   }
   if (!(error instanceof DatabaseError)) {
-    logger.warn(`A value can't be sent to the database: ${error.message}`);
-    return new Error(`A value of a statement can't be sent to the database`);
+    logger.warn(`A statement can't be sent to the database: ${error.message}`);
+    return new Error(
+      `A statement can't be sent to the database: the log of the backend says why`,
+    );
   }
-  if (failedToEnter && isNotReady(error)) {
+  if (phase === 'begin' && isNotReady(error)) {
     logger.warn(
       `The tables of tenants are not in place in the schema "${schema}" ` +
         `(${error.message}), so none is served. "${operatorCommand(
@@ -221,7 +229,7 @@ export function toCallerError(failed: FailedBatch): Error {
     );
   }
   if (sqlState === 'XX000' && LOST_AT_COMMIT.test(error.message)) {
-    return lostConnection(committing);
+    return lostConnection(phase === 'commit');
   }
   if (sqlState === 'XX000' && MOVED.test(error.message)) {
     return new DatabaseUnavailableError(
@@ -244,9 +252,20 @@ function lostConnection(outcomeUnknown: boolean): DatabaseUnavailableError {
   return new DatabaseUnavailableError(
     outcomeUnknown
       ? 'The connection to the database was lost before it answered: a change may or may not have been made'
-      : 'The database is not available at the moment, and nothing was changed',
+      : 'The connection to the database was lost, and nothing was changed',
     { outcomeUnknown },
   );
+}
+
+function reasonOf({ code = '' }: DatabaseError): string {
+  const reasons: Record<string, string> = {
+    '25': 'is read-only at the moment',
+    '53': 'has no connection, memory or disk space left',
+  };
+  const reason = code === '25P03' ? undefined : reasons[code.slice(0, 2)];
+  return `The database ${
+    reason ?? 'has ended the connection'
+  } (SQLSTATE ${code})`;
 }
 
 function notReady(message: string): DatabaseUnavailableError {

@@ -16,7 +16,6 @@ import {
 } from '../config/readTenancyConfig';
 import { TenancyPool } from '../pool/TenancyPool';
 import { TenantLimits } from '../pool/TenantLimits';
-import { describeUntestedPg } from '../pool/Batch';
 import { ReadReplica } from '../replica/ReadReplica';
 import { readTenantLimits } from '../tenants/limits';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
@@ -157,10 +156,6 @@ async function start(
   if (!config.enabled) {
     await logPhase({ connection, schema }, options);
     return { config, pool, limits, adoption: NO_ADOPTION };
-  }
-  const untested = describeUntestedPg();
-  if (untested) {
-    logger.warn(untested);
   }
   await ensureDatabase(connection, options);
   const database = await locate({ connection, schema }, options.config);

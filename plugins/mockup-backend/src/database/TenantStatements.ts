@@ -45,9 +45,8 @@ interface Connection {
   /** Whether queries go out without waiting for the answers to those before. */
   pipeline?: boolean;
   query(text: string, values?: readonly unknown[]): Promise<Answer>;
+  /** Knex does not hand out a connection again that has ended. */
   end(): Promise<void>;
-  /** Set by Knex too, on a connection that its pool must not hand out again. */
-  __knex__disposed?: unknown;
 }
 
 interface Answer {
@@ -85,7 +84,8 @@ export class TenantStatements implements Statements {
         { text: 'commit' },
       ]);
       if (ended.status === 'rejected') {
-        discard(connection, ended.reason);
+        // Its transaction may still be open.
+        await connection.end().catch(() => {});
       }
       for (const outcome of [begun, entered, answered, ended]) {
         if (outcome.status === 'rejected') {
@@ -138,10 +138,4 @@ async function sendTogether(
     );
   }
   return outcomes;
-}
-
-/** Has a connection closed whose transaction may still be open. */
-function discard(connection: Connection, reason: unknown): void {
-  connection.__knex__disposed = reason;
-  connection.end().catch(() => {});
 }
