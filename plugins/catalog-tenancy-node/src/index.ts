@@ -39,6 +39,11 @@ export {
   type TenancyPoolLimits,
 } from './config/readTenancyConfig';
 export {
+  type KeysOf,
+  type KnownKeys,
+  refuseUnknownKeys,
+} from './config/unknownKeys';
+export {
   type AdminDatabase,
   type AdminTransaction,
 } from './database/AdminDatabase';
