@@ -114,6 +114,7 @@ export { type OperationCounts } from './pool/TenantTurns';
 export { ReadReplica, type ReplicaCounts } from './replica/ReadReplica';
 export { type ReadReplicaOptions } from './replica/ReplicaWatch';
 export * from './services';
+export { type RequestsUnderWay } from './tenants/RequestsUnderWay';
 export { type CatalogAdoption } from './startup/CatalogAdoption';
 export { type Tenancy } from './startup/startTenancy';
 export {

@@ -14,6 +14,7 @@ import {
   readTenancyConfig,
   type TenancyConfig,
   type TenantGate,
+  requestsUnderWayServiceRef,
   tenantDirectoryServiceRef,
   tenantGateServiceRef,
   tenantGatesServiceRef,
@@ -127,6 +128,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     metrics: metricsServiceRef,
     plugin: coreServices.pluginMetadata,
     plugins: tenantPluginsServiceRef,
+    requests: requestsUnderWayServiceRef,
     settings: gateSettingsServiceRef,
     userInfo: coreServices.userInfo,
   },
@@ -143,6 +145,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     metrics,
     plugin,
     plugins,
+    requests,
     settings,
     userInfo,
   }): Promise<TenantGate> {
@@ -179,6 +182,10 @@ export const tenantGateServiceFactory = createServiceFactory({
       }),
       admits: (req, tenant) => admission.admits(req, tenant),
       limitRate: settings.limitRate,
+    });
+    httpRouter.use((_req, res, next) => {
+      requests.begin(res);
+      next();
     });
     httpRouter.use(gate.router);
     gates.add(pluginId, () => gate.isClosed);

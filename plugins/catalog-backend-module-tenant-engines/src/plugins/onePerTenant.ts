@@ -8,6 +8,7 @@ import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { ServiceUnavailableError } from '@backstage/errors';
 import {
   DEFAULT_TENANT_ID,
+  requestsUnderWayServiceRef,
   type TenantEngineChanges,
   type TenantPlugins,
   tenancyServiceRef,
@@ -139,6 +140,7 @@ function instancesModule(
           metrics: metricsServiceRef,
           permissions: coreServices.permissions,
           plugins: forwardedPluginsServiceRef,
+          requests: requestsUnderWayServiceRef,
           rootLifecycle: coreServices.rootLifecycle,
           rootLogger: coreServices.rootLogger,
           scheduler: coreServices.scheduler,
@@ -153,6 +155,7 @@ function instancesModule(
           engines,
           logger,
           plugins,
+          requests,
           rootLifecycle,
           rootLogger,
           // Once it is there, the database keeps tenants apart.
@@ -220,12 +223,14 @@ function instancesModule(
               }),
             );
             // While the database and the other services still answer.
-            rootLifecycle.addBeforeShutdownHook(async () => {
-              await engines.leases.stop();
+            rootLifecycle.addBeforeShutdownHook(() => engines.leases.stop());
+            // Requests come as long as the backend listens.
+            rootLifecycle.addShutdownHook(async () => {
+              await requests.answered();
               await instances.stop();
+              await pool.close();
             });
           });
-          rootLifecycle.addShutdownHook(() => pool.close());
         },
       });
     },

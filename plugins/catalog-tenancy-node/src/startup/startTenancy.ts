@@ -19,6 +19,7 @@ import { TenantLimits } from '../pool/TenantLimits';
 import { describeUntestedPg } from '../pool/Batch';
 import { ReadReplica } from '../replica/ReadReplica';
 import { readTenantLimits } from '../tenants/limits';
+import type { RequestsUnderWay } from '../tenants/RequestsUnderWay';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
   catalogConnection,
@@ -76,6 +77,8 @@ interface StartOptions {
   config: RootConfigService;
   logger: LoggerService;
   lifecycle: RootLifecycleService;
+  /** Those that work with the pools, which close after them. */
+  requests?: Pick<RequestsUnderWay, 'answered'>;
 }
 
 /**
@@ -120,7 +123,7 @@ async function start(
   config: TenancyConfig,
   options: StartOptions,
 ): Promise<Tenancy> {
-  const { logger, lifecycle } = options;
+  const { logger, lifecycle, requests } = options;
   const { schema } = config;
   const misspelt = explainFlag(options.config);
   if (misspelt) {
@@ -150,7 +153,10 @@ async function start(
     whenReady: config.enabled,
     logger,
   });
-  lifecycle.addShutdownHook(() => pool.close());
+  lifecycle.addShutdownHook(async () => {
+    await requests?.answered();
+    await pool.close();
+  });
   if (!connection) {
     return { config, pool, limits, adoption: NO_ADOPTION };
   }
@@ -181,7 +187,10 @@ async function start(
       tenantLimits: limits,
       logger,
     });
-    lifecycle.addShutdownHook(() => replica?.close());
+    lifecycle.addShutdownHook(async () => {
+      await requests?.answered();
+      await replica?.close();
+    });
     return {
       config,
       pool,
