@@ -94,7 +94,7 @@ export interface Config {
           providers?: {
             [type: string]: {
               [idOrKey: string]:
-                | (Secrets & { [key: string]: unknown })
+                | Secrets
                 | unknown[]
                 | string
                 | number
@@ -111,9 +111,7 @@ export interface Config {
 
         /** As `integrations` of the backend, which the tenant does not get. */
         integrations?: {
-          [type: string]:
-            | Array<Secrets & { [key: string]: unknown }>
-            | (Secrets & { [key: string]: unknown });
+          [type: string]: Array<Secrets> | Secrets;
         };
       };
     };
@@ -126,6 +124,7 @@ export interface Config {
  * organization.
  */
 interface Secrets {
+  [key: string]: unknown;
   /** @visibility secret */
   token?: string;
   /** @visibility secret */
@@ -151,10 +150,12 @@ interface Secrets {
   /** @visibility secret */
   commitSigningKey?: string;
   aadCredential?: {
+    [key: string]: unknown;
     /** @visibility secret */
     clientSecret?: string;
   };
   apps?: Array<{
+    [key: string]: unknown;
     /** @visibility secret */
     privateKey?: string;
     /** @visibility secret */
@@ -163,12 +164,14 @@ interface Secrets {
     clientSecret?: string;
   }>;
   credentials?: Array<{
+    [key: string]: unknown;
     /** @visibility secret */
     personalAccessToken?: string;
     /** @visibility secret */
     clientSecret?: string;
   }>;
   bind?: {
+    [key: string]: unknown;
     /** @visibility secret */
     secret?: string;
   };

@@ -1,3 +1,5 @@
+import type { SchedulerServiceTaskScheduleDefinitionConfig } from '@backstage/backend-plugin-api';
+
 export interface Config {
   /** Several tenants in one catalog. */
   tenancy?: {
@@ -65,6 +67,22 @@ export interface Config {
      * Nobody by default.
      */
     admins?: string[];
+
+    /**
+     * Whether users to whom the permission policy allows `tenancy.tenant.*` may
+     * administer tenants as well; false by default. Needs `permission.enabled`, and a
+     * policy that decides on these permissions: one that allows everything makes
+     * every user an administrator.
+     */
+    adminsByPermission?: boolean | string;
+
+    purge?: {
+      /**
+       * When deleted entities are removed for good that were deleted longer ago than
+       * their tenant's `entity_ttl_days`; once a day by default.
+       */
+      schedule?: SchedulerServiceTaskScheduleDefinitionConfig;
+    };
 
     /**
      * What each tenant may have under way at once, in each process, unless the registry gives

@@ -77,6 +77,16 @@ function snippetFor(packages: PublicPackage[], folder: string): object {
   };
 }
 
+/** To be typed at the root: the app's packages find what they depend on beside those of the backend. */
+function npmCommands(packages: PublicPackage[], folder: string): string[] {
+  return (['backend', 'app'] as const).map(part => {
+    const files = packages
+      .filter(each => (each.addedBy === 'app') === (part === 'app'))
+      .map(({ file }) => `./${basename(folder)}/${file}`);
+    return `npm install --workspace packages/${part} ${files.join(' ')}`;
+  });
+}
+
 async function main(): Promise<void> {
   // Relative to where the command was typed.
   const folder = resolve(
@@ -91,8 +101,9 @@ async function main(): Promise<void> {
       "packages/backend/package.json, those of them that you want, the app's to " +
       'the dependencies in packages/app/package.json, and all of the ' +
       'resolutions to the package.json at the root, and run "yarn install". With ' +
-      'npm, add nothing, and run "npm install --workspace packages/backend ' +
-      `./${basename(folder)}/*.tgz".\n`,
+      `npm, add nothing, and run\n${npmCommands(packages, folder).join(
+        '\n',
+      )}\n`,
   );
   process.stdout.write(
     `${JSON.stringify(snippetFor(packages, folder), null, 2)}\n`,

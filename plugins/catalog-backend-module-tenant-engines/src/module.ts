@@ -14,6 +14,7 @@ import {
   type ActiveTenant,
   type TenantEngineChanges,
   type TenantEngines,
+  requestsUnderWayServiceRef,
   tenancyServiceRef,
   tenantEngineChangesServiceRef,
   tenantEnginesServiceRef,
@@ -158,6 +159,7 @@ export const catalogModuleTenantEngines = (
           logger: coreServices.logger,
           metrics: metricsServiceRef,
           permissions: coreServices.permissions,
+          requests: requestsUnderWayServiceRef,
           rootLifecycle: coreServices.rootLifecycle,
           rootLogger: coreServices.rootLogger,
           scheduler: coreServices.scheduler,
@@ -174,6 +176,7 @@ export const catalogModuleTenantEngines = (
           lifecycle,
           logger,
           metrics,
+          requests,
           rootLifecycle,
           rootLogger,
           store,
@@ -293,9 +296,11 @@ export const catalogModuleTenantEngines = (
             rootLifecycle.addBeforeShutdownHook(async () => {
               await status.stop();
               await engines.leases.stop();
-              await manager.stop();
             });
+            // Requests come as long as the backend listens.
             rootLifecycle.addShutdownHook(async () => {
+              await requests.answered();
+              await manager.stop();
               await statusStore.close();
               await pool.close();
             });

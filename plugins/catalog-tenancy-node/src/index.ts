@@ -39,6 +39,11 @@ export {
   type TenancyPoolLimits,
 } from './config/readTenancyConfig';
 export {
+  type KeysOf,
+  type KnownKeys,
+  refuseUnknownKeys,
+} from './config/unknownKeys';
+export {
   type AdminDatabase,
   type AdminTransaction,
 } from './database/AdminDatabase';
@@ -112,6 +117,7 @@ export { type OperationCounts } from './pool/TenantTurns';
 export { ReadReplica, type ReplicaCounts } from './replica/ReadReplica';
 export { type ReadReplicaOptions } from './replica/ReplicaWatch';
 export * from './services';
+export { type RequestsUnderWay } from './tenants/RequestsUnderWay';
 export { type CatalogAdoption } from './startup/CatalogAdoption';
 export { type Tenancy } from './startup/startTenancy';
 export {

@@ -23,6 +23,7 @@ import {
 import { ChangeListener, type RegistryChange } from './tenants/ChangeListener';
 import { ListeningTenantLimits } from './tenants/ListeningTenantLimits';
 import { PostgresTenantStore } from './tenants/PostgresTenantStore';
+import { RequestsUnderWay } from './tenants/RequestsUnderWay';
 import { type TenantDirectory } from './tenants/TenantDirectory';
 import {
   createTenantGates,
@@ -40,10 +41,32 @@ import type {
 import { NO_TENANT_ENGINES, type TenantEngines } from './engines/TenantEngines';
 import { NO_TENANT_PLUGINS, type TenantPlugins } from './engines/TenantPlugins';
 
+/**
+ * The requests behind the gates that are not answered yet.
+ *
+ * @public
+ */
+export const requestsUnderWayServiceRef = createServiceRef<RequestsUnderWay>({
+  id: 'catalog-tenancy.requests-under-way',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: { lifecycle: coreServices.rootLifecycle },
+      factory({ lifecycle }) {
+        const requests = new RequestsUnderWay();
+        // While the backend still listens: a plugin that answers one calls others.
+        lifecycle.addBeforeShutdownHook(() => requests.answered());
+        return requests;
+      },
+    }),
+});
+
 const deps = {
   config: coreServices.rootConfig,
   logger: coreServices.rootLogger,
   lifecycle: coreServices.rootLifecycle,
+  requests: requestsUnderWayServiceRef,
 };
 
 /**

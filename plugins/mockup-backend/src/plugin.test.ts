@@ -62,6 +62,22 @@ describe('mockup plugin', () => {
     },
   );
 
+  it('refuses to start with a key that is unknown', async () => {
+    const knex = await databases.init(databases.eachSupportedId()[0][0]);
+    await expect(
+      startMockupBackend({
+        knex,
+        features: [
+          mockServices.rootConfig.factory({
+            data: { mockup: { trash: { retentoin: '1d' } } },
+          }),
+        ],
+      }),
+    ).rejects.toThrow(
+      'The configuration mockup.trash.retentoin is unknown: the nearest known key is mockup.trash.retention.',
+    );
+  });
+
   it('names the store as missing where another plugin needs it alone', async () => {
     await expect(
       startTestBackend({ features: [pluginThatHolds(() => {})] }),

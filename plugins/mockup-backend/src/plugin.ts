@@ -19,10 +19,13 @@ import {
 } from 'backstage-plugin-mockup-node';
 import {
   currentTenant,
+  type KeysOf,
   readTenancyConfig,
+  refuseUnknownKeys,
   tenantGateServiceRef,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
+import type { Config as Schema } from '../config';
 import { AuthorizedMockupStore } from './authorization/AuthorizedMockupStore';
 import { openMockupStores } from './database/openMockupStores';
 import { createRouter } from './http/createRouter';
@@ -82,6 +85,7 @@ function createPlugin(handover: StoreHandover) {
           scheduler,
           tenantGate,
         }) {
+          refuseUnknownKeys(config.getOptional('mockup'), 'mockup', KNOWN_KEYS);
           tenantGate.declareTenantAware();
           const multiTenant = readTenancyConfig(config).enabled;
           const retention = readRetention(config);
@@ -146,6 +150,12 @@ function createPlugin(handover: StoreHandover) {
     },
   });
 }
+
+const KNOWN_KEYS = {
+  import: { maxBytes: true },
+  trash: { retention: true },
+  versions: { keep: true },
+} satisfies KeysOf<NonNullable<Schema['mockup']>>;
 
 const DEFAULT_MAX_IMPORT_BYTES = 100 * 1024 * 1024;
 

@@ -226,7 +226,7 @@ describe.each(databases.eachSupportedId())('failures of phase 6 on %s', id => {
     expect(warn[0]).toContain('answered 404');
     expect(warn[0]).toContain(`DELETE ${baseUrl}/api/tenants/${slug}\n`);
     expect(warn[0]).not.toContain(TOKEN);
-    const [statement] = /update tenants .*;/.exec(warn[0]) ?? [];
+    const [statement] = /delete from tenants .*;/.exec(warn[0]) ?? [];
     await database.client.query(statement!);
     await expect(readTenants(database)).resolves.toEqual([]);
   });

@@ -16,6 +16,7 @@ import {
   type TenancyConfig,
   type TenantGate,
   tenantChangesServiceRef,
+  requestsUnderWayServiceRef,
   tenantDirectoryServiceRef,
   tenantGateServiceRef,
   tenantGatesServiceRef,
@@ -135,6 +136,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     metrics: metricsServiceRef,
     plugin: coreServices.pluginMetadata,
     plugins: tenantPluginsServiceRef,
+    requests: requestsUnderWayServiceRef,
     settings: gateSettingsServiceRef,
     userInfo: coreServices.userInfo,
   },
@@ -151,6 +153,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     metrics,
     plugin,
     plugins,
+    requests,
     settings,
     userInfo,
   }): Promise<TenantGate> {
@@ -188,6 +191,10 @@ export const tenantGateServiceFactory = createServiceFactory({
       }),
       admits: (req, tenant) => admission.admits(req, tenant),
       limitRate: settings.limitRate,
+    });
+    httpRouter.use((_req, res, next) => {
+      requests.begin(res);
+      next();
     });
     httpRouter.use(gate.router);
     guardUpgrades({

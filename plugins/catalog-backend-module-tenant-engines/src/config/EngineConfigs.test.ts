@@ -232,12 +232,12 @@ describe('app-config of the engines', () => {
     [
       'another property of a tenant',
       { tenants: { acme: { catalogs: {} } } },
-      'Invalid tenancy.tenants.acme.catalogs: there is no such property here',
+      'tenancy.tenants.acme.catalogs is unknown: the nearest known key is tenancy.tenants.acme.catalog.',
     ],
     [
       'another property of its catalog',
       { tenants: { acme: { catalog: { readonly: true } } } },
-      'Invalid tenancy.tenants.acme.catalog.readonly: there is no such property here',
+      'tenancy.tenants.acme.catalog.readonly is unknown: the nearest known key is tenancy.tenants.acme.catalog.',
     ],
     [
       'a name that is no slug',

@@ -6,12 +6,46 @@ import {
   type JsonValue,
 } from '@backstage/types';
 import { readDurationFromConfig } from '@backstage/config';
-import { DEFAULT_TENANT_SLUG } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  DEFAULT_TENANT_SLUG,
+  type KeysOf,
+  refuseUnknownKeys,
+} from 'backstage-plugin-catalog-tenancy-node';
 import { z } from 'zod';
 import { checkInherited } from './inherited';
+import type { Config as Schema } from '../../config';
 
 const TENANTS = 'tenancy.tenants';
 const ENGINES = 'tenancy.engines';
+const INSTANCES = 'tenancy.plugins.pool';
+
+type Tenancy = Required<NonNullable<Schema['tenancy']>>;
+
+const POOL_KEYS = { max: true, maxPerTenant: true } as const;
+
+const ENGINES_KEYS = {
+  processingInterval: true,
+  minProcessingInterval: true,
+  secretsDirectory: true,
+  role: true,
+  leaseSeconds: true,
+  pool: POOL_KEYS,
+} satisfies KeysOf<Tenancy['engines']>;
+
+const INSTANCES_KEYS = POOL_KEYS satisfies KeysOf<
+  NonNullable<Tenancy['plugins']['pool']>
+>;
+
+const TENANT_KEYS = {
+  secrets: true,
+  catalog: {
+    locations: true,
+    providers: true,
+    rules: true,
+    processingInterval: true,
+  },
+  integrations: true,
+} satisfies KeysOf<Tenancy['tenants'][string]>;
 
 /**
  * How often an engine reads each location again. Providers' schedules, refreshes and
@@ -77,11 +111,18 @@ export interface OperatorConfig {
 }
 
 /**
- * Reads `tenancy.tenants` and `tenancy.engines`.
+ * Reads `tenancy.tenants` and `tenancy.engines`, but for the sizes of pools.
  *
  * @throws Error that names the key, and no value
  */
 export function readOperatorConfig(config: Config): OperatorConfig {
+  refuseUnknownKeys(config.getOptional(ENGINES), ENGINES, ENGINES_KEYS);
+  refuseUnknownKeys(config.getOptional(INSTANCES), INSTANCES, INSTANCES_KEYS);
+  for (const [slug, tenant] of Object.entries(
+    config.getOptional<JsonObject>(TENANTS) ?? {},
+  )) {
+    refuseUnknownKeys(tenant, `${TENANTS}.${slug}`, TENANT_KEYS);
+  }
   const tenants = parse(tenantsSchema, config.getOptional(TENANTS), TENANTS);
   const engines = parse(enginesSchema, config.getOptional(ENGINES), ENGINES);
   const sources = new Map<string, EngineSources>();

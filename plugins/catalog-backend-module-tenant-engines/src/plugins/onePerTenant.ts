@@ -9,6 +9,7 @@ import { ServiceUnavailableError } from '@backstage/errors';
 import {
   type ActiveTenant,
   DEFAULT_TENANT_ID,
+  requestsUnderWayServiceRef,
   type TenantEngineChanges,
   type TenantPlugins,
   tenancyServiceRef,
@@ -161,6 +162,7 @@ function instancesModule(
           metrics: metricsServiceRef,
           permissions: coreServices.permissions,
           plugins: forwardedPluginsServiceRef,
+          requests: requestsUnderWayServiceRef,
           rootLifecycle: coreServices.rootLifecycle,
           rootLogger: coreServices.rootLogger,
           scheduler: coreServices.scheduler,
@@ -175,6 +177,7 @@ function instancesModule(
           engines,
           logger,
           plugins,
+          requests,
           rootLifecycle,
           rootLogger,
           // Once it is there, the database keeps tenants apart.
@@ -244,12 +247,14 @@ function instancesModule(
               findUpgrade(forwarding),
             );
             // While the database and the other services still answer.
-            rootLifecycle.addBeforeShutdownHook(async () => {
-              await engines.leases.stop();
+            rootLifecycle.addBeforeShutdownHook(() => engines.leases.stop());
+            // Requests come as long as the backend listens.
+            rootLifecycle.addShutdownHook(async () => {
+              await requests.answered();
               await instances.stop();
+              await pool.close();
             });
           });
-          rootLifecycle.addShutdownHook(() => pool.close());
         },
       });
     },

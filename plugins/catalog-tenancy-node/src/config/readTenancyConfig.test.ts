@@ -309,6 +309,47 @@ describe('The configuration of tenancy', () => {
     );
   });
 
+  it.each<[JsonObject, string, string]>([
+    [
+      { membershipOfDefualt: 'members' },
+      'membershipOfDefualt',
+      'membershipOfDefault',
+    ],
+    [{ plugins: { share: [] } }, 'plugins.share', 'plugins.shared'],
+    [{ limits: { rate: 5 } }, 'limits.rate', 'limits.queue'],
+    [
+      { database: { pool: { size: 5 } } },
+      'database.pool.size',
+      'database.pool.max',
+    ],
+    [
+      { database: { replica: { connection: { pasword: 'hidden' } } } },
+      'database.replica.connection.pasword',
+      'database.replica.connection.password',
+    ],
+    [
+      { purge: { shedule: { frequency: 'P1D' } } },
+      'purge.shedule',
+      'purge.schedule',
+    ],
+    [{ toString: true }, 'toString', 'plugins'],
+  ])('refuses the unknown key in %j', (tenancy, unknown, nearest) => {
+    expect(() => read(tenancy)).toThrow(
+      `The configuration tenancy.${unknown} is unknown: the nearest known key is tenancy.${nearest}. Rename or remove it.`,
+    );
+    expect(() => read(tenancy)).not.toThrow('hidden');
+  });
+
+  it('leaves keys of the engines to their module', () => {
+    expect(() =>
+      read({
+        engines: { any: 1 },
+        plugins: { pool: { any: 1 } },
+        tenants: { acme: { any: 1 } },
+      }),
+    ).not.toThrow();
+  });
+
   it.each<[string, JsonObject]>([
     ['jwtSecret', { jwtSecret: ['hidden'] }],
     ['jwtSecret', { jwtSecret: '' }],

@@ -1,6 +1,8 @@
 import type { Config } from '@backstage/config';
 import { InputError } from '@backstage/errors';
 import type { ClientConfig } from 'pg';
+import type { Config as Schema } from '../../config';
+import { type KeysOf, refuseUnknownKeys } from './unknownKeys';
 import { readers } from './values';
 
 /**
@@ -148,6 +150,64 @@ const LEAST_CONCURRENCY = 2;
 const QUEUE_FACTOR = 100;
 const QUEUE_TIMEOUT_MS = 10_000;
 
+const CONNECTION_KEYS = {
+  host: true,
+  port: true,
+  user: true,
+  password: true,
+  database: true,
+  ssl: true,
+} as const;
+
+/** Of the module of the engines, which judges what is below them. */
+interface EngineKeys {
+  engines: true;
+  plugins: { pool: true };
+  tenants: true;
+}
+
+const KNOWN_KEYS = {
+  enabled: true,
+  schema: true,
+  jwtSecret: true,
+  requireMatchingToken: true,
+  baseDomains: true,
+  plugins: { shared: true, pool: true },
+  membership: true,
+  membershipOfDefault: true,
+  admins: true,
+  adminsByPermission: true,
+  purge: {
+    schedule: {
+      frequency: true,
+      timeout: true,
+      initialDelay: true,
+      scope: true,
+    },
+  },
+  limits: {
+    concurrency: true,
+    concurrencyBesideOthers: true,
+    queue: true,
+    queueTimeoutMs: true,
+    requestsPerSecond: true,
+    burst: true,
+  },
+  permissions: { maxDecisionAgeMs: true },
+  database: {
+    connection: CONNECTION_KEYS,
+    pool: {
+      max: true,
+      idleTimeoutMs: true,
+      connectionTimeoutMs: true,
+      statementTimeoutMs: true,
+    },
+    replica: { connection: CONNECTION_KEYS, maxStalenessMs: true },
+  },
+  engines: true,
+  tenants: true,
+} satisfies KeysOf<NonNullable<Schema['tenancy']>> & EngineKeys;
+
 const FLAG_KEY = 'tenancy.enabled';
 const FLAG_VARIABLE = 'MULTI_TENANCY_ENABLED';
 
@@ -156,13 +216,14 @@ const FLAG_VARIABLE = 'MULTI_TENANCY_ENABLED';
  * `MULTI_TENANCY_ENABLED` and `JWT_SECRET` where it is silent about them.
  *
  * @throws `InputError` for a value that is not of the form that is expected: it
- * names the key and what is expected, and shows no secret
+ * names the key and what is expected, and shows no secret; and for a key that is unknown
  * @public
  */
 export function readTenancyConfig(
   config: Config,
   environment: NodeJS.ProcessEnv = process.env,
 ): TenancyConfig {
+  refuseUnknownKeys(config.getOptional('tenancy'), 'tenancy', KNOWN_KEYS);
   const read = readers(config);
   const pool = readPool(read);
   return {

@@ -18,6 +18,7 @@ import { TenancyPool } from '../pool/TenancyPool';
 import { TenantLimits } from '../pool/TenantLimits';
 import { ReadReplica } from '../replica/ReadReplica';
 import { readTenantLimits } from '../tenants/limits';
+import type { RequestsUnderWay } from '../tenants/RequestsUnderWay';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
   catalogConnection,
@@ -75,6 +76,8 @@ interface StartOptions {
   config: RootConfigService;
   logger: LoggerService;
   lifecycle: RootLifecycleService;
+  /** Those that work with the pools, which close after them. */
+  requests?: Pick<RequestsUnderWay, 'answered'>;
 }
 
 /**
@@ -119,7 +122,7 @@ async function start(
   config: TenancyConfig,
   options: StartOptions,
 ): Promise<Tenancy> {
-  const { logger, lifecycle } = options;
+  const { logger, lifecycle, requests } = options;
   const { schema } = config;
   const misspelt = explainFlag(options.config);
   if (misspelt) {
@@ -149,7 +152,10 @@ async function start(
     whenReady: config.enabled,
     logger,
   });
-  lifecycle.addShutdownHook(() => pool.close());
+  lifecycle.addShutdownHook(async () => {
+    await requests?.answered();
+    await pool.close();
+  });
   if (!connection) {
     return { config, pool, limits, adoption: NO_ADOPTION };
   }
@@ -176,7 +182,10 @@ async function start(
       tenantLimits: limits,
       logger,
     });
-    lifecycle.addShutdownHook(() => replica?.close());
+    lifecycle.addShutdownHook(async () => {
+      await requests?.answered();
+      await replica?.close();
+    });
     return {
       config,
       pool,

@@ -19,6 +19,7 @@ const RIGHTS: Record<string, string[]> = {
 const TABLES = Object.keys(RIGHTS);
 
 const LOCK_NOT_AVAILABLE = '55P03';
+const INSUFFICIENT_PRIVILEGE = '42501';
 const ATTEMPTS = 60;
 
 /**
@@ -46,13 +47,18 @@ export async function enableRowSecurity(
     if (await isBound(knex, TENANT_ROLE)) {
       return TENANT_ROLE;
     }
-    logger.error(await describeUnbound(knex, 'it is not bound either'));
+    logger.error(await describeUnbound(knex));
   } catch (error) {
-    const { code, message } = error as { code?: string; message: string };
+    const { code } = error as { code?: string };
     if (code === undefined || /^(08|57)/.test(code)) {
       throw error;
     }
-    logger.error(await describeUnbound(knex, message));
+    logger.error(
+      code === INSUFFICIENT_PRIVILEGE
+        ? await describeUnbound(knex)
+        : `Row-level security for the mockup plugin failed to start (PostgreSQL's error ${code}), ` +
+            'so that the predicates of its statements alone keep tenants apart. Restart the backend to try again.',
+    );
   }
   return undefined;
 }
@@ -156,15 +162,21 @@ async function provideRole(knex: Knex): Promise<void> {
   });
 }
 
-async function describeUnbound(knex: Knex, reason: string): Promise<string> {
+/** Which statements an administrator has to run. The error of PostgreSQL has ours in it. */
+async function describeUnbound(knex: Knex): Promise<string> {
   const { rows } = await knex.raw(
-    'select quote_ident(session_user) as login, current_database() as database',
+    `select quote_ident(session_user) as login,
+            exists (select from pg_roles where rolname = ?) as found`,
+    [TENANT_ROLE],
   );
-  const [{ login, database }] = rows;
+  const [{ login, found }] = rows;
+  const statements = [
+    ...(found ? [] : [`CREATE ROLE ${TENANT_ROLE} NOLOGIN;`]),
+    `GRANT ${TENANT_ROLE} TO ${login};`,
+  ];
   return (
-    `Row-level security does not bind the user ${login} of the mockup plugin's database ${database}: ` +
-    'only the predicates of the statements keep the mockups of tenants apart. The plugin could not ' +
-    `give itself the role ${TENANT_ROLE}, which it would act as (${reason}). Have an administrator ` +
-    `run "CREATE ROLE ${TENANT_ROLE} NOLOGIN; GRANT ${TENANT_ROLE} TO ${login};", and restart the backend.`
+    `The database user ${login} of the mockup plugin may not act as the role ${TENANT_ROLE}, so that ` +
+    'the predicates of its statements alone keep tenants apart. Have an administrator run ' +
+    `"${statements.join(' ')}", and restart the backend.`
   );
 }

@@ -1,0 +1,135 @@
+import { ConfigReader } from '@backstage/config';
+import { type ConfigSchema, loadConfigSchema } from '@backstage/config-loader';
+import type { JsonObject } from '@backstage/types';
+import {
+  readAdministrators,
+  readTenancyConfig,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { execFileSync } from 'child_process';
+import { readFileSync } from 'fs';
+import { resolve } from 'path';
+import { parse } from 'yaml';
+import { loadPackageSchemas } from './moduleSchemas';
+import { readOperatorConfig } from './operatorConfig';
+
+const ROOT = resolve(__dirname, '../../../..');
+const FENCED = /^( *)```yaml\n([^]*?)\n\1```$/gm;
+
+/** Each configuration of ours that a document or an example shows. */
+function shown(): [string, JsonObject][] {
+  const files = execFileSync(
+    'git',
+    ['ls-files', '*.md', 'app-config*.yaml', '**/app-config*.yaml'],
+    { cwd: ROOT, encoding: 'utf8' },
+  )
+    .trim()
+    .split('\n');
+  return files.flatMap(file => {
+    const text = readFileSync(resolve(ROOT, file), 'utf8');
+    const blocks = file.endsWith('.md')
+      ? [...text.matchAll(FENCED)].map(([, , block]) => block)
+      : [text];
+    return blocks
+      .filter(block => /^ *(tenancy|mockup):$/m.test(block))
+      .map((block, i): [string, JsonObject] => [
+        `${file}, ${i + 1}`,
+        // As with --lax, without a need for the variables.
+        parse(
+          block.replace(
+            /\$\{\w+(?::-)?([^}]*)\}/g,
+            (__, other) => other || 'x',
+          ),
+        ),
+      ]);
+  });
+}
+
+describe('The configuration that the documents show', () => {
+  const base = parse(readFileSync(resolve(ROOT, 'app-config.yaml'), 'utf8'));
+  let strict: ConfigSchema;
+
+  /** As `backstage-cli config:check --strict` does. */
+  const check = (data: JsonObject) =>
+    strict.process(
+      [
+        { context: 'base', data: base },
+        { context: 'shown', data },
+      ],
+      { visibility: ['frontend', 'backend', 'secret'] },
+    );
+
+  beforeAll(async () => {
+    strict = await loadConfigSchema({
+      serialized: {
+        backstageConfigSchemaVersion: 1,
+        schemas: await loadPackageSchemas(ROOT),
+      },
+      noUndeclaredProperties: true,
+    });
+  });
+
+  it.each(shown())('starts a backend: %s', (_, data) => {
+    const config = new ConfigReader(data);
+    readTenancyConfig(config, {});
+    readAdministrators(config);
+    readOperatorConfig(config);
+  });
+
+  it.each(shown())('passes config:check --strict: %s', (_, data) => {
+    check(data);
+  });
+
+  it.each<[JsonObject, string]>([
+    [{ membership: 'closed' }, 'allowedValues=required,open'],
+    [{ membershipOfDefualt: 'members' }, 'membershipOfDefualt'],
+    [{ limits: { rate: 5 } }, 'additionalProperty=rate'],
+    [{ engines: { leaseSecond: 5 } }, 'additionalProperty=leaseSecond'],
+    [{ tenants: { acme: { secret: [] } } }, 'additionalProperty=secret'],
+  ])(
+    'fails config:check --strict where it is wrong: %j',
+    (tenancy, message) => {
+      expect(() => check({ tenancy })).toThrow(message);
+    },
+  );
+
+  it('knows the secrets of tenants', () => {
+    const [, { data }] = strict.process(
+      [
+        { context: 'base', data: base },
+        {
+          context: 'shown',
+          data: {
+            tenancy: {
+              tenants: {
+                acme: {
+                  catalog: {
+                    providers: { some: { a: { token: 'x', group: 'y' } } },
+                  },
+                  integrations: {
+                    github: [
+                      {
+                        host: 'github.com',
+                        apps: [{ appId: 1, privateKey: 'x' }],
+                      },
+                    ],
+                  },
+                },
+              },
+            },
+          },
+        },
+      ],
+      { visibility: ['secret'] },
+    );
+    expect(data).toEqual({
+      tenancy: {
+        tenants: {
+          acme: {
+            catalog: { providers: { some: { a: { token: 'x' } } } },
+            integrations: { github: [{ apps: [{ privateKey: 'x' }] }] },
+          },
+        },
+      },
+    });
+  });
+});

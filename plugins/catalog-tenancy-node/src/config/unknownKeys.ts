@@ -1,0 +1,79 @@
+import { InputError } from '@backstage/errors';
+
+/**
+ * The keys that a part of the configuration has, with those below them; `true` where another
+ * reader judges what is below, or nothing is.
+ *
+ * @public
+ */
+export interface KnownKeys {
+  readonly [key: string]: KnownKeys | true;
+}
+
+/**
+ * The keys of a part of a `config.d.ts`, for `satisfies`: the compiler then refuses a list
+ * that lacks one, and one that has others.
+ *
+ * @public
+ */
+export type KeysOf<T> = {
+  readonly [Key in keyof T]-?: KeysBelow<NonNullable<T[Key]>>;
+};
+
+type KeysBelow<T> = [
+  Extract<T, string | number | boolean | readonly unknown[]>,
+] extends [never]
+  ? string extends keyof T
+    ? true
+    : KeysOf<T>
+  : true;
+
+/**
+ * Refuses a misspelt key, which would be ignored otherwise.
+ *
+ * @param value - what the configuration has at `key`
+ * @param key - such as `tenancy`
+ * @throws `InputError` that names the unknown key and the nearest known one
+ * @public
+ */
+export function refuseUnknownKeys(
+  value: unknown,
+  key: string,
+  known: KnownKeys,
+): void {
+  // What is expected instead, its reader says.
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return;
+  }
+  for (const [name, below] of Object.entries(value)) {
+    if (!Object.hasOwn(known, name)) {
+      const nearest = nearestOf(name, Object.keys(known));
+      throw new InputError(
+        `The configuration ${key}.${name} is unknown: the nearest known key is ${key}.${nearest}. Rename or remove it.`,
+      );
+    }
+    const knownBelow = known[name];
+    if (knownBelow !== true) {
+      refuseUnknownKeys(below, `${key}.${name}`, knownBelow);
+    }
+  }
+}
+
+function nearestOf(name: string, candidates: string[]): string {
+  const distances = candidates.map(candidate => editDistance(name, candidate));
+  return candidates[distances.indexOf(Math.min(...distances))];
+}
+
+/** How many characters have to be inserted, deleted or replaced (Levenshtein). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, i) => i);
+  for (const [i, character] of [...from].entries()) {
+    const next = [i + 1];
+    for (let j = 0; j < to.length; j += 1) {
+      const replaced = row[j] + (character === to[j] ? 0 : 1);
+      next.push(Math.min(replaced, row[j + 1] + 1, next[j] + 1));
+    }
+    row = next;
+  }
+  return row[to.length];
+}
