@@ -76,7 +76,7 @@ export async function findingsOfCatalogs(
        from unnest($1::oid[]) a, objects o
       cross join lateral aclexplode(o.acl) x
        left join pg_roles r on r.oid = x.grantee
-      where lower(x.privilege_type) = o.privilege
+      where lower(x.privilege_type collate "C") = o.privilege
         and (x.grantee = 0 or pg_has_role(a, x.grantee, 'USAGE'))
       group by 1, 2, 3, 4 order by 3`,
     [lookers.map(({ role }) => role.oid)],

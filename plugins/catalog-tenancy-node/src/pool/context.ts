@@ -51,7 +51,24 @@ export function createContext(
 
 // Filters are many small expressions, which take longer to compile than to run: hence no JIT.
 // A timeout that the operator has given the database user is left as it is.
-const SETTINGS = `set_config('role', $1, true), set_config('search_path', $2, true), set_config('row_security', 'on', true), set_config('jit', 'off', true), set_config('statement_timeout', case current_setting('statement_timeout') when '0' then $3 else current_setting('statement_timeout') end, true)`;
+const SETTINGS = `set_config('role', $1, true), set_config('search_path', $2, true), set_config('row_security', 'on', true), set_config('jit', 'off', true), set_config('statement_timeout', case current_setting('statement_timeout') when '0' then $3 else current_setting('statement_timeout') end, true), ${setMeaning()}`;
+
+/**
+ * What changes the meaning of our statements or the spelling of what they return, where a
+ * database or a user sets it otherwise.
+ */
+function setMeaning(): string {
+  return Object.entries({
+    datestyle: 'ISO, MDY',
+    // It leaves out results at random.
+    gin_fuzzy_search_limit: '0',
+    // The checks at the start compare names and policies.
+    quote_all_identifiers: 'off',
+    standard_conforming_strings: 'on',
+  })
+    .map(([name, value]) => `set_config('${name}', '${value}', true)`)
+    .join(', ');
+}
 
 /**
  * Sets what a transaction depends on, all of it and for this transaction only: whatever the
@@ -78,8 +95,9 @@ export function enter(context: SessionContext): Statement {
 }
 
 /**
- * The same as {@link enter} for a transaction that it begins, and also where Citus keeps the
- * rows of tenants on other servers.
+ * The same as {@link enter} for a transaction that it begins: also where Citus keeps the
+ * rows of tenants on other servers, and where the database or the user has another isolation
+ * level by default. Above READ COMMITTED a write that has waited for another one fails.
  *
  * Citus passes settings on to these only if `SET LOCAL` makes them, behind an explicit `BEGIN`, and
  * with `citus.propagate_set_commands`, which means nothing elsewhere. The tenant is sent
@@ -89,11 +107,11 @@ export function enter(context: SessionContext): Statement {
 export function begin(context: SessionContext): Statement[] {
   const { tenantId } = context;
   return [
-    { text: 'begin' },
+    { text: 'begin isolation level read committed' },
     {
       text: `${lookForTables(
         context,
-      )}select ${SETTINGS}, set_config('citus.propagate_set_commands', 'local', true), to_regclass('pg_catalog.pg_dist_node') is not null as citus`,
+      )}select ${SETTINGS}, set_config('citus.propagate_set_commands', 'local', true), to_regclass('pg_catalog.pg_dist_node') is not null or current_setting('default_transaction_isolation') <> 'read committed' as citus`,
       values: settingsOf(context),
     },
     {
@@ -104,7 +122,11 @@ export function begin(context: SessionContext): Statement[] {
   ];
 }
 
-/** @param results - of {@link begin}, and of what follows it */
+/**
+ * Whether transactions need {@link begin}, for Citus or for their isolation level.
+ *
+ * @param results - of {@link begin}, and of what follows it
+ */
 export function hasCitus([, settings]: QueryResult[]): boolean {
   return settings.rows[0].citus;
 }
