@@ -44,7 +44,7 @@ describe.each(databases.eachSupportedId())('a session on %s', id => {
       `alter database "${database.connection.database}" ${change}`,
     );
 
-  const hostile = () => alter(database.client, HOSTILE);
+  const hostile = () => alter(database.connection, HOSTILE);
 
   it('has none of the settings that the database sets for its sessions', async () => {
     const ours = () =>

@@ -1,5 +1,5 @@
-import { escapeLiteral } from 'pg';
-import type { Client } from 'pg';
+import { Client, escapeLiteral } from 'pg';
+import type { ClientConfig } from 'pg';
 
 /**
  * Values that a database may give its sessions and on which none of our statements may
@@ -38,24 +38,25 @@ export const HOSTILE_SETTINGS: Readonly<Record<string, string>> = {
  * @public
  */
 export async function alterDatabase(
-  client: Client,
+  connection: ClientConfig,
   settings: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const { rows } = await client.query<{ name: string }>(
-    'select lower(name) as name from pg_settings',
-  );
-  const known = rows.map(({ name }) => name);
-  const { rows: current } = await client.query<{ database: string }>(
-    'select quote_ident(current_database()) as database',
-  );
-  for (const [name, value] of Object.entries(settings)) {
-    if (known.includes(name)) {
-      await client.query(
-        `alter database ${current[0].database} set ${name} = ${
-          // A list, which a literal would make one element of.
-          name === 'search_path' ? value : escapeLiteral(value)
-        }`,
-      );
+  const client = new Client(connection);
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ names: string[]; database: string }>(
+      `select array_agg(lower(name)) as names, quote_ident(current_database()) as database
+         from pg_settings`,
+    );
+    const [{ names, database }] = rows;
+    for (const [name, value] of Object.entries(settings)) {
+      if (names.includes(name)) {
+        await client.query(
+          `alter database ${database} set ${name} = ${escapeLiteral(value)}`,
+        );
+      }
     }
+  } finally {
+    await client.end();
   }
 }

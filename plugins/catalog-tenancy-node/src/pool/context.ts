@@ -60,8 +60,6 @@ const SETTINGS = `set_config('role', $1, true), set_config('search_path', $2, tr
 function setMeaning(): string {
   return Object.entries({
     datestyle: 'ISO, MDY',
-    // It leaves out results at random.
-    gin_fuzzy_search_limit: '0',
     // The checks at the start compare names and policies.
     quote_all_identifiers: 'off',
     standard_conforming_strings: 'on',
