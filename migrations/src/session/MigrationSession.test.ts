@@ -20,6 +20,7 @@ const databases = createTestDatabases();
 const HOSTILE: Record<string, string> = {
   ...HOSTILE_SETTINGS,
   search_path: 'public',
+  exit_on_error: 'on',
   default_transaction_isolation: 'serializable',
   row_security: 'on',
   statement_timeout: '1000',

@@ -17,7 +17,6 @@ export const HOSTILE_SETTINGS: Readonly<Record<string, string>> = {
   default_transaction_deferrable: 'on',
   default_transaction_isolation: 'repeatable read',
   escape_string_warning: 'off',
-  exit_on_error: 'on',
   extra_float_digits: '-15',
   gin_fuzzy_search_limit: '1',
   intervalstyle: 'sql_standard',

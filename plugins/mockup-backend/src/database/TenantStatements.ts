@@ -135,7 +135,9 @@ export class TenantStatements implements Statements {
   }
 
   #enter(tenantId: string) {
-    const text = "select set_config('app.tenant_id', $1, true)";
+    // A search with the limit of GIN indexes leaves out results at random.
+    const text = `select set_config('app.tenant_id', $1, true),
+      set_config('row_security', 'on', true), set_config('gin_fuzzy_search_limit', '0', true)`;
     return this.#role === undefined
       ? { text, values: [tenantId] }
       : {
