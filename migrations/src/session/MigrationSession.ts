@@ -109,6 +109,14 @@ export class MigrationSession {
     });
   }
 
+  /** Whether the server replays what another one writes, and takes no writes itself. */
+  async isStandby(): Promise<boolean> {
+    const [{ standby }] = await this.query<{ standby: boolean }>(
+      'select pg_is_in_recovery() as standby',
+    );
+    return standby;
+  }
+
   /**
    * Refuses if default_transaction_read_only is on. The session does not override it:
    * operators, and providers whose disk is filling up, set it to stop writes.
