@@ -40,6 +40,7 @@ export type {
 export type { DistributeOptions } from './sharding/library';
 export type { Distribution } from './sharding/distribute';
 export { connectionOfKnex } from './session/connectionOfKnex';
+export { sessionSettings } from './session/sessionSettings';
 export type { LockQueue, Progress, Reporter } from './Reporter';
 export type { PhaseNumber } from './engine/Step';
 export {

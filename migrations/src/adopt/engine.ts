@@ -126,7 +126,7 @@ export async function requireTenant(
   const rows = (await columnExists(executor, 'tenants', 'tenant_slug'))
     ? await executor.read<{ tenantId: string; slug: string }>(
         `select tenant_id::text as "tenantId", tenant_slug as slug from tenants
-          where tenant_slug = $1 or tenant_id::text = lower($1)
+          where tenant_slug = $1 or tenant_id::text = lower($1 collate "C")
           order by tenant_slug <> $1 limit 1`,
         [slugOrId],
       )

@@ -3,7 +3,12 @@ import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { rollback } from '../rollback/rollback';
-import { cleanup, cleanupJob, scheduleCleanup } from './cleanup';
+import {
+  cleanup,
+  cleanupJob,
+  describeJobElsewhere,
+  scheduleCleanup,
+} from './cleanup';
 
 const databases = createTestDatabases();
 
@@ -90,6 +95,35 @@ describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
     ).rejects.toThrow(
       'pg_cron is not installed in this database: run "npx backstage-catalog-tenancy-migrations cleanup" without',
     );
+  });
+
+  it('names the job in another database, and the statement that ends it there', async () => {
+    const [{ name }] = await query(
+      'select quote_ident(current_database()) as name',
+    );
+    await query(`alter database ${name} set cron.database_name = 'jobs'`);
+    const end = `select cron.unschedule(jobid) from cron.job where jobname = 'tenancy-cleanup-tenancy'`;
+    await expect(
+      database.migrate(({ context }) => scheduleCleanup(context)),
+    ).rejects.toThrow(
+      new RegExp(
+        `in the database jobs. Run this there:\n.*schedule_in_database[^]*${end.replace(
+          /[()]/g,
+          '\\$&',
+        )}`,
+      ),
+    );
+    await expect(
+      database.migrate(({ context }) => describeJobElsewhere(context), {
+        mode: 'read',
+      }),
+    ).resolves.toContain(`the database jobs, run this there to end it: ${end}`);
+    await query(`alter database ${name} reset cron.database_name`);
+    await expect(
+      database.migrate(({ context }) => describeJobElsewhere(context), {
+        mode: 'read',
+      }),
+    ).resolves.toBeUndefined();
   });
 
   it('prints a script in a dry run, and drops nothing', async () => {

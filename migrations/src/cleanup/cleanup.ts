@@ -199,11 +199,33 @@ function adviseWithoutCron(cron: Cron, job: string, command: string): string {
   return cron.database
     ? `pg_cron keeps its jobs in the database ${cron.database}. Run this there:\n` +
         `select cron.schedule_in_database(${job}, '${EVERY_TEN_MINUTES}', ${command}, ` +
-        `${escapeLiteral(cron.current)})`
+        `${escapeLiteral(cron.current)})\n` +
+        'It does not end by itself there. When the old tables are gone, run this there:\n' +
+        endJob(job)
     : `pg_cron is not installed in this database: run "${operatorCommand(
         'cleanup',
       )}" without ` +
         `--schedule when the swap is ${RETENTION_HOURS} hours old.`;
+}
+
+function endJob(job: string): string {
+  return `select cron.unschedule(jobid) from cron.job where jobname = ${job}`;
+}
+
+/**
+ * The job that may be in another database of the server, and the statement that ends it there.
+ * The jobs of that database can't be read from here.
+ */
+export async function describeJobElsewhere(
+  context: StepContext,
+): Promise<string | undefined> {
+  const { here, database, current } = await findCron(context);
+  return here || database === null || database === current
+    ? undefined
+    : `If the job ${jobName(
+        context,
+      )} was scheduled in the database ${database}, run this there to end it: ` +
+        endJob(escapeLiteral(jobName(context)));
 }
 
 function jobName({ settings }: StepContext): string {

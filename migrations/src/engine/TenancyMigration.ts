@@ -72,6 +72,9 @@ export class TenancyMigration {
       applicationName: name,
     });
     try {
+      if (await session.isStandby()) {
+        sayStandby(mode, reporter);
+      }
       if (mode === 'change') {
         await session.requireWritable();
         await takeOperatorLock(session, settings.schema);
@@ -340,6 +343,18 @@ function refuseUnknownSteps(journal: Journal): void {
         'command with the version that did that, or a later one.',
     );
   }
+}
+
+/** @throws {@link RefusedError} unless the command only reads */
+function sayStandby(mode: OpenOptions['mode'], reporter: Reporter): void {
+  if (mode !== 'read') {
+    throw new RefusedError(
+      'The server is a standby, which takes no writes. Connect to the primary server.',
+    );
+  }
+  reporter.warn(
+    'The server is a standby: what follows is as old as what it has replayed.',
+  );
 }
 
 /** A session beside that of the operator, with the same rights. */

@@ -24,6 +24,7 @@ import {
 } from './privileges';
 import {
   deviationsOf,
+  findHidden,
   findingsOfTable,
   findingsOfTenantRequired,
   readPolicies,
@@ -113,6 +114,7 @@ export async function examineIsolation(options: {
   return {
     missing: [
       ...(await findMissing(read, actors, tables, schema)),
+      ...findHidden(tables),
       ...(absent.length > 0
         ? [
             {

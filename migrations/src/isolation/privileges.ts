@@ -36,12 +36,12 @@ export function readRights(
               aclexplode(t.attacl) a
         where c.oid = any ($2::oid[])
      )
-     select g.oid as table, lower(g.privilege_type) as privilege, r.rolname::text as grantee,
+     select g.oid as table, lower(g.privilege_type collate "C") as privilege, r.rolname::text as grantee,
             coalesce((select json_agg(a::int8) from unnest($1::oid[]) a
                        where g.grantee = 0 or pg_has_role(a, g.grantee, 'USAGE')), '[]')
               as actors
        from granted g left join pg_roles r on r.oid = g.grantee
-      where g.grantee <> g.relowner and lower(g.privilege_type) <> '${HARMLESS}'
+      where g.grantee <> g.relowner and lower(g.privilege_type collate "C") <> '${HARMLESS}'
       order by array_position($2::oid[], g.oid), 2, 3`,
     [all.map(({ role }) => role.oid), tables.map(({ oid }) => oid)],
   );
@@ -233,7 +233,7 @@ export async function findMissing(
     return (privileges[kind] ?? []).map(privilege => ({ oid, privilege }));
   });
   const missing = await read<{ right: string; statement: string }>(
-    `select upper(w.privilege) || ' on ' || c.relname as right,
+    `select upper(w.privilege collate "C") || ' on ' || c.relname as right,
             format('%s on table %I.%I', w.privilege, n.nspname, c.relname) as statement
        from unnest($2::oid[], $3::text[]) w (oid, privilege)
        join pg_class c on c.oid = w.oid

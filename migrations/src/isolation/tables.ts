@@ -300,6 +300,40 @@ export function findingsOfTable(
   ];
 }
 
+// No policy governs them: rights alone say who reads them.
+const WITHOUT_POLICIES: TableKind[] = [
+  'registry',
+  'members',
+  'engines',
+  'leases',
+  'status',
+  'log',
+];
+
+/**
+ * Tables that hide rows from whom the migration lets read them, as an event trigger may have
+ * done that enables row-level security on new tables.
+ */
+export function findHidden(tables: Table[]): IsolationFinding[] {
+  const hidden = tables.filter(
+    ({ kind, enabled }) => enabled && WITHOUT_POLICIES.includes(kind),
+  );
+  return hidden.length === 0
+    ? []
+    : [
+        {
+          problem: `Row-level security hides the rows of ${hidden
+            .map(({ name }) => name)
+            .join(', ')} from the application`,
+          remedy: run(
+            ...hidden.map(
+              ({ sql }) => `alter table ${sql} disable row level security`,
+            ),
+          ),
+        },
+      ];
+}
+
 /** Differences of the policies' function from the migration's. */
 export function findingsOfTenantRequired(
   { tenantRequired }: Policies,

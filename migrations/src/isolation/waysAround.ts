@@ -76,7 +76,7 @@ export async function findingsOfCatalogs(
        from unnest($1::oid[]) a, objects o
       cross join lateral aclexplode(o.acl) x
        left join pg_roles r on r.oid = x.grantee
-      where lower(x.privilege_type) = o.privilege
+      where lower(x.privilege_type collate "C") = o.privilege
         and (x.grantee = 0 or pg_has_role(a, x.grantee, 'USAGE'))
       group by 1, 2, 3, 4 order by 3`,
     [lookers.map(({ role }) => role.oid)],
@@ -108,8 +108,8 @@ export async function findingsOfSettings(
        left join pg_database d on d.oid = s.setdatabase
       where s.setrole in (0, $1::oid)
         and s.setdatabase in (0, (select oid from pg_database where datname = current_database()))
-        and split_part(c, '=', 1) in ('role', '${TENANT_SETTING}')
-        and substr(c, strpos(c, '=') + 1) not in ('', 'none', $2)
+        and split_part(c, '=', 1) in ('role', '${TENANT_SETTING}', 'session_replication_role')
+        and substr(c, strpos(c, '=') + 1) not in ('', 'none', 'origin', $2)
       order by 1, 3`,
     [user.oid, user.name],
   );
@@ -117,9 +117,12 @@ export async function findingsOfSettings(
     findingOf(
       actors,
       all[0],
-      setting === 'role'
-        ? `acts as ${value} from the start of each session`
-        : `has the tenant ${value} set from the start of each session, also where none was named`,
+      {
+        role: `acts as ${value} from the start of each session`,
+        session_replication_role:
+          'fires no trigger in any session, so that no limit holds and no search term is written',
+      }[setting] ??
+        `has the tenant ${value} set from the start of each session, also where none was named`,
       run(`alter ${of} reset ${setting}`),
     ),
   );

@@ -33,7 +33,7 @@ export async function grantedPrivileges(
   { kind, name, role }: Pick<Grant, 'kind' | 'name' | 'role'>,
 ): Promise<string[]> {
   const rows = await executor.read<{ privilege: string }>(
-    `select distinct lower(a.privilege_type) as privilege
+    `select distinct lower(a.privilege_type collate "C") as privilege
        from (${kind === 'schema' ? SCHEMA_ACL : RELATION_ACL}) o,
             aclexplode(o.acl) a, pg_roles r
       where r.oid = a.grantee and r.rolname = $2 order by 1`,

@@ -2,45 +2,28 @@ import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
 import { escapeIdentifier } from '../sql';
 import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
+import { sessionSettings } from './sessionSettings';
 
-/**
- * The settings of every session, over those of the server, the database and the login.
- * They fix the meaning of statements, the spelling of values and definitions, and how
- * long a command may last.
- */
-const SETTINGS: [name: string, value: string][] = [
+/** Besides those of every session: how long a command may last, and what it creates. */
+const SETTINGS: Readonly<Record<string, string>> = {
   // A query that row-level security would filter fails. Under FORCE an owner would copy
   // 0 rows, and validate foreign keys over orphans, without an error.
-  ['row_security', 'off'],
+  row_security: 'off',
   // The duration of a command depends on the tables and on other transactions.
-  ['statement_timeout', '0'],
-  ['idle_in_transaction_session_timeout', '0'],
-  ['idle_session_timeout', '0'],
-  ['lock_timeout', '0'],
-  // A REPEATABLE READ default would fail the batches of a backfill with 40001.
-  ['default_transaction_isolation', "'read committed'"],
-  ['default_transaction_deferrable', 'off'],
-  // Definitions and names are compared as PostgreSQL spells them.
-  ['quote_all_identifiers', 'off'],
-  ['bytea_output', 'hex'],
-  ['datestyle', "'ISO, MDY'"],
-  ['intervalstyle', 'postgres'],
-  ['extra_float_digits', '1'],
-  ['timezone', "'UTC'"],
-  ['standard_conforming_strings', 'on'],
-  ['transform_null_equals', 'off'],
-  ['gin_fuzzy_search_limit', '0'],
-  ['check_function_bodies', 'on'],
+  statement_timeout: '0',
+  idle_in_transaction_session_timeout: '0',
+  idle_session_timeout: '0',
+  lock_timeout: '0',
+  timezone: 'UTC',
+  check_function_bodies: 'on',
+  default_table_access_method: 'heap',
   // Compiling takes longer than most statements run.
-  ['jit', 'off'],
-  ['client_min_messages', 'warning'],
-];
+  jit: 'off',
+  client_min_messages: 'warning',
+};
 
-// Set if they exist and differ: PostgreSQL has transaction_timeout since 17, and only a
-// superuser may set session_replication_role, even to its current value.
-const CONDITIONAL_SETTINGS = `select set_config(s.name, wanted.value, false)
-  from (values ('transaction_timeout', '0'), ('session_replication_role', 'origin')) as wanted (name, value)
-  join pg_catalog.pg_settings s on s.name = wanted.name and s.setting <> wanted.value`;
+// PostgreSQL has it since 17.
+const CONDITIONAL = { transaction_timeout: '0' };
 
 // The server notices within a second that the client was killed, also during a statement,
 // and releases the operator's lock.
@@ -95,11 +78,10 @@ export class MigrationSession {
   /** The settings on which the statements of the steps rely. */
   static settings(schema: string): string {
     return [
-      ...SETTINGS.map(([name, value]) => `set ${name} = ${value}`),
+      sessionSettings(SETTINGS, CONDITIONAL),
       // This schema alone: a missing name must not resolve to a table of Backstage's own
       // catalog in `public`.
       `set search_path = ${escapeIdentifier(schema)}`,
-      CONDITIONAL_SETTINGS,
     ].join(';\n');
   }
 
@@ -125,6 +107,14 @@ export class MigrationSession {
     client.on('end', () => {
       this.lost = true;
     });
+  }
+
+  /** Whether the server replays what another one writes, and takes no writes itself. */
+  async isStandby(): Promise<boolean> {
+    const [{ standby }] = await this.query<{ standby: boolean }>(
+      'select pg_is_in_recovery() as standby',
+    );
+    return standby;
   }
 
   /**

@@ -59,4 +59,41 @@ describe.each(databases.eachSupportedId())('verify on %s', id => {
       expect.stringContaining('refresh_state_old differs from refresh_state'),
     ]);
   });
+
+  it('finds tables whose rows an event trigger hides from the application, and prints what shows them', async () => {
+    const { client } = database;
+    await database.migrate(migration => rollback(migration, 0));
+    await client.query(`
+      create function public.protect() returns event_trigger language plpgsql as $$
+      declare made record;
+      begin
+        for made in select * from pg_event_trigger_ddl_commands()
+                     where command_tag = 'CREATE TABLE' and schema_name = 'tenancy'
+        loop
+          execute format('alter table %s enable row level security', made.object_identity);
+        end loop;
+      end $$;
+      create event trigger protect on ddl_command_end execute function public.protect()`);
+    await runPhases(database, 5);
+    const hidden = await problems();
+    expect(hidden).toEqual([
+      expect.stringMatching(
+        /^Row-level security hides the rows of .*tenants, tenant_members.* from the application/,
+      ),
+      expect.stringContaining('0 rows of tenants are seen instead of 1'),
+    ]);
+    for (const [, statement] of hidden[0].matchAll(/"([^"]*)"/g)) {
+      await client.query(statement);
+    }
+    await expect(problems()).resolves.toEqual([]);
+  });
+
+  it('finds a policy that hides search terms from their tenant', async () => {
+    await database.client.query(
+      'create policy none on entity_terms as restrictive using (false)',
+    );
+    await expect(problems()).resolves.toEqual([
+      expect.stringContaining('0 rows of entity_terms are seen instead of'),
+    ]);
+  });
 });

@@ -19,12 +19,16 @@ import {
   findMissingRights,
 } from '../isolation/examineIsolation';
 import { checkCounts } from '../phases/phase2_backfill/checkCounts';
-import { verification } from '../phases/phase4_row_level_security/50_verification';
+import {
+  countAsApplication,
+  verification,
+} from '../phases/phase4_row_level_security/50_verification';
 import { firstCatchUp } from '../phases/phase5_partitions/40_catch_up';
 import { findDifferences } from '../phases/phase5_partitions/90_entity_terms/differences';
 import { REPAIR } from '../phases/phase5_partitions/90_entity_terms/functions';
 import { describeCopies } from '../copy/TableCopy';
 import { APP_ROLE } from '../roles';
+import { ENGINES_TABLE, MEMBERS_TABLE, SEARCH_TABLES } from '../schema/tables';
 import { relationExists } from '../schema/lookups';
 import { isSharded, isSwapped } from '../schema/partitions';
 import { examineShards } from '../sharding/shards';
@@ -52,6 +56,11 @@ const CHECKS: Check[] = [
     name: 'the application sees the rows of the tenant that is set, and none without',
     from: 4,
     examine: verifyTenantContext,
+  },
+  {
+    name: 'the application sees the registry and the search terms',
+    from: 5,
+    examine: verifyReads,
   },
   {
     name: 'both sides of the swap hold the same rows, while there are two',
@@ -153,6 +162,26 @@ async function verifyTenantContext(context: StepContext): Promise<string[]> {
   });
   // The isolation check reports them with the GRANT; a count without them fails.
   return missing.length > 0 ? [] : problemsOf(() => verification.up(context));
+}
+
+/** What the application reads besides, as the owner of the tables sees it. */
+async function verifyReads(context: StepContext): Promise<string[]> {
+  const { executor, settings } = context;
+  const missing = await findMissingRights({
+    read: (sql, values) => executor.read(sql, values),
+    schema: settings.schema,
+    user: APP_ROLE,
+  });
+  return missing.length > 0
+    ? []
+    : problemsOf(() =>
+        countAsApplication(context, [
+          'tenants',
+          MEMBERS_TABLE,
+          ENGINES_TABLE,
+          ...SEARCH_TABLES,
+        ]),
+      );
 }
 
 /**

@@ -91,6 +91,21 @@ export class TestDatabases {
     return connection;
   }
 
+  /**
+   * Creates an empty database with options of CREATE DATABASE, such as another encoding. It
+   * is dropped like those of {@link TestDatabases.create}.
+   */
+  async createWith(id: TestDatabaseId, options: string): Promise<ClientConfig> {
+    const database = `db${randomBytes(16).toString('hex')}`;
+    this.created.push({ id, database });
+    await administer(id, async admin => {
+      await admin.query(
+        `create database ${database} template template0 ${options}`,
+      );
+    });
+    return { ...serverOf(id), database };
+  }
+
   private async source(
     id: TestDatabaseId,
     template?: DatabaseTemplate,

@@ -8,6 +8,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 export { citusServers, dissolveCluster, formCluster } from './CitusCluster';
+export { alterDatabase, HOSTILE_SETTINGS } from './hostileSettings';
 export { Random } from './Random';
 export {
   copyDatabase,

@@ -19,7 +19,12 @@ import {
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
-import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
+import {
+  alterDatabase,
+  createTestDatabases,
+  eventually,
+  HOSTILE_SETTINGS,
+} from '@internal/postgres/testUtils';
 import { readAdoptedTenants } from 'backstage-catalog-tenancy-migrations';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
@@ -349,6 +354,8 @@ describe.each(databases.eachSupportedId())(
       server = await SourceServer.start();
       folder = await mkdtemp(join(os.tmpdir(), 'tenants-sources-'));
       connection = await createTenancyDatabase(databases, id);
+      // Whatever an operator has given it; the stock catalogs have the defaults.
+      await alterDatabase(connection, HOSTILE_SETTINGS);
       const reading = { allow: [{ host: server.host }] };
       const all = TENANTS.map(
         tenant => new TenantSources(tenant, server, folder),

@@ -1,6 +1,7 @@
 import {
   cleanup as dropOldTables,
   RETENTION_HOURS,
+  describeJobElsewhere,
   scheduleCleanup,
 } from '../../cleanup/cleanup';
 import type { PhaseNumber } from '../../engine/Step';
@@ -55,7 +56,7 @@ export const cleanup: CommandDefinition = {
     forceOption(`do it within ${RETENTION_HOURS} hours of the swap`),
     scheduleOption.conflicts('force'),
   ],
-  async run({ migration, options, report }) {
+  async run({ migration, options, reporter, report }) {
     const { context } = migration;
     if (options.schedule) {
       await scheduleCleanup(context);
@@ -68,6 +69,10 @@ export const cleanup: CommandDefinition = {
     report({ dropped: dropped && !options.dryRun });
     if (!dropped) {
       return 'There was nothing to clean up.';
+    }
+    const job = await describeJobElsewhere(context);
+    if (job) {
+      reporter.info(job);
     }
     return options.dryRun
       ? 'The cleanup was printed. Nothing was changed.'
@@ -121,6 +126,7 @@ async function runRollback(invocation: Invocation): Promise<string> {
     return `There was nothing to undo.\n${stand}`;
   }
   const phase = await migration.completedPhase();
+  const job = await describeJobElsewhere(migration.context);
   return [
     `Rolled back to phase ${phase}: ${formatThings(
       undone.length,
@@ -128,6 +134,7 @@ async function runRollback(invocation: Invocation): Promise<string> {
     )} undone.`,
     ...undone.map(name => `  ${name}`),
     ...archived.filter(({ rows }) => rows > 0).map(describeArchive),
+    ...(job ? [job] : []),
     stand,
   ].join('\n');
 }

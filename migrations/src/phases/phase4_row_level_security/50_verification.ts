@@ -3,7 +3,7 @@ import {
   setTenantStatement,
   tryOut,
 } from '../../schema/appSession';
-import type { Step } from '../../engine/Step';
+import type { Step, StepContext } from '../../engine/Step';
 import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 
@@ -34,7 +34,7 @@ export const verification: Step = {
         begin: 'begin isolation level repeatable read',
         statements: [
           `set local role ${ADMIN_ROLE}`,
-          keepCount(table),
+          keepCount(`${table} where tenant_id = '${DEFAULT_TENANT_ID}'`),
           ...act,
           NOT_BY_THE_WAY,
           setTenantStatement(DEFAULT_TENANT_ID),
@@ -53,20 +53,60 @@ export const verification: Step = {
   async down() {},
 };
 
-function keepCount(table: string): string {
+// Of the terms there may be millions.
+const MOST_COUNTED = 100_000;
+
+/**
+ * Counts the default tenant's rows as the application and as the owner of the tables: what hides
+ * rows from the application gives it an empty answer, and no error.
+ *
+ * @throws {@link VerificationError} if the numbers differ
+ */
+export async function countAsApplication(
+  context: StepContext,
+  tables: readonly string[],
+): Promise<void> {
+  const act = await actAsAppStatements(context);
+  for (const table of tables) {
+    const rows = `(select from ${table} where tenant_id = '${DEFAULT_TENANT_ID}' limit ${MOST_COUNTED}) counted`;
+    await tryOut(context, {
+      title: `Count ${table} as ${APP_ROLE}`,
+      locks: 'ACCESS SHARE, which conflicts with no read or write.',
+      begin: 'begin isolation level repeatable read',
+      statements: [
+        `set local role ${ADMIN_ROLE}`,
+        keepCount(rows),
+        ...act,
+        setTenantStatement(DEFAULT_TENANT_ID),
+        compareCount(
+          table,
+          `current_setting('tenancy.expected')::bigint`,
+          rows,
+        ),
+      ],
+      failure: 'The application does not see what is there',
+    });
+  }
+}
+
+function keepCount(rows: string): string {
   // Apart from the count, which Citus runs where the rows are.
   return `do $$
 declare
-  counted bigint := (select count(*) from ${table} where tenant_id = '${DEFAULT_TENANT_ID}');
+  counted bigint := (select count(*) from ${rows});
 begin
   perform set_config('tenancy.expected', counted::text, true);
 end $$`;
 }
 
-function compareCount(table: string, expected: string): string {
+function compareCount(
+  table: string,
+  expected: string,
+  rows: string = table,
+): string {
   return `do $$
 declare
-  seen bigint := (select count(*) from ${table});
+  seen bigint := (select count(*) from ${rows});
 begin
   if seen <> ${expected} then
     raise exception 'with app.tenant_id = %, % rows of ${table} are seen instead of %',

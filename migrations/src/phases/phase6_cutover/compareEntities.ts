@@ -50,7 +50,8 @@ class DefaultTenantRefs {
   async among(refs: string[]): Promise<string[]> {
     return this.refs(
       `select entity_ref from entities
-        where ${LIVE} and lower(entity_ref) = any ($1)`,
+        where ${LIVE}
+          and lower(lower(entity_ref collate "C") collate "default") = any ($1)`,
       [refs],
     );
   }

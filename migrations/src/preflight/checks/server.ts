@@ -333,7 +333,9 @@ function describeCron(
       advice:
         `Set cron.database_name to ${here}, restart the server and create the ` +
         `extension; or keep it, and schedule the jobs from ${database} with ` +
-        'cron.schedule_in_database.',
+        `cron.schedule_in_database, as "${operatorCommand(
+          'cleanup',
+        )} --schedule" prints it with the statement that ends it.`,
       sql: `create extension ${PG_CRON};`,
     };
   }

@@ -1,6 +1,9 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { serializeError } from '@backstage/errors';
-import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import {
+  engineSchemaOf,
+  sessionSettings,
+} from 'backstage-catalog-tenancy-migrations';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientConfig, Pool, type PoolClient } from 'pg';
@@ -316,14 +319,16 @@ export class LeaseStore {
     try {
       if (!this.#prepared.has(client)) {
         await client.query(
-          `set statement_timeout = ${this.#options.leaseMs};
-           set idle_in_transaction_session_timeout = ${
-             this.#options.leaseMs + FENCE_MS
-           };
-           set default_transaction_isolation = 'read committed';
-           set synchronous_commit = on;
-           set search_path = pg_catalog;
-           set role ${ADMIN_ROLE}`,
+          sessionSettings({
+            statement_timeout: String(this.#options.leaseMs),
+            idle_in_transaction_session_timeout: String(
+              this.#options.leaseMs + FENCE_MS,
+            ),
+            row_security: 'on',
+            synchronous_commit: 'on',
+            search_path: 'pg_catalog',
+            role: ADMIN_ROLE,
+          }),
         );
         this.#prepared.add(client);
       }

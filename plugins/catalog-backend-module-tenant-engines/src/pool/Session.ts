@@ -1,4 +1,5 @@
 import { ServiceUnavailableError } from '@backstage/errors';
+import { sessionSettings } from 'backstage-catalog-tenancy-migrations';
 import {
   Client,
   type ClientConfig,
@@ -23,6 +24,10 @@ const CLOSE_MS = 5_000;
  */
 const LEAVES_STATE =
   /(^|;)\s*(set\s+(?!local\b|transaction\b)|reset|discard|listen|prepare|do|call|load)\b|\b(search_path|set_config|pg_(try_)?advisory_lock(_shared)?|temp(orary)?\s+(table|view|sequence)|with\s+hold)\b/i;
+
+// What plugins rely on, whatever the database or the login is given for its sessions. How
+// long a statement may take is the operator's to say.
+const SETTINGS = sessionSettings({ row_security: 'on' });
 
 interface SessionOptions {
   connection: ClientConfig;
@@ -75,6 +80,7 @@ export class Session {
                 pg_catalog.set_config('application_name', $1, false)`,
         [applicationName],
       );
+      await client.query(SETTINGS);
       if (lost) {
         throw lost;
       }

@@ -1,4 +1,7 @@
-import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import {
+  engineSchemaOf,
+  sessionSettings,
+} from 'backstage-catalog-tenancy-migrations';
 import type {
   TenantEngineReport,
   TenantEngineStatus,
@@ -88,7 +91,11 @@ export class EngineStatusStore {
       statement_timeout: TIMEOUT_MS,
     });
     // What was under way fails for its caller; without listeners it would end the process.
-    this.#pool.on('connect', client => client.on('error', () => undefined));
+    this.#pool.on('connect', client => {
+      client.on('error', () => undefined);
+      // Before any other query of the session, which fails with the connection too.
+      client.query(sessionSettings()).catch(() => undefined);
+    });
     this.#pool.on('error', () => undefined);
   }
 

@@ -1,3 +1,4 @@
+import { sessionSettings } from 'backstage-catalog-tenancy-migrations';
 import knexFactory from 'knex';
 import type { Knex } from 'knex';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -31,25 +32,23 @@ const REST = 2;
 // lock_not_available and deadlock_detected.
 const LOCK_FAILURES = ['55P03', '40P01'];
 
-// Over what the server, the database or the login set: definitions are read and written as
-// PostgreSQL spells them by default, and an operation ends when it is done.
-const SETTINGS = [
-  'set statement_timeout = 0',
-  'set idle_in_transaction_session_timeout = 0',
-  'set idle_session_timeout = 0',
-  'set lock_timeout = 0',
-  "set default_transaction_isolation = 'read committed'",
-  'set quote_all_identifiers = off',
-  'set standard_conforming_strings = on',
-  "set default_tablespace = ''",
-  'set default_table_access_method = heap',
-  'set client_min_messages = warning',
-  'set jit = off',
-  // Names are either qualified, or the operation sets the schema first.
-  'set search_path = pg_catalog',
+// An operation ends when it is done, and creates what PostgreSQL creates by default.
+const SETTINGS = sessionSettings(
+  {
+    statement_timeout: '0',
+    idle_in_transaction_session_timeout: '0',
+    idle_session_timeout: '0',
+    lock_timeout: '0',
+    default_tablespace: '',
+    default_table_access_method: 'heap',
+    client_min_messages: 'warning',
+    jit: 'off',
+    // Names are either qualified, or the operation sets the schema first.
+    search_path: 'pg_catalog',
+  },
   // PostgreSQL has it since 17.
-  `select set_config(name, '0', false) from pg_catalog.pg_settings where name = 'transaction_timeout'`,
-].join(';\n');
+  { transaction_timeout: '0' },
+);
 
 // The server notices within a second that the process was killed, also during a statement,
 // and releases the session's locks. Some platforms of the server lack the setting.

@@ -92,6 +92,8 @@ export interface Entered extends RunningTransaction {
  * Begins a transaction, and sets what it depends on, all of it and for this transaction only:
  * whatever the connection was left with, by others behind the same connection pooler for
  * instance, has no effect on it. Where a part of it fails, the transaction fails as a whole.
+ * Above READ COMMITTED, which a database may have by default, a write that has waited for another
+ * one would fail.
  *
  * Several statements in one text take no parameters, so the values are literals. Functions are
  * named with their schema, since the search path is not ours yet. Temporary tables come last in
@@ -123,12 +125,17 @@ export function begin(
       `case pg_catalog.current_setting('statement_timeout') when '0' then '${statementTimeoutMs}' else pg_catalog.current_setting('statement_timeout') end`,
     ),
     set(TENANT_SETTING, `'${tenantId}'`),
+    // What the database or a user may have set otherwise: what statements mean, and how dates
+    // and the policies that the checks at the start compare are spelled.
+    set('datestyle', `'ISO, MDY'`),
+    set('quote_all_identifiers', `'off'`),
+    set('standard_conforming_strings', `'on'`),
     // For enterOnNodes(); it means nothing without Citus.
     set('citus.propagate_set_commands', `'local'`),
   ];
   return {
     text:
-      `begin; ${direct ? MAY_FAIL : ''}${lookForTables(
+      `begin isolation level read committed; ${direct ? MAY_FAIL : ''}${lookForTables(
         context,
       )}select ${settings.join(', ')}, ` +
       `pg_catalog.to_regclass('pg_catalog.pg_dist_node') is not null as citus, ` +

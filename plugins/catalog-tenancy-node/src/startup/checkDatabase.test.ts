@@ -335,6 +335,32 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       await expect(check(await createUser())).resolves.toEqual([]);
     });
 
+    it('refuses row-level security that hides the registry', async () => {
+      await database.client.query(
+        'alter table tenants enable row level security',
+      );
+      undo.push('alter table tenants disable row level security');
+      const [found] = await findings();
+      expect(found).toContain(
+        'Row-level security hides the rows of tenants from the application: run ' +
+          '"alter table tenancy.tenants disable row level security"',
+      );
+    });
+
+    it('refuses a database in which triggers do not fire', async () => {
+      const { rows } = await database.client.query(
+        'select quote_ident(current_database()) as name',
+      );
+      const alter = `alter database ${rows[0].name}`;
+      await database.client.query(
+        `${alter} set session_replication_role = replica`,
+      );
+      undo.push(`${alter} reset session_replication_role`);
+      const [found] = await findings();
+      expect(found).toContain('fires no trigger in any session');
+      expect(found).toContain('reset session_replication_role');
+    });
+
     it('refuses row-level security that is not enabled', async () => {
       await change(
         `alter table ${table} disable row level security`,

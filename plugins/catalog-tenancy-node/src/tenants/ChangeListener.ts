@@ -157,7 +157,8 @@ class ListeningSession {
     await within(
       answerMs,
       'No answer to LISTEN',
-      this.#client.query(`listen ${channel}`),
+      // It is idle for most of the time.
+      this.#client.query(`set idle_session_timeout = 0; listen ${channel}`),
     );
     // By another connection: a pooler of transactions would let this one hear what
     // it sends itself, and nothing that others send.

@@ -347,11 +347,14 @@ async function assertLimitsFit(
   }
 }
 
-/** In any case; the wildcards of ILIKE in the text stand for themselves. */
+/**
+ * In any case; the wildcards of ILIKE in the text stand for themselves. Slugs are ASCII in
+ * every language; names are compared in that of the database.
+ */
 function containsText(tenants: Knex.QueryBuilder, search: string): void {
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
   tenants
-    .whereILike('tenant_slug', pattern)
+    .whereRaw('tenant_slug collate "C" ilike ?', [pattern])
     .orWhereILike('tenant_name', pattern);
 }
 

@@ -17,6 +17,15 @@ export interface Statements {
 }
 
 /**
+ * That on which the statements rely, whatever the database or its user is given: a write that
+ * has waited for another one goes on with what that has committed.
+ */
+const ISOLATION = 'read committed';
+
+const SERIALIZATION_FAILURE = '40001';
+const ATTEMPTS = 10;
+
+/**
  * The statements of a backend without tenants. Nothing is set around them: their
  * predicates say whose rows they are about.
  */
@@ -27,16 +36,29 @@ export class PlainStatements implements Statements {
     this.knex = knex;
   }
 
+  /**
+   * Outside of a transaction the isolation is the default one. Above READ COMMITTED a write
+   * that has waited for another one fails, and has done nothing: it is tried again.
+   */
   async run<TRow>(_tenantId: string, statement: Statement): Promise<TRow[]> {
-    const result = await statement;
-    return Array.isArray(result) ? result : result.rows;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const result = await statement;
+        return Array.isArray(result) ? result : result.rows;
+      } catch (error) {
+        const { code } = error as { code?: string };
+        if (code !== SERIALIZATION_FAILURE || attempt === ATTEMPTS) {
+          throw error;
+        }
+      }
+    }
   }
 
   transaction<T>(
     _tenantId: string,
     work: (transaction: Knex.Transaction) => Promise<T>,
   ): Promise<T> {
-    return this.knex.transaction(work);
+    return this.knex.transaction(work, { isolationLevel: ISOLATION });
   }
 }
 
@@ -78,7 +100,7 @@ export class TenantStatements implements Statements {
     const connection: Connection = await client.acquireConnection();
     try {
       const [begun, entered, answered, ended] = await sendTogether(connection, [
-        { text: 'begin' },
+        { text: `begin isolation level ${ISOLATION}` },
         this.#enter(tenantId),
         { text: sql, values: bindings },
         { text: 'commit' },
@@ -102,15 +124,20 @@ export class TenantStatements implements Statements {
     tenantId: string,
     work: (transaction: Knex.Transaction) => Promise<T>,
   ): Promise<T> {
-    return this.knex.transaction(async transaction => {
-      const { text, values } = this.#enter(tenantId);
-      await transaction.raw(text.replace(/\$\d/g, '?'), values);
-      return work(transaction);
-    });
+    return this.knex.transaction(
+      async transaction => {
+        const { text, values } = this.#enter(tenantId);
+        await transaction.raw(text.replace(/\$\d/g, '?'), values);
+        return work(transaction);
+      },
+      { isolationLevel: ISOLATION },
+    );
   }
 
   #enter(tenantId: string) {
-    const text = "select set_config('app.tenant_id', $1, true)";
+    // A search with the limit of GIN indexes leaves out results at random.
+    const text = `select set_config('app.tenant_id', $1, true),
+      set_config('row_security', 'on', true), set_config('gin_fuzzy_search_limit', '0', true)`;
     return this.#role === undefined
       ? { text, values: [tenantId] }
       : {

@@ -39,16 +39,20 @@ export async function takingTurns<T>(
   });
   try {
     for (;;) {
-      const turn = await holder.transaction(async transaction => {
-        await transaction.raw(
-          'set local idle_in_transaction_session_timeout = 0',
-        );
-        const { rows } = await transaction.raw(
-          `select pg_try_advisory_xact_lock(
-             hashtext('backstage-plugin-mockup-backend schema')) as mine`,
-        );
-        return rows[0].mine ? { result: await work() } : undefined;
-      });
+      const turn = await holder.transaction(
+        async transaction => {
+          await transaction.raw(
+            'set local idle_in_transaction_session_timeout = 0',
+          );
+          const { rows } = await transaction.raw(
+            `select pg_try_advisory_xact_lock(
+               hashtext('backstage-plugin-mockup-backend schema')) as mine`,
+          );
+          return rows[0].mine ? { result: await work() } : undefined;
+        },
+        // Above it an idle transaction holds a snapshot too.
+        { isolationLevel: 'read committed' },
+      );
       if (turn) {
         return turn.result;
       }

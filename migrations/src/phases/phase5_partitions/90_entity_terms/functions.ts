@@ -37,13 +37,15 @@ const AT_ONCE = 200;
 
 // Planning takes many times as long as running: one generic plan for each session. Without
 // sequential scans, which a plan made for a small table or many rows would keep using.
-// Without JIT, which takes longer than the query. With all digits of numbers.
+// Without JIT, which takes longer than the query. With all digits of numbers, and
+// backslashes as they stand in the text of the terms.
 const settings = (schema: string) => `
   set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp
   set row_security = off
   set plan_cache_mode = force_generic_plan
   set enable_seqscan = off
   set jit = off
+  set standard_conforming_strings = on
   set extra_float_digits = 1`;
 
 // For statements on entities: a generic plan would lock the partitions of all tenants.

@@ -64,7 +64,7 @@ function kindsOf(
       .select('k.entity_kind');
   const lowered = unicode
     ? knex.raw('lower(kinds.kind collate ??)', [UNICODE_COLLATION])
-    : knex.raw('lower(kinds.kind)');
+    : knex.raw('lower(lower(kinds.kind collate "C") collate "default")');
   return knex.raw(
     `with recursive kinds (kind) as (
        (?)

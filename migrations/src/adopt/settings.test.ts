@@ -1,0 +1,65 @@
+import {
+  alterDatabase,
+  createTestDatabases,
+  HOSTILE_SETTINGS,
+} from '@internal/postgres/testUtils';
+import { runPhases } from '../__testUtils__/runPhases';
+import { differences, faultsOf, refsOf } from './__testUtils__/inspect';
+import { createStockCatalog } from './__testUtils__/stockCatalog';
+import type { StockCatalog } from './__testUtils__/stockCatalog';
+import { adopt, retryFaults } from './library';
+
+const databases = createTestDatabases({ versions: 'every' });
+
+const REFS = Array.from(
+  { length: 30 },
+  (_, n) => `component:default/c${String(n).padStart(2, '0')}`,
+);
+
+// The sessions of the stock catalog are Backstage's: nothing of ours can set anything there.
+describe.each(databases.eachSupportedId())(
+  'a catalog whose database sets something else for its sessions on %s',
+  id => {
+    let catalog: StockCatalog;
+    beforeEach(async () => {
+      catalog = await createStockCatalog(databases, id);
+    });
+    afterEach(() => catalog.close());
+
+    /** The first of them before the adoption, and the others at the same time afterwards. */
+    async function ingestAll(isolation: string): Promise<void> {
+      const { connection, engine } = catalog;
+      await alterDatabase(connection, {
+        ...HOSTILE_SETTINGS,
+        default_transaction_isolation: isolation,
+      });
+      await engine.ingest({ ref: REFS[0] });
+      await adopt({ connection });
+      await runPhases(catalog, 5);
+      await Promise.all(
+        REFS.slice(1).map(ref =>
+          engine.ingest({
+            ...{ ref, parent: REFS[0] },
+            relations: [['ownedBy', 'group:default/g']],
+          }),
+        ),
+      );
+    }
+
+    it('is carried as it is with the usual isolation level', async () => {
+      await ingestAll('read committed');
+      expect(await faultsOf(catalog)).toEqual([]);
+      expect(await refsOf(catalog)).toEqual(REFS);
+      expect(await differences(catalog)).toEqual([]);
+    });
+
+    it('is carried with a higher one too, also what writers had to wait for', async () => {
+      await ingestAll('repeatable read');
+      // A transaction whose snapshot is too old leaves a fault, which the backend retries.
+      await retryFaults({ connection: catalog.connection });
+      expect(await faultsOf(catalog)).toEqual([]);
+      expect(await refsOf(catalog)).toEqual(REFS);
+      expect(await differences(catalog)).toEqual([]);
+    });
+  },
+);
