@@ -54,12 +54,12 @@ const REFUSALS: Record<string, Case> = {
   'a published table': {
     check: 'replication',
     given: 'create publication feed for table relations',
-    message: /^The publication feed has tenancy\.relations: /,
+    message: /: feed \(tenancy\.relations\)\. /,
   },
   'a publication of all tables': {
     check: 'replication',
     given: 'create publication feed for all tables',
-    message: /^The publication feed is FOR ALL TABLES: /,
+    message: /: feed \(FOR ALL TABLES\)\. /,
   },
   'an owner that may not read its table': {
     check: 'grants',

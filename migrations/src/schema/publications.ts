@@ -15,14 +15,14 @@ import { enumerate, script } from '../text';
 
 type Context = Pick<StepContext, 'executor' | 'state' | 'settings'>;
 
-/** A publication that has the tables, or gets those that the migration creates. */
-export interface Publication {
+/** The publications that have the tables, or get those that the migration creates. */
+export interface Publications {
   message: string;
   advice: string;
   /** The statements for this server and for its subscribers, in their order. */
   sql: string;
-  /** Whether it has every table of the database or of the schema, also later ones. */
-  growing: boolean;
+  /** Those that get every table which a new tenant adds. */
+  growing: string[];
 }
 
 interface Row {
@@ -42,13 +42,14 @@ interface Member {
   table: TenantTable;
   /** As the publication has it, which after the swap may be a partition. */
   name: string;
+  /** Whether the publication names it, and not its schema or nothing. */
+  named: boolean;
   columns: string[] | null;
   filter: string | null;
 }
 
 /** Where the tables are after the command that is refused. */
 interface Way {
-  now: string;
   later: string;
   nameLater(table: TenantTable): string;
   columnsLater(columns: string[]): string[];
@@ -60,7 +61,6 @@ interface Way {
 }
 
 const FORWARD: Way = {
-  now: 'before phase 1',
   later: 'after phase 5',
   nameLater: defaultTenantPartition,
   // A list of columns has to have those of the replica identity.
@@ -79,7 +79,6 @@ const FORWARD: Way = {
 };
 
 const BACK: Way = {
-  now: 'before the rollback',
   later: 'after the rollback',
   nameLater: table => table,
   // The undo of phase 1 drops it.
@@ -101,15 +100,10 @@ export async function refusePublications(
   what: string,
 ): Promise<void> {
   const found = await findPublications(context);
-  if (found.length > 0) {
+  if (found) {
+    const { message, advice, sql } = found;
     throw new RefusedError(
-      `${what}:\n${found
-        .map(({ message, advice, sql }) =>
-          [`- ${message}`, `  ${advice}`, sql.replace(/^/gm, '    ')].join(
-            '\n',
-          ),
-        )
-        .join('\n')}`,
+      `${what}: ${message}\n${advice}\n${sql.replace(/^/gm, '    ')}`,
     );
   }
 }
@@ -130,14 +124,42 @@ end $$`;
 /** The publications that have the tables in use, or will have those that are created. */
 export async function findPublications(
   context: Context,
-): Promise<Publication[]> {
+): Promise<Publications | undefined> {
   const rows = await readPublications(context);
   if (rows.length === 0) {
-    return [];
+    return undefined;
   }
   const way = (await isSwapped(context.executor)) ? BACK : FORWARD;
   const subscribers = await readSubscribers(context);
-  return rows.map(row => describe(row, { context, way, subscribers }));
+  const schema = escapeIdentifier(context.settings.schema);
+  return {
+    growing: rows
+      .filter(({ all, ofSchema }) => all || ofSchema)
+      .map(({ name }) => name),
+    message: `Publications have the tables, or get those that are added: ${enumerate(
+      rows.map(row => describe(row, schema)),
+    )}. Subscribers stop at a table or column that they lack, and nothing of a publication follows the swap.`,
+    advice: [
+      'Run these statements in their order.',
+      ...(subscribers.subscriptions.length > 0
+        ? ['Each subscription is named here as its slot is.']
+        : []),
+    ].join(' '),
+    sql: sections([
+      ['At the publisher, now', rows.flatMap(row => removal(row, schema))],
+      ['At each subscriber, now', refresh(subscribers)],
+      ...comeback(rows, { way, subscribers, schema }),
+    ]),
+  };
+}
+
+function describe({ name, all, ofSchema, members }: Row, schema: string) {
+  if (all) {
+    return `${name} (FOR ALL TABLES)`;
+  }
+  return ofSchema
+    ? `${name} (TABLES IN SCHEMA ${schema})`
+    : `${name} (${members.map(member => member.name).join(', ')})`;
 }
 
 async function readPublications({
@@ -177,7 +199,7 @@ async function readPublications({
                 as options,
               coalesce((
                 select json_agg(json_build_object('table', o."table",
-                         'name', format('%I.%I', o.schema, o.name),
+                         'name', format('%I.%I', o.schema, o.name), 'named', r.oid is not null,
                          'columns', case when to_jsonb(r) ->> 'prattrs' is not null
                                          then to_jsonb(t) -> 'attnames' end,
                          'filter', to_jsonb(t) ->> 'rowfilter')
@@ -239,38 +261,6 @@ async function readSubscribers({
   return row;
 }
 
-function describe(
-  row: Row,
-  about: { context: Context; way: Way; subscribers: Subscribers },
-): Publication {
-  const { way, subscribers } = about;
-  const { schema } = about.context.settings;
-  const growing = row.all || row.ofSchema;
-  const what = row.all
-    ? 'is FOR ALL TABLES'
-    : row.ofSchema
-    ? `has all tables of the schema ${schema}`
-    : `has ${enumerate(row.members.map(({ name }) => name))}`;
-  const why = growing
-    ? 'every table that the migration or a new tenant adds reaches its subscribers, which stop at one that they lack'
-    : 'its subscribers stop at a column that they lack, and it does not follow the swap';
-  return {
-    growing,
-    message: `The publication ${row.name} ${what}: ${why}.`,
-    advice: [
-      'Run these statements in their order.',
-      ...(subscribers.subscriptions.length > 0
-        ? ['Each subscription is named here as its slot is.']
-        : []),
-    ].join(' '),
-    sql: sections([
-      [`At the publisher, ${way.now}`, removal(row, schema)],
-      [`At each subscriber, ${way.now}`, refresh(subscribers)],
-      ...(row.members.length > 0 ? comeback(row, about) : []),
-    ]),
-  };
-}
-
 /** In one transaction, so that the other tables never leave a growing publication. */
 function removal(row: Row, schema: string): string[] {
   const name = escapeIdentifier(row.name);
@@ -285,19 +275,22 @@ function removal(row: Row, schema: string): string[] {
       'commit',
     ];
   }
-  const drop = `alter publication ${name} drop table ${row.members
+  const alter = `alter publication ${name}`;
+  const named = row.members
+    .filter(member => member.named)
     .map(member => member.name)
-    .join(', ')}`;
-  return row.ofSchema
-    ? [
-        'begin',
-        `alter publication ${name} drop tables in schema ${escapeIdentifier(
-          schema,
-        )}`,
-        ...(kept ? [`alter publication ${name} add table ${kept}`] : []),
-        'commit',
-      ]
-    : [drop];
+    .join(', ');
+  return [
+    ...(row.ofSchema
+      ? [
+          'begin',
+          `${alter} drop tables in schema ${schema}`,
+          ...(kept ? [`${alter} add table ${kept}`] : []),
+          'commit',
+        ]
+      : []),
+    ...(named ? [`${alter} drop table ${named}`] : []),
+  ];
 }
 
 function refresh({ subscriptions }: Subscribers): string[] {
@@ -306,25 +299,19 @@ function refresh({ subscriptions }: Subscribers): string[] {
   );
 }
 
+/** How the tables get back into the publications: where they are then. */
 function comeback(
-  row: Row,
-  about: { context: Context; way: Way; subscribers: Subscribers },
+  rows: Row[],
+  about: { way: Way; subscribers: Subscribers; schema: string },
 ): [string, string[]][] {
-  const { way, subscribers } = about;
-  const schema = escapeIdentifier(about.context.settings.schema);
-  const moves = row.members.map(({ table, name, columns, filter }) => ({
-    name,
-    later: way.nameLater(table),
-    list: columns && way.columnsLater(columns),
-    filter,
-  }));
-  const members = moves.map(
-    ({ later, list, filter }) =>
-      `${schema}.${later}${
-        list ? ` (${list.map(escapeIdentifier).join(', ')})` : ''
-      }${filter ? ` where (${filter})` : ''}`,
-  );
-  const targets = moves.map(({ later }) => `${schema}.${later}`);
+  const { way, subscribers, schema } = about;
+  const target = ({ table }: Member) => `${schema}.${way.nameLater(table)}`;
+  const members = rows.flatMap(row => row.members);
+  if (members.length === 0) {
+    return [];
+  }
+  const names = [...new Set(members.map(({ name }) => name))];
+  const targets = [...new Set(members.map(target))];
   const admission = (login: string) =>
     subscribers.boundCopyFails
       ? [`alter role ${escapeIdentifier(login)} bypassrls`]
@@ -335,13 +322,17 @@ function comeback(
       subscribers.subscriptions.length === 0
         ? []
         : [
-            `truncate ${moves.map(({ name }) => name).join(', ')}`,
-            ...moves.flatMap(({ name, later }) => [
-              `alter table ${name} add column if not exists tenant_id uuid`,
-              ...(name === `${schema}.${later}`
-                ? []
-                : [`alter table ${name} rename to ${later}`]),
-            ]),
+            `truncate ${names.join(', ')}`,
+            ...names.flatMap(name => {
+              const { table } = members.find(each => each.name === name)!;
+              const later = way.nameLater(table);
+              return [
+                `alter table ${name} add column if not exists tenant_id uuid`,
+                ...(name === `${schema}.${later}`
+                  ? []
+                  : [`alter table ${name} rename to ${later}`]),
+              ];
+            }),
           ],
     ],
     [
@@ -351,13 +342,27 @@ function comeback(
           `grant select on ${targets.join(', ')} to ${escapeIdentifier(name)}`,
           ...(bypassesPolicies ? [] : admission(name)),
         ]),
-        `alter publication ${escapeIdentifier(
-          row.name,
-        )} add table ${members.join(', ')}`,
+        ...rows
+          .filter(row => row.members.length > 0)
+          .map(
+            row =>
+              `alter publication ${escapeIdentifier(
+                row.name,
+              )} add table ${row.members
+                .map(each => `${target(each)}${restriction(each, way)}`)
+                .join(', ')}`,
+          ),
       ],
     ],
-    [`At each subscriber, at last`, refresh(subscribers)],
+    ['At each subscriber, at last', refresh(subscribers)],
   ];
+}
+
+function restriction({ columns, filter }: Member, way: Way): string {
+  const list = columns && way.columnsLater(columns).map(escapeIdentifier);
+  return `${list ? ` (${list.join(', ')})` : ''}${
+    filter ? ` where (${filter})` : ''
+  }`;
 }
 
 function sections(parts: [string, string[]][]): string {

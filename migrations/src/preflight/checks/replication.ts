@@ -25,18 +25,23 @@ export const replication: PreflightCheck = {
 /** After the swap a publication may have the tables, as long as it does not grow with tenants. */
 async function publications(context: PreflightContext): Promise<Outcome[]> {
   const found = await findPublications(context);
-  return context.facts.swapped
-    ? found
-        .filter(({ growing }) => growing)
-        .map(({ message, advice, sql }) =>
-          warning(message, {
-            advice: `${advice} Or let no PostgreSQL subscribe to it.`,
-            sql,
-          }),
-        )
-    : found.map(({ message, advice, sql }) =>
-        failure(message, { advice, sql }),
-      );
+  if (!found) {
+    return [];
+  }
+  const { message, advice, sql, growing } = found;
+  if (!context.facts.swapped) {
+    return [failure(message, { advice, sql })];
+  }
+  return growing.length > 0
+    ? [
+        warning(
+          `Publications get the tables of each new tenant: ${enumerate(
+            growing,
+          )}. A subscriber stops at one that it lacks.`,
+          { advice: 'Let them name their tables.' },
+        ),
+      ]
+    : [];
 }
 
 /** Partitions have the default identity or all columns, which is more than any other. */
