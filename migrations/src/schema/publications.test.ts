@@ -289,6 +289,22 @@ describe.each(testedVersions({ versions: 'every' }))(
       expect(warned.message).toMatch(/tables of each new tenant: late\./);
     });
 
+    it('is told of slots without a publication, and of those that nothing reads', async () => {
+      await database.client.query(
+        `select pg_create_logical_replication_slot('cdc', 'test_decoding')`,
+      );
+      const warnings = async () =>
+        findings(await preflight(database), 'warning', 'replication');
+      const [decoding, idle, ...more] = await warnings();
+      expect(decoding.message).toMatch(
+        /without a publication: cdc \(test_decoding\)\. /,
+      );
+      expect(idle.message).toMatch(/: cdc \(test_decoding\)\.$/);
+      expect(more).toEqual([]);
+      await database.client.query(idle.sql!);
+      await expect(warnings()).resolves.toEqual([]);
+    });
+
     if (version >= 15) {
       it('keeps columns, conditions and the other tables of a schema', async () => {
         await database.client.query(
