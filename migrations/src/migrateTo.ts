@@ -5,6 +5,7 @@ import type { Reporter } from './Reporter';
 import { withMigration } from './engine/withMigration';
 import { phases } from './phases';
 import { createCatalogTables, isFreshDatabase } from './schema/catalogTables';
+import { refusePublications } from './schema/publications';
 import { readStatus } from './status/readStatus';
 import { refuseWithoutTables } from './status/next';
 import type { StatusReport } from './status/StatusReport';
@@ -79,6 +80,10 @@ export async function migrateTo(
     if (!options.createTables) {
       await refuseWithoutTables(migration);
     } else if (await isFreshDatabase(migration.context)) {
+      await refusePublications(
+        migration.context,
+        'The tables cannot be created',
+      );
       await createCatalogTables(migration.context);
     }
     const disk = await DiskWatch.open(migration);

@@ -590,24 +590,21 @@ const DEPENDENTS: Variant[] = [
   },
   {
     name: 'publications of the tables',
+    refusedBy: 'replication',
     given: `create publication feed for table relations, refresh_state; create publication everything for all tables;
       alter table relations replica identity full`,
   },
   {
     name: 'a publication of the schema',
     since: 15,
+    refusedBy: 'replication',
     given: `create publication schemas for tables in schema tenancy;
       alter table relations replica identity full`,
   },
   {
-    name: 'a publication of a table without a replica identity',
-    refusedBy: 'replication',
-    given: 'create publication feed for table relations',
-  },
-  {
     name: 'a publication of some rows and columns',
     since: 15,
-    refusedBy: 'dependents',
+    refusedBy: 'replication',
     given: `create publication part for table entities (entity_id, entity_ref) where (entity_id is not null)`,
   },
   {

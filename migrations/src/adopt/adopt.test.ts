@@ -63,6 +63,24 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
     expect((await read()).entries).toBeLessThan(50 * entities);
   });
 
+  it('is refused while a publication would get its tables, and changes nothing', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { connection, client } = catalog;
+    await client.query('create publication everything for all tables');
+    await expect(adopt({ connection })).rejects.toThrow(
+      /^The adoption cannot begin: Publications .*: everything \(FOR ALL TABLES\)\. [^]*\n {4}create publication everything for table public\.final_entities, /,
+    );
+    await expect(
+      migrateTo(1, { connection, createTables: true }),
+    ).rejects.toThrow(/^The tables cannot be created: Publications /);
+    await expect(
+      column(
+        catalog,
+        `select nspname from pg_namespace where nspname = 'tenancy'`,
+      ),
+    ).resolves.toEqual([]);
+  });
+
   it('carries what the catalog has', async () => {
     catalog = await createStockCatalog(databases, id);
     const { engine, connection, client } = catalog;

@@ -1,6 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import { explainTaken } from '../engine/ownership';
 import { RefusedError } from '../errors';
+import { refusePublications } from '../schema/publications';
 import { createCatalogTables, isFreshDatabase } from '../schema/catalogTables';
 import { relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
@@ -49,6 +50,9 @@ export async function adopt(
 ): Promise<Engine> {
   const engine = { ...(await requireEngine(context, tenantId)), slug };
   await refuseUnpartitioned(context, engine);
+  if (!(await isSwapped(context.executor))) {
+    await refusePublications(context, 'The adoption cannot begin');
+  }
   await refuseAnother(context, engine);
   await refuseOthersNames(context);
   await refuseOthersTables(context, engine);

@@ -24,6 +24,13 @@ interface Ownership {
   known: string[];
 }
 
+/** The identities of what the migration has created: `relation 16384`. */
+export async function readCreated(
+  state: StepContext['state'],
+): Promise<string[]> {
+  return (await state.get<Ownership>(KEY))?.known ?? [];
+}
+
 /** An object that stands under a name. */
 export interface Found {
   kind: Creation['kind'];

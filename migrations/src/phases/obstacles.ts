@@ -1,6 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
+import { refusePublications } from '../schema/publications';
 import { TENANT_POLICY } from '../schema/policies';
 import { escapeIdentifier } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
@@ -23,7 +24,6 @@ export interface Obstacle {
     | 'dependents'
     | 'foreign keys'
     | 'grants'
-    | 'replication'
     | 'row-level security'
     | 'tables'
     | 'views';
@@ -52,7 +52,6 @@ export async function findObstacles(
     ...(await findPolicies(executor, tables)),
     ...(await findTruncating(executor, tables)),
     ...(await findClosedToOwner(executor, tables)),
-    ...(await findWithoutIdentity(executor, tables)),
     ...(await findViews(executor, tables)),
     ...(await findDependents(executor, tables)),
   ];
@@ -77,9 +76,10 @@ export function adviceOf({ advice, forcedIf }: Obstacle): string {
  * @throws {@link RefusedError} with all of them
  */
 export async function refuseObstacles(
-  context: Pick<StepContext, 'executor' | 'settings' | 'reporter'>,
+  context: StepContext,
   phase: PhaseNumber,
 ): Promise<void> {
+  await refusePublications(context, `Phase ${phase} cannot begin`);
   const obstacles = await findObstacles(context);
   refuseThese(
     context,
@@ -321,44 +321,6 @@ async function findClosedToOwner(
     message: `${owner} owns ${name} and may not read it, nor may portal_admin once the table is handed to it.`,
     advice: 'Grant the owner what an owner has.',
     sql: script([`grant all on ${sql} to ${escapeIdentifier(owner)}`]),
-  }));
-}
-
-/**
- * A published table needs a replica identity for updates and deletes: without one the
- * backfill and the replay would fail.
- */
-async function findWithoutIdentity(
-  executor: Executor,
-  tables: Tables,
-): Promise<Obstacle[]> {
-  const rows = await executor.read<{
-    name: string;
-    sql: string;
-    publications: string[];
-  }>(
-    `select c.relname as name, format('%I.%I', n.nspname, c.relname) as sql,
-            array_agg(p.pubname::text order by p.pubname) as publications
-       from pg_class c join pg_namespace n on n.oid = c.relnamespace
-       join pg_publication_tables t
-         on t.schemaname = n.nspname and t.tablename = c.relname
-       join pg_publication p on p.pubname = t.pubname
-      where c.oid = any ($1::regclass[]::oid[]) and (p.pubupdate or p.pubdelete)
-        and c.relreplident <> 'f' and not exists (
-          select from pg_index i where i.indrelid = c.oid and i.indisvalid
-             and case c.relreplident when 'd' then i.indisprimary and i.indimmediate
-                                     when 'i' then i.indisreplident else false end)
-      group by 1, 2 order by 1`,
-    [tables.map(String)],
-  );
-  return rows.map(({ name, sql, publications }) => ({
-    check: 'replication',
-    phases: [2],
-    message: `${name} is published (${enumerate(
-      publications,
-    )}) and has no replica identity, so that PostgreSQL refuses every UPDATE of its rows.`,
-    advice: 'Give it one: a primary key, or the whole row.',
-    sql: script([`alter table ${sql} replica identity full`]),
   }));
 }
 

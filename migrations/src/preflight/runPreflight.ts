@@ -9,14 +9,9 @@ import {
   foreignKeys,
   invalidIndexes,
 } from './checks/constraints';
-import {
-  dependents,
-  names,
-  replication,
-  triggers,
-  views,
-} from './checks/dependents';
+import { dependents, names, triggers, views } from './checks/dependents';
 import { earlierTerms } from './checks/earlierTerms';
+import { replication, standbys } from './checks/replication';
 import { grants, loginRights, members, rowSecurity } from './checks/rights';
 import { entityRefs, orphans, requiredValues } from './checks/rows';
 import {
@@ -69,6 +64,7 @@ const CHECKS: PreflightCheck[] = [
   rowSecurity,
   storage,
   replication,
+  standbys,
   members,
   grants,
 ];

@@ -20,6 +20,7 @@ import {
   tenantLimits,
 } from '../phases/phase5_partitions/19_tenant_limits';
 import { swap } from '../phases/phase5_partitions/70_swap';
+import { refusePublications } from '../schema/publications';
 import { columnExists, relationExists } from '../schema/lookups';
 import {
   archiveName,
@@ -73,6 +74,9 @@ export async function rollback(
   const first = await firstToUndo(migration, to);
   if (first && isBeforeOrAt(first, swap)) {
     await refuseWithoutOldTables(context);
+    if (await isSwapped(context.executor)) {
+      await refusePublications(context, 'The tables cannot be swapped');
+    }
   }
   if (first) {
     const interference = await interferenceOf(context, first, before);

@@ -76,8 +76,8 @@ export async function checkFirst(invocation: Invocation): Promise<void> {
   report({ findings });
   for (const { check, level, message, advice, sql } of findings) {
     if (level === 'warning' || (level === 'failure' && options.dryRun)) {
-      const words = [message, advice, sql?.replace(/\n/g, ' ')];
-      reporter.warn(`${check}: ${words.filter(Boolean).join(' ')}`);
+      const words = [message, advice].filter(Boolean).join(' ');
+      reporter.warn(`${check}: ${[words, sql].filter(Boolean).join('\n')}`);
     }
   }
   if (!options.dryRun) {

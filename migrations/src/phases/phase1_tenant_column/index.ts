@@ -1,4 +1,5 @@
 import type { Phase } from '../../engine/Step';
+import { refusePublications } from '../../schema/publications';
 import { extensions } from './05_extensions';
 import { refuseOtherTenants, tenantsTable } from './10_tenants_table';
 import { tenantColumns } from './20_tenant_columns';
@@ -7,6 +8,7 @@ import { temporaryIndexes } from './30_temporary_indexes';
 export const phase1: Phase = {
   number: 1,
   title: 'Add tenant column',
+  check: context => refusePublications(context, 'Phase 1 cannot begin'),
   checkUndo: refuseOtherTenants,
   steps: [extensions, tenantsTable, tenantColumns, temporaryIndexes],
 };

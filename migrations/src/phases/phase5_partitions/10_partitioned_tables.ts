@@ -134,6 +134,7 @@ async function createPartitions(
     ...secludeStatements(name),
   ]);
   return [
+    identifyByAllColumns(parent),
     ...statements,
     ...(await statisticsStatements(executor, table, [
       parent,

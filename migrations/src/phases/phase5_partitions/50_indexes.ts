@@ -4,6 +4,7 @@ import {
   catchAllPartition,
   defaultTenantPartition,
   identifyLike,
+  waitingName,
   partitionedName,
 } from '../../schema/partitions';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
@@ -72,10 +73,13 @@ export const indexes: Step = {
       await executor.execute(`drop index if exists ${name}`);
     }
     for (const table of TENANT_TABLES) {
-      await executor.execute(identifyLike(table, catchAllPartition(table)));
-      await executor.execute(
-        identifyLike(table, defaultTenantPartition(table)),
-      );
+      for (const target of [
+        catchAllPartition(table),
+        defaultTenantPartition(table),
+        await waitingName(executor, table),
+      ]) {
+        await executor.execute(identifyLike(table, target));
+      }
       // So that the first query after the swap has statistics.
       await executor.execute(
         `vacuum (analyze) ${defaultTenantPartition(table)}`,

@@ -30,6 +30,7 @@ import {
 } from './additions';
 import { describeCopies } from '../../copy/TableCopy';
 import { refuseDependents, refuseObstacles } from '../obstacles';
+import { refuseLaterPublications } from '../../schema/publications';
 import { addConstraint, dropIndexConcurrently } from '../../schema/changes';
 
 // The foreign keys of the tables of before the swap, see addOldKeys.
@@ -98,7 +99,10 @@ async function exchange(
   const copies = await describeCopies(executor);
   await checkAdditions(context, copies);
   await executor.execute(createReplay(copies));
-  const conditions = [await refuseLaterAdditions(executor)];
+  const conditions = [
+    await refuseLaterAdditions(executor),
+    refuseLaterPublications,
+  ];
   const statements = (request: LockRequest) =>
     swapStatements(copies.map(sidesOf), request, conditions);
   await executor.work({

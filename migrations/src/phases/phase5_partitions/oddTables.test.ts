@@ -205,20 +205,32 @@ describe.each(databases.eachSupportedId())('phase 5 on %s', id => {
     ]);
   });
 
-  it('lets a published table without a key be written to', async () => {
-    await query(`alter table refresh_state drop column ref_length;
-                 alter table relations replica identity full;
-                 create publication everything for all tables`);
-    await runPhases(database, 4);
-    await stopBefore(database, 5, indexes);
-    await query(`update relations set weight = 3`);
-    await runPhase5();
+  it.each([
+    ['f', 'f'],
+    ['i', 'f'],
+    ['n', 'f'],
+    ['d', 'd'],
+  ])('has a replica identity %s become %s', async (before, after) => {
+    const identity = { f: 'full', n: 'nothing', d: 'default' }[before];
     await query(
-      `update relations set weight = 5; delete from relations where type = 'dependsOn'`,
+      `alter table refresh_state replica identity ${
+        identity ?? 'using index refresh_state_pkey'
+      }`,
     );
+    await runPhases(database, 5);
     await expect(
-      query(`select distinct weight::int from relations_old`),
-    ).resolves.toEqual([{ weight: 3 }]);
+      query(
+        `select distinct relreplident as identity from pg_class
+          where relname like 'refresh_state%' and relkind in ('r', 'p')
+            and relname <> 'refresh_state_old'`,
+      ),
+    ).resolves.toEqual([{ identity: after }]);
+    await database.migrate(migration => rollback(migration));
+    await expect(
+      query(
+        `select relreplident as identity from pg_class where oid = 'refresh_state'::regclass`,
+      ),
+    ).resolves.toEqual([{ identity: before }]);
   });
 
   it('moves what is unique from one entity to another', async () => {

@@ -125,6 +125,33 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     ).rejects.toThrow('relations_partitioned has no note text');
   });
 
+  it.each([
+    ['the swap', 'relations', async () => stopBefore(database, 5, swap)],
+    [
+      'its undo',
+      'relations_tenant_default',
+      async () => runPhases(database, 5),
+    ],
+  ])(
+    'is refused where a table was published meanwhile: %s',
+    async (what, table, prepare) => {
+      await prepare();
+      await other.query(
+        `begin; update refresh_state set errors = '[]' where tenant_id = '${TENANT}'`,
+      );
+      await expect(
+        whileWaiting(
+          migration =>
+            what === 'the swap' ? migration.runPhase(5) : rollback(migration),
+          () =>
+            other.query(`commit; create publication late for table ${table}`),
+        ),
+      ).rejects.toThrow(
+        /^A table was added to a publication a moment ago\. Run/,
+      );
+    },
+  );
+
   it('is not undone once a cleanup has ended the log of changes', async () => {
     await runPhases(database, 5);
     await database.migrate(async ({ context }) => {

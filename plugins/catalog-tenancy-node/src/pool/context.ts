@@ -135,9 +135,9 @@ export function begin(
   ];
   return {
     text:
-      `begin isolation level read committed; ${direct ? MAY_FAIL : ''}${lookForTables(
-        context,
-      )}select ${settings.join(', ')}, ` +
+      `begin isolation level read committed; ${
+        direct ? MAY_FAIL : ''
+      }${lookForTables(context)}select ${settings.join(', ')}, ` +
       `pg_catalog.to_regclass('pg_catalog.pg_dist_node') is not null as citus, ` +
       `pg_catalog.pg_backend_pid() as pid, extract(epoch from pg_catalog.now())::text as "startedAt"`,
   };
