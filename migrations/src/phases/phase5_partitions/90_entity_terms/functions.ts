@@ -40,7 +40,7 @@ const AT_ONCE = 200;
 // Without JIT, which takes longer than the query. With all digits of numbers.
 const settings = (schema: string) => `
   set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp
-  set row_security = off
+  set row_security = on
   set plan_cache_mode = force_generic_plan
   set enable_seqscan = off
   set jit = off
