@@ -1,7 +1,9 @@
 import { Postgres } from '@internal/postgres';
+import type { PostgresVersion } from '@internal/postgres';
 import { testedVersions } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
+import { parseIntoClientConfig } from 'pg-connection-string';
 import { seedCatalog } from './__testUtils__/seed';
 import {
   openStockCatalog,
@@ -16,20 +18,22 @@ const CHECKED = ['--allow-missing', 'pg_cron', '--backup-completed'];
 // A server of its own: on that of other tests portal_admin has BYPASSRLS. The variable names
 // one of a managed service, with a login as such services give it.
 const named = process.env.MANAGED_POSTGRES_URL;
-const servers = named ? ['named'] : testedVersions({ versions: 'every' });
+const servers: (PostgresVersion | 'named')[] = named
+  ? ['named']
+  : testedVersions({ versions: 'every' });
 
-describe.each(servers)(
+describe.each<PostgresVersion | 'named'>(servers)(
   'as a login with CREATEROLE and CREATEDB that is no superuser, on PostgreSQL %s',
   server => {
     let postgres: Postgres | undefined;
     let operator: ClientConfig;
     let databases = 0;
     beforeAll(async () => {
-      if (named) {
-        operator = { connectionString: named };
+      if (server === 'named') {
+        operator = parseIntoClientConfig(named!);
         return;
       }
-      postgres = await Postgres.start({ version: server as 14 | 18 });
+      postgres = await Postgres.start({ version: server });
       await query(
         postgres.connection,
         `create role ${OPERATOR.user} login createrole createdb password '${OPERATOR.password}'`,
@@ -106,6 +110,7 @@ describe.each(servers)(
       await catalog.engine.ingest({ ref: 'component:default/third' });
       await run(connection, 'phase5');
       await run(connection, 'verify');
+      await run(connection, 'rollback', '--to', '0');
       await run(connection, 'unadopt');
       await catalog.engine.ingest({ ref: 'component:default/fourth' });
     });

@@ -32,6 +32,7 @@ import {
 import { findingsOfReaders } from './readers';
 import {
   findingsOfCatalogs,
+  findingsOfMembers,
   findingsOfSettings,
   findingsOfTriggers,
   warningsOfUnknown,
@@ -129,6 +130,9 @@ export async function examineIsolation(options: {
     ],
     findings: [
       ...findingsOfRoles(actors),
+      ...(policies.adminBypasses
+        ? []
+        : await findingsOfMembers(read, actors, schema)),
       ...(await findingsOfOwners(read, actors, tables)),
       ...findingsOfRights(actors, tables, rights),
       ...guarded.flatMap(table => findingsOfTable(table, policies, schema)),
@@ -147,7 +151,7 @@ export async function examineIsolation(options: {
       ...(await findingsOfSettings(read, actors)),
     ],
     deviations: [
-      ...deviationsOf(tables),
+      ...deviationsOf(tables, policies, schema),
       ...deviationsOfRights(actors, tables, rights),
     ],
     warnings: await warningsOfUnknown(read, actors, schema),

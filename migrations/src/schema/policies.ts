@@ -32,6 +32,17 @@ end `;
 export const CREATE_TENANT_REQUIRED = `create or replace function tenant_required(table_name text) returns uuid
   language plpgsql stable parallel safe cost 1 as $$${TENANT_REQUIRED_BODY}$$`;
 
+/**
+ * A condition on a row of pg_roles: row-level security shows the role the rows of every tenant,
+ * for which it needs no SET ROLE.
+ */
+export function passesPolicies(alias: string): string {
+  return `(${alias}.rolsuper or ${alias}.rolbypassrls or exists (
+    select from pg_roles admin
+     where admin.rolname = '${ADMIN_ROLE}' and not admin.rolbypassrls
+       and pg_has_role(${alias}.oid, admin.oid, 'USAGE')))`;
+}
+
 export interface TenantPolicyOptions {
   /** The table that the error names: its production name. */
   policyFor: TenantTable | SearchTable;

@@ -39,12 +39,31 @@ function memoryFolder(): string | undefined {
   }
 }
 
+/**
+ * With `policy`, the servers have a role portal_admin without BYPASSRLS, as managed services
+ * allow it: the migration then lets it pass by policies, and all tests of the run hold on them.
+ */
+const FORM_VARIABLE = 'PORTAL_ADMIN';
+
+async function createAdmin(version: PostgresVersion): Promise<void> {
+  const client = new Client(process.env[connectionStringVariable(version)]);
+  await client.connect();
+  try {
+    await client.query('create role portal_admin nologin');
+  } finally {
+    await client.end();
+  }
+}
+
 async function startServer(version: PostgresVersion): Promise<Postgres> {
   const server = await Postgres.start({
     version,
     temporaryFolder: memoryFolder(),
   });
   process.env[connectionStringVariable(version)] = server.connectionString();
+  if (process.env[FORM_VARIABLE] === 'policy') {
+    await createAdmin(version);
+  }
   return server;
 }
 
