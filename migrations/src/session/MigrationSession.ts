@@ -2,7 +2,7 @@ import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
 import { escapeIdentifier } from '../sql';
 import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
-import { ADMIN_ROLE } from '../roles';
+import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import {
   ADMIN_POLICY,
   adminPolicyStatement,
@@ -218,8 +218,8 @@ export class MigrationSession {
       throw new RefusedError(
         `${ADMIN_ROLE} has no BYPASSRLS and does not see all rows of ` +
           `${hidden.map(({ name }) => name).join(', ')}: the policy ` +
-          `${ADMIN_POLICY} is missing there, or a restrictive policy binds ${ADMIN_ROLE}. ` +
-          `Limit restrictive policies to other roles, and run as ${ADMIN_ROLE}:\n` +
+          `${ADMIN_POLICY} is missing there or another one, or a restrictive policy binds ` +
+          `${ADMIN_ROLE}. Limit restrictive policies to ${APP_ROLE}, and run as ${ADMIN_ROLE}:\n` +
           `set search_path = ${schema};\n` +
           `${hidden
             .map(({ name }) => adminPolicyStatement(name))
