@@ -60,7 +60,10 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
 
   async function grantAdmin(user: string, inherit: boolean): Promise<void> {
     const options = id === 'POSTGRES_14' ? '' : `with inherit ${inherit}`;
-    await database.client.query(`grant portal_admin to ${user} ${options}`);
+    await change(
+      `grant portal_admin to ${user} ${options}`,
+      `revoke portal_admin from ${user}`,
+    );
   }
 
   async function check(user: string) {
