@@ -331,11 +331,14 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     });
 
     it('accepts a restrictive policy beside its own', async () => {
+      const user = await createUser();
+      // One for everybody would bind portal_admin where that has no BYPASSRLS.
+      const bound = process.env.PORTAL_ADMIN ? user : 'public';
       await change(
-        `create policy fewer on ${table} as restrictive for select using (true)`,
+        `create policy fewer on ${table} as restrictive for select to ${bound} using (true)`,
         `drop policy fewer on ${table}`,
       );
-      await expect(check(await createUser())).resolves.toEqual([]);
+      await expect(check(user)).resolves.toEqual([]);
     });
 
     it('refuses row-level security that is not enabled', async () => {
