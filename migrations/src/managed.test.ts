@@ -92,7 +92,20 @@ describe.each<PostgresVersion | 'named'>(servers)(
       ).toEqual([{ entities: 200 }]);
       await run(connection, 'all', ...CHECKED);
       await run(connection, 'cleanup', '--force');
-      await run(connection, 'verify');
+      await query(
+        connection,
+        `with tenant as (
+           insert into tenancy.tenants (tenant_slug, tenant_name) values ('acme', 'Acme')
+           returning tenant_id)
+         insert into tenancy.entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+         select tenant_id, 'component:default/a', 'component', 'a', '{}', '' from tenant`,
+      );
+      for (const command of ['partition', 'unpartition']) {
+        await run(connection, command, 'acme');
+        await run(connection, 'verify');
+      }
+      await run(connection, 'preflight', ...CHECKED);
+      await run(connection, 'status');
     });
 
     it('finds each hole of the policy for portal_admin, and works on no table that it hides', async () => {

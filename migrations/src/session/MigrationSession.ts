@@ -52,10 +52,12 @@ const CONDITIONAL_SETTINGS = `select set_config(s.name, wanted.value, false)
   from (values ('transaction_timeout', '0'), ('session_replication_role', 'origin')) as wanted (name, value)
   join pg_catalog.pg_settings s on s.name = wanted.name and s.setting <> wanted.value`;
 
-// The tables of the schema of which the current role does not see all rows.
+// The tables of tenants of which portal_admin, the current role, does not see all rows.
 const HIDDEN_TABLES = `select c.relname as name from pg_class c
   where c.relnamespace = quote_ident(current_schema())::regnamespace
-    and c.relkind in ('r', 'p') and ${hidesRows('c')}
+    and c.relkind in ('r', 'p') and c.relowner = (
+      select oid from pg_roles where rolname = '${ADMIN_ROLE}')
+    and ${hidesRows('c')}
   order by 1`;
 
 // The server notices within a second that the client was killed, also during a statement,

@@ -51,7 +51,9 @@ const OPERATOR = { user: 'operator', password: 'only-for-tests' };
 /** The statements on a new server for {@link FORM_VARIABLE}. */
 const FORMS: Record<string, string> = {
   policy: 'create role portal_admin nologin',
-  managed: `create role ${OPERATOR.user} login createrole createdb password '${OPERATOR.password}'`,
+  // It ends the sessions of others before it drops a database.
+  managed: `create role ${OPERATOR.user} login createrole createdb password '${OPERATOR.password}'
+    in role pg_signal_backend`,
 };
 
 async function applyForm(server: Postgres): Promise<string> {
