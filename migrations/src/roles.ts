@@ -1,6 +1,9 @@
 import { escapeIdentifier } from './sql';
 
-/** Owns the tables and bypasses row-level security; NOLOGIN. */
+/**
+ * Owns the tables and passes row-level security, by BYPASSRLS or by a policy for it
+ * (`adminPolicyStatement`); NOLOGIN.
+ */
 export const ADMIN_ROLE = 'portal_admin';
 
 /** The user that the application connects as. */

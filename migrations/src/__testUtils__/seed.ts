@@ -86,12 +86,14 @@ export async function createCatalogTables(
  * A catalog of so many entities, each with two relations and a refresh state, as
  * a team might have it: a trigger that keeps a history, a view, and a role that
  * only reads.
+ *
+ * @param options - `around`: false for the tables alone, which needs no superuser
  */
 export async function seedCatalog(
   client: Pick<Client, 'query'>,
-  options: { entities?: number; schema?: string } = {},
+  options: { entities?: number; schema?: string; around?: boolean } = {},
 ): Promise<void> {
-  const { entities = 200, schema = 'tenancy' } = options;
+  const { entities = 200, schema = 'tenancy', around = true } = options;
   await createCatalogTables(client, schema);
   await client.query(`
     insert into entities (entity_ref, entity_kind, entity_namespace, entity_name,
@@ -108,6 +110,6 @@ export async function seedCatalog(
       from entities e, (values ('ownedBy'), ('dependsOn')) t (type);
     insert into refresh_state (entity_id, location_key, errors)
     select entity_id, 'url:' || entity_name, '[]' from entities;
-    ${AROUND}
+    ${around ? AROUND : ''}
   `);
 }

@@ -7,7 +7,7 @@ import {
   revokeAllStatement,
 } from '../schema/grants';
 import { waitForOlderSnapshots } from '../engine/olderTransactions';
-import { SET_OWNER_ROLE } from '../session/ownerRole';
+import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../session/ownerRole';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { ENGINE_TABLES, engineTable } from './engine';
@@ -28,8 +28,6 @@ import {
   readState,
 } from './state';
 
-const RESET_ROLE = 'reset role';
-
 /**
  * The column for which we grant UPDATE: PostgreSQL requires it of FOR SHARE. Our
  * functions never update it.
@@ -47,7 +45,7 @@ export async function asLogin(
 ): Promise<void> {
   const acting = await actsAsAdmin(executor);
   if (acting) {
-    await executor.execute(RESET_ROLE);
+    await executor.execute(RESET_OWNER_ROLE);
   }
   await work();
   if (acting) {
@@ -81,7 +79,7 @@ export async function reading<T>(
     return read();
   }
   // Not printed by a dry run, which reads as the same role.
-  await executor.read(RESET_ROLE);
+  await executor.read(RESET_OWNER_ROLE);
   const result = await read();
   await executor.read(SET_OWNER_ROLE);
   return result;

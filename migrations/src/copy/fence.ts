@@ -1,5 +1,6 @@
 import type { BriefTransaction } from '../engine/Executor';
 import { STATE_TABLE } from '../engine/MigrationState';
+import { ADMIN_ROLE } from '../roles';
 import { currentTenant } from '../schema/policies';
 import { escapeLiteral } from '../sql';
 import { TENANT_TABLES } from '../schema/tables';
@@ -67,19 +68,39 @@ export function fenceCondition(call: string, tenant: string): string {
  */
 export function createFence(): string[] {
   return [
-    `do $$ begin
+    `do $$
+declare
+  fenced text;
+begin
 ${TENANT_TABLES.map(
   table => `  drop policy if exists ${FENCE_POLICY} on ${table};
-  execute format('create policy ${FENCE_POLICY} on ${table} as restrictive using (${CONDITION})',
-                 pg_current_xact_id(), ${escapeLiteral(
-                   currentTenant(table),
-                 )});`,
+  fenced := ${fencedRoles(table)};
+  if fenced is not null then
+    execute format('create policy ${FENCE_POLICY} on ${table} as restrictive to %3$s using (${CONDITION})',
+                   pg_current_xact_id(), ${escapeLiteral(
+                     currentTenant(table),
+                   )}, fenced);
+  end if;`,
 ).join('\n')}
 end $$`,
     `insert into tenancy_migration_state (key, value)
 values ('swap', jsonb_build_object('xid', pg_current_xact_id()::text, 'at', now()))
 on conflict (key) do update set value = excluded.value`,
   ];
+}
+
+/**
+ * SQL for the roles that a fence binds: all, or where `portal_admin` has no BYPASSRLS, all that
+ * have a right to the table and that `portal_admin` does not inherit.
+ */
+function fencedRoles(table: string): string {
+  return `(
+    select case when a.rolbypassrls then 'public' else (
+      select string_agg(quote_ident(r.rolname), ', ') from pg_roles r
+       where not pg_has_role(a.oid, r.oid, 'usage')
+         and (has_any_column_privilege(r.oid, '${table}'::regclass, 'select, insert, update')
+           or has_table_privilege(r.oid, '${table}'::regclass, 'delete'))) end
+      from pg_roles a where a.rolname = '${ADMIN_ROLE}')`;
 }
 
 /** The statement that drops the fence of one table. */

@@ -27,7 +27,10 @@ export interface Role {
   bypassesRls: boolean;
   createsRoles: boolean;
   replicates: boolean;
-  /** It inherits `portal_admin`, and so needs no SET ROLE for its rights. */
+  /**
+   * It inherits `portal_admin`, and so needs no SET ROLE for its rights; or is that role, and
+   * has no BYPASSRLS.
+   */
   inheritsAdmin: boolean;
   /** The predefined roles that it inherits. */
   predefined: string[];
@@ -230,7 +233,10 @@ function faultsOf(
     },
     {
       isThere: role.inheritsAdmin,
-      what: `inherits ${ADMIN_ROLE}`,
+      what:
+        role.name === ADMIN_ROLE
+          ? 'sees the rows of every tenant by a policy'
+          : `inherits ${ADMIN_ROLE}`,
       statement:
         version < ADMIN_OPTION_SINCE
           ? `alter role ${name} noinherit`
@@ -272,7 +278,7 @@ function readRoles(
                    where p.rolname = any ($2) and pg_has_role(r.oid, p.oid, 'USAGE')
                    order by 1) as predefined
        from pg_roles r
-       left join pg_roles a on a.rolname = '${ADMIN_ROLE}' and a.oid <> r.oid
+       left join pg_roles a on a.rolname = '${ADMIN_ROLE}' and (a.oid <> r.oid or not a.rolbypassrls)
       where ${condition}
       order by r.rolname`,
     [value, Object.keys(PREDEFINED)],

@@ -33,6 +33,7 @@ import {
 import { findingsOfReaders } from './readers';
 import {
   findingsOfCatalogs,
+  findingsOfMembers,
   findingsOfSettings,
   findingsOfTriggers,
   warningsOfUnknown,
@@ -131,6 +132,9 @@ export async function examineIsolation(options: {
     ],
     findings: [
       ...findingsOfRoles(actors),
+      ...(policies.adminBypasses
+        ? []
+        : await findingsOfMembers(read, actors, schema)),
       ...(await findingsOfOwners(read, actors, tables)),
       ...findingsOfRights(actors, tables, rights),
       ...guarded.flatMap(table => findingsOfTable(table, policies, schema)),
@@ -149,7 +153,7 @@ export async function examineIsolation(options: {
       ...(await findingsOfSettings(read, actors)),
     ],
     deviations: [
-      ...deviationsOf(tables),
+      ...deviationsOf(tables, policies, schema),
       ...deviationsOfRights(actors, tables, rights),
     ],
     warnings: await warningsOfUnknown(read, actors, schema),

@@ -1,3 +1,4 @@
+import { passesPolicies } from '../schema/policies';
 import { findingOf, FIRST_NORMAL_OID, lookersOf } from './actors';
 import type { Actor, Actors } from './actors';
 import { revoke, run } from './Finding';
@@ -207,7 +208,9 @@ function readAccess(
             ${those(
               `c.may and has_schema_privilege(a.oid, c.schema, 'USAGE')`,
             )} as reaches,
-            ${those(`c.is_ours and (a.rolsuper or a.rolbypassrls or not c.relrowsecurity
+            ${those(`c.is_ours and (${passesPolicies(
+              'a',
+            )} or not c.relrowsecurity
               or not c.relforcerowsecurity and pg_has_role(a.oid, c.relowner, 'USAGE'))`)}
               as unbound
        from pg_roles a

@@ -3,13 +3,15 @@ import { MIGRATION_LOG } from '../copy/changeLog';
 import { PARTITION_LOG } from '../partitions/names';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
 import {
+  ADMIN_POLICY,
+  adminPolicyStatement,
   CREATE_TENANT_REQUIRED,
   TENANT_POLICY,
   TENANT_REQUIRED,
   TENANT_REQUIRED_BODY,
   tenantPolicyStatements,
 } from '../schema/policies';
-import { ADMIN_ROLE } from '../roles';
+import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import {
   EARLIER_SEARCH_TABLE,
   ENGINE_STATUS_TABLE,
@@ -149,6 +151,10 @@ interface Policy {
   command: string;
   /** It applies to PUBLIC. */
   toPublic: boolean;
+  /** It applies to `portal_admin` and the roles that inherit it, and to no others. */
+  toAdmin: boolean;
+  /** It applies to `portal_admin`, among others. */
+  bindsAdmin: boolean;
   using: string | null;
   withCheck: string | null;
   /** The objects it depends on, besides tables and PostgreSQL's own, as SQL. */
@@ -166,6 +172,8 @@ interface TenantRequired {
 export interface Policies {
   all: Policy[];
   tenantRequired?: TenantRequired;
+  /** `portal_admin` has BYPASSRLS. Without it, it needs {@link ADMIN_POLICY}. */
+  adminBypasses: boolean;
 }
 
 export async function readPolicies(
@@ -176,6 +184,9 @@ export async function readPolicies(
   const all = await read<Policy>(
     `select p.polrelid as table, p.polname::text as name, p.polpermissive as permissive,
             p.polcmd::text as command, p.polroles = '{0}' as "toPublic",
+            coalesce(p.polroles = array[a.oid], false) as "toAdmin",
+            exists (select from unnest(p.polroles) r
+                     where r = 0 or pg_has_role(a.oid, r, 'USAGE')) as "bindsAdmin",
             pg_get_expr(p.polqual, p.polrelid) as using,
             pg_get_expr(p.polwithcheck, p.polrelid) as "withCheck",
             coalesce((
@@ -191,11 +202,21 @@ export async function readPolicies(
                where d.classid = 'pg_policy'::regclass and d.objid = p.oid
                  and d.refclassid <> 'pg_class'::regclass), '[]') as calls
        from pg_policy p
+       left join pg_roles a on a.rolname = '${ADMIN_ROLE}'
       where p.polrelid = any ($1::oid[])
       order by p.polname`,
     [tables.map(({ oid }) => oid)],
   );
-  return { all, tenantRequired: await readTenantRequired(read, schema) };
+  const [{ adminBypasses }] = await read<{ adminBypasses: boolean }>(
+    `select coalesce((select rolbypassrls from pg_roles where rolname = '${ADMIN_ROLE}'), true)
+       as "adminBypasses"`,
+    [],
+  );
+  return {
+    all,
+    adminBypasses,
+    tenantRequired: await readTenantRequired(read, schema),
+  };
 }
 
 async function readTenantRequired(
@@ -233,14 +254,17 @@ async function readTenantRequired(
 /** Differences of a table's row-level security from the migration's. */
 export function findingsOfTable(
   table: Table,
-  { all, tenantRequired }: Policies,
+  { all, tenantRequired, adminBypasses }: Policies,
   schema: string,
 ): IsolationFinding[] {
   const { name, sql, enabled, forced, rules } = table;
   const policies = all.filter(policy => policy.table === table.oid);
   const own = policies.find(policy => policy.name === TENANT_POLICY);
   const others = policies.filter(
-    policy => policy.permissive && policy.name !== TENANT_POLICY,
+    policy =>
+      policy.permissive &&
+      policy.name !== TENANT_POLICY &&
+      !admitsAdmin(policy),
   );
   const restore = {
     remedy: 'restore it as the migration makes it',
@@ -285,8 +309,27 @@ export function findingsOfTable(
       ...restore,
     });
   }
+  if (!adminBypasses && !policies.some(admitsAdmin)) {
+    findings.push({
+      problem:
+        `${ADMIN_ROLE} has no BYPASSRLS, and the policy ${ADMIN_POLICY} on ${name}, which ` +
+        'shows it the rows of all tenants, is missing or another one',
+      ...restore,
+    });
+  }
   return [
     ...findings,
+    ...policies
+      .filter(each => !adminBypasses && !each.permissive && each.bindsAdmin)
+      .filter(each => !each.name.startsWith('tenancy_'))
+      .map(policy => ({
+        problem: `The restrictive policy ${policy.name} on ${name} binds ${ADMIN_ROLE}, which has no BYPASSRLS`,
+        remedy: run(
+          `alter policy ${escapeIdentifier(
+            policy.name,
+          )} on ${sql} to ${APP_ROLE}`,
+        ),
+      })),
     ...others.map(policy => ({
       problem: `The policy ${policy.name} on ${name} lets rows through beside ${TENANT_POLICY}: permissive policies add up`,
       remedy: `${run(
@@ -359,8 +402,24 @@ export function findingsOfTenantRequired(
 }
 
 /** Differences from the migration's tables that give the database user no access. */
-export function deviationsOf(tables: Table[]): IsolationFinding[] {
-  return tables.flatMap(({ name, sql, kind, enabled, forced, owner }) => [
+export function deviationsOf(
+  tables: Table[],
+  { all, adminBypasses }: Policies,
+  schema: string,
+): IsolationFinding[] {
+  return tables.flatMap(({ oid, name, sql, kind, enabled, forced, owner }) => [
+    ...(kind === 'part' &&
+    enabled &&
+    !adminBypasses &&
+    !all.some(policy => policy.table === oid && admitsAdmin(policy))
+      ? [
+          {
+            problem: `${ADMIN_ROLE} has no BYPASSRLS, and the partition ${name} has no policy ${ADMIN_POLICY}`,
+            remedy: 'restore it as the migration makes it',
+            script: scriptIn(schema, [adminPolicyStatement(name)]),
+          },
+        ]
+      : []),
     ...(kind === 'part' && !(enabled && forced)
       ? [
           {
@@ -380,6 +439,19 @@ export function deviationsOf(tables: Table[]): IsolationFinding[] {
         ]
       : []),
   ]);
+}
+
+/** Whether it is the migration's policy for `portal_admin` alone. */
+function admitsAdmin(policy: Policy): boolean {
+  const { name, permissive, command, toAdmin, using, withCheck } = policy;
+  return (
+    name === ADMIN_POLICY &&
+    permissive &&
+    command === '*' &&
+    toAdmin &&
+    using === 'true' &&
+    withCheck === 'true'
+  );
 }
 
 /** Whether it equals the migration's policy: for all commands, roles and rows. */

@@ -1,4 +1,4 @@
-import { TENANT_SETTING } from '../schema/policies';
+import { passesPolicies, TENANT_SETTING } from '../schema/policies';
 import { ADMIN_ROLE } from '../roles';
 import { escapeIdentifier } from '../sql';
 import { enumerate } from '../text';
@@ -7,6 +7,9 @@ import type { Actors } from './actors';
 import { revoke, run } from './Finding';
 import type { Grantee, IsolationFinding, QueryRows } from './Finding';
 import type { Table } from './tables';
+
+/** Since this version each grant of a role says whether it is inherited. */
+const INHERIT_OPTION_SINCE = 160000;
 
 /** Triggers whose function an actor may replace: other sessions run it with their rights. */
 export async function findingsOfTriggers(
@@ -89,6 +92,51 @@ export async function findingsOfCatalogs(
       run(revoke(privilege, object, grantees)),
     ),
   );
+}
+
+/**
+ * Other roles to which the policy of `portal_admin` shows the rows of every tenant, because they
+ * inherit that role. (BYPASSRLS is not inherited, and FORCE binds those who inherit an owner.)
+ *
+ * Those who own the database or the schema need the rights to migrate.
+ */
+export async function findingsOfMembers(
+  read: QueryRows,
+  { user, version }: Actors,
+  schema: string,
+): Promise<IsolationFinding[]> {
+  const members = await read<{ name: string; grantor: string }>(
+    `select distinct m.rolname::text as name, g.rolname::text as grantor
+       from pg_auth_members am
+       join pg_roles a on a.oid = am.roleid and a.rolname = '${ADMIN_ROLE}'
+       join pg_roles m on m.oid = am.member
+       left join pg_roles g on g.oid = am.grantor
+      where coalesce((to_jsonb(am) ->> 'inherit_option')::boolean, m.rolinherit)
+        and not m.rolsuper and m.oid <> $1
+        and not exists (
+          select from pg_database d
+           where d.datname = current_database() and pg_has_role(m.oid, d.datdba, 'USAGE'))
+        and not exists (
+          select from pg_namespace n
+           where n.nspname = $2 and pg_has_role(m.oid, n.nspowner, 'USAGE'))
+      order by 1, 2`,
+    [user.oid, schema],
+  );
+  return members.map(({ name, grantor }) => {
+    const member = escapeIdentifier(name);
+    return {
+      problem:
+        `The role ${name} inherits ${ADMIN_ROLE}, whose policy lets it read and write the ` +
+        'rows of every tenant',
+      remedy: run(
+        version < INHERIT_OPTION_SINCE
+          ? `revoke ${ADMIN_ROLE} from ${member}`
+          : `grant ${ADMIN_ROLE} to ${member} with inherit false granted by ${escapeIdentifier(
+              grantor,
+            )}`,
+      ),
+    };
+  });
 }
 
 /** Settings of the user's sessions that make them begin as another role. */
@@ -175,7 +223,7 @@ async function warningsOfTriggerFunctions(
          join pg_namespace n on n.oid = p.pronamespace
          join pg_roles o on o.oid = p.proowner
         where p.prosecdef and p.prorettype = 'trigger'::regtype and p.oid >= ${FIRST_NORMAL_OID}
-          and (o.rolsuper or o.rolbypassrls)
+          and ${passesPolicies('o')}
           -- The migration's own.
           and not (n.nspname = $2 and o.rolname = '${ADMIN_ROLE}')
           and not exists (

@@ -2,6 +2,7 @@ import type { Executor } from '../engine/Executor';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { catchAllPartition, isSwapped } from '../schema/partitions';
+import { ADMIN_POLICY } from '../schema/policies';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { tenantPartition } from './names';
@@ -159,6 +160,7 @@ const OWN_OBJECTS = `
    union all
   select pg_describe_object('pg_policy'::regclass, p.oid, 0)
     from pg_policy p join replaced r on r.oid = p.polrelid
+   where p.polname <> '${ADMIN_POLICY}'
    union all
   select pg_describe_object('pg_constraint'::regclass, k.oid, 0)
     from pg_constraint k join replaced r on r.oid = k.conrelid

@@ -4,6 +4,7 @@ import { STATE_TABLE } from '../engine/MigrationState';
 import { rememberStatement } from '../engine/ownership';
 import { catchAllPartition } from '../schema/partitions';
 import { ADMIN_ROLE } from '../roles';
+import { ADMIN_POLICY, adminPolicyStatement } from '../schema/policies';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -89,9 +90,11 @@ end $$`;
  * Under FORCE ROW LEVEL SECURITY the policies bind an owner, unless the role bypasses them.
  * A superuser does, so a role acts for it that exists until the end of the transaction;
  * ${ADMIN_ROLE} does, so the login that inherits it acts instead. A login that does not
- * inherit it cannot avoid the validation.
+ * inherit it cannot avoid the validation. Without BYPASSRLS, ${ADMIN_ROLE} is bound by the
+ * restrictive policies, and has none on the copies meanwhile that shows their rows.
  */
-const SEE_NO_ROW = [
+const seeNoRow = (targets: string[]) => [
+  ...targets.map(name => `drop policy if exists ${ADMIN_POLICY} on ${name}`),
   ...['relations', 'refresh_state'].map(
     table =>
       `create policy ${UNSEEN_POLICY} on ${table} as restrictive using (${NO_TENANT})`,
@@ -108,15 +111,18 @@ end if`,
   `perform set_config('app.tenant_id', '00000000-0000-0000-0000-000000000000', true)`,
 ];
 
-const SEE_ALL_ROWS = [
+const seeAllRows = (targets: string[]) => [
   `perform set_config('role', acting, true)`,
-  `perform set_config('row_security', 'off', true)`,
+  `perform set_config('row_security', security, true)`,
   `perform set_config('app.tenant_id', '', true)`,
   `if item.rolsuper then
   execute format('drop role %I', onlooker);
 end if`,
   ...['relations', 'refresh_state'].map(
     table => `drop policy ${UNSEEN_POLICY} on ${table}`,
+  ),
+  ...targets.map(
+    name => `execute ${escapeLiteral(adminPolicyStatement(name))}`,
   ),
 ];
 
@@ -171,7 +177,7 @@ export async function describeExchange(
       ),
       // For the locks below: sessions use those relations through the tables only.
       `set local lock_timeout = ${lockTimeoutMs}`,
-      // The validation of foreign keys finds no row (see SEE_NO_ROW). By an index it also
+      // The validation of foreign keys finds no row (see seeNoRow). By an index it also
       // reads none.
       'set local enable_seqscan = off',
       `select set_config('${BEGUN}', clock_timestamp()::text, true)`,
@@ -241,6 +247,7 @@ declare
   part text;
   begun timestamptz := current_setting('${BEGUN}');
   acting text := current_setting('role');
+  security text := current_setting('row_security');
   onlooker text := format('tenancy_partition_%s', pg_backend_pid());
   item record;
 begin
@@ -282,6 +289,7 @@ function partsOf(move: Move): Part[] {
       : []),
     `alter table ${table} attach partition ${nextCatchAll(table)} default`,
   ];
+  const targets = targetsOf(move).map(({ target }) => target);
   return [
     {
       title: 'check the log and the tenant',
@@ -303,7 +311,10 @@ end if`,
           : []),
       ],
     },
-    { title: 'change to a role that sees no row', statements: SEE_NO_ROW },
+    {
+      title: 'change to a role that sees no row',
+      statements: seeNoRow(targets),
+    },
     {
       title: 'take the partitions out of the tables',
       statements: [
@@ -319,7 +330,10 @@ end if`,
       // Entities first, which the others reference.
       statements: TENANT_TABLES.flatMap(attach),
     },
-    { title: 'change back to the role before', statements: SEE_ALL_ROWS },
+    {
+      title: 'change back to the role before',
+      statements: seeAllRows(targets),
+    },
     {
       title: 'drop what only the copies had',
       statements: [

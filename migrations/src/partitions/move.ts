@@ -323,15 +323,16 @@ async function dropReplaced(
   }
 }
 
-/** Warns of a login that cannot avoid the validation of foreign keys (see SEE_NO_ROW). */
+/** Warns of a login that cannot avoid the validation of foreign keys (see seeNoRow). */
 async function warnOfValidation({
   executor,
   reporter,
 }: StepContext): Promise<void> {
   const [login] = await executor.read<{ name: string }>(
-    `select rolname as name from pg_roles
-      where rolname = session_user and not rolsuper
-        and (rolbypassrls or not pg_has_role(oid, '${ADMIN_ROLE}', 'usage'))`,
+    `select l.rolname as name
+       from pg_roles l join pg_roles a on a.rolname = '${ADMIN_ROLE}'
+      where l.rolname = session_user and not l.rolsuper and a.rolbypassrls
+        and (l.rolbypassrls or not pg_has_role(l.oid, a.oid, 'usage'))`,
   );
   if (login) {
     reporter.warn(

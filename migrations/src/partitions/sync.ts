@@ -107,7 +107,7 @@ const settingsOf = (schema: string) =>
 // One generic plan per session saves planning for each row. Without sequential scans,
 // because a plan made while a table was small would scan it when it is large.
 const PLANS = `
-  set row_security = off
+  set row_security = on
   set plan_cache_mode = force_generic_plan
   set enable_seqscan = off
   set jit = off`;

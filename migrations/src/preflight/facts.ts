@@ -1,5 +1,6 @@
 import { readCompletedSteps } from '../engine/journal';
 import type { StepContext } from '../engine/Step';
+import { hidesRows } from '../schema/policies';
 import { TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import type { PreflightFacts, TableFacts } from './PreflightCheck';
@@ -40,7 +41,7 @@ async function readTables({
     `select c.relname as name, c.oid, c.relkind as kind, o.rolname as owner,
             has_schema_privilege(n.oid, 'usage')
               and has_table_privilege(c.oid, 'select')
-              and not row_security_active(c.oid) as readable
+              and not (${hidesRows('c')}) as readable
        from pg_class c
        join pg_namespace n on n.oid = c.relnamespace
        join pg_roles o on o.oid = c.relowner

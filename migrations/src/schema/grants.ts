@@ -2,6 +2,7 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ownerStatement } from '../roles';
+import { adminPolicyStatement } from './policies';
 
 const RELATION_ACL = `select coalesce(relacl,
     acldefault(case relkind when 'S' then 's' else 'r' end::"char", relowner)) as acl
@@ -149,7 +150,8 @@ function privilegesOn({ kind, name, privileges }: Grant): string {
  *
  * The policies of the parent do not apply to a query that names the partition. So they
  * revoke all rights on it, also those of default privileges, and enable row-level security
- * without a policy, which hides all rows from a role that is granted a right later.
+ * without a policy for anybody but `portal_admin`, which hides all rows from a role that is
+ * granted a right later.
  */
 export function secludeStatements(partition: string): string[] {
   const name = escapeIdentifier(partition);
@@ -157,6 +159,7 @@ export function secludeStatements(partition: string): string[] {
     ownerStatement(partition),
     `alter table ${name} enable row level security`,
     `alter table ${name} force row level security`,
+    adminPolicyStatement(partition),
     revokeAllStatement(partition),
   ];
 }

@@ -1,11 +1,15 @@
+import { ADMIN_ROLE } from '../roles';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import type { SearchTable, TenantTable } from './tables';
 
 /** The session setting with the tenant. */
 export const TENANT_SETTING = 'app.tenant_id';
 
-/** The one policy of each table. */
+/** The policy of each table that restricts it to the rows of a tenant. */
 export const TENANT_POLICY = 'tenant_isolation';
+
+/** The policy by which `portal_admin` passes where it can't have BYPASSRLS. */
+export const ADMIN_POLICY = 'tenant_administration';
 
 /** The signature of the function that a policy calls when no tenant is set. */
 export const TENANT_REQUIRED = 'tenant_required(text)';
@@ -27,6 +31,17 @@ end `;
  */
 export const CREATE_TENANT_REQUIRED = `create or replace function tenant_required(table_name text) returns uuid
   language plpgsql stable parallel safe cost 1 as $$${TENANT_REQUIRED_BODY}$$`;
+
+/**
+ * A condition on a row of pg_roles: row-level security shows the role the rows of every tenant,
+ * for which it needs no SET ROLE.
+ */
+export function passesPolicies(alias: string): string {
+  return `(${alias}.rolsuper or ${alias}.rolbypassrls or exists (
+    select from pg_roles admin
+     where admin.rolname = '${ADMIN_ROLE}' and not admin.rolbypassrls
+       and pg_has_role(${alias}.oid, admin.oid, 'USAGE')))`;
+}
 
 export interface TenantPolicyOptions {
   /** The table that the error names: its production name. */
@@ -51,9 +66,46 @@ export function tenantPolicyStatements(
     `create policy ${TENANT_POLICY} on ${name} for all
   using (${condition})
   with check (${condition})`,
+    adminPolicyStatement(table),
     `alter table ${name} enable row level security`,
     `alter table ${name} force row level security`,
   ];
+}
+
+/**
+ * The statement that lets `portal_admin` pass the policies of a table where it lacks
+ * BYPASSRLS, which only some logins may give. The policy applies to the roles that inherit
+ * `portal_admin` and to no others, so the plans of the application stay as they are.
+ */
+export function adminPolicyStatement(table: string): string {
+  const name = escapeIdentifier(table);
+  return `do $$ begin
+  if exists (select from pg_roles where rolname = '${ADMIN_ROLE}' and not rolbypassrls) then
+    drop policy if exists ${ADMIN_POLICY} on ${name};
+    create policy ${ADMIN_POLICY} on ${name} for all to ${ADMIN_ROLE}
+      using (true) with check (true);
+  end if;
+end $$`;
+}
+
+/**
+ * A condition on a row of pg_class: row-level security hides rows of the table from the
+ * current role, or fails its queries. `portal_admin` sees all rows without BYPASSRLS where
+ * {@link ADMIN_POLICY} is in place and no restrictive policy binds it.
+ */
+export function hidesRows(alias: string): string {
+  return `row_security_active(${alias}.oid) and (
+  current_setting('row_security') = 'off'
+  or not exists (
+    select from pg_policy p join pg_roles a on p.polroles = array[a.oid]
+     where p.polrelid = ${alias}.oid and p.polname = '${ADMIN_POLICY}' and p.polpermissive
+       and p.polcmd = '*' and pg_get_expr(p.polqual, p.polrelid) = 'true'
+       and pg_get_expr(p.polwithcheck, p.polrelid) = 'true'
+       and a.rolname = '${ADMIN_ROLE}' and pg_has_role(a.oid, 'USAGE'))
+  or exists (
+    select from pg_policy p, unnest(p.polroles) r
+     where p.polrelid = ${alias}.oid and not p.polpermissive
+       and (r = 0 or pg_has_role(r, 'USAGE'))))`;
 }
 
 /** The counterpart of {@link tenantPolicyStatements}. */
@@ -63,6 +115,7 @@ export function dropTenantPolicyStatements(table: string): string[] {
     `alter table ${name} no force row level security`,
     `alter table ${name} disable row level security`,
     `drop policy if exists ${TENANT_POLICY} on ${name}`,
+    `drop policy if exists ${ADMIN_POLICY} on ${name}`,
   ];
 }
 

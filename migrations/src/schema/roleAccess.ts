@@ -96,9 +96,6 @@ export async function readRoleAccess({
 /**
  * Refuses the phase if the login can neither create the roles nor act as them, with the
  * statements that a superuser has to run.
- *
- * Before PostgreSQL 16, only a superuser can create a role with BYPASSRLS; since then, a
- * role with CREATEROLE and BYPASSRLS can.
  */
 export async function checkRoleAccess(context: StepContext): Promise<void> {
   const access = await readRoleAccess(context);
@@ -138,15 +135,13 @@ export async function leftToSuperuserStatements(
 
 /** Whether a superuser has to set up the roles, because the login cannot. */
 function leftToSuperuser(access: RoleAccess, adminGrant: boolean) {
-  const { superuser, createsRoles, bypassesRls, admin, app } = access;
+  const { superuser, createsRoles, admin, app } = access;
   // Before PostgreSQL 16, CREATEROLE allows granting every role except superusers.
   const grantsAll = superuser || (createsRoles && !access.grantOptions);
-  const createsAdmin =
-    superuser || (access.grantOptions && createsRoles && bypassesRls);
   const adminGrants =
-    !grantsAll && !(admin.exists ? admin.grantable : createsAdmin);
+    !grantsAll && !(admin.exists ? admin.grantable : createsRoles);
   return {
-    adminCreation: !admin.exists && !createsAdmin,
+    adminCreation: !admin.exists && !createsRoles,
     adminGrants,
     // It must exist for the superuser to grant portal_admin to it.
     appCreation: !app.exists && (!createsRoles || (adminGrants && adminGrant)),
@@ -154,16 +149,47 @@ function leftToSuperuser(access: RoleAccess, adminGrant: boolean) {
 }
 
 function rolesToCreate(access: RoleAccess, adminGrant: boolean): string[] {
-  const { admin, app, superuser } = access;
+  const { admin, app } = access;
   const { adminCreation, appCreation } = leftToSuperuser(access, adminGrant);
-  const adminChanges = superuser ? [] : adminAttributes(admin);
-  const appChanges = superuser ? [] : appAttributes(app);
+  const leftOf = (role: RoleFacts, changes: string[]) =>
+    changes.filter(change => !mayAlter(access, role, change));
+  const adminChanges = leftOf(admin, adminAttributes(admin));
+  const appChanges = leftOf(app, appAttributes(app));
   return [
     ...(adminCreation ? [`create role ${ADMIN_ROLE} nologin bypassrls`] : []),
     ...(appCreation ? [`create role ${APP_ROLE} login noinherit`] : []),
     ...adminChanges.map(change => `alter role ${ADMIN_ROLE} ${change}`),
     ...appChanges.map(change => `alter role ${APP_ROLE} ${change}`),
   ];
+}
+
+function mayAlter(
+  access: RoleAccess,
+  role: RoleFacts,
+  change: string,
+): boolean {
+  const { superuser, createsRoles } = access;
+  return (
+    superuser ||
+    (createsRoles &&
+      role.grantable &&
+      !role.superuser &&
+      (change !== 'nobypassrls' || mayGiveBypassRls(access)))
+  );
+}
+
+/**
+ * Whether the login may create a role with BYPASSRLS: a superuser, and since PostgreSQL 16 a
+ * login with CREATEROLE that has the attribute itself. Managed services rarely give it. Without
+ * it, policies let `portal_admin` pass (`adminPolicyStatement`).
+ */
+export function mayGiveBypassRls({
+  superuser,
+  createsRoles,
+  bypassesRls,
+  grantOptions,
+}: RoleAccess): boolean {
+  return superuser || (grantOptions && createsRoles && bypassesRls);
 }
 
 function rolesToGrant(access: RoleAccess, adminGrant: boolean): string[] {
@@ -181,14 +207,12 @@ function rolesToGrant(access: RoleAccess, adminGrant: boolean): string[] {
   ];
 }
 
-/** The attributes of `portal_admin` that have to change. */
+/**
+ * The attributes of `portal_admin` that have to change. One without BYPASSRLS stays as it is:
+ * it belongs to the server, where other databases may have their policies for it.
+ */
 export function adminAttributes(admin: RoleFacts): string[] {
-  return admin.exists
-    ? [
-        ...(admin.canLogin ? ['nologin'] : []),
-        ...(admin.bypassesRls ? [] : ['bypassrls']),
-      ]
-    : [];
+  return admin.exists && admin.canLogin ? ['nologin'] : [];
 }
 
 /** The attributes of `portal_app` that have to change. */

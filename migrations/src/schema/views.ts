@@ -1,4 +1,5 @@
 import type { Executor } from '../engine/Executor';
+import { passesPolicies } from './policies';
 
 /** A view that shows rows of the tables, itself or through another one. */
 export interface TableView {
@@ -64,7 +65,7 @@ export async function readViews(
             format('%I.%I', n.nspname, v.relname) as "qualifiedName",
             o.rolname as owner, o.rolsuper as "ownerIsSuperuser",
             v.relkind = 'm' as materialized,
-            o.rolsuper or o.rolbypassrls as bypasses,
+            ${passesPolicies('o')} as bypasses,
             v.invoker as "securityInvoker",
             coalesce(v.invoker::boolean, false) as invoker,
             exists (select from used u

@@ -2,6 +2,14 @@ import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
 import { escapeIdentifier } from '../sql';
 import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
+import { ADMIN_ROLE, APP_ROLE } from '../roles';
+import {
+  ADMIN_POLICY,
+  adminPolicyStatement,
+  hidesRows,
+  TENANT_SETTING,
+} from '../schema/policies';
+import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from './ownerRole';
 import { sessionSettings } from './sessionSettings';
 
 /** Besides those of every session: how long a command may last, and what it creates. */
@@ -9,6 +17,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   // A query that row-level security would filter fails. Under FORCE an owner would copy
   // 0 rows, and validate foreign keys over orphans, without an error.
   row_security: 'off',
+  // A login may have a tenant set. Without one a policy for tenants fails, and hides nothing.
+  [TENANT_SETTING]: '',
   // The duration of a command depends on the tables and on other transactions.
   statement_timeout: '0',
   idle_in_transaction_session_timeout: '0',
@@ -24,6 +34,14 @@ const SETTINGS: Readonly<Record<string, string>> = {
 
 // PostgreSQL has it since 17.
 const CONDITIONAL = { transaction_timeout: '0' };
+
+// The tables of tenants of which portal_admin, the current role, does not see all rows.
+const HIDDEN_TABLES = `select c.relname as name from pg_class c
+  where c.relnamespace = quote_ident(current_schema())::regnamespace
+    and c.relkind in ('r', 'p') and c.relowner = (
+      select oid from pg_roles where rolname = '${ADMIN_ROLE}')
+    and ${hidesRows('c')}
+  order by 1`;
 
 // The server notices within a second that the client was killed, also during a statement,
 // and releases the operator's lock.
@@ -87,6 +105,9 @@ export class MigrationSession {
 
   private lost = false;
   private closed = false;
+  /** Row-level security could hide rows from the session without an error. */
+  private isFiltered = false;
+  private isInTransaction = false;
   /** The error with which queries fail; see {@link interrupt}. */
   private interruption: Error | undefined;
   /** The server's message when it ended the session while no query ran. */
@@ -158,6 +179,10 @@ export class MigrationSession {
    * Runs a statement, or several without values, and resolves to the rows of the
    * last one.
    *
+   * Where row-level security could hide rows without an error, it first makes sure that it
+   * hides none: before each statement outside of a transaction, and before each transaction,
+   * whose first statement takes the snapshot.
+   *
    * @throws {@link ConnectionLostError} if the connection has ended
    * @throws {@link CancelledError} if another session has cancelled the statement
    */
@@ -165,6 +190,37 @@ export class MigrationSession {
     text: string,
     values?: unknown[],
   ): Promise<Row[]> {
+    if (this.isFiltered && !this.isInTransaction && text !== RESET_OWNER_ROLE) {
+      await this.refuseHiddenRows();
+    }
+    const rows = await this.send<Row>(text, values);
+    if (text === SET_OWNER_ROLE) {
+      const [{ rowSecurity }] = rows as { rowSecurity?: string }[];
+      this.isFiltered = rowSecurity === 'on';
+    } else if (text === RESET_OWNER_ROLE) {
+      this.isFiltered = false;
+    }
+    return rows;
+  }
+
+  private async refuseHiddenRows(): Promise<void> {
+    const hidden = await this.send<{ name: string }>(HIDDEN_TABLES);
+    if (hidden.length > 0) {
+      const schema = escapeIdentifier(this.options.schema);
+      throw new RefusedError(
+        `${ADMIN_ROLE} has no BYPASSRLS and does not see all rows of ` +
+          `${hidden.map(({ name }) => name).join(', ')}: the policy ` +
+          `${ADMIN_POLICY} is missing there or another one, or a restrictive policy binds ` +
+          `${ADMIN_ROLE}. Limit restrictive policies to ${APP_ROLE}, and run as ${ADMIN_ROLE}:\n` +
+          `set search_path = ${schema};\n` +
+          `${hidden
+            .map(({ name }) => adminPolicyStatement(name))
+            .join(';\n')};`,
+      );
+    }
+  }
+
+  private async send<Row>(text: string, values?: unknown[]): Promise<Row[]> {
     if (this.interruption) {
       throw this.interruption;
     }
@@ -180,6 +236,7 @@ export class MigrationSession {
   /** The result of a transaction, which is rolled back if `work` fails. */
   async transaction<T>(begin: string, work: () => Promise<T>): Promise<T> {
     await this.query(begin);
+    this.isInTransaction = true;
     try {
       const result = await work();
       await this.query('commit');
@@ -187,6 +244,8 @@ export class MigrationSession {
     } catch (error) {
       await this.rollback();
       throw error;
+    } finally {
+      this.isInTransaction = false;
     }
   }
 

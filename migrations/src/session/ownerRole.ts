@@ -3,8 +3,29 @@ import { ADMIN_ROLE } from '../roles';
 import { escapeIdentifier } from '../sql';
 import type { MigrationSession } from './MigrationSession';
 
-/** The statement that makes a session act as the owner of the tables. */
-export const SET_OWNER_ROLE = `set role ${ADMIN_ROLE}`;
+const adminRowSecurity = (isLocal: boolean) =>
+  `select set_config('row_security', case when rolbypassrls then 'off' else 'on' end, ${isLocal}) as "rowSecurity"
+  from pg_roles where rolname = '${ADMIN_ROLE}'`;
+
+/**
+ * The statements that make a session act as the owner of the tables.
+ *
+ * With `row_security = off` a query fails that a policy would filter. A role without
+ * BYPASSRLS can't have that, not even under a policy that admits every row: so the session
+ * then proves before its statements that it sees all rows ({@link MigrationSession.query}).
+ */
+export const SET_OWNER_ROLE = `set role ${ADMIN_ROLE};
+${adminRowSecurity(false)}`;
+
+/** The same for the rest of a transaction, without the proof. */
+export const SET_LOCAL_OWNER_ROLE = [
+  `set local role ${ADMIN_ROLE}`,
+  adminRowSecurity(true),
+];
+
+/** The statements that make a session act as its login again. */
+export const RESET_OWNER_ROLE = `reset role;
+set row_security = off`;
 
 /**
  * Lets the session act as `portal_admin` if that owns the tables, as from phase 4 on. A

@@ -8,6 +8,7 @@ import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
 import { columnExists, relationExists } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
+import { hidesRows } from '../schema/policies';
 import {
   DEFAULT_TENANT_ID,
   ENTITY_COLUMNS,
@@ -187,7 +188,7 @@ export async function readCatalogTables(
     `select c.relname as name,
             has_schema_privilege(n.oid, 'usage')
               and has_table_privilege(c.oid, 'select')
-              and not row_security_active(c.oid) as readable
+              and not (${hidesRows('c')}) as readable
        from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspname = $1 and c.relname = any ($2)
         and c.relkind in ('r', 'p', 'v', 'm', 'f')`,

@@ -39,12 +39,55 @@ function memoryFolder(): string | undefined {
   }
 }
 
+/**
+ * As managed services are. With `policy`, the servers have a role portal_admin without
+ * BYPASSRLS, which the migration then lets pass by policies. With `managed`, the tests connect
+ * as a login that is no superuser and has CREATEROLE and CREATEDB: for those that need no more.
+ */
+const FORM_VARIABLE = 'PORTAL_ADMIN';
+
+const OPERATOR = { user: 'operator', password: 'only-for-tests' };
+
+/** The statements on a new server for {@link FORM_VARIABLE}. */
+const FORMS: Record<string, string> = {
+  policy: 'create role portal_admin nologin',
+  // It ends the sessions of others before it drops a database.
+  managed: `create role ${OPERATOR.user} login createrole createdb password '${OPERATOR.password}'
+    in role pg_signal_backend`,
+};
+
+async function applyForm(server: Postgres): Promise<string> {
+  const form = process.env[FORM_VARIABLE];
+  const url = server.connectionString();
+  if (!form) {
+    return url;
+  }
+  if (!(form in FORMS)) {
+    throw new Error(
+      `${FORM_VARIABLE} must be ${Object.keys(FORMS).join(
+        ' or ',
+      )}, and is "${form}"`,
+    );
+  }
+  const client = new Client(url);
+  await client.connect();
+  try {
+    await client.query(FORMS[form]);
+  } finally {
+    await client.end();
+  }
+  const { host, port } = server.connection;
+  return form === 'managed'
+    ? `postgresql://${OPERATOR.user}:${OPERATOR.password}@${host}:${port}/postgres`
+    : url;
+}
+
 async function startServer(version: PostgresVersion): Promise<Postgres> {
   const server = await Postgres.start({
     version,
     temporaryFolder: memoryFolder(),
   });
-  process.env[connectionStringVariable(version)] = server.connectionString();
+  process.env[connectionStringVariable(version)] = await applyForm(server);
   return server;
 }
 
@@ -81,10 +124,15 @@ export async function startTestServers(): Promise<Postgres[]> {
  */
 export async function stopTestServers(started: Postgres[]): Promise<void> {
   await Promise.all(started.map(server => server.stop()));
-  const stopped = started.map(server => server.connectionString());
+  const stopped = started.map(
+    ({ connection: { host, port } }) => `@${host}:${port}/`,
+  );
   for (const version of VERSIONS) {
     const connectionString = process.env[connectionStringVariable(version)];
-    if (connectionString && !stopped.includes(connectionString)) {
+    if (
+      connectionString &&
+      !stopped.some(address => connectionString.includes(address))
+    ) {
       await dropTemplates({ connectionString });
     }
   }

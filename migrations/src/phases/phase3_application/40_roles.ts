@@ -7,6 +7,7 @@ import {
   appAttributes,
   createRoleStatement,
   grantAdminToLogin,
+  mayGiveBypassRls,
   readRoleAccess,
   roleStatement,
 } from '../../schema/roleAccess';
@@ -21,7 +22,6 @@ const STATE_KEY = 'phase3.grants';
 const IN_PLACE: Record<string, string> = {
   login: 'rolcanlogin',
   nologin: 'not rolcanlogin',
-  bypassrls: 'rolbypassrls',
   nobypassrls: 'not rolbypassrls',
   nosuperuser: 'not rolsuper',
   noinherit: 'not rolinherit',
@@ -72,7 +72,12 @@ function roleStatements(access: RoleAccess): string[] {
   const { admin, app, superuser } = access;
   const statements: string[] = [];
   if (!admin.exists) {
-    statements.push(createRoleStatement(ADMIN_ROLE, 'nologin bypassrls'));
+    statements.push(
+      createRoleStatement(
+        ADMIN_ROLE,
+        mayGiveBypassRls(access) ? 'nologin bypassrls' : 'nologin',
+      ),
+    );
   }
   if (!app.exists) {
     // Without a password, which the operator sets.

@@ -125,52 +125,59 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
     });
   });
 
-  it('asks a superuser for exactly the roles that the login can not create', async () => {
-    const login = `tenancy_role_maker_${id.toLowerCase()}`;
-    await q(`create role ${login} login createrole password 'only-for-tests';
+  it.each([
+    { attribute: 'createrole', createsRoles: true },
+    { attribute: 'nocreaterole', createsRoles: false },
+  ])(
+    'asks a superuser for exactly what a login with $attribute can not do',
+    async ({ attribute, createsRoles }) => {
+      const login = `tenancy_${attribute}_${id.toLowerCase()}`;
+      await q(`create role ${login} login ${attribute} password 'only-for-tests';
              grant usage on schema tenancy to ${login}`);
-    const refusal = await database.migrate(
-      ({ context }) =>
-        checkRoleAccess({
-          ...context,
-          executor: {
-            ...context.executor,
-            // Roles are the server's, so others may have made them: look for some
-            // that nobody has.
-            read: (sql, values) =>
-              context.executor.read(
-                sql,
-                values?.map(value =>
-                  /^portal_/.test(String(value)) ? `no_${value}` : value,
+      const refusal = await database.migrate(
+        ({ context }) =>
+          checkRoleAccess({
+            ...context,
+            executor: {
+              ...context.executor,
+              // Roles are the server's, so others may have made them: look for some
+              // that nobody has.
+              read: (sql, values) =>
+                context.executor.read(
+                  sql,
+                  values?.map(value =>
+                    /^portal_/.test(String(value)) ? `no_${value}` : value,
+                  ),
                 ),
-              ),
+            },
+          }).catch(error => error.message),
+        {
+          mode: 'read',
+          connection: {
+            ...database.connection,
+            user: login,
+            password: 'only-for-tests',
           },
-        }).catch(error => error.message),
-      {
-        mode: 'read',
-        connection: {
-          ...database.connection,
-          user: login,
-          password: 'only-for-tests',
         },
-      },
-    );
-    const [, statements] = refusal.split('again:\n');
-    const roles =
-      id === 'POSTGRES_14'
-        ? ['create role portal_admin nologin bypassrls;']
+      );
+      const [, statements] = refusal.split('again:\n');
+      const options = (inherit: boolean) =>
+        id === 'POSTGRES_14' ? '' : ` with inherit ${inherit}, set true`;
+      const roles = createsRoles
+        ? []
         : [
             'create role portal_admin nologin bypassrls;',
             'create role portal_app login noinherit;',
-            `grant portal_admin to ${login} with inherit true, set true;`,
-            `grant portal_app to ${login} with inherit false, set true;`,
-            'grant portal_admin to portal_app with inherit false, set true;',
+            `grant portal_admin to ${login}${options(true)};`,
+            `grant portal_app to ${login}${options(false)};`,
+            `grant portal_admin to portal_app${options(false)};`,
           ];
-    expect(statements.split('\n')).toEqual([
-      ...roles,
-      'grant usage on schema tenancy to portal_app;',
-      'grant usage on schema tenancy to portal_admin;',
-      'grant create on schema tenancy to portal_admin;',
-    ]);
-  });
+      expect(statements.split('\n')).toEqual([
+        ...roles,
+        'grant usage on schema tenancy to portal_app;',
+        'grant usage on schema tenancy to portal_admin;',
+        'grant create on schema tenancy to portal_admin;',
+      ]);
+    },
+  );
 });

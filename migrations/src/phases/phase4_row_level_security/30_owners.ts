@@ -13,7 +13,7 @@ import { readRoleAccess } from '../../schema/roleAccess';
 import { ADMIN_ROLE, APP_PRIVILEGES, ownerStatement } from '../../roles';
 import { escapeIdentifier } from '../../sql';
 import { TENANT_TABLES } from '../../schema/tables';
-import { SET_OWNER_ROLE } from '../../session/ownerRole';
+import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../../session/ownerRole';
 
 const TABLES = [...TENANT_TABLES, 'tenants'] as const;
 const KEPT: string[] = [...APP_PRIVILEGES, 'usage'];
@@ -38,7 +38,7 @@ export const owners: Step = {
     await bringAdoptionAlong(context);
     // A repeated command may find some tables handed over and act as portal_admin, which
     // cannot hand over the others.
-    await actAsOwner(context, 'reset role');
+    await actAsOwner(context, RESET_OWNER_ROLE);
     for (const table of TABLES) {
       await handOver(context, table);
     }
@@ -56,7 +56,7 @@ export const owners: Step = {
       await handBack(context, table);
     }
     await handBackFunction(context);
-    await actAsOwner(context, 'reset role');
+    await actAsOwner(context, RESET_OWNER_ROLE);
   },
 };
 

@@ -1,6 +1,7 @@
 import { RefusedError } from '../../errors';
-import type { Step, StepContext } from '../../engine/Step';
+import type { Creation, Step, StepContext } from '../../engine/Step';
 import {
+  ADMIN_POLICY,
   dropTenantPolicyStatements,
   TENANT_POLICY,
   tenantPolicyStatements,
@@ -18,11 +19,11 @@ export const policies: Step = {
   title: 'Keep the rows of tenants apart',
 
   creates: () =>
-    TENANT_TABLES.map(table => ({
-      kind: 'policy',
-      name: TENANT_POLICY,
-      table,
-    })),
+    TENANT_TABLES.flatMap(table =>
+      [TENANT_POLICY, ADMIN_POLICY].map(
+        (name): Creation => ({ kind: 'policy', name, table }),
+      ),
+    ),
 
   async up({ executor }) {
     for (const table of TENANT_TABLES) {

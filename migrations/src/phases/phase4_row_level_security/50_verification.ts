@@ -6,6 +6,7 @@ import {
 import type { Step, StepContext } from '../../engine/Step';
 import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
+import { SET_LOCAL_OWNER_ROLE } from '../../session/ownerRole';
 
 // An id that no tenant has.
 const NO_TENANT = 'ffffffff-ffff-4fff-bfff-ffffffffffff';
@@ -33,7 +34,7 @@ export const verification: Step = {
         // One snapshot for all counts, while applications write.
         begin: 'begin isolation level repeatable read',
         statements: [
-          `set local role ${ADMIN_ROLE}`,
+          ...SET_LOCAL_OWNER_ROLE,
           keepCount(`${table} where tenant_id = '${DEFAULT_TENANT_ID}'`),
           ...act,
           NOT_BY_THE_WAY,
@@ -74,7 +75,7 @@ export async function countAsApplication(
       locks: 'ACCESS SHARE, which conflicts with no read or write.',
       begin: 'begin isolation level repeatable read',
       statements: [
-        `set local role ${ADMIN_ROLE}`,
+        ...SET_LOCAL_OWNER_ROLE,
         keepCount(rows),
         ...act,
         setTenantStatement(DEFAULT_TENANT_ID),

@@ -156,7 +156,8 @@ const TITLE = `After the cutover: what to watch
 ================================
 
 Run the queries as a superuser or as the login that runs the migration, in the
-latter case with "set role portal_admin" for those that read entities.
+latter case with "set role portal_admin" for those that read entities. Where
+portal_admin has no BYPASSRLS, leave row_security on.
 pg_stat_activity shows the sessions of others only to members of pg_monitor.
 Begin with:
 `;

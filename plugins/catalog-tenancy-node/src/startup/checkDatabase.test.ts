@@ -60,7 +60,10 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
 
   async function grantAdmin(user: string, inherit: boolean): Promise<void> {
     const options = id === 'POSTGRES_14' ? '' : `with inherit ${inherit}`;
-    await database.client.query(`grant portal_admin to ${user} ${options}`);
+    await change(
+      `grant portal_admin to ${user} ${options}`,
+      `revoke portal_admin from ${user}`,
+    );
   }
 
   async function check(user: string) {
@@ -328,11 +331,14 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     });
 
     it('accepts a restrictive policy beside its own', async () => {
+      const user = await createUser();
+      // One for everybody would bind portal_admin where that has no BYPASSRLS.
+      const bound = process.env.PORTAL_ADMIN ? user : 'public';
       await change(
-        `create policy fewer on ${table} as restrictive for select using (true)`,
+        `create policy fewer on ${table} as restrictive for select to ${bound} using (true)`,
         `drop policy fewer on ${table}`,
       );
-      await expect(check(await createUser())).resolves.toEqual([]);
+      await expect(check(user)).resolves.toEqual([]);
     });
 
     it('refuses row-level security that hides the registry', async () => {

@@ -41,7 +41,7 @@ const AT_ONCE = 200;
 // backslashes as they stand in the text of the terms.
 const settings = (schema: string) => `
   set search_path = pg_catalog, ${escapeIdentifier(schema)}, pg_temp
-  set row_security = off
+  set row_security = on
   set plan_cache_mode = force_generic_plan
   set enable_seqscan = off
   set jit = off
