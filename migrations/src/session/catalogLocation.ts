@@ -1,7 +1,7 @@
 import { DatabaseManager } from '@backstage/backend-defaults/database';
 import { type AppConfig, type Config, ConfigReader } from '@backstage/config';
-import createKnex from 'knex';
 import type { Knex } from 'knex';
+import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { actingConnectionOfKnex, connectionOfKnex } from './connectionOfKnex';
 
@@ -9,7 +9,7 @@ const PLUGIN = 'catalog';
 const DATABASE = 'backend.database';
 
 /** An unreachable server may never answer. */
-const ACQUIRE_TIMEOUT_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 
 type JsonObject = AppConfig['data'];
 type Dependencies = Parameters<DatabaseManager['forPlugin']>[1];
@@ -67,28 +67,41 @@ export async function locateCatalog(
   const { create = false, onPassword } = options;
   const database = readDatabase(config);
   return withKnex(create ? database : creatingNothing(database), async knex => {
-    try {
-      const connection = await actingConnectionOfKnex(knex, onPassword);
-      const { rows } = await knex.raw(
-        `select coalesce(
-                  (select n.nspname from pg_class c join pg_namespace n on n.oid = c.relnamespace
-                    where c.oid = to_regclass('final_entities')),
-                  current_schema()) as schema`,
-      );
-      const [{ schema }] = rows as { schema: string | null }[];
-      return { connection, schema: schema ?? undefined };
-    } catch (error) {
-      return {
-        connection: await connectionOfKnex(knex, onPassword),
-        fault:
-          error instanceof createKnex.KnexTimeoutError
-            ? Object.assign(new Error('The database does not answer'), {
-                code: 'ETIMEDOUT',
-              })
-            : error,
-      };
+    const connection = await connectionOfKnex(knex, onPassword);
+    const fault = await tryConnection(connection);
+    if (fault !== undefined) {
+      return { connection, fault };
     }
+    const { rows } = await knex.raw(
+      `select coalesce(
+                (select n.nspname from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                  where c.oid = to_regclass('final_entities')),
+                current_schema()) as schema`,
+    );
+    const [{ schema }] = rows as { schema: string | null }[];
+    return {
+      connection: await actingConnectionOfKnex(knex, onPassword),
+      schema: schema ?? undefined,
+    };
   });
+}
+
+/** Without Knex, which logs a fault, and calls a server that does not answer a full pool. */
+async function tryConnection(connection: ClientConfig): Promise<unknown> {
+  const client = new Client({
+    ...connection,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  });
+  // The error of a connection that is lost afterwards would end the process.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return undefined;
+  } catch (error) {
+    return error;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
 }
 
 /**
@@ -193,7 +206,7 @@ async function withKnex<T>(
     child: () => logger,
   } as unknown as Dependencies['logger'];
   const manager = DatabaseManager.fromConfig(
-    new ConfigReader({ backend: { database: withShortTimeout(database) } }),
+    new ConfigReader({ backend: { database } }),
     { rootLifecycle: lifecycle },
   );
   try {
@@ -210,15 +223,4 @@ async function withKnex<T>(
       await hook();
     }
   }
-}
-
-function withShortTimeout(database: JsonObject): JsonObject {
-  const { knexConfig } = pluginOf(database);
-  return withPlugin(database, {
-    knexConfig: {
-      ...(knexConfig as JsonObject | undefined),
-      acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
-      pool: { min: 0, max: 1 },
-    },
-  });
 }
