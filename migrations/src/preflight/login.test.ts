@@ -121,6 +121,24 @@ describe.each(databases.eachSupportedId())('a login on %s', id => {
     await changeRole(database.client, `drop role ${owner}`);
   });
 
+  it('whose connections are limited passes once there is room for those of phase 5', async () => {
+    const { client } = database;
+    const name = String(database.connection.database);
+    await changeRole(client, `alter role ${login} connection limit 2`);
+    await client.query(`alter database "${name}" connection limit 3`);
+    const failed = async () =>
+      findings(await run(), 'failure', 'connection limits');
+    const found = await failed();
+    expect(found.map(({ message }) => message)).toEqual([
+      `The role ${login} may have 2 connections and has 1. Phase 5 opens 2 more.`,
+      `The database ${name} may have 3 connections and has 2. Phase 5 opens 2 more.`,
+    ]);
+    for (const { sql } of found) {
+      await changeRole(client, String(sql));
+    }
+    await expect(failed()).resolves.toEqual([]);
+  });
+
   it('is warned of triggers that the backfill would fire', async () => {
     await database.client.query(
       `create trigger touched after update on relations
