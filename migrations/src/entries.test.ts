@@ -3,7 +3,6 @@ import { promisify } from 'node:util';
 
 // Of the command line alone.
 const CLI_PACKAGES = [
-  '@backstage/backend-defaults',
   '@backstage/config-loader',
   'cli-progress',
   'cli-table3',

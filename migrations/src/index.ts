@@ -39,7 +39,15 @@ export type {
 } from './sharding/shards';
 export type { DistributeOptions } from './sharding/library';
 export type { Distribution } from './sharding/distribute';
-export { connectionOfKnex } from './session/connectionOfKnex';
+export { connectionOfCatalog, locateCatalog } from './session/catalogLocation';
+export type {
+  CatalogLocation,
+  ConnectionDifference,
+} from './session/catalogLocation';
+export {
+  actingConnectionOfKnex,
+  connectionOfKnex,
+} from './session/connectionOfKnex';
 export { sessionSettings } from './session/sessionSettings';
 export type { LockQueue, Progress, Reporter } from './Reporter';
 export type { PhaseNumber } from './engine/Step';

@@ -133,26 +133,47 @@ export interface Config {
 
     database?: {
       /**
-       * What differs from the connection of the catalog's own database: the user at
-       * least, which has to be `portal_app` or one like it.
+       * What differs from the connection of the catalog's own database, as a URL or with keys
+       * of `backend.database.connection`: the user at least, which has to be `portal_app` or
+       * one like it.
+       *
+       * @visibility secret
        */
-      connection?: {
-        host?: string;
-        port?: number | string;
-        user?: string;
-        /**
-         * @visibility secret
-         */
-        password?: string;
-        database?: string;
-        /**
-         * Whether the connection is encrypted, or how: the options of
-         * `tls.connect` of Node.js.
-         *
-         * @deepVisibility secret
-         */
-        ssl?: boolean | { [option: string]: unknown };
-      };
+      connection?:
+        | string
+        | {
+            /** How Backstage gets the password; `default` where one is given here. */
+            type?: 'default' | 'azure' | 'cloudsql' | 'rds';
+            host?: string;
+            port?: number | string;
+            user?: string;
+            /**
+             * @visibility secret
+             */
+            password?: string;
+            database?: string;
+            /** Options of the session, such as `-c jit=off`. */
+            options?: string;
+            /** Of `rds`. */
+            region?: string;
+            /** Of `cloudsql`. */
+            instance?: string;
+            /** Of `cloudsql`. */
+            ipAddressType?: string;
+            /**
+             * Of `azure`.
+             *
+             * @deepVisibility secret
+             */
+            tokenCredential?: { [key: string]: unknown };
+            /**
+             * Whether the connection is encrypted, or how: the options of
+             * `tls.connect` of Node.js.
+             *
+             * @deepVisibility secret
+             */
+            ssl?: boolean | { [option: string]: unknown };
+          };
 
       pool?: {
         /** Connections of one process; 100 by default. */
@@ -177,25 +198,47 @@ export interface Config {
        * catalogs.
        */
       replica?: {
-        /** What differs from the connection to the primary: where it is, at least. */
-        connection?: {
-          host?: string;
-          port?: number | string;
-          user?: string;
-          /**
-           * @visibility secret
-           */
-          password?: string;
-          /** The same database, where a connection pooler has another name for it. */
-          database?: string;
-          /**
-           * Whether the connection is encrypted, or how: the options of
-           * `tls.connect` of Node.js.
-           *
-           * @deepVisibility secret
-           */
-          ssl?: boolean | { [option: string]: unknown };
-        };
+        /**
+         * What differs from the connection to the primary: where it is, at least.
+         *
+         * @visibility secret
+         */
+        connection?:
+          | string
+          | {
+              /** How Backstage gets the password; `default` where one is given here. */
+              type?: 'default' | 'azure' | 'cloudsql' | 'rds';
+              host?: string;
+              port?: number | string;
+              user?: string;
+              /**
+               * @visibility secret
+               */
+              password?: string;
+              /** The same database, where a connection pooler has another name for it. */
+              database?: string;
+              /** Options of the session, such as `-c jit=off`. */
+              options?: string;
+              /** Of `rds`. */
+              region?: string;
+              /** Of `cloudsql`. */
+              instance?: string;
+              /** Of `cloudsql`. */
+              ipAddressType?: string;
+              /**
+               * Of `azure`.
+               *
+               * @deepVisibility secret
+               */
+              tokenCredential?: { [key: string]: unknown };
+              /**
+               * Whether the connection is encrypted, or how: the options of
+               * `tls.connect` of Node.js.
+               *
+               * @deepVisibility secret
+               */
+              ssl?: boolean | { [option: string]: unknown };
+            };
         /**
          * How old, in milliseconds, an answer may be; 5000 by default. A replica that
          * is further behind is not used.

@@ -194,6 +194,35 @@ describe.each(databases.eachSupportedId())(
       expect(await refsOf(catalog)).toEqual(['component:default/engine']);
     });
 
+    it('is adopted by a member of the owner that does not inherit, once told how, or acting as the owner', async () => {
+      const { client, connection } = catalog;
+      const member = `catalog_member_${process.pid}`;
+      await changeRole(client, `create role ${member} login noinherit`);
+      await changeRole(client, `grant ${ENGINE_LOGIN} to ${member}`);
+      await client.query(
+        `grant create on database "${connection.database}" to ${member}, ${ENGINE_LOGIN}`,
+      );
+      const login = await connectionOf(catalog, member);
+      const refusal: Error = await adopt({ connection: login }).catch(e => e);
+      expect(refusal.message).toMatch(/is a member that does not inherit/);
+
+      const acting = { ...login, options: `-c role=${ENGINE_LOGIN}` };
+      await expect(adopt({ connection: acting })).resolves.toMatchObject({
+        adopted: true,
+      });
+      await catalog.migrate(({ context }) => unadopt(context));
+
+      for (const statement of refusal.message.match(/^\w.*(?=;$)/gm) ?? []) {
+        await changeRole(client, statement);
+      }
+      await expect(adopt({ connection: login })).resolves.toMatchObject({
+        adopted: true,
+      });
+      await catalog.migrate(({ context }) => unadopt(context));
+      await client.query(`drop owned by ${member}`);
+      await changeRole(client, `drop role ${member}`);
+    });
+
     it('is not adopted by a login that owns nothing of it, which is told so before anything is done', async () => {
       const { client, connection } = catalog;
       await changeRole(client, `create role ${OTHER_LOGIN} login`);

@@ -7,6 +7,7 @@ import {
   revokeAllStatement,
 } from '../schema/grants';
 import { waitForOlderSnapshots } from '../engine/olderTransactions';
+import { inheritStatements } from '../schema/membership';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../session/ownerRole';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
@@ -27,6 +28,9 @@ import {
   putState,
   readState,
 } from './state';
+
+/** The configured role, or the login where the session acts as `portal_admin`. As SQL. */
+const OWN_ROLE = `case current_user when '${ADMIN_ROLE}' then session_user else current_user end`;
 
 /**
  * The column for which we grant UPDATE: PostgreSQL requires it of FOR SHARE. Our
@@ -100,21 +104,27 @@ export async function refuseOthersTables(
     login: string;
     table: string;
     owner: string;
+    member: boolean;
   }>(
     `select session_user as login, r.relname as table,
-            pg_get_userbyid(r.relowner) as owner
+            pg_get_userbyid(r.relowner) as owner,
+            pg_has_role(session_user, r.relowner, 'MEMBER') as member
        from pg_class r join pg_namespace n on n.oid = r.relnamespace
       where n.nspname = $1 and r.relname = any ($2)
-        and not pg_has_role(session_user, r.relowner, 'USAGE')
+        and not pg_has_role(${OWN_ROLE}, r.relowner, 'USAGE')
       order by 2 limit 1`,
     [engine.schema, tables],
   );
   if (other) {
-    const { login, table, owner } = other;
+    const { login, table, owner, member } = other;
+    const advice = member
+      ? `The login is a member that does not inherit the rights: run\n${(
+          await inheritStatements(executor, owner)
+        ).join(';\n')};`
+      : `Connect as "${owner}", as a member of it, or as a superuser.`;
     throw new RefusedError(
       `The table ${table} of the catalog in the schema "${engine.schema}" belongs to ` +
-        `"${owner}", and the login "${login}" may not create triggers on it. Connect ` +
-        `as "${owner}", as a member of it, or as a superuser.`,
+        `"${owner}", and the login "${login}" may not create triggers on it. ${advice}`,
     );
   }
 }
@@ -250,8 +260,8 @@ async function refuseWithoutRight(
   role: string,
 ): Promise<void> {
   const [{ may }] = await executor.read<{ may: boolean }>(
-    `select pg_has_role(session_user, r.relowner, 'USAGE')
-        and ($3 or has_schema_privilege(session_user, n.oid, 'USAGE WITH GRANT OPTION')) as may
+    `select pg_has_role(${OWN_ROLE}, r.relowner, 'USAGE')
+        and ($3 or has_schema_privilege(${OWN_ROLE}, n.oid, 'USAGE WITH GRANT OPTION')) as may
        from pg_class r join pg_namespace n on n.oid = r.relnamespace
       where n.nspname = $1 and r.relname = $2`,
     [

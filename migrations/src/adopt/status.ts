@@ -157,9 +157,10 @@ export async function readAdoptionStatus(
 ): Promise<AdoptionStatus> {
   const { engine: adopted, copy } = await readState(executor, tenantId);
   const found = await findEngines({ executor, settings }, tenantId);
+  const wanted = wantedSchema(settings, tenantId);
   const engine = adopted
     ? found.find(({ schema }) => schema === adopted.schema)
-    : onlyOne(found, wantedSchema(settings, tenantId));
+    : onlyOne(found, wanted);
   const missing =
     adopted && engine ? await tablesWithoutTriggers(executor, engine) : [];
   return {
@@ -168,7 +169,7 @@ export async function readAdoptionStatus(
     begun: adopted !== undefined,
     catalogSchema: engine?.schema,
     engineTables:
-      tenantId === DEFAULT_TENANT_ID ? found.length > 0 : engine !== undefined,
+      wanted === undefined ? found.length > 0 : engine !== undefined,
     engineEntities: engine ? await countEntities(executor, engine) : 0,
     faults: (await relationExists(executor, FAULTS))
       ? await count(

@@ -1,12 +1,9 @@
-import { DatabaseManager } from '@backstage/backend-defaults/database';
-import type { DatabaseManagerOptions } from '@backstage/backend-defaults/database';
 import type { Config } from '@backstage/config';
-import { ConfigSources, StaticConfigSource } from '@backstage/config-loader';
-import type { Knex } from 'knex';
+import { ConfigSources } from '@backstage/config-loader';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { UsageError } from '../errors';
-import { connectionOfKnex } from '../session/connectionOfKnex';
+import { clientOfCatalog, locateCatalog } from '../session/catalogLocation';
 
 /** Safer than the option: other users of the machine can read arguments. */
 export const URL_VARIABLE = 'MIGRATION_DATABASE_URL';
@@ -16,6 +13,10 @@ export interface Connection {
   config: ClientConfig;
   /** Grows when a password is fetched later, such as a cloud provider's token. */
   secrets: Set<string>;
+  /** The schema that the catalog plugin works in, where the configuration tells. */
+  catalogSchema?: string;
+  /** Why the database could not be asked for it. */
+  fault?: unknown;
 }
 
 /**
@@ -90,28 +91,12 @@ function invalid(url: string, source: string): UsageError {
   );
 }
 
-type Dependencies = Parameters<DatabaseManager['forPlugin']>[1];
-type ShutdownHook = () => void | Promise<void>;
-
-const PLUGIN = 'catalog';
-
 const ALTERNATIVES =
   'the files with --config, or a URL in the environment variable MIGRATION_DATABASE_URL';
 
-// A missing database is a mistake in the configuration, which creating an empty one would
-// hide.
-const CREATE_NOTHING = {
-  backend: {
-    database: {
-      ensureExists: false,
-      ensureSchemaExists: false,
-      plugin: { [PLUGIN]: { ensureExists: false } },
-    },
-  },
-};
-
 /**
- * The connection of Backstage's catalog, by Backstage's own database manager.
+ * The connection of Backstage's catalog, by Backstage's own database manager. A missing database
+ * is a mistake in the configuration, which creating an empty one would hide.
  *
  * @param files - as given with `--config`; none means the default ones
  */
@@ -119,9 +104,7 @@ export async function connectionFromConfig(
   files: string[],
 ): Promise<Connection> {
   const config = await loadConfig(files);
-  const client =
-    config.getOptionalString(`backend.database.plugin.${PLUGIN}.client`) ??
-    config.getOptionalString('backend.database.client');
+  const client = clientOfCatalog(config);
   if (client !== 'pg') {
     throw new UsageError(
       client === undefined
@@ -130,29 +113,27 @@ export async function connectionFromConfig(
           'multi-tenant catalog needs PostgreSQL.',
     );
   }
-  return await withKnex(config, async knex => {
-    const secrets = new Set<string>();
-    const connection = await connectionOfKnex(knex, password =>
-      secrets.add(password),
+  const secrets = new Set<string>();
+  try {
+    const { connection, schema, fault } = await locateCatalog(config, {
+      onPassword: password => secrets.add(password),
+    });
+    return { config: connection, secrets, catalogSchema: schema, fault };
+  } catch (error) {
+    throw new UsageError(
+      'The database of plugin "catalog" in the configuration of Backstage can\'t ' +
+        `be used: ${messageOf(error)}`,
     );
-    const role = config.getOptionalString('backend.database.role');
-    return {
-      config: role ? withRole(connection, role) : connection,
-      secrets,
-    };
-  });
+  }
 }
 
 async function loadConfig(files: string[]): Promise<Config> {
   try {
     const config = await ConfigSources.toConfig(
-      ConfigSources.merge([
-        ConfigSources.default({
-          argv: files.map(file => `--config=${file}`),
-          env: process.env,
-        }),
-        StaticConfigSource.create({ data: CREATE_NOTHING }),
-      ]),
+      ConfigSources.default({
+        argv: files.map(file => `--config=${file}`),
+        env: process.env,
+      }),
     );
     config.close();
     return config;
@@ -162,63 +143,6 @@ async function loadConfig(files: string[]): Promise<Config> {
         `Give ${ALTERNATIVES}.`,
     );
   }
-}
-
-/** Uses Backstage's Knex instance to read its settings. */
-async function withKnex<T>(
-  config: Config,
-  use: (knex: Knex) => Promise<T>,
-): Promise<T> {
-  // The manager's timer keeps running until its shutdown hooks have run.
-  const hooks: ShutdownHook[] = [];
-  const lifecycle = {
-    addStartupHook: () => undefined,
-    addBeforeShutdownHook: () => undefined,
-    addShutdownHook: (hook: ShutdownHook) => {
-      hooks.push(hook);
-    },
-  };
-  const manager = DatabaseManager.fromConfig(config, {
-    rootLifecycle: lifecycle as DatabaseManagerOptions['rootLifecycle'],
-  });
-  const logger = {
-    error: () => undefined,
-    warn: () => undefined,
-    info: () => undefined,
-    debug: () => undefined,
-    child: () => logger,
-  } as unknown as Dependencies['logger'];
-  try {
-    const knex = await manager
-      .forPlugin(PLUGIN, { logger, lifecycle })
-      .getClient();
-    try {
-      return await use(knex);
-    } finally {
-      await knex.destroy();
-    }
-  } catch (error) {
-    throw new UsageError(
-      `The database of plugin "${PLUGIN}" in the configuration of Backstage can't ` +
-        `be used: ${messageOf(error)}`,
-    );
-  } finally {
-    for (const hook of hooks) {
-      await hook();
-    }
-  }
-}
-
-/** Sets the role by the startup options, in place of Backstage's SET ROLE. */
-function withRole(
-  connection: Connection['config'],
-  role: string,
-): Connection['config'] {
-  const escaped = role.replace(/[\\\s]/g, character => `\\${character}`);
-  return {
-    ...connection,
-    options: `${connection.options ?? ''} -c role=${escaped}`.trim(),
-  };
 }
 
 function messageOf(error: unknown): string {

@@ -15,6 +15,8 @@ type Explanation = (target: Target) => string;
 
 const UNREACHABLE: Explanation = ({ host, port }) =>
   `The database server at ${host}:${port} can't be reached: nothing accepts connections there.`;
+const SILENT: Explanation = ({ host, port }) =>
+  `The database server at ${host}:${port} does not answer.`;
 const UNKNOWN_HOST: Explanation = ({ host }) =>
   `The host of the database, "${host}", is not known: expected the name or the address of a server.`;
 const UNTRUSTED: Explanation = ({ host, port }) =>
@@ -27,8 +29,7 @@ const CONNECTION_FAILURES: Record<string, Explanation> = {
   ENOENT: UNREACHABLE,
   EHOSTUNREACH: UNREACHABLE,
   ENETUNREACH: UNREACHABLE,
-  ETIMEDOUT: ({ host, port }) =>
-    `The database server at ${host}:${port} does not answer.`,
+  ETIMEDOUT: SILENT,
   ECONNRESET: ({ host, port }) =>
     `The database server at ${host}:${port} ended the connection before it was made.`,
   ENOTFOUND: UNKNOWN_HOST,
@@ -50,6 +51,7 @@ const CONNECTION_FAILURES: Record<string, Explanation> = {
 
 // Errors of `pg` that have no code.
 const CONNECTION_MESSAGES: [RegExp, Explanation][] = [
+  [/timeout expired/, SILENT],
   [
     /client password must be a (non-empty )?string/,
     ({ host, port, user }) =>

@@ -7,6 +7,7 @@ import type { OperatorCommandName } from '../operatorCommand';
 import { phases } from '../phases';
 import type { Reporter } from '../Reporter';
 import { isSharded } from '../schema/partitions';
+import { DEFAULT_TENANT_SLUG } from '../schema/tables';
 import { describeOperator } from '../session/operatorLock';
 import { refuseDistributed } from '../sharding/distribute';
 import { resolveConnection } from './connection';
@@ -177,13 +178,19 @@ export async function runCommand(
   const interruption = new Interruption({ changes: mode === 'change' });
   let connection: ClientConfig | undefined;
   try {
-    const { config, secrets } = await interruption.or(
+    const { config, secrets, catalogSchema, fault } = await interruption.or(
       resolveConnection(options),
     );
     connection = config;
     output.conceal(secrets);
     output.conceal([process.env[TOKEN_VARIABLE] ?? '']);
-    const settings = settingsOf(options);
+    if (fault) {
+      throw fault;
+    }
+    const settings = settingsOf({
+      ...options,
+      catalogSchema: options.catalogSchema ?? ownSchema(options, catalogSchema),
+    });
     const migration = await interruption.or(
       TenancyMigration.open({
         phases,
@@ -238,6 +245,14 @@ export async function runCommand(
   } finally {
     interruption.close();
   }
+}
+
+/** The engine of the default tenant is that of the backend whose configuration was given. */
+function ownSchema(
+  { tenant = DEFAULT_TENANT_SLUG }: CommandOptions,
+  catalogSchema?: string,
+): string | undefined {
+  return tenant === DEFAULT_TENANT_SLUG ? catalogSchema : undefined;
 }
 
 /** @throws {@link RefusedError} before anything is changed */

@@ -2,6 +2,7 @@ import type { Executor } from '../engine/Executor';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { refusePublications } from '../schema/publications';
+import { inheritStatements } from '../schema/membership';
 import { TENANT_POLICY } from '../schema/policies';
 import { escapeIdentifier } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
@@ -335,16 +336,19 @@ async function findViews(
   }>(
     `select current_setting('server_version_num')::int as version, session_user as login`,
   );
-  const views = await readViews(executor, tables);
-  return views.flatMap(view =>
-    view.materialized
-      ? [materialized(view)]
-      : [
-          ...unreachable(view, login),
-          ...leaking(view, version),
-          ...grouping(view),
-        ],
-  );
+  const obstacles: Obstacle[] = [];
+  for (const view of await readViews(executor, tables)) {
+    obstacles.push(
+      ...(view.materialized
+        ? [materialized(view)]
+        : [
+            ...(await unreachable(executor, view, login)),
+            ...leaking(view, version),
+            ...grouping(view),
+          ]),
+    );
+  }
+  return obstacles;
 }
 
 /** Materialized views keep reading the old tables after the swap. */
@@ -367,7 +371,11 @@ function materialized({ qualifiedName: name, owner }: TableView): Obstacle {
 }
 
 /** Phase 4 alters views and phase 5 replaces them, as their owner. */
-function unreachable(view: TableView, login: string): Obstacle[] {
+async function unreachable(
+  executor: Executor,
+  view: TableView,
+  login: string,
+): Promise<Obstacle[]> {
   const { qualifiedName: name, owner, direct, ours } = view;
   if (ours || !(direct || bypassesPolicies(view))) {
     return [];
@@ -382,11 +390,11 @@ function unreachable(view: TableView, login: string): Obstacle[] {
       message: `The login ${login} does not have the rights of ${owner}, the owner of the view ${name}, which phases 4 and 5 have to change.`,
       advice: 'Let a superuser run this.',
       // Membership would make the login a superuser.
-      sql: script([
+      sql: script(
         view.ownerIsSuperuser
-          ? `alter view ${name} owner to ${escapeIdentifier(login)}`
-          : `grant ${escapeIdentifier(owner)} to ${escapeIdentifier(login)}`,
-      ]),
+          ? [`alter view ${name} owner to ${escapeIdentifier(login)}`]
+          : await inheritStatements(executor, owner),
+      ),
     },
   ];
 }

@@ -101,6 +101,44 @@ describe.each(databases.eachSupportedId())('a login on %s', id => {
     expect(findings(report, 'ok', 'orphans')).toHaveLength(1);
   });
 
+  it('that is a member of the owner and does not inherit passes once told how', async () => {
+    const owner = `${login}_owner`;
+    await changeRole(database.client, `create role ${owner} nologin`);
+    await changeRole(database.client, `alter role ${login} noinherit`);
+    await changeRole(database.client, `grant ${owner} to ${login}`);
+    await database.client.query(`alter table entities owner to ${owner}`);
+    const failed = async () =>
+      findings(await run(), 'failure', 'privileges').find(({ message }) =>
+        message.includes(owner),
+      );
+    const found = await failed();
+    expect(found?.message).toContain(`does not have the rights of ${owner}`);
+    for (const statement of found?.sql?.split(';') ?? []) {
+      await changeRole(database.client, statement);
+    }
+    await expect(failed()).resolves.toBeUndefined();
+    await changeRole(database.client, `reassign owned by ${owner} to postgres`);
+    await changeRole(database.client, `drop role ${owner}`);
+  });
+
+  it('whose connections are limited passes once there is room for those of phase 5', async () => {
+    const { client } = database;
+    const name = String(database.connection.database);
+    await changeRole(client, `alter role ${login} connection limit 2`);
+    await client.query(`alter database "${name}" connection limit 3`);
+    const failed = async () =>
+      findings(await run(), 'failure', 'connection limits');
+    const found = await failed();
+    expect(found.map(({ message }) => message)).toEqual([
+      `The role ${login} may have 2 connections and has 1. Phase 5 opens 2 more.`,
+      `The database ${name} may have 3 connections and has 2. Phase 5 opens 2 more.`,
+    ]);
+    for (const { sql } of found) {
+      await changeRole(client, String(sql));
+    }
+    await expect(failed()).resolves.toEqual([]);
+  });
+
   it('is warned of triggers that the backfill would fire', async () => {
     await database.client.query(
       `create trigger touched after update on relations

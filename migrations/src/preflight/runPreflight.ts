@@ -3,6 +3,7 @@ import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
 import { adviceOf, findObstacles, isForced } from '../phases/obstacles';
 import { autovacuum } from './checks/autovacuum';
 import { backup, freeDisk } from './checks/capacity';
+import { connectionLimits } from './checks/connections';
 import {
   constraints,
   entityKeys,
@@ -38,6 +39,7 @@ import type {
 const CHECKS: PreflightCheck[] = [
   serverVersion,
   connection,
+  connectionLimits,
   writable,
   lockTimeout,
   extensions,

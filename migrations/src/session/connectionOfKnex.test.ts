@@ -18,7 +18,29 @@ describe.each(databases.eachSupportedId())('a Knex instance for %s', id => {
     expect(Object.keys(connection)).toContain('password');
   });
 
-  it('whose password expires is asked for one for each connection', async () => {
+  it('whose password is a function is asked for one for each connection', async () => {
+    let asked = 0;
+    const knex = createKnex({
+      client: 'pg',
+      connection: {
+        host: 'nowhere.invalid',
+        password: async () => {
+          asked += 1;
+          return `password ${asked}`;
+        },
+      },
+    });
+    const passwords: string[] = [];
+    const { password } = await connectionOfKnex(knex, each =>
+      passwords.push(each),
+    );
+    const ask = password as () => Promise<string>;
+    expect([await ask(), await ask()]).toEqual(['password 1', 'password 2']);
+    expect(passwords).toEqual(['password 1', 'password 2']);
+    await knex.destroy();
+  });
+
+  it('whose connection expires is asked for one for each connection', async () => {
     const database = await createCatalogDatabase(databases, id);
     const { connection } = database;
     let asked = 0;

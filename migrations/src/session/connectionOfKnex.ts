@@ -23,16 +23,56 @@ export async function connectionOfKnex(
     if (typeof password === 'string') {
       onPassword(password);
     }
-    return { ...connection, password };
+    return {
+      ...connection,
+      password:
+        typeof password === 'function'
+          ? () => fetchPassword({ password }, onPassword)
+          : password,
+    };
   }
   // A command may outlive a token: each connection gets a new one.
-  const fetchPassword = async () => {
-    const { password } = await connection();
-    const text = String(
-      typeof password === 'function' ? await password() : password,
-    );
-    onPassword(text);
-    return text;
+  return {
+    ...(await connection()),
+    password: async () => fetchPassword(await connection(), onPassword),
   };
-  return { ...(await connection()), password: fetchPassword };
+}
+
+async function fetchPassword(
+  { password }: Pick<ClientConfig, 'password'>,
+  onPassword: (password: string) => void,
+): Promise<string> {
+  const text = String(
+    typeof password === 'function' ? await password() : password,
+  );
+  onPassword(text);
+  return text;
+}
+
+/**
+ * The connection of a Knex instance, acting as the role that its sessions act as. It connects to
+ * ask for that role.
+ *
+ * @param onPassword - as in {@link connectionOfKnex}
+ * @public
+ */
+export async function actingConnectionOfKnex(
+  knex: Knex,
+  onPassword?: (password: string) => void,
+): Promise<ClientConfig> {
+  const connection = await connectionOfKnex(knex, onPassword);
+  const { rows } = await knex.raw(
+    'select session_user as login, current_user as role',
+  );
+  const [{ login, role }] = rows as { login: string; role: string }[];
+  return role === login ? connection : withRole(connection, role);
+}
+
+/** Backstage sends SET ROLE; here the server sets the role when the session starts. */
+function withRole(connection: ClientConfig, role: string): ClientConfig {
+  const escaped = role.replace(/[\\\s]/g, character => `\\${character}`);
+  return {
+    ...connection,
+    options: `${connection.options ?? ''} -c role=${escaped}`.trim(),
+  };
 }

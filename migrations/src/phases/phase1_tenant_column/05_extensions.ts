@@ -5,7 +5,10 @@ import { escapeIdentifier } from '../../sql';
 
 const STATE_KEY = 'phase1.extensions';
 
-/** The extensions that are missing, in the schema of the tables. */
+/**
+ * The extensions that are missing: in `public`, where other users of the database find them too,
+ * or in the schema of the tables where the login may not create there.
+ */
 export const extensions: Step = {
   name: '1_05_extensions',
   title: `Create the extensions ${REQUIRED_EXTENSIONS.join(' and ')}`,
@@ -28,6 +31,11 @@ export const extensions: Step = {
     if (missing.length === 0) {
       return;
     }
+    const [{ schema }] = await executor.read<{ schema: string }>(
+      `select case when has_schema_privilege(n.oid, 'create') then 'public' else $1 end as schema
+         from (select max(oid) as oid from pg_namespace where nspname = 'public') n`,
+      [settings.schema],
+    );
     // Includes those of an earlier attempt, so that undo drops them too.
     const before = (await state.get<string[]>(STATE_KEY)) ?? [];
     await executor.transaction({
@@ -37,7 +45,7 @@ export const extensions: Step = {
         ...missing.map(
           name =>
             `create extension if not exists ${escapeIdentifier(name)} ` +
-            `with schema ${escapeIdentifier(settings.schema)}`,
+            `with schema ${escapeIdentifier(schema)}`,
         ),
         state.put(STATE_KEY, [...new Set([...before, ...missing])]),
       ],

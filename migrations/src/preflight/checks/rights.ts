@@ -5,6 +5,7 @@ import {
 } from '../../schema/roleAccess';
 import { operatorCommand } from '../../operatorCommand';
 import { columnExists, relationExists } from '../../schema/lookups';
+import { inheritStatements } from '../../schema/membership';
 import {
   DEFAULT_TENANT_ID,
   ENGINE_STATUS_TABLE,
@@ -31,7 +32,7 @@ export const loginRights: PreflightCheck = {
   async run(context) {
     const { facts } = context;
     const outcomes = [
-      ...ownership(await readMissingOwners(context), context),
+      ...(await ownership(await readMissingOwners(context), context)),
       ...(await judgeSchema(context)),
       ...(await judgeRoles(context)),
     ];
@@ -63,31 +64,35 @@ async function readMissingOwners({
   );
 }
 
-function ownership(
+async function ownership(
   owners: MissingOwner[],
-  { facts }: PreflightContext,
-): Outcome[] {
+  { executor, facts }: PreflightContext,
+): Promise<Outcome[]> {
   const login = escapeIdentifier(facts.login);
-  return owners.map(({ name: owner, superuser }) => {
+  const outcomes: Outcome[] = [];
+  for (const { name: owner, superuser } of owners) {
     const owned = facts.tables.filter(table => table.owner === owner);
-    return failure(
-      `The login ${facts.login} does not have the rights of ${owner}, the owner of ` +
-        `${enumerate(owned.map(({ name }) => name))}.`,
-      superuser
-        ? {
-            // Membership would make the login a superuser.
-            advice: `Connect as ${owner}, or let a superuser hand the tables over, if the application can do without owning them.`,
-            sql: script(
-              owned.map(({ sql }) => `alter table ${sql} owner to ${login}`),
-            ),
-          }
-        : {
-            advice:
-              'Connect as the owner, or let a superuser make the login a member of it.',
-            sql: script([`grant ${escapeIdentifier(owner)} to ${login}`]),
-          },
+    outcomes.push(
+      failure(
+        `The login ${facts.login} does not have the rights of ${owner}, the owner of ` +
+          `${enumerate(owned.map(({ name }) => name))}.`,
+        superuser
+          ? {
+              // Membership would make the login a superuser.
+              advice: `Connect as ${owner}, or let a superuser hand the tables over, if the application can do without owning them.`,
+              sql: script(
+                owned.map(({ sql }) => `alter table ${sql} owner to ${login}`),
+              ),
+            }
+          : {
+              advice:
+                'Connect as the owner, or let a superuser run this, so that the login inherits its rights.',
+              sql: script(await inheritStatements(executor, owner)),
+            },
+      ),
     );
-  });
+  }
+  return outcomes;
 }
 
 async function judgeSchema({

@@ -1,6 +1,6 @@
 import type { DatabaseService } from '@backstage/backend-plugin-api';
 import {
-  connectionOfKnex,
+  actingConnectionOfKnex,
   engineSchemaOf,
 } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
@@ -43,19 +43,7 @@ export async function connectionOf(
       `The tenants' instances of the plugin '${pluginId}' need PostgreSQL, and its database client is '${knex.client.config.client}'. Expected 'pg' at backend.database.client`,
     );
   }
-  const connection = await connectionOfKnex(knex);
-  const { rows } = await knex.raw('select session_user, current_user');
-  const { session_user: login, current_user: role } = rows[0];
-  if (role === login) {
-    return connection;
-  }
-  // Backstage sets the configured role in each session; here the server does, at its start.
-  const escaped = role.replace(/[\\\s]/g, (each: string) => `\\${each}`);
-  return {
-    ...connection,
-    password: connection.password,
-    options: `${connection.options ?? ''} -c role=${escaped}`.trim(),
-  };
+  return actingConnectionOfKnex(knex);
 }
 
 /** The schemas with the tables of the tenants' instances of one plugin, in its database. */

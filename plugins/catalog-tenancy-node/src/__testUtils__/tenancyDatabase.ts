@@ -142,7 +142,10 @@ export async function createTenancyDatabase(
  * Runs a statement about roles, again where another test file is at the same ones:
  * they belong to the server.
  */
-async function changeRole(client: Client, statement: string): Promise<void> {
+export async function changeRole(
+  client: Client,
+  statement: string,
+): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       await client.query(statement);

@@ -288,7 +288,7 @@ describe('The configuration of tenancy', () => {
     [{ database: { replica: 'there' } }, 'Expected keys and values'],
     [
       { database: { replica: { connection: { user: 'reader' } } } },
-      'tenancy.database.replica.connection leads to the primary. Expected at least one of host, port and database.',
+      'tenancy.database.replica.connection leads to the primary. Expected at least one of host, port, database and instance.',
     ],
     [
       { database: { replica: { connection: { port: 0 } } } },

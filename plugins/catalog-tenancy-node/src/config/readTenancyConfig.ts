@@ -6,14 +6,28 @@ import { type KeysOf, refuseUnknownKeys } from './unknownKeys';
 import { readers } from './values';
 
 /**
- * What differs from the connection of the catalog's own database.
+ * What differs from the connection of the catalog's own database: a URL, or keys of
+ * `backend.database.connection`.
  *
  * @public
  */
-export type TenancyConnection = Pick<
-  ClientConfig,
-  'host' | 'port' | 'user' | 'password' | 'database' | 'ssl'
->;
+export type TenancyConnection =
+  | string
+  | (Pick<
+      ClientConfig,
+      'host' | 'port' | 'user' | 'database' | 'ssl' | 'options'
+    > & {
+      password?: string;
+      /** How Backstage gets the password; `default` with a password of its own. */
+      type?: 'default' | 'azure' | 'cloudsql' | 'rds';
+      /** For `rds`. */
+      region?: string;
+      /** For `cloudsql`. */
+      instance?: string;
+      ipAddressType?: string;
+      /** For `azure`. */
+      tokenCredential?: object;
+    });
 
 /**
  * How many connections there may be, and for how long one is waited for and kept
@@ -283,14 +297,23 @@ function readConnection(
   read: ReturnType<typeof readers>,
   key: string,
 ): TenancyConnection {
-  read.object(key);
+  const given = read.connection(key);
+  if (typeof given === 'string') {
+    return given;
+  }
   const connection: TenancyConnection = {
+    type: read.oneOf(`${key}.type`, ['default', 'azure', 'cloudsql', 'rds']),
     host: read.host(`${key}.host`),
     port: read.integer(`${key}.port`, { min: 1, max: 65_535 }),
     user: read.name(`${key}.user`),
     password: read.secret(`${key}.password`),
     database: read.name(`${key}.database`),
     ssl: read.ssl(`${key}.ssl`),
+    options: read.secret(`${key}.options`),
+    region: read.name(`${key}.region`),
+    instance: read.host(`${key}.instance`),
+    ipAddressType: read.name(`${key}.ipAddressType`),
+    tokenCredential: read.object(`${key}.tokenCredential`),
   };
   // What is not there must not hide what it would be laid over.
   return Object.fromEntries(
@@ -391,14 +414,17 @@ function readReplica(
   const maxStalenessMs =
     read.integer(`${key}.maxStalenessMs`, { min: 100, max: 3_600_000 }) ??
     5_000;
+  if (typeof connection === 'string') {
+    return { connection, maxStalenessMs };
+  }
   if (Object.keys(connection).length === 0) {
     return undefined;
   }
-  const { host, port, database } = connection;
-  if (host === undefined && port === undefined && database === undefined) {
+  const { host, port, database, instance } = connection;
+  if ([host, port, database, instance].every(value => value === undefined)) {
     throw new InputError(
       `The configuration ${key}.connection leads to the primary. Expected at least ` +
-        'one of host, port and database.',
+        'one of host, port, database and instance.',
     );
   }
   return { connection, maxStalenessMs };

@@ -106,6 +106,17 @@ export function readers(config: Config) {
         { secret: true },
       ),
 
+    connection: (key: string) =>
+      read<string | object>(
+        key,
+        'a URL such as "postgresql://<user>:<password>@<host>/<database>", or keys and values',
+        value =>
+          isObject(value) || /^postgres(ql)?:\/\//.test(String(value))
+            ? (value as string | object)
+            : undefined,
+        { secret: true },
+      ),
+
     object: (key: string) =>
       read(
         key,

@@ -1,127 +1,51 @@
-import { DatabaseManager } from '@backstage/backend-defaults/database';
-import type {
-  LifecycleServiceShutdownHook,
-  LoggerService,
-  RootConfigService,
-  RootLifecycleService,
-} from '@backstage/backend-plugin-api';
-import { type Config, ConfigReader } from '@backstage/config';
-import type { JsonObject } from '@backstage/types';
-import { connectionOfKnex } from 'backstage-catalog-tenancy-migrations';
-import type { Knex } from 'knex';
+import type { Config } from '@backstage/config';
+import {
+  connectionOfCatalog,
+  locateCatalog,
+} from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig, DatabaseError } from 'pg';
 import type { TenancyConnection } from '../config/readTenancyConfig';
 import { TenancyStartupError } from './TenancyStartupError';
 
-const PLUGIN = 'catalog';
-
-// Just to read how it connects, nothing is connected to.
-const CREATE_NOTHING = {
-  backend: {
-    database: {
-      ensureExists: false,
-      ensureSchemaExists: false,
-      plugin: { [PLUGIN]: { ensureExists: false } },
-    },
-  },
-};
-
-/**
- * Backstage's manager of databases keeps timers until it is told to stop, which
- * would go on trying the connection that is closed here.
- */
-class Lifecycle implements RootLifecycleService {
-  readonly #hooks: LifecycleServiceShutdownHook[] = [];
-
-  addStartupHook(): void {}
-
-  addBeforeShutdownHook(): void {}
-
-  addShutdownHook(hook: LifecycleServiceShutdownHook): void {
-    this.#hooks.push(hook);
-  }
-
-  async shutdown(): Promise<void> {
-    for (const hook of this.#hooks) {
-      await hook();
-    }
-  }
+/** Where the stock catalog has its tables. */
+export interface LocatedCatalog {
+  /** How the catalog plugin connects, acting as the configured role. */
+  connection: ClientConfig;
+  /** The schema of its tables, also before they are there. */
+  catalogSchema?: string;
+  /** Why the database could not be asked. */
+  fault?: unknown;
 }
 
 /**
- * How the catalog plugin connects to its own database, by Backstage's own reading
- * of its configuration.
+ * Asks the catalog plugin's own connection where its tables are.
  *
+ * @param options - with `create`, a missing database and schema are created as Backstage would
  * @throws {@link TenancyStartupError} where that is no PostgreSQL
  */
-export async function catalogConnection(
-  config: RootConfigService,
-  logger: LoggerService,
-): Promise<ClientConfig> {
-  assertPostgres(config);
-  const reading = ConfigReader.fromConfigs([
-    { data: config.get<JsonObject>(), context: 'configuration' },
-    { data: CREATE_NOTHING, context: 'tenancy' },
-  ]);
-  return withKnex(reading, logger, async knex =>
-    withRole(await connectionOfKnex(knex), config),
-  );
-}
-
-/** Creates the database of the catalog plugin, where Backstage would do that. */
-export async function createCatalogDatabase(
-  config: RootConfigService,
-  logger: LoggerService,
-): Promise<void> {
-  await withKnex(config, logger, async () => undefined);
-}
-
-async function withKnex<T>(
+export async function findCatalog(
   config: Config,
-  logger: LoggerService,
-  use: (knex: Knex) => Promise<T>,
-): Promise<T> {
-  const lifecycle = new Lifecycle();
-  const manager = DatabaseManager.fromConfig(config, {
-    rootLifecycle: lifecycle,
-  });
-  try {
-    const knex = await manager
-      .forPlugin(PLUGIN, { logger, lifecycle })
-      .getClient();
-    try {
-      return await use(knex);
-    } finally {
-      await knex.destroy();
-    }
-  } finally {
-    await lifecycle.shutdown();
-  }
+  options: { create?: boolean } = {},
+): Promise<LocatedCatalog> {
+  assertPostgres(config);
+  const { schema, ...located } = await locateCatalog(config, options);
+  return { ...located, catalogSchema: schema };
 }
 
 /** The connection as which the application works, and not as its owner. */
-export function tenancyConnection(
-  catalog: ClientConfig,
-  own: TenancyConnection,
-): ClientConfig {
-  const given = Object.fromEntries(
-    Object.entries(own).filter(([, value]) => value !== undefined),
-  );
-  const connection = {
-    ...catalog,
+export async function tenancyConnection(
+  config: Config,
+  ...differences: TenancyConnection[]
+): Promise<ClientConfig> {
+  return {
+    ...(await connectionOfCatalog(config, differences)),
     application_name: 'backstage_tenancy',
-    ...given,
   };
-  if (own.user === undefined || own.user === catalog.user) {
-    return connection;
-  }
-  // A password belongs to one user, and the role to take on is that user's too.
-  return { ...connection, password: own.password, options: undefined };
 }
 
 function assertPostgres(config: Config): void {
   const client =
-    config.getOptionalString(`backend.database.plugin.${PLUGIN}.client`) ??
+    config.getOptionalString('backend.database.plugin.catalog.client') ??
     config.getOptionalString('backend.database.client');
   if (client !== 'pg') {
     throw new TenancyStartupError(
@@ -130,21 +54,6 @@ function assertPostgres(config: Config): void {
         `'backend.database.client'.`,
     );
   }
-}
-
-/** Backstage sets the role of each connection; here the server does, at its start. */
-function withRole(connection: ClientConfig, config: Config): ClientConfig {
-  const role =
-    config.getOptionalString(`backend.database.plugin.${PLUGIN}.role`) ??
-    config.getOptionalString('backend.database.role');
-  if (role === undefined) {
-    return connection;
-  }
-  const escaped = role.replace(/[\\\s]/g, character => `\\${character}`);
-  return {
-    ...connection,
-    options: `${connection.options ?? ''} -c role=${escaped}`.trim(),
-  };
 }
 
 // A server that is unreachable may not answer at all.

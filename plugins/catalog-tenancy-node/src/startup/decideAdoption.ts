@@ -35,6 +35,7 @@ export async function decideAdoption(options: {
   const isIntended = await hasIntent(database);
   const status = await readAdoption(database);
   const { engineEntities } = status;
+  refuseOtherCatalog(status, database);
   if (status.adopted) {
     warnOfFaults(status, logger);
     return new CompleteAdoption({ database, logger });
@@ -104,6 +105,24 @@ export function refuseToAdopt(
       'runs with MULTI_TENANCY_ENABLED=false; then start with ' +
       'MULTI_TENANCY_ENABLED=true.',
   );
+}
+
+/** The default tenant would go on showing a catalog that nothing writes to any more. */
+function refuseOtherCatalog(
+  { begun, catalogSchema: adopted }: AdoptionStatus,
+  { catalogSchema: own }: CatalogDatabase,
+): void {
+  if (begun && adopted !== undefined && adopted !== own) {
+    throw new TenancyStartupError(
+      `The catalog in the schema "${adopted}" is adopted, and the catalog plugin of this ` +
+        `backend works in "${own}". Configure backend.database so that it works in ` +
+        `"${adopted}", or run ${operatorCommand(
+          'unadopt',
+          '--keep-tables',
+        )} and then ` +
+        `${operatorCommand('adopt')}.`,
+    );
+  }
 }
 
 /** What was not carried over so far would look as if it were not there. */

@@ -1,4 +1,3 @@
-import type { Config } from '@backstage/config';
 import {
   isDistributed,
   type QueryRows,
@@ -16,9 +15,6 @@ export const APP_ROLE = 'portal_app';
 
 /** The last phase before the cutover. */
 export const LAST_PHASE = 5;
-
-// Otherwise each plugin has its own database.
-const DIVISION = 'backend.database.pluginDivisionMode';
 
 /**
  * How the tables stand: none is there, or the partitioned ones of phase 5 are in
@@ -51,20 +47,6 @@ export async function readLayout(
 export function reading(client: Client): QueryRows {
   return async <Row extends object>(sql: string, values: unknown[]) =>
     (await client.query<Row>(sql, values)).rows;
-}
-
-/** The schema of the stock catalog's tables, in the database of its connection. */
-export async function readStockSchema(
-  client: Client,
-  config: Config,
-): Promise<string | null> {
-  if (config.getOptionalString(DIVISION) === 'schema') {
-    return 'catalog';
-  }
-  const { rows } = await client.query<{ name: string | null }>(
-    'select current_schema() as name',
-  );
-  return rows[0].name;
 }
 
 /** Whether a schema has a table, whatever the user may do with it. */

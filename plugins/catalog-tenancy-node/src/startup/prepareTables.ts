@@ -1,7 +1,4 @@
-import type {
-  LoggerService,
-  RootConfigService,
-} from '@backstage/backend-plugin-api';
+import type { LoggerService } from '@backstage/backend-plugin-api';
 import { toError } from '@backstage/errors';
 import {
   migrateTo,
@@ -16,14 +13,7 @@ import type { Client, ClientConfig } from 'pg';
 import { type CatalogDatabase, noteIntent } from './CatalogAdoption';
 import { TenancyStartupError } from './TenancyStartupError';
 import { refuseToAdopt, WHOLE_WAY } from './decideAdoption';
-import {
-  hasColumn,
-  hasTable,
-  isEmpty,
-  LAST_PHASE,
-  readLayout,
-  readStockSchema,
-} from './layout';
+import { hasColumn, hasTable, isEmpty, LAST_PHASE, readLayout } from './layout';
 import { withClient } from './catalogConnection';
 
 /**
@@ -34,12 +24,10 @@ import { withClient } from './catalogConnection';
  */
 export async function prepareTables(
   database: CatalogDatabase,
-  options: { config: RootConfigService; logger: LoggerService },
+  logger: LoggerService,
 ): Promise<void> {
   const { connection, schema } = database;
-  await withClient(connection, client =>
-    refuseStockSchema(client, schema, options.config),
-  );
+  await withClient(connection, client => refuseStockSchema(client, database));
   // Before the tables are looked at: another process of the backend may set them up
   // meanwhile, and its engine may have entities then.
   const { adopted, engineEntities } = await readAdoption(database);
@@ -63,10 +51,10 @@ export async function prepareTables(
     if (engineEntities > 0) {
       throw refuseToAdopt(engineEntities, WHOLE_WAY);
     }
-    await setUp({ connection, schema, logger: options.logger });
+    await setUp({ connection, schema, logger });
     await noteIntent(database);
   } else {
-    await addWhatIsMissing(database, options.logger);
+    await addWhatIsMissing(database, logger);
   }
 }
 
@@ -76,11 +64,10 @@ export async function prepareTables(
  */
 async function refuseStockSchema(
   client: Client,
-  schema: string,
-  config: RootConfigService,
+  { schema, catalogSchema }: CatalogDatabase,
 ): Promise<void> {
   if (
-    schema === (await readStockSchema(client, config)) &&
+    schema === catalogSchema &&
     // Of which the stock catalog has none.
     !(await hasTable(client, schema, 'entities'))
   ) {

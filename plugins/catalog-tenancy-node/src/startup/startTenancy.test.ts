@@ -1,7 +1,7 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import type { TestDatabaseId } from '@internal/postgres/testUtils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { migrateTo, status } from 'backstage-catalog-tenancy-migrations';
+import { adopt, migrateTo, status } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig } from 'pg';
 import { DatabaseUnavailableError } from '../pool/errors';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
@@ -16,6 +16,7 @@ const PASSWORD = 'only-for-tests';
 function servicesFor(
   connection: ClientConfig,
   tenancy: object = { enabled: true },
+  settings: object = {},
 ) {
   const { host, port, user, password, database } = connection;
   const config = mockServices.rootConfig({
@@ -25,6 +26,7 @@ function servicesFor(
           client: 'pg',
           connection: { host, port, user, password: password as string },
           plugin: { catalog: { connection: { database } } },
+          ...settings,
         },
       },
       tenancy: {
@@ -59,8 +61,12 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     await Promise.all(started.splice(0).map(shutDown));
   });
 
-  async function start(connection: ClientConfig, tenancy?: object) {
-    const services = servicesFor(connection, tenancy);
+  async function start(
+    connection: ClientConfig,
+    tenancy?: object,
+    settings?: object,
+  ) {
+    const services = servicesFor(connection, tenancy, settings);
     started.push(services);
     return { services, tenancy: await startTenancy(services) };
   }
@@ -121,6 +127,74 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     );
     await expect(start(connection, tenancy)).rejects.toThrow(refusal);
     await start(connection);
+  });
+
+  it('serves as a login that was granted portal_app, such as an IAM user of Cloud SQL', async () => {
+    const connection = await createDatabase(id);
+    const user = `service-account_${process.pid}@example.iam`;
+    await withDatabase(connection, async client => {
+      await changeRoles(client, `create role "${user}" login`);
+      await client.query(`alter role "${user}" password '${PASSWORD}'`);
+      await changeRoles(client, `grant ${APP_ROLE} to "${user}"`);
+    });
+    const { tenancy, services } = await start(connection, {
+      enabled: true,
+      database: { connection: { user, password: PASSWORD } },
+    });
+    await expect(
+      tenancy.pool.query(knex => knex('tenants').select('tenant_slug')),
+    ).resolves.toEqual([{ tenant_slug: 'default' }]);
+    expect(logged(services)).not.toContain('is not granted to');
+    await shutDown(services);
+    await withDatabase(connection, client =>
+      client.query(`drop role "${user}"`),
+    );
+  });
+
+  it('connects by a URL', async () => {
+    const connection = await createDatabase(id);
+    const { host, port, database } = connection;
+    const { tenancy } = await start(connection, {
+      enabled: true,
+      database: {
+        connection: `postgresql://${APP_ROLE}:${PASSWORD}@${host}:${port}/${database}`,
+      },
+    });
+    await expect(
+      tenancy.pool.query(knex => knex.raw('select session_user as name')),
+    ).resolves.toEqual([{ name: APP_ROLE }]);
+  });
+
+  it('refuses a search path without a schema, in which the catalog can have no tables', async () => {
+    const connection = await createDatabase(id);
+    await expect(
+      start(connection, undefined, { knexConfig: { searchPath: ['absent'] } }),
+    ).rejects.toThrow('names no schema that exists');
+  });
+
+  it('refuses a backend whose catalog is another one than the adopted', async () => {
+    const connection = await createDatabase(id);
+    await withDatabase(connection, client =>
+      client.query(`
+        create schema former;
+        create table former.refresh_state (
+          entity_id text primary key, unprocessed_entity text, location_key text, errors text);
+        create table former.final_entities (
+          entity_id text primary key, entity_ref text, final_entity text, hash text,
+          last_updated_at timestamptz);
+        create table former.relations (
+          originating_entity_id text, source_entity_ref text, type text, target_entity_ref text);
+        create table former.refresh_state_references (
+          id bigint, source_entity_ref text, target_entity_ref text)`),
+    );
+    await adopt({ connection });
+    await migrateTo(5, { connection });
+    await expect(start(connection)).rejects.toThrow(
+      'The catalog in the schema "former" is adopted, and the catalog plugin of this backend works in "public"',
+    );
+    await start(connection, undefined, {
+      knexConfig: { searchPath: ['former'] },
+    });
   });
 
   it('sets up as a login that is no superuser, once one has granted what it asks for', async () => {

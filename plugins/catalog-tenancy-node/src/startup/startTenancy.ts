@@ -21,10 +21,10 @@ import { readTenantLimits } from '../tenants/limits';
 import type { RequestsUnderWay } from '../tenants/RequestsUnderWay';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
-  catalogConnection,
-  createCatalogDatabase,
   explainFault,
   faultCode,
+  findCatalog,
+  type LocatedCatalog,
   tenancyConnection,
   withClient,
 } from './catalogConnection';
@@ -36,7 +36,7 @@ import {
 import { decideAdoption } from './decideAdoption';
 import { checkDatabase, CONNECT_AS_APP } from './checkDatabase';
 import { describePhase, prepareTables } from './prepareTables';
-import { APP_ROLE, reading, readLayout, readStockSchema } from './layout';
+import { APP_ROLE, reading, readLayout } from './layout';
 import { TenancyStartupError } from './TenancyStartupError';
 
 /**
@@ -128,20 +128,8 @@ async function start(
   if (misspelt) {
     logger.warn(misspelt);
   }
-  const connection = await catalogConnection(options.config, logger).catch(
-    error => {
-      if (config.enabled) {
-        throw error;
-      }
-      logger.info(
-        `Multi-tenancy is off, and could not be on: ${error.message}`,
-      );
-      return undefined;
-    },
-  );
-  const own = connection
-    ? tenancyConnection(connection, config.connection)
-    : NOWHERE;
+  const found = await connect(config, options);
+  const own = found?.own ?? NOWHERE;
   const limits = new TenantLimits();
   const pool = TenancyPool.create({
     connection: own,
@@ -156,16 +144,19 @@ async function start(
     await requests?.answered();
     await pool.close();
   });
-  if (!connection) {
+  if (!found) {
     return { config, pool, limits, adoption: NO_ADOPTION };
   }
   if (!config.enabled) {
-    await logPhase({ connection, schema }, options);
+    await logPhase(found.catalog, { schema, logger });
     return { config, pool, limits, adoption: NO_ADOPTION };
   }
-  await ensureDatabase(connection, options);
-  const database = await locate({ connection, schema }, options.config);
-  await prepareTables(database, options);
+  const { connection, catalogSchema } = await ensureDatabase(
+    found.catalog,
+    options,
+  );
+  const database = { connection, schema, catalogSchema };
+  await prepareTables(database, logger);
   await ensureLogin(own, connection);
   try {
     await checkDatabase(pool, logger, { catalogUser: connection.user });
@@ -176,8 +167,9 @@ async function start(
     // Before the first request: they hold from the beginning.
     limits.replace(await readTenantLimits(pool));
     const adoption = await decideAdoption({ database, pool, logger });
-    const replica = startReplica({
+    const replica = await startReplica({
       primary: own,
+      root: options.config,
       config,
       tenantLimits: limits,
       logger,
@@ -276,19 +268,20 @@ function shortLived(pool: TenancyPoolLimits): TenancyPoolLimits {
 }
 
 /** The start does not wait for it: it may be there later, or never. */
-function startReplica(options: {
+async function startReplica(options: {
   primary: ClientConfig;
+  root: RootConfigService;
   config: TenancyConfig;
   tenantLimits: TenantLimits;
   logger: LoggerService;
-}): ReadReplica | undefined {
-  const { primary, tenantLimits, logger } = options;
-  const { replica, schema, pool, limits } = options.config;
+}): Promise<ReadReplica | undefined> {
+  const { primary, root, tenantLimits, logger } = options;
+  const { connection, replica, schema, pool, limits } = options.config;
   return (
     replica &&
     ReadReplica.create({
       primary,
-      replica: tenancyConnection(primary, replica.connection),
+      replica: await tenancyConnection(root, connection, replica.connection),
       schema,
       pool,
       limits,
@@ -323,33 +316,53 @@ function withPrimaryReadsAfter(
   };
 }
 
-/** Says where in the database the stock catalog has its tables, or will have them. */
-async function locate(
-  database: CatalogDatabase,
-  config: RootConfigService,
-): Promise<CatalogDatabase> {
-  const catalogSchema = await withClient(database.connection, client =>
-    readStockSchema(client, config),
-  );
-  return { ...database, catalogSchema: catalogSchema ?? undefined };
+/** How the catalog plugin and the pool connect; with the flag off neither has to. */
+async function connect(
+  { enabled, connection }: TenancyConfig,
+  { config, logger }: StartOptions,
+): Promise<{ catalog: LocatedCatalog; own: ClientConfig } | undefined> {
+  try {
+    return {
+      catalog: await findCatalog(config),
+      own: await tenancyConnection(config, connection),
+    };
+  } catch (error) {
+    if (enabled) {
+      throw error;
+    }
+    logger.info(
+      `Multi-tenancy is off, and could not be on: ${(error as Error).message}`,
+    );
+    return undefined;
+  }
 }
 
+/** Has Backstage create the database and the schema of the catalog, where it would do that. */
 async function ensureDatabase(
-  connection: ClientConfig,
-  options: { config: RootConfigService; logger: LoggerService },
-): Promise<void> {
-  try {
-    await withClient(connection, async () => undefined);
-  } catch (error) {
-    if (faultCode(error) !== NO_SUCH_DATABASE) {
-      throw explainFault(error, {
-        name: 'The database of the catalog',
-        key: 'backend.database.connection',
-        login: 'it refuses the user or the password',
-      });
-    }
-    await createCatalogDatabase(options.config, options.logger);
+  found: LocatedCatalog,
+  { config }: StartOptions,
+): Promise<LocatedCatalog> {
+  const isMissing =
+    found.fault === undefined
+      ? found.catalogSchema === undefined
+      : faultCode(found.fault) === NO_SUCH_DATABASE;
+  const catalog = isMissing
+    ? await findCatalog(config, { create: true })
+    : found;
+  if (catalog.fault !== undefined) {
+    throw explainFault(catalog.fault, {
+      name: 'The database of the catalog',
+      key: 'backend.database.connection',
+      login: 'it refuses the user or the password',
+    });
   }
+  if (catalog.catalogSchema === undefined) {
+    throw new TenancyStartupError(
+      "The search path of the catalog's connection names no schema that exists, so that its " +
+        "tables can't be found. Create the schema, or set backend.database.ensureSchemaExists.",
+    );
+  }
+  return catalog;
 }
 
 /** Before the pool does, which would only say that there is no connection. */
@@ -373,16 +386,16 @@ async function ensureLogin(
 }
 
 async function logPhase(
-  database: CatalogDatabase,
-  options: { config: RootConfigService; logger: LoggerService },
+  { connection, catalogSchema, fault }: LocatedCatalog,
+  { schema, logger }: { schema: string; logger: LoggerService },
 ): Promise<void> {
-  const { connection, schema } = database;
-  const { logger } = options;
-  const layout = await withClient(connection, client =>
-    readLayout(client, schema),
-  ).catch(error =>
-    faultCode(error) === NO_SUCH_DATABASE ? 'fresh' : undefined,
-  );
+  const database = { connection, catalogSchema, schema };
+  const layout =
+    fault === undefined
+      ? await withClient(connection, client =>
+          readLayout(client, schema),
+        ).catch(() => undefined)
+      : layoutWithout(fault);
   if (layout === 'fresh') {
     logger.info(
       `Multi-tenancy is off, and schema "${schema}" has no tables of tenants. ` +
@@ -391,21 +404,21 @@ async function logPhase(
     );
   } else if (layout) {
     const phase = await describePhase(database);
-    const carried = (await isCarried(database, options.config))
+    const carried = (await isCarried(database))
       ? ' The catalog is adopted: triggers go on carrying what its engine writes.'
       : '';
     logger.info(`Multi-tenancy is off. Schema "${schema}": ${phase}${carried}`);
   }
 }
 
+function layoutWithout(fault: unknown): 'fresh' | undefined {
+  return faultCode(fault) === NO_SUCH_DATABASE ? 'fresh' : undefined;
+}
+
 /** Never fails: it only chooses the words of a log line. */
-async function isCarried(
-  database: CatalogDatabase,
-  config: RootConfigService,
-): Promise<boolean> {
+async function isCarried(database: CatalogDatabase): Promise<boolean> {
   try {
-    const { adopted } = await readAdoption(await locate(database, config));
-    return adopted;
+    return (await readAdoption(database)).adopted;
   } catch {
     return false;
   }
