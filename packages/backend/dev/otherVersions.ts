@@ -75,19 +75,26 @@ function installNewest(copy: string): void {
 async function printVersions(copy: string): Promise<void> {
   const ours = await readInstalled(targetPaths.rootDir);
   const theirs = await readInstalled(copy);
-  for (const [name, copies] of [...theirs].sort()) {
-    const before = versionsOf(ours, name);
-    const after = versionsOf(theirs, name);
-    if (
-      name.startsWith('@backstage/') &&
-      (before !== after || copies.length > 1)
-    ) {
-      process.stdout.write(`${name} ${after} (here ${before})\n`);
-    }
-  }
-  for (const name of NEWEST) {
-    process.stdout.write(`Tested: ${name} ${versionsOf(theirs, name)}\n`);
-  }
+  const others = [...theirs]
+    .filter(
+      ([name, copies]) =>
+        name.startsWith('@backstage/') &&
+        (copies.length > 1 ||
+          versionsOf(ours, name) !== versionsOf(theirs, name)),
+    )
+    .map(([name]) => name);
+  const shown = [...new Set([...NEWEST, ...others])].sort();
+  process.stdout.write(
+    `Versions that were taken: ${shown
+      .map(
+        name =>
+          `${name} ${versionsOf(theirs, name)} (here ${versionsOf(
+            ours,
+            name,
+          )})`,
+      )
+      .join(', ')}\n`,
+  );
 }
 
 /** What upstream's migrations make, one line for each object. */
