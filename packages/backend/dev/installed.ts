@@ -1,17 +1,11 @@
 // Which versions an installation has taken, in how many copies.
 
+import assert from 'assert';
 import { lstat, readdir, readFile } from 'fs/promises';
-import { join, relative } from 'path';
+import { join } from 'path';
 
-/** One copy of a package. */
-interface Copy {
-  version: string;
-  /** From the root of the installation. */
-  folder: string;
-}
-
-/** All copies of each package, whichever package manager has put them there. */
-export type Installed = Map<string, Copy[]>;
+/** The version of each copy of a package, whichever package manager has put it there. */
+export type Installed = Map<string, string[]>;
 
 /** @param root - of a repository, with its workspaces in `packages` and `plugins` */
 export async function readInstalled(root: string): Promise<Installed> {
@@ -29,7 +23,7 @@ export async function readInstalled(root: string): Promise<Installed> {
       if (manifest) {
         const { version } = JSON.parse(manifest);
         const copies = found.get(name) ?? [];
-        copies.push({ version, folder: relative(root, copy) });
+        copies.push(version);
         found.set(name, copies);
       }
       await visit(copy);
@@ -61,8 +55,24 @@ async function namesIn(folder: string): Promise<string[]> {
   return readdir(folder).catch(() => []);
 }
 
-/** The versions of a package, such as `1.12.0`, or `1.12.0 and 1.10.1`. */
+/** The versions of a package, such as `1.12.0`, or `1.10.1 (2 copies), 1.12.0`. */
 export function versionsOf(installed: Installed, name: string): string {
-  const copies = installed.get(name) ?? [];
-  return copies.map(({ version }) => version).join(' and ') || 'none';
+  const versions = installed.get(name) ?? [];
+  return (
+    [...new Set(versions)]
+      .sort()
+      .map(version => {
+        const copies = versions.filter(each => each === version).length;
+        return copies > 1 ? `${version} (${copies} copies)` : version;
+      })
+      .join(', ') || 'none'
+  );
+}
+
+/** @throws AssertionError with the names and versions of those that are not there once */
+export function assertSingle(installed: Installed, names: string[]): void {
+  const wrong = [...new Set(names)]
+    .filter(name => installed.get(name)?.length !== 1)
+    .map(name => `${name}: ${versionsOf(installed, name)}`);
+  assert.deepStrictEqual(wrong, [], 'These packages must be there once');
 }

@@ -31,7 +31,12 @@ import {
   yarn,
   yarnPackage,
 } from './deployment';
-import { type Installed, readInstalled, versionsOf } from './installed';
+import {
+  assertSingle,
+  type Installed,
+  readInstalled,
+  versionsOf,
+} from './installed';
 
 const BACKEND = 'packages/backend/src/index.ts';
 const COMMANDS = 'backstage-catalog-tenancy-migrations';
@@ -153,10 +158,7 @@ function checkVersions(installed: Installed, single: string[]): void {
     .sort()
     .map(name => `${name} ${versionsOf(installed, name)}`);
   process.stdout.write(`Versions that were taken: ${taken.join(', ')}\n`);
-  const wrong = [...new Set(single)]
-    .filter(name => installed.get(name)?.length !== 1)
-    .map(name => `${name}: ${versionsOf(installed, name)}`);
-  assert.deepStrictEqual(wrong, [], 'These packages must be there once');
+  assertSingle(installed, single);
 }
 
 function readDocumentation(): Promise<string> {
