@@ -20,7 +20,8 @@ import { readInstalled, versionsOf } from './installed';
 const USAGE = `npm run other-versions -- --lock <file> [tests] [options of Jest]
 npm run other-versions -- --newest [tests] [options of Jest]
 
-  --lock <file>  the versions of this lock file
+  --lock <file>  the versions of this lock file, to which is added what is missing for
+                 our package.json, unless CI is set
   --newest       the newest that are published, whatever our ranges allow of the catalog,
                  backend-defaults and search; prints what is new in upstream's tables
   tests          files and folders; by default those in .ci/other-versions-tests
@@ -51,9 +52,12 @@ function copyRepository(): string {
 // Of a package that is in the cache, links to its files instead of copies of them.
 const LINKED = { YARN_NM_MODE: 'hardlinks-global' };
 
+/** On a CI the lock stays as it is. */
 function installLocked(copy: string, lock: string): void {
-  copyFileSync(lock, join(copy, 'yarn.lock'));
-  yarn(copy, ['install', '--immutable'], LINKED);
+  const used = join(copy, 'yarn.lock');
+  copyFileSync(lock, used);
+  yarn(copy, ['install', ...(process.env.CI ? ['--immutable'] : [])], LINKED);
+  copyFileSync(used, lock);
 }
 
 function installNewest(copy: string): void {
