@@ -11,7 +11,7 @@ import { freePort, Postgres } from '@internal/postgres';
 import { answersOk } from './backend';
 
 // For a machine that is busy with something else.
-const STARTUP_PATIENCE_MS = 300_000;
+export const STARTUP_PATIENCE_MS = 300_000;
 const STOP_PATIENCE_MS = 15_000;
 const POLL_MS = 250;
 
@@ -245,12 +245,13 @@ export async function untilIngested(
   baseUrl: string,
   token: string,
   tenantSlug?: string,
+  name: string = COMPONENT.metadata.name,
 ): Promise<void> {
   await until('the catalog has what the engine ingests', async () => {
     const { status, body } = await getEntities(baseUrl, token, tenantSlug);
     assert([200, 503].includes(status), `status ${status}`);
     const names = status === 200 ? namesIn(body) : [];
-    if (!names.includes(COMPONENT.metadata.name)) {
+    if (!names.includes(name)) {
       return false;
     }
     // Of the file, there is a Location as well.

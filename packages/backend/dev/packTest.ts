@@ -23,6 +23,7 @@ import {
   run,
   runBeside,
   type RunningBackend,
+  STARTUP_PATIENCE_MS,
   until,
   untilIngested,
   untilReady,
@@ -133,7 +134,10 @@ interface Manifest {
   resolutions?: Record<string, string>;
 }
 
-/** Edits a `package.json`, which gets the newest versions of Backstage besides. */
+/**
+ * Edits a `package.json`, which gets the newest versions of Backstage besides: `create-app` may be
+ * that of an earlier release.
+ */
 async function editManifest(
   portal: string,
   path: string,
@@ -168,7 +172,7 @@ function readDocumentation(): Promise<string> {
   );
 }
 
-/** What the code that follows a word in the documentation is. */
+/** The code of the documentation that a pattern captures. */
 function documentedLines(documentation: string, pattern: RegExp): string {
   const lines = documentation.match(pattern)?.[1];
   assert(lines, `mounting.md has no ${pattern}`);
@@ -357,9 +361,13 @@ async function takeThrough(portal: string): Promise<void> {
       });
     });
   } finally {
+    // It writes into the folder that is removed next.
+    await Promise.allSettled([appIsBuilt]);
     await sources.stop();
   }
 }
+
+const TENANT_COMPONENT = 'smoke-of-acme';
 
 /** The first entity of the tenant that `callTenants` has made, and a member. */
 async function addEntity(
@@ -379,14 +387,14 @@ async function addEntity(
     });
     assert(response.ok, `${path}: ${response.status} ${await response.text()}`);
   };
-  const target = sources.serve('/acme.json', JSON.stringify(COMPONENT));
+  const target = sources.serveComponent('/acme.json', TENANT_COMPONENT);
   await call('POST', 'catalog/locations', { type: 'url', target });
   await call(
     'PUT',
     `tenants/acme/members/${encodeURIComponent('user:development/guest')}`,
     { role: 'member' },
   );
-  await untilIngested(baseUrl, token, 'acme');
+  await untilIngested(baseUrl, token, 'acme', TENANT_COMPONENT);
 }
 
 /** A guest signs in, opens the tenant, and sees its entity. */
@@ -405,6 +413,7 @@ async function openPage(baseUrl: string): Promise<void> {
   });
   try {
     const page = await browser.newPage({ locale: 'en-GB' });
+    page.setDefaultTimeout(STARTUP_PATIENCE_MS);
     const errors: string[] = [];
     page.on('pageerror', error => errors.push(error.message));
     await page.goto(baseUrl);
@@ -412,7 +421,7 @@ async function openPage(baseUrl: string): Promise<void> {
     await page.getByRole('button', { name: 'Open another tenant' }).click();
     await page.getByRole('option', { name: 'Acme' }).click();
     await page.getByLabel('Tenant Acme').first().waitFor();
-    await page.getByRole('link', { name: COMPONENT.metadata.name }).waitFor();
+    await page.getByRole('link', { name: TENANT_COMPONENT }).waitFor();
     assert.deepStrictEqual(errors, []);
   } finally {
     await browser.close();
