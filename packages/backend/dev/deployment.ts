@@ -2,15 +2,16 @@
 // the checks of what is built here (smokeTest.ts) and packed here (packTest.ts).
 
 import assert from 'assert';
-import { spawn, spawnSync } from 'child_process';
+import { execFile, spawn, spawnSync } from 'child_process';
 import { once } from 'events';
 import { setTimeout as delay } from 'timers/promises';
+import { promisify } from 'util';
 import { targetPaths } from '@backstage/cli-common';
 import { freePort, Postgres } from '@internal/postgres';
 import { answersOk } from './backend';
 
 // For a machine that is busy with something else.
-const STARTUP_PATIENCE_MS = 300_000;
+export const STARTUP_PATIENCE_MS = 300_000;
 const STOP_PATIENCE_MS = 15_000;
 const POLL_MS = 250;
 
@@ -34,17 +35,35 @@ export function run(
   return stdout;
 }
 
+/** The same beside what follows; rejects with what it has written where it fails. */
+export async function runBeside(
+  cwd: string,
+  command: string,
+  args: string[],
+): Promise<void> {
+  await promisify(execFile)(command, args, {
+    cwd,
+    maxBuffer: 64 * 1024 * 1024,
+  }).catch(error => {
+    throw new Error(`${error.message}\n${error.stdout}${error.stderr}`);
+  });
+}
+
+/** The yarn of this repository, as `npx` is asked for it. */
+export function yarnPackage(): string {
+  const { packageManager } = require(targetPaths.resolveRoot(
+    'package.json',
+  )) as { packageManager: string };
+  return packageManager.replace('yarn@', '@yarnpkg/cli-dist@');
+}
+
 /** Runs the yarn of this repository, which need not be installed. */
 export function yarn(
   cwd: string,
   args: string[],
   env?: Record<string, string>,
 ): string {
-  const { packageManager } = require(targetPaths.resolveRoot(
-    'package.json',
-  )) as { packageManager: string };
-  const release = packageManager.replace('yarn@', '@yarnpkg/cli-dist@');
-  return run(cwd, 'npx', ['--yes', release, ...args], env);
+  return run(cwd, 'npx', ['--yes', yarnPackage(), ...args], env);
 }
 
 /** A backend that was started. */
@@ -222,16 +241,17 @@ export const COMPONENT = {
 };
 
 /** Waits until the catalog has what the engine has ingested, and nothing else. */
-async function untilIngested(
+export async function untilIngested(
   baseUrl: string,
   token: string,
   tenantSlug?: string,
+  name: string = COMPONENT.metadata.name,
 ): Promise<void> {
   await until('the catalog has what the engine ingests', async () => {
     const { status, body } = await getEntities(baseUrl, token, tenantSlug);
     assert([200, 503].includes(status), `status ${status}`);
     const names = status === 200 ? namesIn(body) : [];
-    if (!names.includes(COMPONENT.metadata.name)) {
+    if (!names.includes(name)) {
       return false;
     }
     // Of the file, there is a Location as well.

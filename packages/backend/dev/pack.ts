@@ -12,6 +12,10 @@ interface PublicPackage {
   version: string;
   /** Which package of a portal adds it, unless it gets it with another. */
   addedBy?: 'backend' | 'app';
+  /** What it shares with the portal, and must not be there twice. */
+  peers: Record<string, string>;
+  /** Which package of a portal has to have these. */
+  peersIn: 'backend' | 'app';
   file: string;
 }
 
@@ -24,14 +28,17 @@ function publicPackages(): PublicPackage[] {
     .split('\n')
     .map(line => {
       const { location } = JSON.parse(line) as { location: string };
-      const { name, version, backstage } = require(targetPaths.resolveRoot(
+      const manifest = require(targetPaths.resolveRoot(
         location,
         'package.json',
       ));
+      const { name, version, backstage } = manifest;
       return {
         name,
         version,
         addedBy: addedBy(backstage.role),
+        peers: requiredPeers(manifest),
+        peersIn: backstage.role.startsWith('frontend-') ? 'app' : 'backend',
         // As yarn names it.
         file: `${name}-${version}.tgz`,
       };
@@ -43,6 +50,18 @@ function addedBy(role: string): PublicPackage['addedBy'] {
     return 'backend';
   }
   return role.startsWith('frontend-plugin') ? 'app' : undefined;
+}
+
+function requiredPeers(manifest: {
+  peerDependencies?: Record<string, string>;
+  peerDependenciesMeta?: Record<string, { optional?: boolean }>;
+}): Record<string, string> {
+  const { peerDependencies = {}, peerDependenciesMeta = {} } = manifest;
+  return Object.fromEntries(
+    Object.entries(peerDependencies).filter(
+      ([name]) => !peerDependenciesMeta[name]?.optional,
+    ),
+  );
 }
 
 async function pack(folder: string): Promise<void> {
@@ -67,9 +86,18 @@ function snippetFor(packages: PublicPackage[], folder: string): object {
       packages.filter(each => each.addedBy === part),
       ({ version }) => `^${version}`,
     );
+  const peersOf = (part: PublicPackage['peersIn']) =>
+    Object.assign(
+      {},
+      ...packages
+        .filter(each => each.peersIn === part)
+        .map(({ peers }) => peers),
+    );
   return {
     dependencies: dependenciesOf('backend'),
+    peerDependencies: peersOf('backend'),
     appDependencies: dependenciesOf('app'),
+    appPeerDependencies: peersOf('app'),
     resolutions: entries(
       packages,
       ({ file }) => `file:./${basename(folder)}/${file}`,

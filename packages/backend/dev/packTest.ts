@@ -1,16 +1,19 @@
-// What `npm run smoke:packages` runs: packs the public packages, installs them into a
-// stock-like repository in a folder of its own, and takes that through what
-// docs/integrators/mounting.md says, on a throw-away PostgreSQL: without tenants, through
+// What `npm run smoke:packages` runs: packs the public packages, installs them into a portal that
+// `create-app` has just made, without our lock file and age gate, and takes that through
+// docs/integrators/mounting.md, on a throw-away PostgreSQL: without tenants, through
 // the migration by the package's own commands, through a start that has to fail, with
-// and without the lines that end the process then, and with tenants. Its app compiles with the
-// line that adds the pages.
+// and without the lines that end the process then, and with tenants, up to the first entity of
+// a tenant on a page. It prints which versions were taken.
 
 import assert from 'assert';
 import { randomUUID } from 'crypto';
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'fs/promises';
 import { tmpdir } from 'os';
 import { join } from 'path';
+import { chromium } from 'playwright-core';
 import { targetPaths } from '@backstage/cli-common';
+import { findChromium } from '../e2e-tests/harness/findChromium';
+import { SourceServer } from '../e2e-tests/harness/SourceServer';
 import { createApplicationUser, databaseEnvironment } from './database';
 import {
   callMockups,
@@ -18,26 +21,69 @@ import {
   callWithoutTenants,
   COMPONENT,
   run,
+  runBeside,
   type RunningBackend,
+  STARTUP_PATIENCE_MS,
   until,
+  untilIngested,
   untilReady,
   withBackend,
   withServer,
   yarn,
+  yarnPackage,
 } from './deployment';
+import {
+  assertSingle,
+  type Installed,
+  readInstalled,
+  versionsOf,
+} from './installed';
 
+const BACKEND = 'packages/backend/src/index.ts';
 const COMMANDS = 'backstage-catalog-tenancy-migrations';
 const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
+
+/** Those of `create-app`, and what this check needs on top of them. */
+const CONFIG = [
+  'app-config.yaml',
+  'app-config.production.yaml',
+  'app-config.smoke.yaml',
+].flatMap(file => ['--config', file]);
 
 /** What `npm run pack` prints. */
 interface Snippet {
   dependencies: Record<string, string>;
+  peerDependencies: Record<string, string>;
   appDependencies: Record<string, string>;
+  appPeerDependencies: Record<string, string>;
   resolutions: Record<string, string>;
 }
 
-/** A repository as `create-app` makes it, with the packages as the snippet says. */
-async function createPortal(portal: string): Promise<void> {
+/** Beside the peers of our packages, what works only if all that use it have the same. */
+const SINGLE = [
+  '@backstage/backend-app-api',
+  '@backstage/core-compat-api',
+  '@backstage/frontend-app-api',
+  '@backstage/frontend-defaults',
+  '@backstage/plugin-app',
+  '@backstage/plugin-auth-node',
+  '@backstage/plugin-permission-node',
+  '@backstage/plugin-search-backend-node',
+];
+
+/** A portal as `create-app` makes it, with the packages as the snippet says. */
+async function createPortal(folder: string): Promise<string> {
+  run(
+    folder,
+    'npx',
+    [
+      ...['--yes', '--package', yarnPackage()],
+      ...['--package', '@backstage/create-app@latest'],
+      ...['--', 'backstage-create-app', '--skip-install'],
+    ],
+    { BACKSTAGE_APP_NAME: 'portal' },
+  );
+  const portal = join(folder, 'portal');
   const printed = run(targetPaths.rootDir, process.execPath, [
     ...[
       '--require',
@@ -46,101 +92,77 @@ async function createPortal(portal: string): Promise<void> {
     require.resolve('./pack.ts'),
     join(portal, 'dist-packages'),
   ]);
-  const { dependencies, appDependencies, resolutions } = JSON.parse(
-    printed,
-  ) as Snippet;
-  const ourRoot = require(targetPaths.resolveRoot('package.json'));
-  const ourApp = require(targetPaths.resolveRoot('packages/app/package.json'));
-  const ours = require('../package.json')
-    .dependencies as Snippet['dependencies'];
-  const stock = Object.entries(ours).filter(
-    ([name]) => name === 'pg' || name.startsWith('@backstage/'),
-  );
-  for (const part of ['app', 'backend']) {
-    await mkdir(join(portal, 'packages', part, 'src'), { recursive: true });
-  }
-  const files: Record<string, object> = {
-    'package.json': {
-      name: 'root',
-      version: '1.0.0',
-      private: true,
-      workspaces: ['packages/*'],
-      packageManager: ourRoot.packageManager,
-      resolutions: { ...ourRoot.resolutions, ...resolutions },
-    },
-    'packages/backend/package.json': {
-      name: 'backend',
-      version: '0.0.0',
-      private: true,
-      backstage: { role: 'backend' },
-      dependencies: { ...Object.fromEntries(stock), ...dependencies },
-    },
-    'packages/app/package.json': {
-      name: 'app',
-      version: '0.0.0',
-      private: true,
-      backstage: { role: 'frontend' },
-      dependencies: {
-        '@backstage/frontend-defaults':
-          ourApp.dependencies['@backstage/frontend-defaults'],
-        react: ourApp.dependencies.react,
-        'react-dom': ourApp.dependencies['react-dom'],
-        'react-router-dom': ourApp.dependencies['react-router-dom'],
-        ...appDependencies,
-      },
-      devDependencies: {
-        '@types/react': ourApp.devDependencies['@types/react'],
-      },
-    },
-    'catalog-info.json': COMPONENT,
-  };
-  for (const [path, content] of Object.entries(files)) {
-    await writeFile(join(portal, path), JSON.stringify(content, null, 2));
-  }
-  // The versions that are tested, and no registry has to be asked for others.
-  for (const file of ['yarn.lock', '.yarnrc.yml', 'backstage.json']) {
-    await copyFile(targetPaths.resolveRoot(file), join(portal, file));
-  }
-  await copyFile(
-    join(__dirname, 'stockPortal/app-config.yaml'),
-    join(portal, 'app-config.yaml'),
-  );
-  // On machines of a CI yarn keeps the lock as it is unless it is told otherwise.
-  yarn(portal, ['install'], { YARN_ENABLE_IMMUTABLE_INSTALLS: 'false' });
+  const snippet = JSON.parse(printed) as Snippet;
+  await editManifest(portal, 'package.json', manifest => {
+    Object.assign(manifest.resolutions!, snippet.resolutions);
+  });
+  await editManifest(portal, 'packages/backend/package.json', manifest => {
+    manifest.dependencies = {
+      ...snippet.peerDependencies,
+      ...manifest.dependencies,
+      ...snippet.dependencies,
+    };
+  });
+  await editManifest(portal, 'packages/app/package.json', manifest => {
+    manifest.dependencies = {
+      ...snippet.appPeerDependencies,
+      ...manifest.dependencies,
+      ...snippet.appDependencies,
+    };
+  });
+  yarn(portal, ['install'], {
+    // On machines of a CI yarn keeps the lock as it is unless it is told otherwise.
+    YARN_ENABLE_IMMUTABLE_INSTALLS: 'false',
+    YARN_NPM_MINIMAL_AGE_GATE: '0',
+    // Of a package that is in the cache, links to its files instead of copies of them.
+    YARN_NM_MODE: 'hardlinks-global',
+    // SQLite would be compiled, which nothing here uses.
+    YARN_ENABLE_SCRIPTS: 'false',
+  });
+  checkVersions(await readInstalled(portal), [
+    ...Object.keys(snippet.peerDependencies),
+    ...Object.keys(snippet.appPeerDependencies),
+    ...Object.keys(snippet.resolutions),
+    ...SINGLE,
+  ]);
+  return portal;
 }
 
-/** The line that adds the pages compiles, and what it loads is there. */
-async function checkApp(portal: string): Promise<void> {
-  const app = join(portal, 'packages/app');
-  const documentation = await readDocumentation();
-  const source = documentation.match(
-    /```tsx?\n(import [^`]*backstage-plugin-tenants'[^`]*)```/,
-  )?.[1];
-  assert(source, 'mounting.md has no lines for the app');
-  await writeFile(join(app, 'src/App.tsx'), source);
-  const compilerOptions = {
-    jsx: 'react-jsx',
-    lib: ['DOM', 'DOM.Iterable', 'ES2022'],
-    module: 'ESNext',
-    moduleResolution: 'bundler',
-    noEmit: true,
-    skipLibCheck: true,
-    strict: true,
-    types: [],
-  };
-  await writeFile(
-    join(app, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions, include: ['src'] }),
-  );
-  run(app, process.execPath, [require.resolve('typescript/lib/tsc.js')]);
-  const plugin = join(portal, 'node_modules/backstage-plugin-tenants');
-  const { main } = JSON.parse(
-    await readFile(join(plugin, 'package.json'), 'utf8'),
-  );
-  assert.match(
-    await readFile(join(plugin, main), 'utf8'),
-    /export .* as default/,
-  );
+interface Manifest {
+  dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
+  resolutions?: Record<string, string>;
+}
+
+/**
+ * Edits a `package.json`, which gets the newest versions of Backstage besides: `create-app` may be
+ * that of an earlier release.
+ */
+async function editManifest(
+  portal: string,
+  path: string,
+  edit: (manifest: Manifest) => void,
+): Promise<void> {
+  const file = join(portal, path);
+  const manifest: Manifest = JSON.parse(await readFile(file, 'utf8'));
+  edit(manifest);
+  for (const section of [manifest.dependencies, manifest.devDependencies]) {
+    for (const name of Object.keys(section ?? {})) {
+      if (name.startsWith('@backstage/')) {
+        section![name] = 'latest';
+      }
+    }
+  }
+  await writeFile(file, JSON.stringify(manifest, null, 2));
+}
+
+function checkVersions(installed: Installed, single: string[]): void {
+  const taken = [...installed.keys()]
+    .filter(name => /^@backstage\/|^(knex|pg)$/.test(name))
+    .sort()
+    .map(name => `${name} ${versionsOf(installed, name)}`);
+  process.stdout.write(`Versions that were taken: ${taken.join(', ')}\n`);
+  assertSingle(installed, single);
 }
 
 function readDocumentation(): Promise<string> {
@@ -150,24 +172,74 @@ function readDocumentation(): Promise<string> {
   );
 }
 
+/** The code of the documentation that a pattern captures. */
+function documentedLines(documentation: string, pattern: RegExp): string {
+  const lines = documentation.match(pattern)?.[1];
+  assert(lines, `mounting.md has no ${pattern}`);
+  return lines;
+}
+
+/** Adds what the documentation says to the backend and to the app. */
+async function addLines(portal: string): Promise<void> {
+  const documentation = await readDocumentation();
+  const edit = async (file: string, find: string, replace: string) => {
+    const path = join(portal, file);
+    const source = await readFile(path, 'utf8');
+    assert(source.includes(find), `${file} has no ${find}`);
+    await writeFile(
+      path,
+      source.replace(find, () => replace),
+    );
+  };
+  await edit(
+    BACKEND,
+    "backend.add(import('@backstage/plugin-catalog-backend'));\n",
+    `${documentedLines(
+      documentation,
+      /```ts\n(backend\.add\(import\([^`]*)```/,
+    )}backend.add(import('backstage-plugin-mockup-backend'));
+backend.add(tenantEngines());
+`,
+  );
+  await edit(
+    BACKEND,
+    "import { createBackend } from '@backstage/backend-defaults';\n",
+    `import { createBackend } from '@backstage/backend-defaults';
+import { tenantEngines } from 'backstage-plugin-catalog-backend-module-tenant-engines';
+`,
+  );
+  const app = 'packages/app/src/App.tsx';
+  const line = documentedLines(
+    documentation,
+    /```tsx\n[^`]*(import tenants from [^\n]*\n)/,
+  );
+  await edit(app, 'import ', `${line}import `);
+  await edit(app, 'features: [', 'features: [tenants, ');
+}
+
+/** Its types are right, and the bundler finds all that it loads. */
+async function buildApp(portal: string): Promise<void> {
+  const bin = (name: string) => join(portal, 'node_modules/.bin', name);
+  await runBeside(portal, bin('tsc'), []);
+  await runBeside(join(portal, 'packages/app'), bin('backstage-cli'), [
+    ...['package', 'build'],
+  ]);
+}
+
 /**
  * The entry of the backend with the lines of docs/integrators/mounting.md that end the
  * process when it can't start.
  */
-async function createMendedEntry(
-  portal: string,
-  stock: string,
-): Promise<string> {
-  const documentation = await readDocumentation();
-  const lines = documentation.match(
+async function createMendedEntry(portal: string): Promise<string> {
+  const lines = documentedLines(
+    await readDocumentation(),
     /```ts\n(backend\.start\(\)\.catch[^]*?)```/,
-  )?.[1];
-  assert(lines, 'mounting.md has no lines for a start that fails');
-  const source = await readFile(join(portal, stock), 'utf8');
-  const entry = 'packages/backend/src/mended.js';
+  );
+  const source = await readFile(join(portal, BACKEND), 'utf8');
+  const entry = 'packages/backend/src/mended.ts';
   await writeFile(
     join(portal, entry),
-    source.replace('backend.start();\n', lines),
+    source.replace('backend.start();\n', () => lines),
   );
   return entry;
 }
@@ -208,7 +280,7 @@ function expectRemedy(backend: RunningBackend): void {
 /** What an operator does before the flag is set. */
 function migrate(portal: string, env: Record<string, string>): void {
   const command = (...args: string[]) =>
-    run(portal, 'npx', [COMMANDS, ...args], env);
+    run(portal, 'npx', [COMMANDS, ...args, ...CONFIG], env);
   assert.match(
     command('adopt'),
     new RegExp(`Next: npx ${COMMANDS} phase1 with the same options`),
@@ -224,68 +296,161 @@ function migrate(portal: string, env: Record<string, string>): void {
 }
 
 async function takeThrough(portal: string): Promise<void> {
-  const stock = 'packages/backend/src/index.js';
-  await copyFile(join(__dirname, 'stockPortal/index.js'), join(portal, stock));
-  const mended = await createMendedEntry(portal, stock);
+  const mended = await createMendedEntry(portal);
+  const appIsBuilt = buildApp(portal);
+  // It is waited for below.
+  appIsBuilt.catch(() => {});
   const token = randomUUID();
-  await withServer(async postgres => {
-    const database = databaseEnvironment(postgres);
-    const serve = (
-      entry: string,
-      env: Record<string, string>,
-      check: (backend: RunningBackend) => Promise<void>,
-    ) =>
-      withBackend(
-        {
-          folder: portal,
-          args: [entry, '--config', 'app-config.yaml'],
-          env: { ...database, SMOKE_TOKEN: token, ...env },
+  const sources = await SourceServer.start();
+  try {
+    await withServer(async postgres => {
+      const database = databaseEnvironment(postgres);
+      const always = {
+        ...database,
+        SMOKE_TOKEN: token,
+        SMOKE_SOURCES: sources.host,
+      };
+      const serve = (
+        entry: string,
+        env: Record<string, string>,
+        check: (backend: RunningBackend) => Promise<void>,
+      ) =>
+        withBackend(
+          {
+            folder: portal,
+            args: [
+              ...['--require', '@backstage/cli/config/nodeTransform.cjs'],
+              ...[entry, ...CONFIG],
+            ],
+            env: { ...always, ...env },
+          },
+          check,
+        );
+
+      await serve(
+        BACKEND,
+        { MULTI_TENANCY_ENABLED: 'false' },
+        async backend => {
+          await untilReady(backend);
+          await callMockups(backend.baseUrl, token);
+          await callWithoutTenants(backend.baseUrl, token);
         },
-        check,
       );
+      migrate(portal, always);
 
-    await serve(stock, { MULTI_TENANCY_ENABLED: 'false' }, async backend => {
-      await untilReady(backend);
-      await callMockups(backend.baseUrl, token);
-      await callWithoutTenants(backend.baseUrl, token);
+      const asSuperuser = {
+        MULTI_TENANCY_ENABLED: 'true',
+        TENANCY_POSTGRES_USER: database.POSTGRES_USER,
+        TENANCY_POSTGRES_PASSWORD: database.POSTGRES_PASSWORD,
+      };
+      await serve(BACKEND, asSuperuser, expectToLiveOn);
+      await serve(mended, asSuperuser, expectToEnd);
+
+      // The backend finds what it serves to browsers when it starts.
+      await appIsBuilt;
+      const asApplication = {
+        MULTI_TENANCY_ENABLED: 'true',
+        ...(await createApplicationUser(postgres)),
+      };
+      await serve(mended, asApplication, async backend => {
+        await untilReady(backend);
+        await callMockups(backend.baseUrl, token);
+        await callTenants(backend.baseUrl, token);
+        await addEntity(backend.baseUrl, token, sources);
+        await openPage(backend.baseUrl);
+      });
     });
-    migrate(portal, { ...database, SMOKE_TOKEN: token });
+  } finally {
+    // It writes into the folder that is removed next.
+    await Promise.allSettled([appIsBuilt]);
+    await sources.stop();
+  }
+}
 
-    const asSuperuser = {
-      MULTI_TENANCY_ENABLED: 'true',
-      TENANCY_POSTGRES_USER: database.POSTGRES_USER,
-      TENANCY_POSTGRES_PASSWORD: database.POSTGRES_PASSWORD,
-    };
-    await serve(stock, asSuperuser, expectToLiveOn);
-    await serve(mended, asSuperuser, expectToEnd);
+const TENANT_COMPONENT = 'smoke-of-acme';
 
-    const asApplication = {
-      MULTI_TENANCY_ENABLED: 'true',
-      ...(await createApplicationUser(postgres)),
-    };
-    await serve(mended, asApplication, async backend => {
-      await untilReady(backend);
-      await callMockups(backend.baseUrl, token);
-      await callTenants(backend.baseUrl, token);
+/** The first entity of the tenant that `callTenants` has made, and a member. */
+async function addEntity(
+  baseUrl: string,
+  token: string,
+  sources: SourceServer,
+): Promise<void> {
+  const call = async (method: string, path: string, body: object) => {
+    const response = await fetch(`${baseUrl}/api/${path}`, {
+      method,
+      headers: {
+        Authorization: `Bearer ${token}`,
+        'Content-Type': 'application/json',
+        'X-Tenant-Slug': 'acme',
+      },
+      body: JSON.stringify(body),
     });
+    assert(response.ok, `${path}: ${response.status} ${await response.text()}`);
+  };
+  const target = sources.serveComponent('/acme.json', TENANT_COMPONENT);
+  await call('POST', 'catalog/locations', { type: 'url', target });
+  await call(
+    'PUT',
+    `tenants/acme/members/${encodeURIComponent('user:development/guest')}`,
+    { role: 'member' },
+  );
+  await untilIngested(baseUrl, token, 'acme', TENANT_COMPONENT);
+}
+
+/** A guest signs in, opens the tenant, and sees its entity. */
+async function openPage(baseUrl: string): Promise<void> {
+  const executablePath = findChromium();
+  if (!executablePath) {
+    process.stderr.write(
+      'The page is left out: there is no Chromium in the path, and CHROMIUM names none.\n',
+    );
+    return;
+  }
+  const browser = await chromium.launch({
+    executablePath,
+    // The sandbox needs rights that it must not have as root.
+    chromiumSandbox: process.getuid?.() !== 0,
   });
+  try {
+    const page = await browser.newPage({ locale: 'en-GB' });
+    page.setDefaultTimeout(STARTUP_PATIENCE_MS);
+    const errors: string[] = [];
+    page.on('pageerror', error => errors.push(error.message));
+    await page.goto(baseUrl);
+    await page.getByRole('button', { name: 'Enter' }).click();
+    await page.getByRole('button', { name: 'Open another tenant' }).click();
+    await page.getByRole('option', { name: 'Acme' }).click();
+    await page.getByLabel('Tenant Acme').first().waitFor();
+    await page.getByRole('link', { name: TENANT_COMPONENT }).waitFor();
+    assert.deepStrictEqual(errors, []);
+  } finally {
+    await browser.close();
+  }
 }
 
 async function packTest(): Promise<void> {
-  const portal = await mkdtemp(join(tmpdir(), 'other-repository-'));
+  const folder = await mkdtemp(join(tmpdir(), 'other-repository-'));
   try {
-    await createPortal(portal);
-    await checkApp(portal);
+    const portal = await createPortal(folder);
+    await addLines(portal);
+    await writeFile(
+      join(portal, 'catalog-info.json'),
+      JSON.stringify(COMPONENT),
+    );
+    await copyFile(
+      join(__dirname, 'stockPortal/app-config.smoke.yaml'),
+      join(portal, 'app-config.smoke.yaml'),
+    );
     await takeThrough(portal);
   } finally {
-    await rm(portal, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   }
 }
 
 packTest().then(
   () =>
     process.stdout.write(
-      'The packages install, migrate and serve in another repository.\n',
+      'The packages install, migrate and serve in a new portal.\n',
     ),
   error => {
     process.stderr.write(`${error.stack}\n`);
