@@ -11,7 +11,11 @@ import {
   tenantOf,
   withTenant,
 } from 'backstage-plugin-catalog-tenancy-node';
-import express, { type ErrorRequestHandler, type Request } from 'express';
+import express, {
+  type ErrorRequestHandler,
+  type Request,
+  type RequestHandler,
+} from 'express';
 import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -67,7 +71,8 @@ export function guardUpgrades(options: {
       underWay.get(req)!.pass(tenantOf(req), next),
     ),
     // It belongs to no tenant: a plugin that is shared, and a caller without credentials.
-    (req, _res, next) => underWay.get(req)!.pass(undefined, next),
+    ((req, _res, next) =>
+      underWay.get(req)!.pass(undefined, next)) as RequestHandler,
     options.onError,
   );
 

@@ -27,6 +27,7 @@ const ENGINES_KEYS = {
   processingInterval: true,
   minProcessingInterval: true,
   secretsDirectory: true,
+  inherit: true,
   role: true,
   leaseSeconds: true,
   pool: POOL_KEYS,

@@ -165,11 +165,17 @@ const QUEUE_FACTOR = 100;
 const QUEUE_TIMEOUT_MS = 10_000;
 
 const CONNECTION_KEYS = {
+  type: true,
   host: true,
   port: true,
   user: true,
   password: true,
   database: true,
+  options: true,
+  region: true,
+  instance: true,
+  ipAddressType: true,
+  tokenCredential: true,
   ssl: true,
 } as const;
 

@@ -20,13 +20,13 @@ export type KeysOf<T> = {
   readonly [Key in keyof T]-?: KeysBelow<NonNullable<T[Key]>>;
 };
 
-type KeysBelow<T> = [
-  Extract<T, string | number | boolean | readonly unknown[]>,
-] extends [never]
+type Plain = string | number | boolean | readonly unknown[];
+
+type KeysBelow<T> = [Extract<T, Plain>] extends [never]
   ? string extends keyof T
     ? true
     : KeysOf<T>
-  : true;
+  : true | KeysOf<Exclude<T, Plain>>;
 
 /**
  * Refuses a misspelt key, which would be ignored otherwise.
