@@ -584,20 +584,6 @@ describe('the startup without PostgreSQL', () => {
     );
   });
 
-  it('names a version of pg that is not tested', async () => {
-    const services = servicesFor({ host: '127.0.0.1', port: 1 });
-    await jest.isolateModulesAsync(async () => {
-      jest.doMock('pg/package.json', () => ({ version: '8.24.1' }));
-      const isolated: { startTenancy: typeof startTenancy } =
-        jest.requireActual('./startTenancy');
-      await expect(isolated.startTenancy(services)).rejects.toThrow();
-    });
-    jest.dontMock('pg/package.json');
-    expect(services.logger.warn.mock.calls.flat()).toEqual([
-      expect.stringContaining('pg is installed in version 8.24.1'),
-    ]);
-  });
-
   it('goes on with the flag off, as if there were no tenancy', async () => {
     const { pool } = await start(false);
     await expect(pool.query(knex => knex('tenants'))).rejects.toThrow(

@@ -148,7 +148,7 @@ function toCallerError(error: unknown): Error {
         'You may not read the catalog of the default tenant, which has the users and groups who can be members',
       )
     : new ServiceUnavailableError(
-        'The catalog of the default tenant, which has the users and groups, cannot be read at the moment',
+        "The catalog of the default tenant, which has the users and groups, can't be read at the moment",
         error,
       );
 }
