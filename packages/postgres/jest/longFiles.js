@@ -12,6 +12,7 @@ const LONG_FILES = [
   'plugins/catalog-backend-module-tenant-engines/src/isolation.test.ts',
   'packages/backend/dev/start.test.ts',
   'migrations/src/preflight/tables.test.ts',
+  'migrations/src/managed.test.ts',
   'migrations/src/rollback/dryRunScripts.test.ts',
   'plugins/catalog-backend-module-tenancy/src/live/live.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/live.test.ts',
