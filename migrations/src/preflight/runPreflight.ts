@@ -9,6 +9,7 @@ import {
   foreignKeys,
   invalidIndexes,
 } from './checks/constraints';
+import { encoding, eventTriggers } from './checks/database';
 import {
   dependents,
   names,
@@ -45,6 +46,8 @@ const CHECKS: PreflightCheck[] = [
   connection,
   writable,
   lockTimeout,
+  encoding,
+  eventTriggers,
   extensions,
   pgCron,
   loginRights,

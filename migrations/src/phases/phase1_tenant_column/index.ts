@@ -1,12 +1,14 @@
 import type { Phase } from '../../engine/Step';
 import { extensions } from './05_extensions';
 import { refuseOtherTenants, tenantsTable } from './10_tenants_table';
+import { refuseEncoding } from './encoding';
 import { tenantColumns } from './20_tenant_columns';
 import { temporaryIndexes } from './30_temporary_indexes';
 
 export const phase1: Phase = {
   number: 1,
   title: 'Add tenant column',
+  check: refuseEncoding,
   checkUndo: refuseOtherTenants,
   steps: [extensions, tenantsTable, tenantColumns, temporaryIndexes],
 };

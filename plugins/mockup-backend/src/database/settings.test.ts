@@ -68,8 +68,8 @@ describe.each(
           ),
         ),
       );
-      const { items } = await store.listVersions(mockup.id);
-      expect(items).toHaveLength(10);
+      const page = await store.listVersions(mockup.id);
+      expect(page?.items).toHaveLength(10);
     });
 
     it('of writes at the same revision one succeeds, and the others learn why not', async () => {
