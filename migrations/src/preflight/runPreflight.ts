@@ -10,6 +10,7 @@ import {
   foreignKeys,
   invalidIndexes,
 } from './checks/constraints';
+import { encoding, eventTriggers } from './checks/database';
 import { dependents, names, triggers, views } from './checks/dependents';
 import { earlierTerms } from './checks/earlierTerms';
 import { replication, standbys } from './checks/replication';
@@ -42,6 +43,8 @@ const CHECKS: PreflightCheck[] = [
   connectionLimits,
   writable,
   lockTimeout,
+  encoding,
+  eventTriggers,
   extensions,
   pgCron,
   loginRights,

@@ -97,6 +97,25 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     }
   });
 
+  it('names event triggers, with what disables them', async () => {
+    const before = findings(await preflight(database), 'ok', 'event triggers');
+    expect(before).toHaveLength(1);
+    await database.client.query(
+      `create function noted() returns event_trigger language plpgsql as 'begin end';
+       create event trigger "On DDL" on ddl_command_end execute function noted()`,
+    );
+    const [found] = findings(
+      await preflight(database),
+      'warning',
+      'event triggers',
+    );
+    expect(found.message).toContain('On DDL (ddl_command_end)');
+    await database.client.query(found.sql!);
+    expect(findings(await preflight(database), 'ok', 'event triggers')).toEqual(
+      before,
+    );
+  });
+
   it.each([50, 49])(
     'refuses a deadlock_timeout of %d ms beside a lock timeout of 50 ms',
     async timeout => {

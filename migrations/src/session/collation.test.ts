@@ -1,4 +1,14 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  type TestDatabaseId,
+} from '@internal/postgres/testUtils';
+import { differences } from '../adopt/__testUtils__/inspect';
+import {
+  openStockCatalog,
+  STOCK_MIGRATIONS,
+} from '../adopt/__testUtils__/stockCatalog';
+import { adopt } from '../adopt/library';
+import { findings, preflight } from '../preflight/__testUtils__/preflight';
 import { openCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { seedCatalog } from '../__testUtils__/seed';
@@ -10,6 +20,52 @@ import { verify } from '../verify/verify';
 const databases = createTestDatabases({ versions: 'newest' });
 
 const TURKISH = `locale_provider icu icu_locale 'tr-TR' lc_collate 'C' lc_ctype 'C' encoding 'UTF8'`;
+
+describe('in another encoding', () => {
+  const create = (id: TestDatabaseId, encoding: string) =>
+    databases.createWith(
+      id,
+      `encoding '${encoding}' locale_provider libc lc_collate 'C' lc_ctype 'C'`,
+    );
+
+  it.each(databases.eachSupportedId())(
+    'carries and searches what LATIN1 has letters for on %s',
+    async id => {
+      const catalog = await openStockCatalog(await create(id, 'LATIN1'));
+      await catalog.knex.migrate.latest({ directory: STOCK_MIGRATIONS });
+      const { connection, engine } = catalog;
+      await engine.ingest({ ref: 'component:default/a', description: 'Größe' });
+      await adopt({ connection });
+      await runPhases(catalog, 5);
+      await engine.ingest({ ref: 'component:default/b', description: 'ÄÖÜ' });
+      expect(await differences(catalog)).toEqual([]);
+      const { rows } = await catalog.client.query<{ value: string }>(
+        `select value from entity_terms where key = 'Mdescription' order by 1`,
+      );
+      expect(rows.map(({ value }) => value)).toEqual(['größe', 'äöü']);
+      await catalog.close();
+    },
+  );
+
+  it.each(databases.eachSupportedId())(
+    'refuses SQL_ASCII by name before anything happens on %s',
+    async id => {
+      const database = await openCatalogDatabase(await create(id, 'SQL_ASCII'));
+      await seedCatalog(database.client);
+      await expect(
+        database.migrate(migration => migration.runPhase(1)),
+      ).rejects.toThrow('The encoding of the database is SQL_ASCII');
+      expect(
+        findings(await preflight(database), 'failure', 'encoding'),
+      ).toHaveLength(1);
+      const { rows } = await database.client.query(
+        `select from pg_class where relname like 'tenan%'`,
+      );
+      expect(rows).toEqual([]);
+      await database.close();
+    },
+  );
+});
 
 it.each(databases.eachSupportedId())(
   'goes all the way and back in a Turkish database on %s, where lower(I) is ı',

@@ -2,13 +2,17 @@ import type { Phase } from '../../engine/Step';
 import { refusePublications } from '../../schema/publications';
 import { extensions } from './05_extensions';
 import { refuseOtherTenants, tenantsTable } from './10_tenants_table';
+import { refuseEncoding } from './encoding';
 import { tenantColumns } from './20_tenant_columns';
 import { temporaryIndexes } from './30_temporary_indexes';
 
 export const phase1: Phase = {
   number: 1,
   title: 'Add tenant column',
-  check: context => refusePublications(context, 'Phase 1 cannot begin'),
+  async check(context) {
+    await refuseEncoding(context);
+    await refusePublications(context, 'Phase 1 cannot begin');
+  },
   checkUndo: refuseOtherTenants,
   steps: [extensions, tenantsTable, tenantColumns, temporaryIndexes],
 };
