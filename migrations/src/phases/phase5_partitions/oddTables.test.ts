@@ -4,7 +4,6 @@ import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { rollback } from '../../rollback/rollback';
-import { indexes } from './50_indexes';
 import { foreignKeys } from './60_foreign_keys';
 import { swap } from './70_swap';
 
