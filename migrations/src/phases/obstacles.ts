@@ -444,7 +444,8 @@ function grouping(view: TableView): Obstacle[] {
 }
 
 // What a table has by itself goes where it goes, views are replaced by the swap or named
-// apart, and the foreign keys of relations and refresh_state on their entity are rebuilt.
+// apart, publications are refused by themselves, and the foreign keys of relations and
+// refresh_state on their entity are rebuilt.
 const DEPENDENTS = `
   with ours as (
     select c.oid, c.relname as name, t.oid as type, t.typarray as array_type
@@ -480,7 +481,8 @@ const DEPENDENTS = `
                                  or k.oid in (select oid from rebuilt))))
      and not (classid = 'pg_policy'::regclass and exists (
        select from pg_policy p where p.oid = objid and p.polrelid in (select oid from ours)))
-     and classid not in ('pg_trigger'::regclass, 'pg_attrdef'::regclass)
+     and classid not in ('pg_trigger'::regclass, 'pg_attrdef'::regclass,
+                         'pg_publication_rel'::regclass)
    union
   select pg_describe_object('pg_rewrite'::regclass, r.oid, 0), 'tables'
     from pg_rewrite r join ours o on o.oid = r.ev_class

@@ -136,22 +136,22 @@ describe.each(testedVersions({ versions: 'every' }))(
       return rows.map(({ row }) => row);
     };
 
+    async function expectSame(table: string, atSubscriber: string) {
+      const rows = await rowsOf(
+        database.client,
+        table,
+        `coalesce(to_jsonb(t) ->> 'tenant_id', '${DEFAULT_TENANT_ID}') = '${DEFAULT_TENANT_ID}'`,
+      );
+      expect(rows).not.toEqual([]);
+      await expect(rowsOf(subscriber, atSubscriber)).resolves.toEqual(rows);
+    }
+
     /** Waits until the subscriber has the default tenant's rows, and no others. */
     async function expectEqual(
       nameAtSubscriber: (table: (typeof TENANT_TABLES)[number]) => string,
     ): Promise<void> {
       for (const table of TENANT_TABLES) {
-        await eventually(async () => {
-          const rows = await rowsOf(
-            database.client,
-            table,
-            `coalesce(to_jsonb(t) ->> 'tenant_id', '${DEFAULT_TENANT_ID}') = '${DEFAULT_TENANT_ID}'`,
-          );
-          expect(rows).not.toEqual([]);
-          await expect(
-            rowsOf(subscriber, nameAtSubscriber(table)),
-          ).resolves.toEqual(rows);
-        });
+        await eventually(() => expectSame(table, nameAtSubscriber(table)));
       }
     }
 
@@ -170,8 +170,10 @@ describe.each(testedVersions({ versions: 'every' }))(
       });
     }
 
-    const refusal = async (run: () => Promise<unknown>): Promise<string> => {
-      const error = await run().then(
+    const refusal = async (
+      command: () => Promise<unknown>,
+    ): Promise<string> => {
+      const error = await command().then(
         () => new Error('was not refused'),
         reason => reason,
       );
