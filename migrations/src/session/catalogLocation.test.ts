@@ -71,6 +71,12 @@ describe('the connection of another user', () => {
       },
     ],
     [
+      'may be a URL that switches encryption off',
+      { ...OWNER, ssl: true },
+      ['postgresql://app:pw@db.example?sslmode=disable'],
+      { user: 'app', ssl: false, database: 'portal_catalog' },
+    ],
+    [
       'may be keys, over a URL with a password',
       'postgresql://owner:pw@db.example/other',
       [{ user: 'app' }],
