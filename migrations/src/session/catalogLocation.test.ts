@@ -71,6 +71,12 @@ describe('the connection of another user', () => {
       },
     ],
     [
+      'may be a URL that switches encryption off',
+      { ...OWNER, ssl: true },
+      ['postgresql://app:pw@db.example?sslmode=disable'],
+      { user: 'app', ssl: false, database: 'portal_catalog' },
+    ],
+    [
       'may be keys, over a URL with a password',
       'postgresql://owner:pw@db.example/other',
       [{ user: 'app' }],
@@ -132,15 +138,15 @@ describe.each(databases.eachSupportedId())('two stock catalogs on %s', id => {
   let catalog: StockCatalog;
   let file: string;
 
-  /** The one that the backend of a configuration works in. */
-  const locate = async (settings: object) =>
-    (await locateCatalog(configOf(settings))).schema;
-  const configOf = (settings: object) =>
-    new ConfigReader({ backend: { database: databaseOf(settings) } });
   const databaseOf = (settings: object) => {
     const { host, port, user, password, database } = catalog.connection;
     const connection = { host, port, user, password, database };
     return { client: 'pg', connection, ...settings } as {};
+  };
+  /** The one that the backend of a configuration works in. */
+  const locate = async (settings: object) => {
+    const backend = { database: databaseOf(settings) };
+    return (await locateCatalog(new ConfigReader({ backend }))).schema;
   };
 
   beforeAll(async () => {

@@ -174,7 +174,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       await adopt({ connection, catalogSchema: schema });
       await migrateTo(5, { connection });
       const on = await start(true, []);
-      await ingested(on);
+      await expect(ingested(on)).resolves.toHaveLength(SAMPLES.length);
       await on.stop();
     });
 
@@ -182,7 +182,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       // The other tests of adoption start on empty databases in the mode without schemas.
       it('is served with the flag on from the first start', async () => {
         const backend = await start(true);
-        await ingested(backend);
+        await expect(ingested(backend)).resolves.toHaveLength(SAMPLES.length);
         await backend.stop();
       });
     }
