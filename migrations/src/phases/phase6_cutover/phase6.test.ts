@@ -7,7 +7,6 @@ import {
   describeCutover,
   listen,
   readState,
-  readTenants,
   runCutover,
 } from './__testUtils__/cutover';
 import type { TestApplication } from './__testUtils__/TestApplication';
