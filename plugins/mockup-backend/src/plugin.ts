@@ -34,6 +34,12 @@ import { applyRetention } from './retention/applyRetention';
 import { readRetention } from './retention/readRetention';
 import { StoreHandover } from './StoreHandover';
 
+const KNOWN_KEYS = {
+  import: { maxBytes: true },
+  trash: { retention: true },
+  versions: { keep: true },
+} satisfies KeysOf<NonNullable<Schema['mockup']>>;
+
 /**
  * The mockup backend plugin, together with the service by which other plugins
  * of the same backend reach its stores.
@@ -150,12 +156,6 @@ function createPlugin(handover: StoreHandover) {
     },
   });
 }
-
-const KNOWN_KEYS = {
-  import: { maxBytes: true },
-  trash: { retention: true },
-  versions: { keep: true },
-} satisfies KeysOf<NonNullable<Schema['mockup']>>;
 
 const DEFAULT_MAX_IMPORT_BYTES = 100 * 1024 * 1024;
 

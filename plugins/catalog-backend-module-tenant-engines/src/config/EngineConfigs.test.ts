@@ -227,6 +227,52 @@ describe('what an engine inherits', () => {
   }
 });
 
+describe('the configuration of an instance', () => {
+  const configs = EngineConfigs.create({
+    env: { PRESENT: 'acme-token' },
+    config: mockServices.rootConfig({
+      data: {
+        tenancy: { tenants: { acme: { secrets: ['PRESENT', 'GONE'] } } },
+      },
+    }),
+  });
+  const gitlab = (host: string, name: string) => ({
+    host,
+    token: `\${${name}}`,
+  });
+  const stored = {
+    catalog: { providers: { gitlab: { all: { host: 'gitlab.com' } } } },
+    integrations: {
+      gitlab: [gitlab('gitlab.com', 'PRESENT'), gitlab('gitlab.org', 'GONE')],
+      github: [gitlab('github.com', 'GONE')],
+    },
+  };
+
+  it('lacks what needs a missing secret, and nothing else', async () => {
+    await expect(configs.configOf(tenant, stored)).rejects.toThrow('GONE');
+    const { config, faults } = await configs.configOfInstance(tenant, stored);
+    expect(config.get('integrations')).toEqual({
+      gitlab: [expect.objectContaining({ token: 'acme-token' })],
+      github: [],
+    });
+    expect(configs.secretsOf(config)).toEqual(['acme-token']);
+    expect(faults).toEqual([
+      expect.stringContaining('the variable GONE is not set'),
+      expect.stringContaining('the variable GONE is not set'),
+    ]);
+  });
+
+  it('is that of the engine where all secrets are there', async () => {
+    const whole = {
+      ...stored,
+      integrations: { gitlab: [gitlab('gitlab.com', 'PRESENT')] },
+    };
+    const { config, faults } = await configs.configOfInstance(tenant, whole);
+    expect(config.get()).toEqual((await configs.configOf(tenant, whole)).get());
+    expect(faults).toEqual([]);
+  });
+});
+
 describe('app-config of the engines', () => {
   it.each<[string, JsonObject, string]>([
     [

@@ -3,7 +3,7 @@ import type {
   RootConfigService,
 } from '@backstage/backend-plugin-api';
 import { type Config, ConfigReader } from '@backstage/config';
-import type { JsonObject } from '@backstage/types';
+import type { JsonObject, JsonValue } from '@backstage/types';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { resolve } from 'path';
 import { fileTargetsModule } from './fileTargets';
@@ -125,6 +125,51 @@ export class EngineConfigs {
     const config = this.#compose((resolved?.data ?? {}) as EngineSources);
     this.#secrets.set(config, resolved?.secrets ?? []);
     return config;
+  }
+
+  /**
+   * The configuration of an instance of another plugin, which needs none of the sources of the
+   * catalog. What of the tenant's integrations can't be used at the moment is left out, such
+   * as one whose secret is missing.
+   *
+   * @returns with it, why each that is left out can't be used
+   */
+  async configOfInstance(
+    tenant: ActiveTenant,
+    stored: JsonObject | undefined,
+  ): Promise<{ config: Config; faults: string[] }> {
+    try {
+      return { config: await this.configOf(tenant, stored), faults: [] };
+    } catch {
+      // The engine says why.
+    }
+    const faults: string[] = [];
+    const isUsable = async (type: string, value: JsonValue) => {
+      try {
+        await this.#resolve(tenant, { integrations: { [type]: value } });
+        return true;
+      } catch (error) {
+        faults.push((error as Error).message);
+        return false;
+      }
+    };
+    const integrations: JsonObject = {};
+    for (const [type, value] of Object.entries(stored?.integrations ?? {})) {
+      if (!Array.isArray(value)) {
+        if (await isUsable(type, value)) {
+          integrations[type] = value;
+        }
+        continue;
+      }
+      const usable: JsonValue[] = [];
+      for (const item of value) {
+        if (await isUsable(type, [item])) {
+          usable.push(item);
+        }
+      }
+      integrations[type] = usable;
+    }
+    return { config: await this.configOf(tenant, { integrations }), faults };
   }
 
   /**

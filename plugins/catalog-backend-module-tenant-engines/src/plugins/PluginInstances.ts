@@ -63,6 +63,8 @@ interface Entry {
   tenant: ActiveTenant;
   /** The configuration with which the instance was started, once the registry was read. */
   fingerprint?: string;
+  /** Why integrations of the tenant were left out at the start. */
+  faults?: string[];
   /** Nothing while this process neither runs the tasks nor had a request. */
   supervised?: SupervisedEngine;
   /** By the clock of `performance`. */
@@ -137,6 +139,10 @@ export class PluginInstances {
     await Promise.all(entries.map(({ supervised }) => supervised?.stop()));
   }
 
+  get #name(): string {
+    return `instance of the plugin '${this.#options.pluginId}'`;
+  }
+
   #entryOf({ tenantId, tenantSlug }: ActiveTenant): Entry {
     const known = this.#entries.get(tenantId);
     const entry = known ?? {
@@ -194,8 +200,22 @@ export class PluginInstances {
         entry.supervised?.restart();
       }
       entry.fingerprint = fingerprint;
+      if (entry.faults?.length) {
+        this.#restartIfOther(entry, tenant).catch(() => undefined);
+      }
     }
     this.#startHeld();
+  }
+
+  /** A secret may be there by now. */
+  async #restartIfOther(entry: Entry, tenant: InstanceTenant): Promise<void> {
+    const { faults } = await this.#options.configs.configOfInstance(
+      tenant,
+      tenant.catalogConfig,
+    );
+    if (faults.join() !== entry.faults?.join()) {
+      entry.supervised?.restart();
+    }
   }
 
   /** Those whose scheduled tasks this process runs. */
@@ -230,7 +250,7 @@ export class PluginInstances {
     const logger = this.#options.logger.child({ tenant: tenant.tenantSlug });
     return SupervisedEngine.run({
       tenant,
-      name: `instance of the plugin '${this.#options.pluginId}'`,
+      name: this.#name,
       logger,
       queue: this.#queue,
       timing: this.#timing,
@@ -252,7 +272,18 @@ export class PluginInstances {
       // Its tables may be gone already, and must not come back.
       throw new Error('The tenant is not active any more');
     }
-    const config = await configs.configOf(tenant, record.catalogConfig);
+    const { config, faults } = await configs.configOfInstance(
+      tenant,
+      record.catalogConfig,
+    );
+    this.#entryOf(tenant).faults = faults;
+    for (const fault of faults) {
+      logger.warn(
+        `The ${
+          this.#name
+        } starts without an integration of its tenant, until it can be used: ${fault}`,
+      );
+    }
     redact(configs.secretsOf(config));
     try {
       return await schemas.whileStarting(tenant.tenantId, signal, () =>

@@ -287,6 +287,30 @@ describe.each(databases.eachSupportedId())(
       );
     });
 
+    it('starts an instance whose tenant lacks a secret of its catalog engine', async () => {
+      const client = new Client(connection);
+      await client.connect();
+      await client.query(
+        `with tenant as (
+           insert into tenancy.tenants (tenant_slug, tenant_name)
+           values ('lacking', 'Lacking') returning tenant_id)
+         insert into tenancy.tenant_engines (tenant_id, created_by, catalog_config)
+         select tenant_id, 'test', $1 from tenant`,
+        [
+          {
+            integrations: {
+              github: [{ host: 'github.com', token: '${GONE}' }],
+            },
+          },
+        ],
+      );
+      await client.end();
+      await eventually(() =>
+        send('lacking', 'POST', 'notes/there').expect(201),
+      );
+      expect((await notesOf('lacking')).notes).toEqual(['there']);
+    });
+
     describe('the stock search', () => {
       const found = async (tenant: string, term: string) => {
         const { body } = await send(

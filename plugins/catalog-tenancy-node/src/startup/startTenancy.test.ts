@@ -2,6 +2,8 @@ import { mockServices } from '@backstage/backend-test-utils';
 import type { TestDatabaseId } from '@internal/postgres/testUtils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { adopt, migrateTo, status } from 'backstage-catalog-tenancy-migrations';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { pipeline } from 'node:stream';
 import { Client, type ClientConfig } from 'pg';
 import { DatabaseUnavailableError } from '../pool/errors';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
@@ -90,6 +92,44 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     expect(logged(one.services) + logged(other.services)).toContain(
       'Setting up',
     );
+  });
+
+  it('waits for its first connection where the server is slow to take it', async () => {
+    const connection = await createDatabase(id);
+    await start(connection);
+    let connections = 0;
+    const proxy = createServer(socket => {
+      connections += 1;
+      // The first one looks whether the user can log in.
+      if (connections === 2) {
+        socket.on('error', () => undefined);
+        return;
+      }
+      const server = connect(connection.port!, connection.host!);
+      pipeline(socket, server, socket, () => undefined);
+    });
+    await new Promise<void>(resolve => {
+      proxy.listen(0, '127.0.0.1', resolve);
+    });
+    const { port } = proxy.address() as AddressInfo;
+    const { services, tenancy } = await start(connection, {
+      enabled: true,
+      database: {
+        connection: {
+          host: '127.0.0.1',
+          port,
+          user: APP_ROLE,
+          password: PASSWORD,
+        },
+        pool: { connectionTimeoutMs: 1_000 },
+      },
+    });
+    await expect(
+      tenancy.pool.query(knex => knex('tenants').select('tenant_id')),
+    ).resolves.toHaveLength(1);
+    expect(connections).toBeGreaterThan(2);
+    await shutDown(services);
+    proxy.close();
   });
 
   it('goes on with a set-up that was cut short', async () => {

@@ -7,6 +7,7 @@ import {
   isDistributed,
   readAdoption,
 } from 'backstage-catalog-tenancy-migrations';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientConfig } from 'pg';
 import {
   explainFlag,
@@ -14,6 +15,7 @@ import {
   type TenancyConfig,
   type TenancyPoolLimits,
 } from '../config/readTenancyConfig';
+import { DatabaseUnavailableError } from '../pool/errors';
 import { TenancyPool } from '../pool/TenancyPool';
 import { TenantLimits } from '../pool/TenantLimits';
 import { ReadReplica } from '../replica/ReadReplica';
@@ -68,6 +70,9 @@ const NO_SUCH_DATABASE = '3D000';
 // With the flag off no database is required: with `/dev/null` as the folder for sockets,
 // any use of the pool fails to connect.
 const NOWHERE: ClientConfig = { host: '/dev/null' };
+
+const FIRST_CONNECTION_MS = 60_000;
+const RETRY_MS = 250;
 
 /** For how long an unused connection is kept with the flag off. */
 const IDLE_WHEN_OFF_MS = 1_000;
@@ -159,6 +164,7 @@ async function start(
   await prepareTables(database, logger);
   await ensureLogin(own, connection);
   try {
+    await connectPatiently(pool);
     await checkDatabase(pool, logger, { catalogUser: connection.user });
     if (config.replica) {
       await refuseReplicaOfNodes(connection, schema);
@@ -363,6 +369,32 @@ async function ensureDatabase(
     );
   }
   return catalog;
+}
+
+/**
+ * Of many processes that start at once, one may wait longer for its first connection than a
+ * request is to wait: the server or a pooler takes them in turn.
+ *
+ * @throws `DatabaseUnavailableError` where none comes
+ */
+async function connectPatiently(pool: TenancyPool): Promise<void> {
+  const giveUpAt = performance.now() + FIRST_CONNECTION_MS;
+  for (;;) {
+    try {
+      await pool.query(knex => knex.select(knex.raw('1')), {
+        evenIfNotReady: true,
+      });
+      return;
+    } catch (error) {
+      if (
+        !(error instanceof DatabaseUnavailableError) ||
+        performance.now() > giveUpAt
+      ) {
+        throw error;
+      }
+      await delay(RETRY_MS);
+    }
+  }
 }
 
 /** Before the pool does, which would only say that there is no connection. */
