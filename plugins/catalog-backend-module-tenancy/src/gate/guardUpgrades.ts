@@ -61,20 +61,22 @@ export function guardUpgrades(options: {
   if (trustProxy !== undefined) {
     app.set('trust proxy', trustProxy);
   }
+  const path = `/api/${pluginId}`;
   app.use(
-    `/api/${pluginId}`,
+    path,
     gate.createRouter((req, _res, next) =>
       underWay.get(req)!.pass(tenantOf(req), next),
     ),
     // It belongs to no tenant: a plugin that is shared, and a caller without credentials.
     (req, _res, next) => underWay.get(req)!.pass(undefined, next),
-    options.onError,
   );
+  // It tells of the path below that of the plugin, as for requests.
+  app.use(path, options.onError);
 
   /** What takes over a connection: of a tenant's own, where the plugin is the default tenant's. */
   const findHandler = async (
     own: TenantUpgradeHandler,
-    path: string,
+    route: string,
     tenant?: ActiveTenant,
   ): Promise<TenantUpgradeHandler> => {
     if (!tenant || tenant.tenantId === DEFAULT_TENANT_ID) {
@@ -83,10 +85,10 @@ export function guardUpgrades(options: {
     if (pluginId === 'catalog') {
       // Requests of tenants go to engines behind this gate.
       throw new NotAllowedError(
-        `The WebSocket ${path} is not available to the tenant '${tenant.tenantSlug}'`,
+        `The WebSocket ${route} is not available to the tenant '${tenant.tenantSlug}'`,
       );
     }
-    return options.upgrades ? options.upgrades(tenant, path) : own;
+    return options.upgrades ? options.upgrades(tenant, route) : own;
   };
 
   httpRouter.addWebSocketHandler = ({ handler: own, ...route }) =>
