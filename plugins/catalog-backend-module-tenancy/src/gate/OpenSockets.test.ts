@@ -38,7 +38,7 @@ function create(timing: { checkMs?: number; answerMs?: number } = {}) {
 
 describe('an open WebSocket', () => {
   it('is closed where its caller was put out at the moment when it was let in', async () => {
-    await create().add([false]).closed;
+    await expect(create().add([false]).closed).resolves.toBeDefined();
   });
 
   it.each<[string, RegistryChange | undefined]>([
@@ -49,7 +49,7 @@ describe('an open WebSocket', () => {
     const { add, change } = create();
     const { closed } = add([true, false]);
     change(of);
-    await closed;
+    await expect(closed).resolves.toBeDefined();
   });
 
   it('is not looked at after changes of other tenants', () => {
@@ -63,7 +63,9 @@ describe('an open WebSocket', () => {
   });
 
   it('is closed without a change, at the next look', async () => {
-    await create({ checkMs: 10 }).add([true, true, false]).closed;
+    await expect(
+      create({ checkMs: 10 }).add([true, true, false]).closed,
+    ).resolves.toBeDefined();
   });
 
   it('stays where it can be found out a moment later', async () => {
@@ -76,6 +78,8 @@ describe('an open WebSocket', () => {
 
   it('is closed where it can not be found out in time', async () => {
     const { add } = create({ answerMs: 10 });
-    await Promise.all([add([]).closed, add([new Error('Never')]).closed]);
+    await expect(
+      Promise.all([add([]).closed, add([new Error('Never')]).closed]),
+    ).resolves.toHaveLength(2);
   });
 });

@@ -216,6 +216,17 @@ export class PluginGate implements TenantGate {
 
   readonly #forward: RequestHandler = (req, res, next) => {
     if (this.#instances && !isDefault(tenantOf(req))) {
+      if (req.headers.upgrade?.toLowerCase() === 'websocket') {
+        // Before Backstage 1.57 a plugin would take over all upgrades of the server from here.
+        next(
+          new NotAllowedError(
+            `The instances of the plugin '${
+              this.#pluginId
+            }' have no WebSocket ${req.path}`,
+          ),
+        );
+        return;
+      }
       // To go on would be to go on to the plugin of the default tenant.
       this.#instances(req, res, error =>
         next(!error || error === 'router' ? notAnswered(req) : error),

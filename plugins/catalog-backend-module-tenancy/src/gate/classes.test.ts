@@ -238,6 +238,20 @@ describe('a plugin of which each tenant has an instance', () => {
     },
   );
 
+  it('gets no upgrade as a request, as before Backstage routed WebSockets', async () => {
+    const send = await start(classifiedPlugin('search'));
+    const { status, text } = await send(`/api/search${PATHS.credentials}`, {
+      ...headersOf('acme'),
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+    });
+    expect(status).toBe(403);
+    expect(JSON.parse(text).error.message).toBe(
+      `The instances of the plugin 'search' have no WebSocket ${PATHS.credentials}`,
+    );
+    expect(answer).not.toHaveBeenCalled();
+  });
+
   it('answers with the errors of the instance', async () => {
     const send = await start(classifiedPlugin('search'));
     answer.mockImplementation((_req, _res, next) =>

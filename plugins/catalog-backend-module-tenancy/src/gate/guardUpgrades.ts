@@ -11,11 +11,7 @@ import {
   tenantOf,
   withTenant,
 } from 'backstage-plugin-catalog-tenancy-node';
-import express, {
-  type ErrorRequestHandler,
-  type Request,
-  type RequestHandler,
-} from 'express';
+import express, { type ErrorRequestHandler, type Request } from 'express';
 import { IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -65,21 +61,22 @@ export function guardUpgrades(options: {
   if (trustProxy !== undefined) {
     app.set('trust proxy', trustProxy);
   }
+  const path = `/api/${pluginId}`;
   app.use(
-    `/api/${pluginId}`,
+    path,
     gate.createRouter((req, _res, next) =>
       underWay.get(req)!.pass(tenantOf(req), next),
     ),
     // It belongs to no tenant: a plugin that is shared, and a caller without credentials.
-    ((req, _res, next) =>
-      underWay.get(req)!.pass(undefined, next)) as RequestHandler,
-    options.onError,
+    (req, _res, next) => underWay.get(req)!.pass(undefined, next),
   );
+  // It tells of the path below that of the plugin, as for requests.
+  app.use(path, options.onError);
 
   /** What takes over a connection: of a tenant's own, where the plugin is the default tenant's. */
   const findHandler = async (
     own: TenantUpgradeHandler,
-    path: string,
+    route: string,
     tenant?: ActiveTenant,
   ): Promise<TenantUpgradeHandler> => {
     if (!tenant || tenant.tenantId === DEFAULT_TENANT_ID) {
@@ -88,10 +85,10 @@ export function guardUpgrades(options: {
     if (pluginId === 'catalog') {
       // Requests of tenants go to engines behind this gate.
       throw new NotAllowedError(
-        `The WebSocket ${path} is not available to the tenant '${tenant.tenantSlug}'`,
+        `The WebSocket ${route} is not available to the tenant '${tenant.tenantSlug}'`,
       );
     }
-    return options.upgrades ? options.upgrades(tenant, path) : own;
+    return options.upgrades ? options.upgrades(tenant, route) : own;
   };
 
   httpRouter.addWebSocketHandler = ({ handler: own, ...route }) =>

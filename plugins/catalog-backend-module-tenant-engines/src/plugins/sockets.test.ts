@@ -7,6 +7,7 @@ import allowAll from '@backstage/plugin-permission-backend-module-allow-all-poli
 // The stock plugin, of which tenants have instances.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import signalsPlugin from '@backstage/plugin-signals-backend';
+import type { JsonObject } from '@backstage/types';
 import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
@@ -20,6 +21,7 @@ import { upgrade } from '@internal/catalog-testing/upgrade';
 import { ROUTES_WEB_SOCKETS } from '@internal/catalog-testing/webServer';
 import {
   createTestDatabases,
+  eventually,
   waitUntil,
   withDeadline,
 } from '@internal/postgres/testUtils';
@@ -27,6 +29,7 @@ import { carriedTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { Router } from 'express';
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
+import type { ClientConfig } from 'pg';
 import request from 'supertest';
 import {
   catalogModuleTenantEngines,
@@ -34,6 +37,7 @@ import {
   tenantEnginesServiceFactory,
 } from '../module';
 import { onePerTenant } from './onePerTenant';
+import type { InstancesTiming } from './PluginInstances';
 
 const GUEST = 'user:default/guest';
 const CHANNEL = 'news';
@@ -43,6 +47,9 @@ const MARK = 'secret-of-the-portal';
 
 /** What the plugin is configured with, by tenant. */
 const configs = new Map<string, string>();
+
+/** Of which tenants an instance has stopped. */
+const stopped: string[] = [];
 
 /** Publishes what is posted to it, in the backend or instance that it is in. */
 const publisher = createBackendModule({
@@ -55,11 +62,15 @@ const publisher = createBackendModule({
         config: coreServices.rootConfig,
         events: eventsServiceRef,
         httpRouter: coreServices.httpRouter,
+        lifecycle: coreServices.lifecycle,
       },
-      async init({ auth, config, events, httpRouter }) {
+      async init({ auth, config, events, httpRouter, lifecycle }) {
         const own = await auth.getOwnServiceCredentials();
         const tenant = carriedTenant(own)?.tenantSlug ?? 'default';
         configs.set(tenant, JSON.stringify(config.get()));
+        lifecycle.addShutdownHook(() => {
+          stopped.push(tenant);
+        });
         if (tenant === 'broken') {
           throw new Error('The signals are broken');
         }
@@ -92,14 +103,58 @@ const TEXT = 1;
 const PING = 9;
 const PONG = Buffer.from([0x8a, 0]);
 
+interface Portal {
+  backend: CatalogBackend;
+  token: string;
+}
+
+interface StartOptions {
+  engines?: JsonObject;
+  timing?: Partial<InstancesTiming>;
+}
+
+async function start(
+  connection: ClientConfig,
+  { engines = {}, timing }: StartOptions = {},
+): Promise<Portal> {
+  const guest = signedInGuest(GUEST);
+  const backend = await startCatalogBackend({
+    connection,
+    enabled: true,
+    webSockets: true,
+    config: {
+      ...guest.config,
+      backend: { database: { prefix: `${connection.database}_` } },
+      connections: { github: [{ token: MARK }] },
+      events: { useEventBus: 'never' },
+      unknown: { token: MARK },
+      tenancy: { admins: [GUEST], engines, membership: 'required' },
+    },
+    features: [
+      ...guest.features,
+      allowAll,
+      signalsPlugin,
+      publisher,
+      enginesServiceFactory,
+      tenantEnginesServiceFactory,
+      catalogModuleTenantEngines([]),
+      ...onePerTenant({ signals: [signalsPlugin, publisher] }, timing),
+    ],
+  });
+  for (const slug of ['acme', 'initech', 'deleted', 'broken']) {
+    await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
+  }
+  const { body } = await request(backend.server).get('/api/auth/guest/refresh');
+  return { backend, token: body.backstageIdentity.token };
+}
+
 (ROUTES_WEB_SOCKETS ? describe : describe.skip).each(
   databases.eachSupportedId(),
 )('signals, of which each tenant has an instance, on %s', id => {
   const opened: Duplex[] = [];
-  let backend: CatalogBackend;
-  let token: string;
+  let portal: Portal;
 
-  const connect = async (slug: string) => {
+  const connect = async (slug: string, { backend, token } = portal) => {
     const answer = await withDeadline(
       'an answer',
       upgrade(backend.server.port(), '/api/signals', {
@@ -112,8 +167,8 @@ const PONG = Buffer.from([0x8a, 0]);
   };
 
   /** The messages that arrive at a page of the tenant. */
-  const listen = async (slug: string) => {
-    const { status, socket } = await connect(slug);
+  const listen = async (slug: string, at = portal) => {
+    const { status, socket } = await connect(slug, at);
     expect(status).toBe(101);
     let received = Buffer.alloc(0);
     socket.on('data', chunk => {
@@ -126,6 +181,7 @@ const PONG = Buffer.from([0x8a, 0]);
     await waitUntil('the subscription', () => received.includes(PONG));
     return {
       closed: once(socket, 'close'),
+      socket,
       messages: () =>
         [...received.toString().matchAll(/"message":"([^"]*)"/g)].map(
           ([, message]) => message,
@@ -134,49 +190,19 @@ const PONG = Buffer.from([0x8a, 0]);
   };
 
   const publish = (slug: string, message: string) =>
-    request(backend.server)
+    request(portal.backend.server)
       .post(`/api/signals/publish/${message}`)
-      .set('Authorization', `Bearer ${token}`)
+      .set('Authorization', `Bearer ${portal.token}`)
       .set('X-Tenant-Slug', slug)
       .expect(201);
 
   beforeAll(async () => {
-    const guest = signedInGuest(GUEST);
-    backend = await startCatalogBackend({
-      connection: await createTenancyDatabase(databases, id),
-      enabled: true,
-      webSockets: true,
-      config: {
-        ...guest.config,
-        backend: { database: { prefix: `sockets_${process.pid}_` } },
-        connections: { github: [{ token: MARK }] },
-        events: { useEventBus: 'never' },
-        unknown: { token: MARK },
-        tenancy: { admins: [GUEST], membership: 'required' },
-      },
-      features: [
-        ...guest.features,
-        allowAll,
-        signalsPlugin,
-        publisher,
-        enginesServiceFactory,
-        tenantEnginesServiceFactory,
-        catalogModuleTenantEngines([]),
-        ...onePerTenant({ signals: [signalsPlugin, publisher] }),
-      ],
-    });
-    for (const slug of ['acme', 'initech', 'deleted', 'broken']) {
-      await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
-    }
-    const { body } = await request(backend.server).get(
-      '/api/auth/guest/refresh',
-    );
-    token = body.backstageIdentity.token;
+    portal = await start(await createTenancyDatabase(databases, id));
   });
 
   afterEach(() => opened.splice(0).forEach(socket => socket.destroy()));
 
-  afterAll(() => backend?.stop());
+  afterAll(() => portal?.backend.stop());
 
   it('brings a message to the pages of its tenant, and to no others', async () => {
     const slugs = ['default', 'acme', 'initech'];
@@ -205,7 +231,7 @@ const PONG = Buffer.from([0x8a, 0]);
 
   it('closes the connections of a tenant that is deleted', async () => {
     const page = await listen('deleted');
-    await backend.tenants.delete('deleted');
+    await portal.backend.tenants.delete('deleted');
     await withDeadline('the end of the connection', page.closed);
     expect(await connect('deleted')).toMatchObject({
       status: 403,
@@ -220,5 +246,27 @@ const PONG = Buffer.from([0x8a, 0]);
     expect(text).toContain(
       "The instance of the plugin 'signals' of the tenant 'broken' has failed",
     );
+  });
+
+  it('keeps an instance without requests while a page is connected', async () => {
+    const idle = await start(await createTenancyDatabase(databases, id), {
+      // Others do the background work of tenants.
+      engines: { role: 'none' },
+      timing: { checkMs: 50, idleMs: 2000 },
+    });
+    try {
+      // A start that takes longer is idle too.
+      const page = await eventually(() => listen('acme', idle));
+      stopped.length = 0;
+      const other = await eventually(() => listen('initech', idle));
+      other.socket.destroy();
+      await waitUntil('the end of another', () => stopped.includes('initech'));
+      expect(stopped).not.toContain('acme');
+      expect(page.socket.destroyed).toBe(false);
+      page.socket.destroy();
+      await waitUntil('the end of it', () => stopped.includes('acme'));
+    } finally {
+      await idle.backend.stop();
+    }
   });
 });
