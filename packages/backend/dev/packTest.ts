@@ -375,8 +375,8 @@ async function addEntity(
   token: string,
   sources: SourceServer,
 ): Promise<void> {
-  const call = async (method: string, path: string, body: object) => {
-    const response = await fetch(`${baseUrl}/api/${path}`, {
+  const call = (method: string, path: string, body: object) =>
+    fetch(`${baseUrl}/api/${path}`, {
       method,
       headers: {
         Authorization: `Bearer ${token}`,
@@ -385,15 +385,22 @@ async function addEntity(
       },
       body: JSON.stringify(body),
     });
-    assert(response.ok, `${path}: ${response.status} ${await response.text()}`);
-  };
-  const target = sources.serveComponent('/acme.json', TENANT_COMPONENT);
-  await call('POST', 'catalog/locations', { type: 'url', target });
-  await call(
+  const added = await call(
     'PUT',
     `tenants/acme/members/${encodeURIComponent('user:development/guest')}`,
     { role: 'member' },
   );
+  assert(added.ok, `members: ${added.status} ${await added.text()}`);
+  const target = sources.serveComponent('/acme.json', TENANT_COMPONENT);
+  await until('the engine of the tenant takes a location', async () => {
+    const { status } = await call('POST', 'catalog/locations', {
+      type: 'url',
+      target,
+    });
+    // It may be starting.
+    assert([201, 503].includes(status), `locations: ${status}`);
+    return status === 201;
+  });
   await untilIngested(baseUrl, token, 'acme', TENANT_COMPONENT);
 }
 
