@@ -11,6 +11,7 @@ import { createCatalogTables, seedCatalog } from '../__testUtils__/seed';
 import type { PhaseNumber } from '../engine/Step';
 import { findings, preflight } from '../preflight/__testUtils__/preflight';
 import { rollback } from '../rollback/rollback';
+import { verify } from '../verify/verify';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from './tables';
 import { defaultTenantPartition } from './partitions';
 
@@ -213,6 +214,7 @@ describe.each(testedVersions({ versions: 'every' }))(
       await run(found.sql!, 'publisher', 'after phase 5');
       await run(found.sql!, 'subscriber', 'at last');
       await expectEqual(defaultTenantPartition);
+      await run(found.sql!, 'publisher', 'once the rows are copied');
       await database.client.query(
         `insert into tenants (tenant_id, tenant_slug, tenant_name) values ('${OTHER}', 'acme', 'ACME')`,
       );
@@ -223,6 +225,8 @@ describe.each(testedVersions({ versions: 'every' }))(
       expect(
         findings(await preflight(database), 'failure', 'replication'),
       ).toEqual([]);
+      const { checks } = await database.migrate(verify, { mode: 'read' });
+      expect(checks.flatMap(({ problems }) => problems)).toEqual([]);
 
       const back = () => database.migrate(migration => rollback(migration));
       const refused = await refusal(back);
@@ -234,6 +238,7 @@ describe.each(testedVersions({ versions: 'every' }))(
       await run(refused, 'publisher', 'after the rollback');
       await run(refused, 'subscriber', 'at last');
       await expectEqual(table => table);
+      await run(refused, 'publisher', 'once the rows are copied');
       await write(DEFAULT_TENANT_ID);
       await expectEqual(table => table);
       await expectConfirmed();

@@ -58,6 +58,8 @@ interface Way {
    * subscription begins with, and not the changes that follow.
    */
   admit(targets: string[], login: string): string[];
+  /** Takes that back. */
+  dismiss(targets: string[], login: string): string[];
 }
 
 const FORWARD: Way = {
@@ -65,18 +67,24 @@ const FORWARD: Way = {
   nameLater: defaultTenantPartition,
   // A list of columns has to have those of the replica identity.
   columnsLater: columns => [...new Set([...columns, 'tenant_id'])],
-  // Partitions have no policy of ours, so that it is the only one.
+  // Partitions have no policy of ours, so that it is the only one. No login keeps a right to
+  // a partition.
   admit: (targets, login) =>
-    targets.flatMap(target => {
-      const name = escapeIdentifier(`replication to ${login}`.slice(0, 63));
-      return [
-        `drop policy if exists ${name} on ${target}`,
-        `create policy ${name} on ${target} for select to ${escapeIdentifier(
-          login,
-        )} using (true)`,
-      ];
-    }),
+    targets.flatMap(target => [
+      `drop policy if exists ${copyPolicy(login)} on ${target}`,
+      `create policy ${copyPolicy(
+        login,
+      )} on ${target} for select to ${escapeIdentifier(login)} using (true)`,
+    ]),
+  dismiss: (targets, login) =>
+    targets.map(
+      target => `drop policy if exists ${copyPolicy(login)} on ${target}`,
+    ),
 };
+
+function copyPolicy(login: string): string {
+  return escapeIdentifier(`replication to ${login}`.slice(0, 63));
+}
 
 const BACK: Way = {
   later: 'after the rollback',
@@ -87,6 +95,9 @@ const BACK: Way = {
     `alter role ${escapeIdentifier(
       login,
     )} set ${TENANT_SETTING} = '${DEFAULT_TENANT_ID}'`,
+  ],
+  dismiss: (_, login) => [
+    `alter role ${escapeIdentifier(login)} reset ${TENANT_SETTING}`,
   ],
 };
 
@@ -312,10 +323,29 @@ function comeback(
   }
   const names = [...new Set(members.map(({ name }) => name))];
   const targets = [...new Set(members.map(target))];
-  const admission = (login: string) =>
-    subscribers.boundCopyFails
-      ? [`alter role ${escapeIdentifier(login)} bypassrls`]
-      : way.admit(targets, login);
+  const mustBypass = subscribers.boundCopyFails;
+  const admitted = subscribers.logins.flatMap(({ name, bypassesPolicies }) => {
+    const login = escapeIdentifier(name);
+    const bypassing = mustBypass
+      ? [`alter role ${login} bypassrls`]
+      : undefined;
+    return [
+      `grant select on ${targets.join(', ')} to ${login}`,
+      ...(bypassesPolicies ? [] : bypassing ?? way.admit(targets, name)),
+    ];
+  });
+  const dismissed = subscribers.logins.flatMap(({ name, bypassesPolicies }) => {
+    const login = escapeIdentifier(name);
+    const bypassing = mustBypass
+      ? [`alter role ${login} nobypassrls`]
+      : undefined;
+    return [
+      ...(way === FORWARD
+        ? [`revoke select on ${targets.join(', ')} from ${login}`]
+        : []),
+      ...(bypassesPolicies ? [] : bypassing ?? way.dismiss(targets, name)),
+    ];
+  });
   return [
     [
       `At each subscriber, ${way.later}`,
@@ -338,10 +368,7 @@ function comeback(
     [
       `At the publisher, ${way.later}`,
       [
-        ...subscribers.logins.flatMap(({ name, bypassesPolicies }) => [
-          `grant select on ${targets.join(', ')} to ${escapeIdentifier(name)}`,
-          ...(bypassesPolicies ? [] : admission(name)),
-        ]),
+        ...admitted,
         ...rows
           .filter(row => row.members.length > 0)
           .map(
@@ -355,6 +382,7 @@ function comeback(
       ],
     ],
     ['At each subscriber, at last', refresh(subscribers)],
+    ['At the publisher, once the rows are copied', dismissed],
   ];
 }
 
