@@ -200,8 +200,9 @@ function adviseWithoutCron(cron: Cron, job: string, command: string): string {
     ? `pg_cron keeps its jobs in the database ${cron.database}. Run this there:\n` +
         `select cron.schedule_in_database(${job}, '${EVERY_TEN_MINUTES}', ${command}, ` +
         `${escapeLiteral(cron.current)})\n` +
-        'It does not end by itself there. When the old tables are gone, run this there:\n' +
-        endJob(job)
+        `It does not end by itself there. When the old tables are gone, run this there:\n${endJob(
+          job,
+        )}`
     : `pg_cron is not installed in this database: run "${operatorCommand(
         'cleanup',
       )}" without ` +
@@ -224,8 +225,9 @@ export async function describeJobElsewhere(
     ? undefined
     : `If the job ${jobName(
         context,
-      )} was scheduled in the database ${database}, run this there to end it: ` +
-        endJob(escapeLiteral(jobName(context)));
+      )} was scheduled in the database ${database}, run this there to end it: ${endJob(
+        escapeLiteral(jobName(context)),
+      )}`;
 }
 
 function jobName({ settings }: StepContext): string {

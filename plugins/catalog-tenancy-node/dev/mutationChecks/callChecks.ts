@@ -91,7 +91,7 @@ const mockupChecks: MutationCheck[] = [
     edits: [
       {
         file: `${MOCKUP}/src/database/TenantStatements.ts`,
-        find: 'return this.knex.transaction(work);',
+        find: 'return this.knex.transaction(work, { isolationLevel: ISOLATION });',
         replace:
           'return work(this.knex as unknown as Parameters<typeof work>[0]);',
       },
