@@ -181,7 +181,7 @@ async function toObject(connection: unknown): Promise<JsonObject> {
   // What the URL lacks must not hide what it would be laid over.
   return Object.fromEntries(
     Object.entries(parsed as object).filter(
-      ([, value]) => (value ?? null) !== null,
+      ([, value]) => (value ?? '') !== '',
     ),
   );
 }
