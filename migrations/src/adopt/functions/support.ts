@@ -15,8 +15,9 @@ export const ENGINE_PARAMETERS = 'p_tenant uuid, p_engine text';
 
 /**
  * The settings with which a function runs in any session. It needs no session setting of a
- * tenant: phase 4 hands the functions to `portal_admin`, which bypasses row-level security,
- * before it creates the policies, and its undo drops the policies first.
+ * tenant: phase 4 hands the functions to `portal_admin`, which bypasses row-level security or
+ * passes it by a policy, before it creates the policies, and its undo drops the policies first.
+ * With `row_security = off`, which a login may have, that policy would make a query fail.
  *
  * The functions serve all tenants, so the tenant is a parameter of their statements. A
  * generic plan would lock every partition of a table before it finds the one that it needs;
@@ -26,7 +27,7 @@ export function functionSettings({ schema }: Target): string {
   // pg_temp last: a temporary table cannot take the place of one of ours.
   return `set search_path = pg_catalog, ${escapeIdentifier(
     schema,
-  )}, pg_temp set plan_cache_mode = force_custom_plan`;
+  )}, pg_temp set row_security = on set plan_cache_mode = force_custom_plan`;
 }
 
 /**
