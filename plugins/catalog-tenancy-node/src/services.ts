@@ -147,8 +147,10 @@ const changesServiceRef = createServiceRef<ChangeListener>({
  */
 export interface TenantChanges {
   /**
-   * @param listener - is called without a change where changes may have passed unheard. The
-   * directory and the members answer with the new state by then.
+   * Calls a listener after each change of the registry, when the directory and the members answer
+   * with the new state.
+   *
+   * @param listener - is called without a change where changes may have passed unheard
    */
   onChange(listener: (change?: RegistryChange) => void): void;
 }

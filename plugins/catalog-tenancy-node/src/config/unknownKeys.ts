@@ -7,6 +7,7 @@ import { InputError } from '@backstage/errors';
  * @public
  */
 export interface KnownKeys {
+  /** The name of a key. */
   readonly [key: string]: KnownKeys | true;
 }
 
@@ -17,16 +18,21 @@ export interface KnownKeys {
  * @public
  */
 export type KeysOf<T> = {
-  readonly [Key in keyof T]-?: KeysBelow<NonNullable<T[Key]>>;
+  readonly [Key in keyof T]-?: [
+    Extract<T[Key], string | number | boolean | readonly unknown[]>,
+  ] extends [never]
+    ? string extends keyof NonNullable<T[Key]>
+      ? true
+      : KeysOf<NonNullable<T[Key]>>
+    :
+        | true
+        | KeysOf<
+            Exclude<
+              NonNullable<T[Key]>,
+              string | number | boolean | readonly unknown[]
+            >
+          >;
 };
-
-type Plain = string | number | boolean | readonly unknown[];
-
-type KeysBelow<T> = [Extract<T, Plain>] extends [never]
-  ? string extends keyof T
-    ? true
-    : KeysOf<T>
-  : true | KeysOf<Exclude<T, Plain>>;
 
 /**
  * Refuses a misspelt key, which would be ignored otherwise.

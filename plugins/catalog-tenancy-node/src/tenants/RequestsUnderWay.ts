@@ -13,7 +13,11 @@ export class RequestsUnderWay {
   readonly #answers = new Set<Promise<void>>();
   #deadline?: Promise<void>;
 
-  /** @param response - which emits `close` once it is sent, or its caller has gone */
+  /**
+   * Counts a request until its response is closed.
+   *
+   * @param response - which emits `close` once it is sent, or its caller has gone
+   */
   begin(response: Pick<EventEmitter, 'once'>): void {
     const answer = new Promise<void>(resolve => {
       response.once('close', resolve);
