@@ -335,7 +335,8 @@ function describeCron(
         `extension; or keep it, and schedule the jobs from ${database} with ` +
         `cron.schedule_in_database, as "${operatorCommand(
           'cleanup',
-        )} --schedule" prints it with the statement that ends it.`,
+          '--schedule',
+        )}" prints it with the statement that ends it.`,
       sql: `create extension ${PG_CRON};`,
     };
   }

@@ -429,6 +429,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           {
             tenant_slug: 'acme',
             ...NOTHING,
+            catalog_version: null,
             state: 'unknown',
             reason: expect.stringContaining('has no catalog engines'),
           },

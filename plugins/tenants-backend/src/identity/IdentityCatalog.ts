@@ -1,3 +1,4 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
 import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
 import {
   CustomErrorBase,
@@ -55,8 +56,11 @@ class IdentityCatalogNotAllowedError extends CustomErrorBase {
 export class IdentityCatalog {
   readonly #catalog: Catalog;
 
-  constructor(catalog: Catalog) {
+  readonly #logger: LoggerService;
+
+  constructor(catalog: Catalog, logger: LoggerService) {
     this.#catalog = catalog;
+    this.#logger = logger;
   }
 
   /** Ordered by name, and how many there are in all. */
@@ -78,7 +82,16 @@ export class IdentityCatalog {
         ? await this.#named(query.principals, credentials)
         : await this.#search(query, credentials);
     } catch (error) {
-      throw toCallerError(error);
+      if (isError(error) && error.statusCode === 403) {
+        throw new IdentityCatalogNotAllowedError(
+          'You may not read the catalog of the default tenant, which has the users and groups who can be members',
+        );
+      }
+      const message =
+        "The catalog of the default tenant, which has the users and groups, can't be read at the moment";
+      // Its words may name hosts, which callers need not know.
+      this.#logger.warn(`${message}: ${error}`);
+      throw new ServiceUnavailableError(message);
     }
   }
 
@@ -140,15 +153,4 @@ function displayNameOf({ metadata, spec }: Entity): string | undefined {
   return names.find(
     (name): name is string => typeof name === 'string' && name.trim() !== '',
   );
-}
-
-function toCallerError(error: unknown): Error {
-  return isError(error) && error.statusCode === 403
-    ? new IdentityCatalogNotAllowedError(
-        'You may not read the catalog of the default tenant, which has the users and groups who can be members',
-      )
-    : new ServiceUnavailableError(
-        "The catalog of the default tenant, which has the users and groups, can't be read at the moment",
-        error,
-      );
 }
