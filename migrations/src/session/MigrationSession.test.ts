@@ -71,7 +71,10 @@ describe.each(databases.eachSupportedId())('a session on %s', id => {
       async migration => {
         const { checks } = await verify(migration);
         expect(checks.length).toBeGreaterThan(0);
-        expect(checks.flatMap(({ problems }) => problems)).toEqual([]);
+        // Of all of them, this one alone harms the application's sessions.
+        expect(checks.flatMap(({ problems }) => problems)).toEqual([
+          expect.stringContaining('reset session_replication_role'),
+        ]);
       },
       { mode: 'read' },
     );
