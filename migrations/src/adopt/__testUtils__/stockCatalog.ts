@@ -93,8 +93,22 @@ export class EngineWriter {
     await (options.tx ? work(options.tx) : this.knex.transaction(work));
   }
 
-  /** As `performStitching` does: the entity and its search rows in one transaction. */
+  /**
+   * As `performStitching` does: the entity and its search rows in one transaction. What another
+   * publication keeps from being serialized (40001) is stitched again.
+   */
   async stitch(id: string, entity: EngineEntity): Promise<void> {
+    try {
+      await this.stitchOnce(id, entity);
+    } catch (error) {
+      if ((error as { code?: string }).code !== '40001') {
+        throw error;
+      }
+      await this.stitch(id, entity);
+    }
+  }
+
+  private async stitchOnce(id: string, entity: EngineEntity): Promise<void> {
     const json = entity.json ?? jsonOf(id, entity);
     await this.knex.transaction(async tx => {
       await tx('refresh_state')
