@@ -14,6 +14,7 @@ const LONG_FILES = [
   'migrations/src/preflight/tables.test.ts',
   'migrations/src/managed.test.ts',
   'migrations/src/rollback/dryRunScripts.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/adoption/location.test.ts',
   'plugins/catalog-backend-module-tenancy/src/live/live.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/live.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/tables/upstreamMigrations.test.ts',
@@ -119,6 +120,11 @@ const LONG_FILES = [
   'migrations/src/phases/phase5_partitions/tenantLimits.test.ts',
   'plugins/mockup-backend/src/database/migrations.test.ts',
   'migrations/src/partitions/snapshots.test.ts',
+  'migrations/src/cli/standby.test.ts',
+  'migrations/src/adopt/settings.test.ts',
+  'migrations/src/isolation/adminPolicy.test.ts',
+  'migrations/src/session/collation.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/plugins/sockets.test.ts',
 ];
 
 /** Of those a part of as many, which a seed chooses. */
