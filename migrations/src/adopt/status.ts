@@ -302,8 +302,15 @@ export function renderFaults({
 // A portal may have hundreds of tenants.
 const LISTED = 10;
 
-/** The other tenants with an engine, and those of them that an operator should look at. */
-export function renderAdoptedTenants(tenants: AdoptedTenantStatus[]): string {
+/**
+ * The other tenants with an engine, and those of them that an operator should look at.
+ *
+ * @param phase - the last that is complete
+ */
+export function renderAdoptedTenants(
+  tenants: AdoptedTenantStatus[],
+  phase: number,
+): string {
   const others = tenants.filter(
     ({ tenantId }) => tenantId !== DEFAULT_TENANT_ID,
   );
@@ -322,13 +329,19 @@ export function renderAdoptedTenants(tenants: AdoptedTenantStatus[]): string {
         'unadopt',
       )})`;
     }
-    return tenant.isComplete
-      ? `kept aside: ${formatThings(tenant.faults, 'row')}`
+    if (tenant.slug === null) {
+      return `it is no tenant any more (${adoptCommand(engine, 'unadopt')})`;
+    }
+    if (tenant.isComplete) {
+      return `kept aside: ${formatThings(tenant.faults, 'row')}`;
+    }
+    return phase < 5
+      ? 'not carried until phase 5 is complete'
       : `not complete (${adoptCommand(engine)})`;
   };
   const noticed = others.filter(
-    ({ engineTables, isComplete, faults }) =>
-      !engineTables || !isComplete || faults > 0,
+    ({ engineTables, slug, isComplete, faults }) =>
+      !engineTables || slug === null || !isComplete || faults > 0,
   );
   const fine = others.filter(tenant => !noticed.includes(tenant));
   const named = fine

@@ -1,6 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { changeRole, connectionOf } from '../__testUtils__/roles';
+import { runInProcess } from '../cli/__testUtils__/runCli';
 import { runPhases } from '../__testUtils__/runPhases';
 import { rollback } from '../rollback/rollback';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
@@ -315,6 +316,47 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
             where nspacl::text ~ 'portal_admin' and nspname ~ '^tenant_'`,
       ),
     ).toEqual([]);
+  });
+
+  it('are ended by the commands that are named, with the tenants gone as well', async () => {
+    await setUp();
+    const run = (...args: string[]) =>
+      runInProcess(catalog.connection, ...args);
+    await acme.engine.ingest({ ref: 'component:default/a' });
+    await catalog.migrate(migration => rollback(migration, 4), {
+      settings: { force: true },
+    });
+    const waiting = await run('status');
+    expect(waiting.stdout).toContain(
+      'the tenant "acme": not carried until phase 5 is complete',
+    );
+    expect(waiting.stdout).not.toContain('--tenant');
+
+    // Until then portal_admin has rights on the tables of the engines.
+    await expect(
+      run('rollback', '--to', '0', '--force', '--yes'),
+    ).resolves.toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/, after ".*unadopt": "drop role/),
+    });
+    const { stderr } = await run('unadopt');
+    const { stdout } = await run('status');
+    for (const tenant of [ACME, INITECH]) {
+      const command = ['unadopt', '--tenant', tenant];
+      expect(stderr).toContain(command.join(' '));
+      expect(stdout).toContain(
+        `the tenant "${tenant}": it is no tenant any more (`,
+      );
+      await expect(run(...command)).resolves.toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringContaining(`engine of "${tenant}"`),
+      });
+    }
+    await expect(run('unadopt')).resolves.toMatchObject({ exitCode: 0 });
+    await expect(run('status')).resolves.toMatchObject({
+      stdout: expect.stringContaining('which is not adopted'),
+    });
+    await acme.engine.ingest({ ref: 'component:default/b' });
   });
 
   it('lose nothing where phases are undone beside them, and done again', async () => {

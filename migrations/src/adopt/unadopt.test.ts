@@ -123,7 +123,7 @@ describe.each(databases.eachSupportedId())('ending an adoption on %s', id => {
     const left = await column(
       catalog,
       `select tgname from pg_trigger t join pg_class c on c.oid = t.tgrelid
-        where not tgisinternal and relnamespace = 'public'::regnamespace
+        where tgname ~ '^tenancy' and relnamespace = 'public'::regnamespace
         union all
        select key from adoption_state union all select key from adoption_faults`,
     );

@@ -159,5 +159,7 @@ it.each([
   [{ connection: {} }, 'has no backend.database.client'],
 ])('%j is refused: it is not PostgreSQL', async (database, expected) => {
   const file = await configFile(database);
-  await expect(connectionFromConfig([file])).rejects.toThrow(expected);
+  const loading = connectionFromConfig([file]);
+  await expect(loading).rejects.toThrow(expected);
+  await expect(loading).rejects.toThrow('Give the files with --config');
 });

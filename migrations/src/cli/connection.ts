@@ -107,10 +107,11 @@ export async function connectionFromConfig(
   const client = clientOfCatalog(config);
   if (client !== 'pg') {
     throw new UsageError(
-      client === undefined
-        ? `The configuration has no backend.database.client, where "pg" is expected. Give ${ALTERNATIVES}.`
-        : `backend.database.client is "${client}", where "pg" is expected: the ` +
-          'multi-tenant catalog needs PostgreSQL.',
+      `${
+        client === undefined
+          ? 'The configuration has no backend.database.client'
+          : `backend.database.client is "${client}"`
+      }, where "pg" is expected. Give ${ALTERNATIVES}.`,
     );
   }
   const secrets = new Set<string>();

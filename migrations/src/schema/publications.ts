@@ -1,3 +1,4 @@
+import { STATE_TABLE } from '../engine/MigrationState';
 import { readCreated } from '../engine/ownership';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
@@ -233,8 +234,20 @@ async function readPublications({
          from publication p) found
       where "all" or "ofSchema" or json_array_length(members) > 0
       order by name`,
-    [settings.schema, [...TENANT_TABLES], await readCreated(state)],
+    [
+      settings.schema,
+      [...TENANT_TABLES],
+      // Who adopts may be another login than the one that ran the phases.
+      (await mayReadState(executor)) ? await readCreated(state) : [],
+    ],
   );
+}
+
+async function mayReadState(executor: Context['executor']): Promise<boolean> {
+  const [{ may }] = await executor.read<{ may: boolean | null }>(
+    `select has_table_privilege(to_regclass('${STATE_TABLE}')::oid, 'select') as may`,
+  );
+  return may === true;
 }
 
 interface Subscribers {

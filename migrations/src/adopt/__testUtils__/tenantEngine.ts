@@ -32,7 +32,7 @@ export function cloneStatements(schema: string): string[] {
   const name = escapeIdentifier(schema);
   return [
     `create schema ${name}`,
-    ...ENGINE_TABLES.map(
+    ...[...ENGINE_TABLES, 'search'].map(
       table =>
         `create table ${name}.${table} (like public.${table} including all excluding identity)`,
     ),

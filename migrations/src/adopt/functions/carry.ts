@@ -227,13 +227,6 @@ returns trigger language plpgsql security definer ${functionSettings(
 declare
   ${TRIGGER_TENANT}
 begin
-  -- Bookkeeping of the engine is not carried: since catalog-backend 4.0.3 a second UPDATE numbers
-  -- each entity at COMMIT, under a lock that all publications wait for.
-  if tg_op = 'UPDATE' then
-    if ${UNCHANGED} then
-      return null;
-    end if;
-  end if;
   ${attempted({
     table: 'final_entities',
     key: `case when tg_op <> 'TRUNCATE'
@@ -241,6 +234,13 @@ begin
     statements: `if tg_op = 'TRUNCATE' then
         perform adoption_clear(v_tenant, v_engine);
         return null;
+      end if;
+      -- Bookkeeping of the engine is not carried: since catalog-backend 4.0.3 a second UPDATE numbers
+      -- each entity at COMMIT, under a lock that all publications wait for.
+      if tg_op = 'UPDATE' then
+        if ${UNCHANGED} then
+          return null;
+        end if;
       end if;
       if tg_op = 'DELETE' or tg_op = 'UPDATE' and old.entity_id <> new.entity_id then
         perform adoption_drop_entity(v_tenant, v_engine, old.entity_id);

@@ -1,7 +1,11 @@
 import { adopt as adoptCatalog, readAdoptionLosses } from '../../adopt/adopt';
 import type { AdoptedTenant } from '../../adopt/adopt';
 import { requireTenant } from '../../adopt/engine';
-import { readAdoptionStatus, renderAdoption } from '../../adopt/status';
+import {
+  describeEngines,
+  readAdoptionStatus,
+  renderAdoption,
+} from '../../adopt/status';
 import { unadopt as endAdoption } from '../../adopt/unadopt';
 import { operatorCommand } from '../../operatorCommand';
 import { DEFAULT_TENANT_SLUG } from '../../schema/tables';
@@ -22,6 +26,17 @@ async function tenantOf({
   return tenant === undefined || tenant === DEFAULT_TENANT_SLUG
     ? {}
     : requireTenant(context, tenant);
+}
+
+/** The same; one that a rollback took from the registry is named by its id, for its engine is there. */
+async function adoptedTenantOf(invocation: Invocation): Promise<AdoptedTenant> {
+  const { migration, options } = invocation;
+  const engines = await describeEngines(migration.context);
+  const gone = engines.find(
+    ({ tenantId, slug }) =>
+      slug === null && tenantId === options.tenant?.toLowerCase(),
+  );
+  return gone ? { tenantId: gone.tenantId } : await tenantOf(invocation);
 }
 
 /** Makes the entities of an engine those of its tenant. */
@@ -81,7 +96,7 @@ export const unadopt: CommandDefinition = {
   options: [tenantOption, keepTablesOption],
   async run(invocation) {
     const { migration, options, report } = invocation;
-    const tenant = await tenantOf(invocation);
+    const tenant = await adoptedTenantOf(invocation);
     const changed = await endAdoption(migration.context, {
       ...tenant,
       keepTables: options.keepTables,
@@ -93,10 +108,9 @@ export const unadopt: CommandDefinition = {
     if (options.dryRun) {
       return 'The end of the adoption was printed. Nothing was changed.';
     }
-    if (tenant.slug) {
-      return `Changes of the engine of "${
-        tenant.slug
-      }" are not carried any more. ${
+    const { tenantId, slug = tenantId } = tenant;
+    if (slug) {
+      return `Changes of the engine of "${slug}" are not carried any more. ${
         options.keepTables
           ? 'What was carried stays as it is.'
           : 'The tenant has none of its entities.'

@@ -44,7 +44,7 @@ export function renderStatus(
     `${renderHeadline(report)}\n${renderOperator(report)}`,
     renderSwap(report.swap),
     ...(report.adoption ? [renderAdoption(report.adoption)] : []),
-    renderAdoptedTenants(report.adoptedTenants),
+    renderAdoptedTenants(report.adoptedTenants, report.phase),
     renderEngines(report.engines),
     renderPackages(report.packages),
     renderMoves(report),

@@ -358,8 +358,8 @@ export const members: PreflightCheck = {
               {
                 advice:
                   'With MULTI_TENANCY_ENABLED=true only whom tenancy.admins lists, and tokens ' +
-                  'of the tenant, enter them. Add members before you deploy this version, or ' +
-                  'set tenancy.membership to open until you have.',
+                  'of the tenant, enter them. Add members, or set tenancy.membership to open ' +
+                  'until you have.',
                 details: empty.map(({ slug }) => slug),
               },
             ),
