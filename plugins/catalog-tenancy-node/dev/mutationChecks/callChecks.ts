@@ -141,8 +141,8 @@ const mockupChecks: MutationCheck[] = [
     edits: [
       {
         file: `${MOCKUP}/src/database/TenantStatements.ts`,
-        find: 'return this.#role === undefined',
-        replace: 'return this.#role !== null',
+        find: 'this.#role !== undefined &&',
+        replace: 'this.#role === null &&',
       },
     ],
     tests: [`${MOCKUP}/src/database/tenants.test.ts`],

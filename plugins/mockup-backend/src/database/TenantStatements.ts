@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 /** A statement that Knex has built. */
 export type Statement = Knex.Raw | Knex.QueryBuilder;
 
-/** Runs the statements of a store, each in one round trip. */
+/** Runs the statements of a store. */
 export interface Statements {
   /** Builds them. */
   readonly knex: Knex;
@@ -62,27 +62,13 @@ export class PlainStatements implements Statements {
   }
 }
 
-/** What is used of a connection of `pg`. */
-interface Connection {
-  /** Whether queries go out without waiting for the answers to those before. */
-  pipeline?: boolean;
-  query(text: string, values?: readonly unknown[]): Promise<Answer>;
-  /** Knex does not hand out a connection again that has ended. */
-  end(): Promise<void>;
-}
-
-interface Answer {
-  command: string;
-  rows: object[];
-}
-
 /**
  * Statements that see and write the rows of their tenant alone: the policies of
  * row-level security compare with the setting `app.tenant_id`, and bind the role.
  *
  * Each runs in a transaction, for which tenant and role are set: nothing stays behind
- * in the session, whatever fails. The four queries leave together, in one message, as
- * `pg` offers since 8.22 (`pipeline`); an older one sends them one by one.
+ * in the session, whatever fails. Each query is answered before the next one is sent: behind a
+ * BEGIN that fails, a statement would run without tenant and role.
  */
 export class TenantStatements implements Statements {
   readonly knex: Knex;
@@ -95,29 +81,10 @@ export class TenantStatements implements Statements {
   }
 
   async run<TRow>(tenantId: string, statement: Statement): Promise<TRow[]> {
-    const { sql, bindings } = statement.toSQL().toNative();
-    const { client } = this.knex;
-    const connection: Connection = await client.acquireConnection();
-    try {
-      const [begun, entered, answered, ended] = await sendTogether(connection, [
-        { text: `begin isolation level ${ISOLATION}` },
-        this.#enter(tenantId),
-        { text: sql, values: bindings },
-        { text: 'commit' },
-      ]);
-      if (ended.status === 'rejected') {
-        // Its transaction may still be open.
-        await connection.end().catch(() => {});
-      }
-      for (const outcome of [begun, entered, answered, ended]) {
-        if (outcome.status === 'rejected') {
-          throw outcome.reason;
-        }
-      }
-      return (answered as PromiseFulfilledResult<Answer>).value.rows as TRow[];
-    } finally {
-      await client.releaseConnection(connection);
-    }
+    return this.transaction(tenantId, async transaction => {
+      const result = await statement.transacting(transaction);
+      return Array.isArray(result) ? result : result.rows;
+    });
   }
 
   transaction<T>(
@@ -126,43 +93,25 @@ export class TenantStatements implements Statements {
   ): Promise<T> {
     return this.knex.transaction(
       async transaction => {
-        const { text, values } = this.#enter(tenantId);
-        await transaction.raw(text.replace(/\$\d/g, '?'), values);
+        await this.#enter(transaction, tenantId);
         return work(transaction);
       },
       { isolationLevel: ISOLATION },
     );
   }
 
-  #enter(tenantId: string) {
-    // A search with the limit of GIN indexes leaves out results at random.
-    const text = `select set_config('app.tenant_id', $1, true),
-      set_config('row_security', 'on', true), set_config('gin_fuzzy_search_limit', '0', true)`;
-    return this.#role === undefined
-      ? { text, values: [tenantId] }
-      : {
-          text: `${text}, set_config('role', $2, true)`,
-          values: [tenantId, this.#role],
-        };
-  }
-}
-
-/** Sends all, whatever becomes of those before: a failed transaction takes no more. */
-async function sendTogether(
-  connection: Connection,
-  queries: { text: string; values?: readonly unknown[] }[],
-): Promise<PromiseSettledResult<Answer>[]> {
-  if ('pipeline' in connection) {
-    connection.pipeline = true;
-    return await Promise.allSettled(
-      queries.map(({ text, values }) => connection.query(text, values)),
+  async #enter(transaction: Knex.Transaction, tenantId: string): Promise<void> {
+    const settings = {
+      'app.tenant_id': tenantId,
+      row_security: 'on',
+      // A search with the limit of GIN indexes leaves out results at random.
+      gin_fuzzy_search_limit: '0',
+      ...(this.#role !== undefined && { role: this.#role }),
+    };
+    const set = Object.keys(settings).map(() => 'set_config(?, ?, true)');
+    await transaction.raw(
+      `select ${set.join(', ')}`,
+      Object.entries(settings).flat(),
     );
   }
-  const outcomes: PromiseSettledResult<Answer>[] = [];
-  for (const { text, values } of queries) {
-    outcomes.push(
-      ...(await Promise.allSettled([connection.query(text, values)])),
-    );
-  }
-  return outcomes;
 }

@@ -54,8 +54,8 @@ function isUnreachable(error: unknown): boolean {
     /^08[0-9A-Z]{3}$/.test(code) ||
     // The pool had no free connection and could open none in time
     name === 'KnexTimeoutError' ||
-    // The driver gives these no code
-    /^(Connection terminated|Client has encountered a connection error|timeout e)/.test(
+    // The driver gives these no code; Knex puts its statement in front, such as ROLLBACK
+    /(^| - )(Connection terminated|Client has encountered a connection error|timeout e)/.test(
       message,
     )
   );
