@@ -1,7 +1,6 @@
 import { RefusedError } from '../errors';
 import { ADMIN_ROLE } from '../roles';
 import { escapeIdentifier } from '../sql';
-import type { MigrationSession } from './MigrationSession';
 
 const adminRowSecurity = (isLocal: boolean) =>
   `select set_config('row_security', case when rolbypassrls then 'off' else 'on' end, ${isLocal}) as "rowSecurity"
@@ -12,7 +11,7 @@ const adminRowSecurity = (isLocal: boolean) =>
  *
  * With `row_security = off` a query fails that a policy would filter. A role without
  * BYPASSRLS can't have that, not even under a policy that admits every row: so the session
- * then proves before its statements that it sees all rows ({@link MigrationSession.query}).
+ * then proves before its statements that it sees all rows.
  */
 export const SET_OWNER_ROLE = `set role ${ADMIN_ROLE};
 ${adminRowSecurity(false)}`;
@@ -27,6 +26,10 @@ export const SET_LOCAL_OWNER_ROLE = [
 export const RESET_OWNER_ROLE = `reset role;
 set row_security = off`;
 
+interface Session {
+  query<Row>(text: string, values?: unknown[]): Promise<Row[]>;
+}
+
 /**
  * Lets the session act as `portal_admin` if that owns the tables, as from phase 4 on. A
  * superuser needs no role.
@@ -35,7 +38,7 @@ set row_security = off`;
  * @throws {@link RefusedError} if the login may not
  */
 export async function actAsOwner(
-  session: MigrationSession,
+  session: Session,
   schema: string,
 ): Promise<boolean> {
   const [facts] = await session.query<{ login: string; settable: boolean }>(
