@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import type { QueryConfig, QueryResult, Submittable } from 'pg';
 import type { QueryCallback, Session } from './Session';
 import type { StatementGate } from './StatementGate';
@@ -33,12 +34,6 @@ const END = /^(commit|rollback);?$/i;
  * wait without one.
  */
 export class LazyConnection {
-  // Knex writes its notes on the connection.
-  __knexUid?: string;
-  __knexTxId?: string;
-  /** Set by Knex where the connection must not be used again. */
-  __knex__disposed?: unknown;
-
   readonly #gate?: StatementGate;
   readonly #take: LazyConnectionOptions['take'];
   readonly #released = new AbortController();
@@ -262,10 +257,9 @@ function keepMessage(error: unknown): void {
   }
 }
 
-/** Streams and queries of `pg` take errors so; its types do not say it. */
-function fail(
-  query: Submittable & { handleError?: (error: unknown) => void },
-  error: unknown,
-): void {
-  query.handleError?.(error);
+/** Streams and queries of `pg` tell of their errors by an event. */
+function fail(query: Submittable, error: unknown): void {
+  if (query instanceof EventEmitter) {
+    query.emit('error', error);
+  }
 }
