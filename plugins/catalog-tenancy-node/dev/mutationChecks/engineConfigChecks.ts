@@ -94,4 +94,58 @@ export const engineConfigChecks: MutationCheck[] = [
     ],
     tests: [`${CONFIG}/features.test.ts`],
   },
+  {
+    name: 'the refusal of a key of the configuration that nobody knows',
+    edits: [
+      {
+        file: 'plugins/catalog-tenancy-node/src/config/unknownKeys.ts',
+        find: 'if (!Object.hasOwn(known, name)) {',
+        replace: "if (name === '') {",
+      },
+    ],
+    tests: [
+      'plugins/catalog-tenancy-node/src/config/readTenancyConfig.test.ts',
+    ],
+  },
+  {
+    name: 'the refusal of methods of services that this version does not know',
+    edits: [
+      {
+        file: 'plugins/catalog-backend-module-tenant-engines/src/engine/decorate.ts',
+        find: 'return around(service, own, (_method, key) => () => {',
+        replace:
+          'if (name) return decorate(service, own);\n  return around(service, own, (_method, key) => () => {',
+      },
+    ],
+    tests: [
+      'plugins/catalog-backend-module-tenant-engines/src/engine/services.test.ts',
+    ],
+  },
+  {
+    name: 'the refusal of a catalog that lies beside the one that is adopted',
+    edits: [
+      {
+        file: 'plugins/catalog-tenancy-node/src/startup/decideAdoption.ts',
+        find: 'if (begun && adopted !== undefined && adopted !== own) {',
+        replace: 'if (begun && adopted === undefined && adopted !== own) {',
+      },
+    ],
+    tests: ['plugins/catalog-tenancy-node/src/startup/startTenancy.test.ts'],
+  },
+  {
+    name: 'the advice to a login that does not inherit',
+    edits: [
+      {
+        file: 'migrations/src/schema/membership.ts',
+        find: '...(inherits ? [] : [`alter role ${name} inherit`]),',
+        replace: '',
+      },
+      {
+        file: 'migrations/src/schema/membership.ts',
+        find: 'return [inherits && !member ? grant : `${grant} with inherit true`];',
+        replace: 'return [grant];',
+      },
+    ],
+    tests: ['migrations/src/preflight/login.test.ts'],
+  },
 ];
