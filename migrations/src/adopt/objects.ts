@@ -98,28 +98,12 @@ const FUNCTIONS: Record<string, (target: Target) => string> = {
 
 export const FUNCTION_SIGNATURES = Object.keys(FUNCTIONS);
 
-/** The functions of an earlier version, which knew the default tenant's engine alone. */
-export const FORMER_SIGNATURES = [
-  'adoption_note(text, text, text, text)',
-  'adoption_is_carried(uuid)',
-  'adoption_put_relations(text)',
-  'adoption_put_state(text, text, text)',
-  'adoption_put_rest(text)',
-  'adoption_put_entity(text, text, text, text, timestamptz)',
-  'adoption_forget_entity(uuid)',
-  'adoption_drop_entity(text)',
-  'adoption_put_parent(text, text)',
-  'adoption_put(text)',
-  'adoption_copy(text, integer)',
-  'adoption_copy_parents(bigint, integer)',
-];
-
 /** The functions that are there, by their signatures. */
 export async function readFunctions(executor: Executor): Promise<string[]> {
   const rows = await executor.read<{ signature: string }>(
     `select s as signature from unnest($1::text[]) s
       where to_regprocedure(s) is not null`,
-    [[...FUNCTION_SIGNATURES, ...FORMER_SIGNATURES]],
+    [FUNCTION_SIGNATURES],
   );
   return rows.map(({ signature }) => signature);
 }
@@ -167,7 +151,7 @@ export function createShared(target: Target): string[] {
 }
 
 export const DROP_SHARED = [
-  ...[...FUNCTION_SIGNATURES, ...FORMER_SIGNATURES].map(
+  ...FUNCTION_SIGNATURES.map(
     signature => `drop function if exists ${signature}`,
   ),
   `drop table if exists ${FAULTS}, ${ADOPTION_STATE}`,

@@ -5,7 +5,7 @@ import { rollback } from '../rollback/rollback';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
-import { adopt } from './library';
+import { adopt, retryFaults } from './library';
 
 const databases = createTestDatabases();
 
@@ -104,6 +104,40 @@ describe.each(databases.eachSupportedId())(
       });
       await write();
     });
+
+    it.each<[string, PhaseNumber, () => Promise<unknown>]>([
+      ['adopt', 5, () => adopt({ connection: catalog.connection })],
+      ['a phase', 3, () => catalog.migrate(m => m.runPhase(4))],
+      ['a rollback', 4, () => catalog.migrate(m => rollback(m, 3))],
+      [
+        'the retries of a backend',
+        5,
+        () => retryFaults({ connection: catalog.connection }),
+      ],
+    ])(
+      'have the functions of this version, not those of another one, after %s',
+      async (_, phase, run) => {
+        const { connection, engine } = catalog;
+        await adopt({ connection });
+        for (const each of PHASES.slice(0, phase)) {
+          await catalog.migrate(migration => migration.runPhase(each));
+        }
+        const body = () =>
+          column<string>(
+            catalog,
+            `select prosrc from pg_proc where oid = 'tenancy.adoption_json(text)'::regprocedure`,
+          );
+        const [own] = await body();
+        await catalog.client.query(
+          `create or replace function tenancy.adoption_json(p_text text)
+           returns jsonb language sql immutable as 'select null::jsonb'`,
+        );
+        await run();
+        await expect(body()).resolves.toEqual([own]);
+        await engine.ingest({ ref: 'component:default/a' });
+        await expect(refsOf(catalog)).resolves.toEqual(['component:default/a']);
+      },
+    );
 
     it('refuse no session of the engine, which writes to tables of its own', async () => {
       const { connection, knex } = catalog;

@@ -1,15 +1,12 @@
-import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
-import { waitForOlderSnapshots } from '../engine/olderTransactions';
 import { operatorCommand } from '../operatorCommand';
-import { columnExists, relationExists } from '../schema/lookups';
+import { relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { formatThings } from '../text';
 import {
   createShared,
   DROP_SHARED,
-  FORMER_SIGNATURES,
   FUNCTION_SIGNATURES,
   hasOtherFunctions,
   readFunctions,
@@ -17,18 +14,12 @@ import {
 import { ownerOf } from './rights';
 import { adoptedEngines, ADOPTION_STATE, FAULTS, readState } from './state';
 
-const ADD_TENANT = `add column if not exists tenant_id uuid not null default '${DEFAULT_TENANT_ID}'`;
-const NEW_KEY = `${FAULTS}_tenant_key`;
-
 /**
  * Creates the functions and tables that adoption of any tenant needs, or replaces the
  * functions. It changes no table of an engine, and no trigger.
  *
- * It brings along what an earlier version made, which knew the default tenant alone, while
- * the engine writes: the functions of the triggers keep their names, so that a change is
- * carried by either version. A call that has begun goes on with the earlier one, whose
- * functions and key therefore stay until all older snapshots are gone. A command that is
- * killed on the way is run again.
+ * It replaces what an earlier version made, while the engine writes: the functions keep their
+ * names and arguments, so that a change is carried by either version.
  *
  * @param statements - run in the transaction that creates the objects
  */
@@ -37,53 +28,23 @@ export async function prepareAdoption(
   statements: string[],
 ): Promise<void> {
   const { executor, settings } = context;
-  const former = await readFormerLayout(context);
-  const handOverStatements = await handOver(context);
   await executor.transaction({
     title: 'Create the functions that carry changes',
-    locks: former
-      ? `ACCESS EXCLUSIVE on ${FAULTS} and ${ADOPTION_STATE}, for a change of the ` +
-        "catalog. An engine's write waits for the lock timeout at most. What the next " +
-        'transactions use is there when this one ends.'
-      : 'New objects, which no session uses yet.',
-    tables: former?.hasNewKey === false ? [FAULTS] : [],
+    locks:
+      'New objects, which no session uses yet, and functions: a write that has begun goes on ' +
+      'with the one that it calls.',
     statements: [
-      ...(former ? bringTablesAlong(former) : []),
       ...createShared({ schema: settings.schema }),
       ...statements,
-      ...handOverStatements,
-    ],
-  });
-  if (!former) {
-    return;
-  }
-  await waitForOlderSnapshots(
-    context,
-    "the engine's writes among them may use the functions of an earlier version",
-  );
-  await executor.transaction({
-    title: 'Drop the functions of an earlier version',
-    locks:
-      `ACCESS EXCLUSIVE on ${FAULTS}, for a change of the catalog. An engine's write ` +
-      'waits for the lock timeout at most.',
-    tables: former.hasNewKey ? [] : [FAULTS],
-    statements: [
-      ...FORMER_SIGNATURES.map(
-        signature => `drop function if exists ${signature}`,
-      ),
-      ...(former.hasNewKey
-        ? []
-        : [
-            `alter table ${FAULTS} drop constraint ${FAULTS}_pkey,
-  add constraint ${FAULTS}_pkey primary key using index ${NEW_KEY}`,
-          ]),
+      ...(await handOver(context)),
     ],
   });
 }
 
-/** Brings along what an earlier version made, where there is any. */
+/** Replaces the functions that an earlier version made, where they differ. */
 export async function bringAdoptionAlong(context: StepContext): Promise<void> {
-  if (await readFormerLayout(context)) {
+  const { executor, settings } = context;
+  if (await hasOtherFunctions(executor, { schema: settings.schema })) {
     await prepareAdoption(context, []);
   }
 }
@@ -131,62 +92,6 @@ export async function forgetPreparation(context: StepContext): Promise<void> {
           ]
         : DROP_SHARED,
   });
-}
-
-/** What an earlier version has left. */
-interface FormerLayout {
-  /** The key of the faults begins with the tenant. */
-  hasNewKey: boolean;
-  /** So does the key of the state. */
-  hasTenants: boolean;
-}
-
-/** What an earlier version made and this one has not brought along yet. */
-export async function readFormerLayout({
-  executor,
-  settings,
-}: StepContext): Promise<FormerLayout | undefined> {
-  const functions = await readFunctions(executor);
-  const hasNewKey =
-    !(await columnExists(executor, FAULTS, 'source')) ||
-    (await keyHasTenant(executor));
-  const hasTenants =
-    !(await columnExists(executor, ADOPTION_STATE, 'value')) ||
-    (await columnExists(executor, ADOPTION_STATE, 'tenant_id'));
-  return hasNewKey &&
-    hasTenants &&
-    !functions.some(each => FORMER_SIGNATURES.includes(each)) &&
-    !(await hasOtherFunctions(executor, { schema: settings.schema }))
-    ? undefined
-    : { hasNewKey, hasTenants };
-}
-
-async function keyHasTenant(executor: Executor): Promise<boolean> {
-  const rows = await executor.read(
-    `select from pg_constraint c
-       join pg_attribute a on a.attrelid = c.conrelid and a.attnum = any (c.conkey)
-      where c.conrelid = to_regclass($1) and c.contype = 'p' and a.attname = 'tenant_id'`,
-    [FAULTS],
-  );
-  return rows.length > 0;
-}
-
-function bringTablesAlong({ hasNewKey, hasTenants }: FormerLayout): string[] {
-  return [
-    ...(hasNewKey
-      ? []
-      : [
-          `alter table ${FAULTS} ${ADD_TENANT}`,
-          `create unique index if not exists ${NEW_KEY} on ${FAULTS} (tenant_id, source, key)`,
-        ]),
-    // No trigger uses the other table.
-    ...(hasTenants
-      ? []
-      : [
-          `alter table ${ADOPTION_STATE} ${ADD_TENANT}, drop constraint ${ADOPTION_STATE}_pkey`,
-          `alter table ${ADOPTION_STATE} add primary key (tenant_id, key)`,
-        ]),
-  ];
 }
 
 /**

@@ -15,7 +15,6 @@ import { ENGINE_TABLES, engineTable } from './engine';
 import type { Engine, EngineTable } from './engine';
 import { QUOTA_SEQUENCE } from './functions/quota';
 import {
-  FORMER_SIGNATURES,
   FUNCTION_SIGNATURES,
   readFunctions,
   tablesWithoutTriggers,
@@ -332,11 +331,7 @@ async function ownedByOthers(
      select 'table ' || c.oid::regclass
        from unnest($2::text[]) s join pg_class c on c.oid = to_regclass(s)
       where pg_get_userbyid(c.relowner) <> $3`,
-    [
-      [...FUNCTION_SIGNATURES, ...FORMER_SIGNATURES],
-      [FAULTS, ADOPTION_STATE],
-      owner,
-    ],
+    [FUNCTION_SIGNATURES, [FAULTS, ADOPTION_STATE], owner],
   );
   return rows.map(({ what }) => what);
 }

@@ -1,4 +1,3 @@
-import { FILL } from '../phases/phase5_partitions/90_entity_terms/functions';
 import { forgetStatement } from '../engine/journal';
 import { operatorCommand } from '../operatorCommand';
 import { ready } from '../phases/phase5_partitions/97_ready';
@@ -178,28 +177,12 @@ async function findNotReady(
   read: QueryRows,
   schema: string,
 ): Promise<IsolationFinding[]> {
-  const [found] = await read<{
-    isThere: boolean;
-    isFilling: boolean;
-  }>(
+  const [found] = await read<{ isThere: boolean }>(
     `select exists (select from pg_class c
-                     where c.relnamespace = n.oid and c.relname = $2) as "isThere",
-            exists (select from pg_proc p
-                     where p.pronamespace = n.oid and p.proname = $3) as "isFilling"
+                     where c.relnamespace = n.oid and c.relname = $2) as "isThere"
        from pg_namespace n where n.nspname = $1`,
-    [schema, READY_TABLE, FILL],
+    [schema, READY_TABLE],
   );
-  if (found?.isThere && found.isFilling) {
-    // Where an earlier version has completed the phase, and its applications go on.
-    return [
-      {
-        problem: `entity_terms in schema "${schema}" does not hold the terms of all entities yet`,
-        remedy: `wait for "${operatorCommand(
-          'phase5',
-        )}" to end, or run it again where it was stopped`,
-      },
-    ];
-  }
   return found?.isThere
     ? []
     : [

@@ -13,7 +13,6 @@ import {
 } from '../schema/policies';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import {
-  EARLIER_SEARCH_TABLE,
   ENGINE_STATUS_TABLE,
   ENGINES_TABLE,
   LEASES_TABLE,
@@ -77,12 +76,10 @@ const NAMED = new Map<string, NamedTable>([
       ],
     ),
   ]),
-  ...([...SEARCH_TABLES, EARLIER_SEARCH_TABLE] as const).map(
-    (table): [string, NamedTable] => [
-      table,
-      { kind: 'search', policyFor: table },
-    ],
-  ),
+  ...SEARCH_TABLES.map((table): [string, NamedTable] => [
+    table,
+    { kind: 'search', policyFor: table },
+  ]),
   ...[MIGRATION_LOG.table, PARTITION_LOG.table, FAULTS].map(
     (name): [string, NamedTable] => [
       name,

@@ -12,7 +12,6 @@ import {
 } from './checks/constraints';
 import { encoding, eventTriggers } from './checks/database';
 import { dependents, names, triggers, views } from './checks/dependents';
-import { earlierTerms } from './checks/earlierTerms';
 import { replication, standbys } from './checks/replication';
 import { grants, loginRights, members, rowSecurity } from './checks/rights';
 import { entityRefs, orphans, requiredValues } from './checks/rows';
@@ -52,7 +51,6 @@ const CHECKS: PreflightCheck[] = [
   backup,
   transactions,
   autovacuum,
-  earlierTerms,
   names,
   tables,
   columns,

@@ -61,15 +61,7 @@ export const ENTITY_REF_DEFINITION =
  */
 export const SEARCH_TABLES = ['entity_terms', 'entity_parents'] as const;
 
-/**
- * The table that versions before `entity_terms` searched by. It stays beside that one until the
- * operator drops it, with the rows of all tenants, under a policy of its own.
- */
-export const EARLIER_SEARCH_TABLE = 'entity_search';
-
-export type SearchTable =
-  | (typeof SEARCH_TABLES)[number]
-  | typeof EARLIER_SEARCH_TABLE;
+export type SearchTable = (typeof SEARCH_TABLES)[number];
 
 /** The table of who may enter which tenant. */
 export const MEMBERS_TABLE = 'tenant_members';

@@ -1,11 +1,10 @@
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { operatorCommand } from '../operatorCommand';
 import { readUnfinishedMoves } from '../partitions/unfinishedMoves';
-import { EARLIER_FOLLOW } from '../phases/phase5_partitions/90_entity_terms/earlier';
 import { TERM_TRIGGERS } from '../phases/phase5_partitions/90_entity_terms/triggers';
 import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_POLICY } from '../schema/policies';
-import { EARLIER_SEARCH_TABLE, TENANT_TABLES } from '../schema/tables';
+import { TENANT_TABLES } from '../schema/tables';
 import {
   citusVersion,
   nodeName,
@@ -135,18 +134,12 @@ async function obstaclesOfTables(read: Read): Promise<string[]> {
      select format('%s is still there: run "%s" first.', c.relname, $4::text)
        from pg_class c
       where c.relnamespace = quote_ident(current_schema())::regnamespace
-        and c.relname = any ($3)
-      union all
-     select format('%s of an earlier version is still there: "%s" has the statements that drop it.', $5::text, $6::text)
-      where to_regprocedure(quote_ident(current_schema()) || '.' || $7) is not null`,
+        and c.relname = any ($3)`,
     [
       [...SHARDED_TABLES],
       TERM_TRIGGERS,
       TENANT_TABLES.map(oldName),
       operatorCommand('cleanup'),
-      EARLIER_SEARCH_TABLE,
-      operatorCommand('preflight'),
-      EARLIER_FOLLOW,
     ],
   );
   return rows.map(({ problem }) => problem);

@@ -108,8 +108,7 @@ describeOnCitus('a catalog on Citus', () => {
   it('is refused for everything that is in the way, and not changed', async () => {
     await database.client.query(
       `create view everything as select entity_ref from entities;
-       create table other (id int);
-       create function entity_search_follow() returns void language sql as ''`,
+       create table other (id int);`,
     );
     await database.client.query(
       `create policy more on relations as restrictive using (true)`,
@@ -119,14 +118,10 @@ describeOnCitus('a catalog on Citus', () => {
     expect(exitCode).toBe(3);
     expect(stderr).toContain('entities is read by the view everything');
     expect(stderr).toContain('relations has the policy more');
-    expect(stderr).toContain(
-      'entity_search of an earlier version is still there',
-    );
     await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
     await database.client.query('drop view everything');
     await database.client.query('drop policy more on relations');
     await database.client.query('drop table other');
-    await database.client.query('drop function entity_search_follow()');
   });
 
   it('is left alone by a dry run, which prints what would be done', async () => {
@@ -193,27 +188,6 @@ describeOnCitus('a catalog on Citus', () => {
         expect.stringContaining('are distributed already'),
       ]);
       expect(new Set(await loginsOfAdmin())).toEqual(new Set([true]));
-    });
-
-    it('gets no entity_terms in place of that of an earlier version', async () => {
-      const { client } = database;
-      // As a version before these steps has left it.
-      const { rows } = await client.query<{ step: string }>(
-        `delete from tenancy_migrations t where name ~ '^5_9[16]_' returning to_jsonb(t)::text as step`,
-      );
-      expect(rows).toHaveLength(2);
-      const { exitCode, stderr } = await run('phase5');
-      expect([exitCode, stderr]).toEqual([
-        3,
-        expect.stringContaining(
-          'distributed over the nodes of Citus, where this version adds no table. Run',
-        ),
-      ]);
-      await client.query(
-        `insert into tenancy_migrations
-         select s.* from unnest($1::text[]) step, jsonb_populate_record(null::tenancy_migrations, step::jsonb) s`,
-        [rows.map(({ step }) => step)],
-      );
     });
 
     it('shows its nodes, and where each tenant is', async () => {

@@ -94,44 +94,6 @@ export const mutationChecks: MutationCheck[] = [
     tests: [`${SEARCH}/follow.test.ts`],
   },
   {
-    name: 'the look at entity_search, which an earlier version has left',
-    edits: [
-      {
-        file: `${MIGRATIONS}/isolation/tables.ts`,
-        find: '...([...SEARCH_TABLES, EARLIER_SEARCH_TABLE] as const).map(',
-        replace: '...([...SEARCH_TABLES] as const).map(',
-      },
-      {
-        file: `${MIGRATIONS}/isolation/tables.ts`,
-        find: '  EARLIER_SEARCH_TABLE,\n',
-        replace: '',
-      },
-    ],
-    tests: [`${SEARCH}/earlier.test.ts`],
-  },
-  {
-    name: 'that terms which backends read are not filled anew after a kill',
-    edits: [
-      {
-        file: `${SEARCH}/fill.ts`,
-        find: 'if (!executor.dryRun && (await isFilled(context))) {',
-        replace: 'if (!executor && (await isFilled(context))) {',
-      },
-    ],
-    tests: [`${SEARCH}/earlier.test.ts`],
-  },
-  {
-    name: 'that no backend starts before all entities have their terms',
-    edits: [
-      {
-        file: `${MIGRATIONS}/isolation/examineIsolation.ts`,
-        find: 'if (found?.isThere && found.isFilling) {',
-        replace: 'if (found?.isThere && found.isFilling && !schema) {',
-      },
-    ],
-    tests: [`${SEARCH}/earlier.test.ts`],
-  },
-  {
     name: 'the revoked right to call what carries the entities of an adopted catalog',
     edits: [
       {
@@ -174,17 +136,6 @@ export const mutationChecks: MutationCheck[] = [
       },
     ],
     tests: [`${MIGRATIONS}/adopt/tenants.test.ts`],
-  },
-  {
-    name: 'the wait for writes that have begun with the functions of an earlier version',
-    edits: [
-      {
-        file: `${MIGRATIONS}/adopt/prepare.ts`,
-        find: '  await waitForOlderSnapshots(',
-        replace: '  void Object.is(',
-      },
-    ],
-    tests: [`${MIGRATIONS}/adopt/earlier.test.ts`],
   },
   {
     name: 'the tenant of what equal reads share',

@@ -394,7 +394,7 @@ describe.each(databases.eachSupportedId())(
       await expect(faultsOf(database)).resolves.toEqual([]);
     });
 
-    it('is what remains to be done where all other steps were done before there was one', async () => {
+    it('is what remains to be done where it alone is missing', async () => {
       await database.migrate(migration => migration.undoFrom(entityParents));
       // As the smoke tests of phase 6 leave it.
       await database.client.query(

@@ -15,7 +15,6 @@ import {
   CATCH_UP,
   dropFillFunctionStatements,
   FILL,
-  FILL_FUNCTIONS,
   fillFunctionStatements,
   REPAIR,
 } from './functions';
@@ -98,9 +97,6 @@ interface Batch {
  */
 export async function fillTerms(context: StepContext): Promise<void> {
   const { executor, reporter, settings } = context;
-  if (!executor.dryRun && (await isFilled(context))) {
-    return;
-  }
   await beginAnew(context);
   await executor.transaction({
     title: 'Create the functions that fill entity_terms',
@@ -159,23 +155,7 @@ export async function forgetFill({ executor }: StepContext): Promise<void> {
 }
 
 /**
- * Whether a fill has come to its end: the functions of the fill are created with the table and
- * dropped last. A command that was killed before it recorded the step must not begin anew:
- * backends may have started meanwhile, and would find nothing.
- */
-async function isFilled({ executor }: StepContext): Promise<boolean> {
-  const [{ filled }] = await executor.read<{ filled: boolean }>(
-    `select (select count(*) from pg_trigger
-              where tgrelid = to_regclass('entities') and tgname = any ($1)) = $2
-        and not exists (select from unnest($3::text[]) name where to_regprocedure(name) is not null) as filled`,
-    [TERM_TRIGGERS, TERM_TRIGGERS.length, FILL_FUNCTIONS],
-  );
-  return filled;
-}
-
-/**
- * Discards the state of a fill that cannot be continued: an undone one, one of an earlier
- * version of this package, or one of the database of which this is a restored copy.
+ * Discards the state of a fill that cannot be continued: an undone one, or one of the database of which this is a restored copy.
  */
 async function beginAnew(context: StepContext): Promise<void> {
   const { executor } = context;

@@ -1,9 +1,5 @@
 import { fillParents } from '../../../adopt/copy';
-import { findCreations } from '../../../engine/ownership';
-import type { Creation, Step, StepContext } from '../../../engine/Step';
-import { RefusedError } from '../../../errors';
-import { operatorCommand } from '../../../operatorCommand';
-import { isDistributed } from '../../../schema/citus';
+import type { Creation, Step } from '../../../engine/Step';
 import { escapeIdentifier } from '../../../sql';
 import { readApplicationUsers } from '../15_tenant_members';
 import {
@@ -23,24 +19,14 @@ import {
   functionStatements,
 } from './functions';
 import { fillTerms, forgetFill } from './fill';
-import {
-  dropEarlierStatements,
-  earlierCreations,
-  forgetEarlierFill,
-} from './earlier';
 
-/**
- * Creates entity_parents. An earlier version created entity_search by it too, in place of
- * entity_terms; the undo drops that where it is still there.
- */
+/** Creates entity_parents. */
 export const entityParents: Step = {
   name: '5_90_entity_search',
   title: 'Create the table of which entity has emitted which',
 
-  creates: () => [
-    ...parentsRelations.map((name): Creation => ({ kind: 'relation', name })),
-    ...earlierCreations,
-  ],
+  creates: () =>
+    parentsRelations.map((name): Creation => ({ kind: 'relation', name })),
 
   async up({ executor }) {
     await executor.transaction({
@@ -51,14 +37,6 @@ export const entityParents: Step = {
   },
 
   async down({ executor }) {
-    if ((await findCreations(executor, earlierCreations)).length > 0) {
-      await executor.transaction({
-        title: 'Drop entity_search of an earlier version',
-        locks: 'ACCESS EXCLUSIVE on entities, for a change of the catalog.',
-        tables: ['entities'],
-        statements: [...dropEarlierStatements, forgetEarlierFill],
-      });
-    }
     await executor.transaction({
       title: 'Drop entity_parents',
       locks: 'ACCESS EXCLUSIVE on a table that no session writes to any more.',
@@ -70,15 +48,10 @@ export const entityParents: Step = {
 /**
  * Creates entity_terms, and the functions that keep it up to date. A later step creates the
  * triggers, after it has filled the table.
- *
- * A database of which an earlier version completed phase 5 lacks this step and
- * {@link entityTermsFill} alone: its entity_search, which applications of that version read,
- * stays as it is, and is still kept up to date.
  */
 export const entityTerms: Step = {
   name: '5_91_entity_terms',
   title: 'Create the table that entities are searched by',
-  isAddition: true,
 
   // The undo also drops the objects of the step that fills it.
   creates: () => [
@@ -91,7 +64,6 @@ export const entityTerms: Step = {
 
   async up(context) {
     const { executor, settings } = context;
-    await refuseShards(context);
     const readers = await readApplicationUsers(executor);
     await executor.transaction({
       title: 'Create entity_terms',
@@ -140,7 +112,6 @@ export const entityParentsFill: Step = {
 export const entityTermsFill: Step = {
   name: '5_96_entity_terms_fill',
   title: 'Fill the table that entities are searched by',
-  isAddition: true,
 
   creates: () => [
     ...TERM_INDEXES.map(({ name }): Creation => ({ kind: 'relation', name })),
@@ -158,25 +129,4 @@ function triggerCreations(): Creation[] {
     name,
     table: 'entities',
   }));
-}
-
-/** Rows of a new table would have to be on the nodes that have the entities. */
-async function refuseShards({
-  executor,
-  settings,
-}: StepContext): Promise<void> {
-  const distributed = await isDistributed(
-    (sql, values) => executor.read(sql, values),
-    settings.schema,
-  );
-  if (distributed) {
-    throw new RefusedError(
-      'The tables are distributed over the nodes of Citus, where this version adds no table. Run ' +
-        `"${operatorCommand(
-          'undistribute',
-        )}" with the version that distributed them, ` +
-        'this command, and then ' +
-        `"${operatorCommand('distribute')}" with this version.`,
-    );
-  }
 }
