@@ -42,6 +42,30 @@ export interface Config {
        */
       leaseSeconds?: number;
 
+      /**
+       * How much an engine takes of one source. What is beyond is an error at the location.
+       */
+      sources?: {
+        /** Bytes of a file, as it is sent; 5242880 by default. */
+        maxBytes?: number;
+        /**
+         * Bytes of the archive in which the files of a pattern are looked for; 104857600 by
+         * default.
+         */
+        maxArchiveBytes?: number;
+        /**
+         * Documents of a file, files that a pattern finds, and entities of a location that is
+         * tried out; 1000 by default.
+         */
+        maxEntities?: number;
+        /** Scalars, lists and maps of a file; 200000 by default. */
+        maxValues?: number;
+        /** Lists and maps inside each other; 100 by default. */
+        maxDepth?: number;
+        /** For one read, and for the parsing of a file; 30 seconds by default. */
+        timeout?: HumanDuration | string;
+      };
+
       pool?: {
         /**
          * Sessions of PostgreSQL that all engines of one process share; 20 by default. A

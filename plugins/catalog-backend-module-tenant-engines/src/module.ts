@@ -279,6 +279,13 @@ export const catalogModuleTenantEngines = (
               forwardToEngine({
                 find: id => manager.find(id),
                 logger,
+                maxEntities: async slug => {
+                  const tenant = await tenants.get(slug);
+                  return Math.min(
+                    engines.configs.bounds.maxEntities,
+                    tenant?.max_entities ?? Infinity,
+                  );
+                },
                 notifyWork: id => {
                   if (!engines.leases.isHeld(id)) {
                     changes

@@ -10,6 +10,8 @@ import { fileTargetsModule } from './fileTargets';
 import { AllowedHosts } from './hosts';
 import { INHERITED, pick } from './inherited';
 import { checkIntervals } from './intervals';
+import { boundedReaders } from '../sources/boundedReader';
+import type { SourceBounds } from '../sources/bounds';
 import {
   loadPackageSchemas,
   ModuleSchemas,
@@ -182,9 +184,35 @@ export class EngineConfigs {
     return this.#secrets.get(config) ?? [];
   }
 
+  /** How much an engine takes of one source. */
+  get bounds(): SourceBounds {
+    return this.#operator.bounds;
+  }
+
   /** What the backend of the tenant's engine needs beside its configuration. */
   features(tenant: ActiveTenant): BackendFeature[] {
-    return [this.fileTargets(tenant), ownCredentialsReaders()];
+    return [this.fileTargets(tenant), ...this.readers(tenant, this.bounds)];
+  }
+
+  /** The same for an instance of another plugin, whose files may be as large as archives. */
+  featuresOfInstance(tenant: ActiveTenant): BackendFeature[] {
+    const maxBytes = this.bounds.maxArchiveBytes;
+    return this.readers(tenant, { ...this.bounds, maxBytes });
+  }
+
+  private readers(tenant: ActiveTenant, bounds: SourceBounds) {
+    // What app-config has for a tenant, the operator has listed.
+    const operated = this.#operator.sources.get(tenant.tenantSlug);
+    const own =
+      operated && AllowedHosts.fromConfig(this.#compose({ ...operated }));
+    return [
+      ownCredentialsReaders(),
+      boundedReaders({
+        bounds,
+        isListed: url =>
+          this.#hosts.isListed(url) || own?.isListed(url) === true,
+      }),
+    ];
   }
 
   /** Refuses all files of the server to an engine but those that app-config names for it. */

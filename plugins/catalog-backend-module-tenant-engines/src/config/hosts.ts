@@ -77,6 +77,11 @@ export class AllowedHosts {
     return new AllowedHosts(predicate, integrations);
   }
 
+  /** Whether the operator has listed the host of a URL to which something connects. */
+  isListed(url: URL): boolean {
+    return this.#allows(url, 'url');
+  }
+
   /** @throws InputError that names the property, and the host if it is no secret */
   check(config: ResolvedConfig): void {
     // What `rules` have are patterns of locations, to which nobody connects.

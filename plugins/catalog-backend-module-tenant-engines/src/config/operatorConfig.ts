@@ -13,6 +13,7 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { z } from 'zod';
 import { checkInherited } from './inherited';
+import { DEFAULT_BOUNDS, type SourceBounds } from '../sources/bounds';
 import type { Config as Schema } from '../../config';
 
 const TENANTS = 'tenancy.tenants';
@@ -31,6 +32,14 @@ const ENGINES_KEYS = {
   role: true,
   leaseSeconds: true,
   pool: POOL_KEYS,
+  sources: {
+    maxBytes: true,
+    maxArchiveBytes: true,
+    maxEntities: true,
+    maxValues: true,
+    maxDepth: true,
+    timeout: true,
+  },
 } satisfies KeysOf<Tenancy['engines']>;
 
 const INSTANCES_KEYS = POOL_KEYS satisfies KeysOf<
@@ -80,6 +89,8 @@ const tenantSchema = engineSourcesSchema.extend({
 
 const tenantsSchema = z.record(z.string().regex(/^[a-z0-9-]+$/), tenantSchema);
 
+const bound = z.number().int().min(1).optional();
+
 const enginesSchema = z.object({
   processingInterval: z.custom<JsonValue>().optional(),
   minProcessingInterval: z.custom<JsonValue>().optional(),
@@ -87,6 +98,16 @@ const enginesSchema = z.object({
   inherit: z.array(z.string()).optional(),
   role: z.enum(['all', 'none']).optional(),
   leaseSeconds: z.number().int().min(5).max(300).optional(),
+  sources: z
+    .object({
+      maxBytes: bound,
+      maxArchiveBytes: bound,
+      maxEntities: bound,
+      maxValues: bound,
+      maxDepth: bound,
+      timeout: z.custom<JsonValue>().optional(),
+    })
+    .optional(),
 });
 
 /** What the operator says about the tenants' engines in app-config. */
@@ -103,6 +124,8 @@ export interface OperatorConfig {
   processingInterval: JsonValue;
   /** The shortest interval, in milliseconds, that a tenant may configure. */
   minIntervalMs: number;
+  /** How much an engine takes of one source. */
+  bounds: SourceBounds;
   leases: {
     /** Whether this process does background work of tenants. */
     role: 'all' | 'none';
@@ -152,10 +175,28 @@ export function readOperatorConfig(config: Config): OperatorConfig {
         ? MIN_PROCESSING_INTERVAL
         : readDuration(minimum, `${ENGINES}.minProcessingInterval`),
     ),
+    bounds: readBounds(engines.sources),
     leases: {
       role: engines.role ?? 'all',
       leaseMs: (engines.leaseSeconds ?? LEASE_SECONDS) * 1000,
     },
+  };
+}
+
+function readBounds({
+  timeout,
+  ...bounds
+}: NonNullable<z.infer<typeof enginesSchema>['sources']> = {}): SourceBounds {
+  return {
+    ...DEFAULT_BOUNDS,
+    ...Object.fromEntries(
+      Object.entries(bounds).filter(([, value]) => value !== undefined),
+    ),
+    ...(timeout !== undefined && {
+      timeoutMs: durationToMilliseconds(
+        readDuration(timeout, `${ENGINES}.sources.timeout`),
+      ),
+    }),
   };
 }
 

@@ -25,6 +25,8 @@ import type {
 import type { EngineTables } from '../tables/EngineTables';
 import type { WorkByTenant } from '../work/WorkByTenant';
 import { TableUpgrades } from '../upgrades/TableUpgrades';
+import { boundedSources } from '../sources/boundedSources';
+import { SourceParser } from '../sources/SourceParser';
 import { StartQueue } from './StartQueue';
 import {
   SupervisedEngine,
@@ -95,6 +97,7 @@ export class EngineManager {
   readonly #entries = new Map<string, Entry>();
   readonly #sleeping: SleepingEngines;
   readonly #queue = new StartQueue(STARTS);
+  readonly #parser: SourceParser;
   readonly #upgrades: TableUpgrades;
   /** Tenants whose tables are being removed, because their engines were taken from them. */
   readonly #removals = new Map<string, Promise<void>>();
@@ -115,6 +118,7 @@ export class EngineManager {
   private constructor(options: EngineManagerOptions) {
     this.#options = options;
     this.#sleeping = new SleepingEngines(options.pool);
+    this.#parser = new SourceParser(options.configs.bounds);
     const { logger, tables } = options;
     this.#upgrades = new TableUpgrades({ logger, tables });
     this.#timing = {
@@ -176,6 +180,7 @@ export class EngineManager {
     this.#entries.clear();
     await Promise.all(entries.map(({ supervised }) => supervised?.stop()));
     await Promise.all(this.#removals.values());
+    await this.#parser.close();
   }
 
   #watch(): void {
@@ -421,7 +426,16 @@ export class EngineManager {
           work,
           onIdle: () => this.caughtUp(tenant.tenantId),
         }),
-        features: [catalogPlugin, ...features, ...configs.features(tenant)],
+        features: [
+          catalogPlugin,
+          ...features,
+          ...configs.features(tenant),
+          boundedSources({
+            tenantId: tenant.tenantId,
+            parser: this.#parser,
+            bounds: configs.bounds,
+          }),
+        ],
         logger: quiet(logger),
         services,
         signal,

@@ -2,7 +2,6 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import type { EngineConfigs } from '../config/EngineConfigs';
-import { ownCredentialsReaders } from '../config/ownCredentials';
 import { describeFailure, withoutSecrets } from '../engine/failures';
 import type { PluginServices } from '../engine/services';
 import {
@@ -291,8 +290,7 @@ export class PluginInstances {
           tenant,
           config,
           database: pool.forSchema(schemas.nameOf(tenant.tenantId)),
-          // The readers of URLs are those of the tenant's integrations.
-          features: [...features, ownCredentialsReaders()],
+          features: [...features, ...configs.featuresOfInstance(tenant)],
           logger: quiet(logger),
           services: this.#options.services,
           signal,

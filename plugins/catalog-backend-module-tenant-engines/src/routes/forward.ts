@@ -15,6 +15,7 @@ import {
 import type { RequestHandler } from 'express';
 import { saysTablesAreGone, sqlStateOf } from '../engine/failures';
 import type { SupervisedEngine } from '../manager/SupervisedEngine';
+import { boundDryRun } from '../sources/dryRuns';
 
 // A start takes less than a second where the tables are there.
 const LONGEST_WAIT_MS = 10_000;
@@ -59,10 +60,12 @@ export function forwardToEngine(options: {
   find: (tenantId: string, tenantSlug: string) => SupervisedEngine | undefined;
   logger: LoggerService;
   names?: Names;
+  /** How many entities a location may bring that is tried out by a tenant. */
+  maxEntities?: (tenantSlug: string) => Promise<number>;
   /** Tells the process that does the background work of a tenant that there may be some. */
   notifyWork?: (tenantId: string) => void;
 }): RequestHandler {
-  const { find, logger, names = CATALOG, notifyWork } = options;
+  const { find, logger, names = CATALOG, notifyWork, maxEntities } = options;
   return (req, res, next) => {
     const { tenantId, tenantSlug } = tenantOf(req);
     const route = `${req.method} ${req.path}`;
@@ -111,9 +114,14 @@ export function forwardToEngine(options: {
         next(error);
       }
     };
-    supervised.settled(LONGEST_WAIT_MS).then(() => {
+    const answer = async () => {
+      await supervised.settled(LONGEST_WAIT_MS);
       const { engine, status } = supervised;
-      if (engine) {
+      if (engine && maxEntities && req.query.dryRun !== undefined) {
+        boundDryRun(await maxEntities(tenantSlug), () =>
+          engine.router(req, res, end),
+        );
+      } else if (engine) {
         if (notifyWork && !READS.has(req.method)) {
           res.once('close', () => notifyWork(tenantId));
         }
@@ -121,7 +129,8 @@ export function forwardToEngine(options: {
       } else {
         next(unavailable(names.engine, tenantSlug, status));
       }
-    }, next);
+    };
+    answer().catch(next);
   };
 }
 

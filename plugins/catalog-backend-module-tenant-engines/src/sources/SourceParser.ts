@@ -1,0 +1,121 @@
+import { InputError } from '@backstage/errors';
+import createLimit, { type Limit } from 'p-limit';
+import { Worker } from 'node:worker_threads';
+import { type SourceBounds, tooMuch } from './bounds';
+import { PARSE_IN_WORKER } from './parseInWorker';
+
+/** How many files of all tenants are parsed at a time. */
+const THREADS = 2;
+
+/** A file within the bounds takes less; one that takes more ends the thread, and no more. */
+const HEAP_MB = 512;
+
+/** A document of a file, in the order of the file. */
+export type ParsedDocument =
+  /** The value, as JSON. */
+  | { json: string }
+  /** What is wrong in it, as the parser says it. */
+  | { error: string };
+
+type Answer =
+  | { documents: ParsedDocument[] }
+  | { beyond: 'maxEntities' | 'maxValues' | 'maxDepth' }
+  | { failure: string };
+
+/**
+ * Parses the YAML of tenants in threads, of which this process has two: one file of each tenant
+ * at a time, the tenants in turn. What a bound has forgotten ends its thread.
+ */
+export class SourceParser {
+  readonly #bounds: SourceBounds;
+  readonly #all = createLimit(THREADS);
+  readonly #byTenant = new Map<string, Limit>();
+  readonly #idle: Worker[] = [];
+
+  constructor(bounds: SourceBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** @throws InputError that names the bound which the file is beyond */
+  async parse(tenantId: string, text: string): Promise<ParsedDocument[]> {
+    const turns = this.#byTenant.get(tenantId) ?? createLimit(1);
+    this.#byTenant.set(tenantId, turns);
+    try {
+      return await turns(() => this.#all(() => this.#parse(text)));
+    } finally {
+      if (turns.activeCount + turns.pendingCount === 0) {
+        this.#byTenant.delete(tenantId);
+      }
+    }
+  }
+
+  async #parse(text: string): Promise<ParsedDocument[]> {
+    const worker = this.#idle.pop() ?? this.#startWorker();
+    const { maxEntities, maxValues, maxDepth, maxBytes } = this.#bounds;
+    let isDone = false;
+    let isLate = false;
+    const answer = new Promise<Answer>((resolve, reject) => {
+      worker.once('message', resolve);
+      worker.once('error', error =>
+        reject(
+          (error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY'
+            ? new InputError(
+                `The source takes more than ${HEAP_MB} MB to be parsed`,
+              )
+            : error,
+        ),
+      );
+      worker.once('exit', () =>
+        reject(new InputError('The source ended the thread that parsed it')),
+      );
+    });
+    const timer = setTimeout(() => {
+      isLate = true;
+      worker.terminate();
+    }, this.#bounds.timeoutMs);
+    worker.postMessage({
+      text,
+      bounds: { maxEntities, maxValues, maxDepth, maxCharacters: 2 * maxBytes },
+    });
+    try {
+      const result = await answer;
+      isDone = true;
+      if ('beyond' in result) {
+        throw tooMuch(result.beyond, this.#bounds);
+      }
+      if ('failure' in result) {
+        throw new InputError(result.failure);
+      }
+      return result.documents;
+    } catch (error) {
+      throw isLate ? tooMuch('timeoutMs', this.#bounds) : error;
+    } finally {
+      clearTimeout(timer);
+      worker.removeAllListeners();
+      if (isDone) {
+        this.#idle.push(worker);
+      } else {
+        // Of a thread that ends there is no more to hear than that.
+        worker.on('error', () => undefined);
+        await worker.terminate();
+      }
+    }
+  }
+
+  #startWorker(): Worker {
+    const worker = new Worker(PARSE_IN_WORKER, {
+      eval: true,
+      // Nothing of the process is a source's business.
+      env: {},
+      workerData: { yaml: require.resolve('yaml') },
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    });
+    worker.unref();
+    return worker;
+  }
+
+  /** Ends the threads. */
+  async close(): Promise<void> {
+    await Promise.all(this.#idle.splice(0).map(worker => worker.terminate()));
+  }
+}

@@ -1,0 +1,293 @@
+import type {
+  ReaderFactory,
+  ReadTreeResponseFactory,
+} from '@backstage/backend-defaults/urlReader';
+import {
+  AwsS3UrlReader,
+  AzureBlobStorageUrlReader,
+  AzureUrlReader,
+  BitbucketCloudUrlReader,
+  BitbucketServerUrlReader,
+  FetchUrlReader,
+  GerritUrlReader,
+  GiteaUrlReader,
+  GithubUrlReader,
+  GitlabUrlReader,
+  HarnessUrlReader,
+  urlReaderFactoriesServiceRef,
+  UrlReaders,
+} from '@backstage/backend-defaults/urlReader';
+import {
+  type BackendFeature,
+  coreServices,
+  createServiceFactory,
+  type LoggerService,
+  type RootConfigService,
+  type UrlReaderService,
+  type UrlReaderServiceReadUrlResponse,
+} from '@backstage/backend-plugin-api';
+import { NotAllowedError, toError } from '@backstage/errors';
+import { Readable } from 'node:stream';
+import { decorate } from '../engine/decorate';
+import { obeyReach, Reach } from '../reach/Reach';
+import { type SourceBounds, tooMuch } from './bounds';
+
+/** The readers of Backstage that read by `fetch`. */
+const BY_FETCH = [
+  AzureUrlReader,
+  BitbucketCloudUrlReader,
+  BitbucketServerUrlReader,
+  GerritUrlReader,
+  GithubUrlReader,
+  GiteaUrlReader,
+  GitlabUrlReader,
+  HarnessUrlReader,
+];
+
+/** Those that read by the client of a cloud. */
+const BY_CLIENT = [AwsS3UrlReader, AzureBlobStorageUrlReader];
+
+interface ReaderBounds {
+  bounds: SourceBounds;
+  /** Whether the operator has listed the host of a URL. */
+  isListed: (url: URL) => boolean;
+}
+
+/**
+ * A feature of a tenant's backend: its reader is Backstage's, of which each read has a bound in
+ * bytes and in time, and connects where the operator lets it.
+ */
+export function boundedReaders(options: ReaderBounds): BackendFeature {
+  obeyReach();
+  return createServiceFactory({
+    service: coreServices.urlReader,
+    deps: {
+      config: coreServices.rootConfig,
+      logger: coreServices.logger,
+      // They come before those of Backstage.
+      factories: urlReaderFactoriesServiceRef,
+    },
+    factory: services => createReader({ ...options, ...services }),
+  });
+}
+
+function createReader(
+  options: ReaderBounds & {
+    config: RootConfigService;
+    logger: LoggerService;
+    factories: ReaderFactory[];
+  },
+): UrlReaderService {
+  const { bounds, isListed, config, logger, factories } = options;
+  const within =
+    (factory: ReaderFactory, search: 'search' | 'no search'): ReaderFactory =>
+    ({ treeResponseFactory, ...others }) =>
+      factory({
+        ...others,
+        treeResponseFactory: boundedTrees(treeResponseFactory, bounds),
+      }).map(({ predicate, reader }) => ({
+        predicate,
+        reader: boundReader(reader, { bounds, isListed, search }),
+      }));
+  // For what is not exported: Google's and the one for CodeCommit.
+  const others = UrlReaders.default({ config, logger });
+  return UrlReaders.create({
+    config,
+    logger,
+    factories: [
+      ...factories.map(factory => within(factory, 'search')),
+      ...BY_FETCH.map(({ factory }) => within(factory, 'search')),
+      ...BY_CLIENT.map(({ factory }) => within(factory, 'no search')),
+      within(FetchUrlReader.factory, 'search'),
+      within(() => [{ predicate: () => true, reader: others }], 'no search'),
+    ],
+  });
+}
+
+function boundReader(
+  reader: UrlReaderService,
+  options: ReaderBounds & { search: 'search' | 'no search' },
+): UrlReaderService {
+  const { bounds, isListed, search: searches } = options;
+
+  const begin = (bound: 'maxBytes' | 'maxArchiveBytes') => {
+    const signal = AbortSignal.timeout(bounds.timeoutMs);
+    const reach = new Reach({
+      isListed,
+      maxBytes: bounds[bound],
+      beyondBytes: () => tooMuch(bound, bounds),
+      signal,
+    });
+    return {
+      signal,
+      run: <T>(work: () => Promise<T>) =>
+        reach.run(work).catch(error => {
+          throw signal.aborted ? tooMuch('timeoutMs', bounds) : toError(error);
+        }),
+    };
+  };
+
+  const readUrl: UrlReaderService['readUrl'] = async (url, given) => {
+    const { run, signal } = begin('maxBytes');
+    const response = await run(() =>
+      reader.readUrl(url, { ...given, signal: either(given?.signal, signal) }),
+    );
+    let content: Promise<Buffer> | undefined;
+    const buffer = () => {
+      content ??= run(() => contentOf(response, bounds));
+      return content;
+    };
+    return {
+      etag: response.etag,
+      lastModifiedAt: response.lastModifiedAt,
+      buffer,
+      stream: () =>
+        Readable.from(
+          (async function* read() {
+            yield await buffer();
+          })(),
+        ),
+    };
+  };
+
+  return decorate(reader, {
+    readUrl,
+    readTree: (url, given) => {
+      const { run, signal } = begin('maxArchiveBytes');
+      return run(() =>
+        reader.readTree(url, {
+          ...given,
+          signal: either(given?.signal, signal),
+        }),
+      );
+    },
+    async search(url, given) {
+      if (!mayBePattern(url)) {
+        // As the readers do, which would read it without a bound.
+        try {
+          const { buffer, etag, lastModifiedAt } = await readUrl(url, given);
+          const files = [{ url, content: buffer, lastModifiedAt }];
+          return { files, etag: etag ?? '' };
+        } catch (error) {
+          if (toError(error).name === 'NotFoundError') {
+            return { files: [], etag: '' };
+          }
+          throw error;
+        }
+      }
+      if (searches === 'no search') {
+        throw new NotAllowedError(
+          `The engines of tenants take no pattern from ${
+            new URL(url).host
+          }, of which the size of files can't be bounded: name each file`,
+        );
+      }
+      const { run, signal } = begin('maxArchiveBytes');
+      const found = await run(() =>
+        reader.search(url, { ...given, signal: either(given?.signal, signal) }),
+      );
+      if (found.files.length > bounds.maxEntities) {
+        throw tooMuch('maxEntities', bounds);
+      }
+      return {
+        ...found,
+        files: found.files.map(file => ({
+          ...file,
+          content: () =>
+            run(async () => checkSize(await file.content(), bounds)),
+        })),
+      };
+    },
+  });
+}
+
+/**
+ * Whether a reader may take a URL for one of several files. One that a reader takes otherwise
+ * is read with the bound of a search, and its file is refused if it is too large.
+ */
+function mayBePattern(url: string): boolean {
+  let decoded = url;
+  try {
+    decoded = decodeURIComponent(url);
+  } catch {
+    // A reader says what is wrong with it.
+  }
+  // The first question mark begins the query.
+  return /[*?]/.test(decoded.replace('?', ''));
+}
+
+async function contentOf(
+  response: UrlReaderServiceReadUrlResponse,
+  bounds: SourceBounds,
+): Promise<Buffer> {
+  if (!response.stream) {
+    return checkSize(await response.buffer(), bounds);
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // It ends the stream where it leaves.
+  for await (const chunk of response.stream()) {
+    size += chunk.length;
+    if (size > bounds.maxBytes) {
+      throw tooMuch('maxBytes', bounds);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function checkSize(content: Buffer, bounds: SourceBounds): Buffer {
+  if (content.length > bounds.maxBytes) {
+    throw tooMuch('maxBytes', bounds);
+  }
+  return content;
+}
+
+/** Keeps the files of archives that are too large when they are unpacked from being kept. */
+function boundedTrees(
+  trees: ReadTreeResponseFactory,
+  bounds: SourceBounds,
+): ReadTreeResponseFactory {
+  const bound =
+    <TOptions extends { filter?: Filter }>(
+      create: (options: TOptions) => ReturnType<typeof trees.fromZipArchive>,
+    ) =>
+    async (given: TOptions) => {
+      let isTooLarge = false;
+      const response = await create({
+        ...given,
+        filter: (path: string, info?: { size: number }) => {
+          if (given.filter && !given.filter(path, info)) {
+            return false;
+          }
+          if (info && info.size > bounds.maxBytes) {
+            isTooLarge = true;
+            return false;
+          }
+          return true;
+        },
+      });
+      return decorate(response, {
+        files: async () => {
+          const files = await response.files();
+          if (isTooLarge) {
+            throw tooMuch('maxBytes', bounds);
+          }
+          return files;
+        },
+      });
+    };
+  return decorate(trees, {
+    fromTarArchive: bound(given => trees.fromTarArchive(given)),
+    fromZipArchive: bound(given => trees.fromZipArchive(given)),
+  });
+}
+
+type Filter = (path: string, info?: { size: number }) => boolean;
+
+function either(
+  first: AbortSignal | undefined,
+  second: AbortSignal,
+): AbortSignal {
+  return first ? AbortSignal.any([first, second]) : second;
+}

@@ -1,0 +1,114 @@
+import { createBackendModule } from '@backstage/backend-plugin-api';
+import {
+  type CatalogProcessorParser,
+  catalogProcessingExtensionPoint,
+  type PlaceholderResolver,
+  processingResult,
+} from '@backstage/plugin-catalog-node';
+import { catalogModelExtensionPoint } from '@backstage/plugin-catalog-node/alpha';
+import { stringifyLocationRef } from '@backstage/catalog-model';
+import { InputError } from '@backstage/errors';
+import { setImmediate } from 'node:timers/promises';
+import { type SourceBounds, tooMuch } from './bounds';
+import { takeFromDryRun } from './dryRuns';
+import type { SourceParser } from './SourceParser';
+
+/** A module of a tenant's catalog: what it reads is parsed within bounds, in a thread. */
+export function boundedSources(options: {
+  tenantId: string;
+  parser: SourceParser;
+  bounds: SourceBounds;
+}) {
+  return createBackendModule({
+    pluginId: 'catalog',
+    moduleId: 'tenant-bounded-sources',
+    register(env) {
+      env.registerInit({
+        deps: {
+          model: catalogModelExtensionPoint,
+          processing: catalogProcessingExtensionPoint,
+        },
+        async init({ model, processing }) {
+          model.setEntityDataParser(createParser(options));
+          processing.addPlaceholderResolver('yaml', createResolver(options));
+        },
+      });
+    },
+  });
+}
+
+/** As Backstage's own, for which a value that is not an object is an error, and null nothing. */
+function createParser({
+  tenantId,
+  parser,
+  bounds,
+}: Parameters<typeof boundedSources>[0]): CatalogProcessorParser {
+  return async function* parse({ data, location }) {
+    const documents = await parser.parse(tenantId, data.toString('utf8'));
+    if (!takeFromDryRun(documents.length)) {
+      throw tooMuch('maxEntities', bounds);
+    }
+    for (const document of documents) {
+      if ('error' in document) {
+        yield processingResult.generalError(
+          location,
+          `YAML error at ${stringifyLocationRef(location)}, ${document.error}`,
+        );
+        continue;
+      }
+      const value = JSON.parse(document.json);
+      if (
+        typeof value === 'object' &&
+        value !== null &&
+        !Array.isArray(value)
+      ) {
+        yield processingResult.entity(location, value);
+      } else if (value !== null) {
+        yield processingResult.generalError(
+          location,
+          `Expected object at root, got ${typeof value}`,
+        );
+      }
+      // Others have their turn between two documents.
+      await setImmediate();
+    }
+  };
+}
+
+/**
+ * `$yaml`, whose file Backstage would parse where everything else waits for it. It is one beside
+ * the file that names it, or in a folder below: what lies elsewhere may be of another repository.
+ */
+function createResolver({
+  tenantId,
+  parser,
+}: Parameters<typeof boundedSources>[0]): PlaceholderResolver {
+  return async ({ key, value, baseUrl, read, resolveUrl, emit }) => {
+    if (typeof value !== 'string') {
+      throw new InputError(
+        `Placeholder $${key} expected the path of a file, such as ./api.yaml`,
+      );
+    }
+    const url = resolveUrl(value, baseUrl);
+    if (!url.startsWith(resolveUrl('./', baseUrl))) {
+      throw new InputError(
+        `Placeholder $${key} expected a file beside the one of the entity or in a folder below, such as ./api.yaml, and found ${value}`,
+      );
+    }
+    const content = await read(url);
+    emit(processingResult.refresh(`url:${url}`));
+    const documents = await parser.parse(tenantId, content.toString('utf8'));
+    const [document] = documents;
+    if (documents.length !== 1) {
+      throw new InputError(
+        `Placeholder $${key} expected to find exactly one document of data at ${value}, found ${documents.length}`,
+      );
+    }
+    if ('error' in document) {
+      throw new InputError(
+        `Placeholder $${key} found an error in the data at ${value}, ${document.error}`,
+      );
+    }
+    return JSON.parse(document.json);
+  };
+}

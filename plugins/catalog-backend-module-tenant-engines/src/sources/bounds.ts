@@ -1,0 +1,48 @@
+import { InputError } from '@backstage/errors';
+
+/** How much an engine takes of one source, and for how long: `tenancy.engines.sources`. */
+export interface SourceBounds {
+  /** Of a file, as its server sends it. */
+  readonly maxBytes: number;
+  /** Of the archive in which the files of a pattern are looked for. */
+  readonly maxArchiveBytes: number;
+  /** Documents of a file, files that a pattern finds, and entities of a dry run. */
+  readonly maxEntities: number;
+  /** Scalars, lists and maps of a file, with those that an alias repeats. */
+  readonly maxValues: number;
+  /** Lists and maps inside each other. */
+  readonly maxDepth: number;
+  /** For one read, from the first request to the last byte, and for the parsing of a file. */
+  readonly timeoutMs: number;
+}
+
+export const DEFAULT_BOUNDS: SourceBounds = {
+  maxBytes: 5 * 1024 * 1024,
+  maxArchiveBytes: 100 * 1024 * 1024,
+  maxEntities: 1_000,
+  maxValues: 200_000,
+  maxDepth: 100,
+  timeoutMs: 30_000,
+};
+
+const TEXTS: Record<keyof SourceBounds, (bound: string) => string> = {
+  maxBytes: bound => `is larger than ${bound} bytes`,
+  maxArchiveBytes: bound => `takes more than ${bound} bytes to be searched`,
+  maxEntities: bound => `has more than ${bound} entities`,
+  maxValues: bound => `has more than ${bound} values`,
+  maxDepth: bound => `has more than ${bound} levels`,
+  timeoutMs: bound => `took longer than ${bound} ms`,
+};
+
+/** What a source has too much of. Its message stands at the location. */
+export function tooMuch(
+  bound: keyof SourceBounds,
+  bounds: SourceBounds,
+): InputError {
+  const key = bound === 'timeoutMs' ? 'timeout' : bound;
+  return new InputError(
+    `The source ${TEXTS[bound](
+      bounds[bound].toLocaleString('en'),
+    )}, the bound of this portal (tenancy.engines.sources.${key})`,
+  );
+}

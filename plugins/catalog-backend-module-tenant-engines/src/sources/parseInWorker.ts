@@ -1,0 +1,80 @@
+/**
+ * The code of a thread that parses. It is a text, since a package that is built has no file of
+ * its own for a thread.
+ *
+ * Values are counted three times, each before it costs: tokens before there is a tree, documents
+ * before they are turned into values, and values with what aliases repeat before there is a text
+ * of them.
+ */
+export const PARSE_IN_WORKER = `
+const { parentPort, workerData } = require('node:worker_threads');
+const { Lexer, parseAllDocuments } = require(workerData.yaml);
+
+class Beyond extends Error {
+  constructor(bound) { super(bound); this.bound = bound; }
+}
+
+// How the tokens begin that begin a value; \\x1f is what the lexer of yaml puts before a scalar.
+const BEGINS = new Set(['\\x1f', '[', '{', '-', '?', '|', '>', '"', "'", '*']);
+
+function count(text, { maxEntities, maxValues, maxDepth }) {
+  let values = 0;
+  let depth = 0;
+  let documents = 0;
+  for (const token of new Lexer().lex(text)) {
+    const first = token[0];
+    if (BEGINS.has(first) && ++values > maxValues) throw new Beyond('maxValues');
+    if ((first === '[' || first === '{') && ++depth > maxDepth) throw new Beyond('maxDepth');
+    if (first === ']' || first === '}') depth = Math.max(0, depth - 1);
+    if (token === '---' && ++documents > maxEntities) throw new Beyond('maxEntities');
+  }
+}
+
+function measurer({ maxValues, maxDepth, maxCharacters }) {
+  let values = 0;
+  let characters = 0;
+  return function measure(value, depth) {
+    if (++values > maxValues) throw new Beyond('maxValues');
+    if (depth > maxDepth) throw new Beyond('maxDepth');
+    if (typeof value === 'string') {
+      characters += value.length;
+      if (characters > maxCharacters) throw new Beyond('maxValues');
+    } else if (Array.isArray(value)) {
+      for (const item of value) measure(item, depth + 1);
+    } else if (typeof value === 'object' && value !== null) {
+      for (const key of Object.keys(value)) {
+        characters += key.length;
+        measure(value[key], depth + 1);
+      }
+    }
+  };
+}
+
+function parse(text, bounds) {
+  count(text, bounds);
+  const documents = parseAllDocuments(text, { merge: false }).filter(d => d);
+  if (documents.length > bounds.maxEntities) throw new Beyond('maxEntities');
+  const measure = measurer(bounds);
+  return documents.map(document => {
+    if (document.errors.length > 0) {
+      return { error: String(document.errors[0]).slice(0, 2000) };
+    }
+    const value = document.toJSON();
+    measure(value, 0);
+    return { json: JSON.stringify(value) ?? 'null' };
+  });
+}
+
+parentPort.on('message', ({ text, bounds }) => {
+  let answer;
+  try {
+    answer = { documents: parse(text, bounds) };
+  } catch (error) {
+    if (error instanceof Beyond) answer = { beyond: error.bound };
+    // Too many levels for the stack.
+    else if (error instanceof RangeError) answer = { beyond: 'maxDepth' };
+    else answer = { failure: String(error).slice(0, 2000) };
+  }
+  parentPort.postMessage(answer);
+});
+`;

@@ -1,0 +1,273 @@
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
+import { createBackendPlugin } from '@backstage/backend-plugin-api';
+import {
+  tenantEngineStoreServiceRef,
+  type TenantEngineStore,
+} from 'backstage-plugin-catalog-tenancy-node';
+import {
+  createServer,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createGzip, gzipSync } from 'node:zlib';
+import { Readable } from 'node:stream';
+import { tenantEngines } from '..';
+import { componentYaml } from '../__testUtils__/SourceServer';
+
+const MIB = 1024 * 1024;
+
+/** Up to the end of the request: nothing is sent that nobody waits for. */
+function* repeated(text: string, times: number): Iterable<string> {
+  for (let i = 0; i < times; i += 1) {
+    yield text;
+  }
+}
+
+const send =
+  (text: string): RequestListener =>
+  (_req, res) =>
+    res.end(text);
+
+const stream =
+  (chunks: () => Iterable<string>): RequestListener =>
+  (_req, res) => {
+    Readable.from(chunks()).pipe(res);
+  };
+
+/** The components of a file, each with a name of its own. */
+const components = (count: number, prefix = 'c') =>
+  Array.from({ length: count }, (_, i) => componentYaml(`${prefix}-${i}`)).join(
+    '---\n',
+  );
+
+const nested = (levels: number) =>
+  `spec: ${'['.repeat(levels)}${']'.repeat(levels)}\n`;
+
+/** Each list has the one before ten times. */
+const aliases = () =>
+  `a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n${Array.from(
+    { length: 9 },
+    (_, i) => `a${i + 1}: &a${i + 1} [${`*a${i}, `.repeat(10)}]\n`,
+  ).join('')}`;
+
+const HARMFUL: [name: string, answer: RequestListener, message: string][] = [
+  [
+    'a list of four million lists',
+    stream(function* lists() {
+      yield 'spec:\n  x: [';
+      yield* repeated('[],'.repeat(1000), 4000);
+      yield ']\n';
+    }),
+    'is larger than 5,242,880 bytes, the bound of this portal (tenancy.engines.sources.maxBytes)',
+  ],
+  [
+    'a list of four hundred thousand lists',
+    send(`spec:\n  x: [${'[],'.repeat(400_000)}]\n`),
+    'has more than 200,000 values, the bound of this portal (tenancy.engines.sources.maxValues)',
+  ],
+  ['a list of many lines', send(`x:\n${'  - a\n'.repeat(300_000)}`), 'values'],
+  ['twenty thousand components', send(components(20_000)), 'entities'],
+  ['lists inside each other', send(nested(10_000)), 'has more than 100 levels'],
+  [
+    'maps inside each other by indentation',
+    send(
+      Array.from({ length: 500 }, (_, i) => `${' '.repeat(i)}a:\n`).join(''),
+    ),
+    'has more than 100 levels',
+  ],
+  ['aliases of aliases', send(aliases()), 'Excessive alias count'],
+  [
+    'a long text that aliases repeat',
+    send(`a: &a "${'x'.repeat(MIB)}"\nb: [${'*a, '.repeat(90)}]\n`),
+    'values',
+  ],
+  [
+    'a file without an end',
+    stream(() => repeated('# nothing\n'.repeat(1000), Infinity)),
+    'bytes',
+  ],
+  [
+    'a server that drips',
+    (_req, res) => {
+      const timer = setInterval(() => res.write('#'), 100);
+      res.once('close', () => clearInterval(timer));
+    },
+    'took longer than 2,000 ms, the bound of this portal (tenancy.engines.sources.timeout)',
+  ],
+  ['a server that never answers', () => undefined, 'took longer than'],
+  [
+    'a server that begins and stops',
+    (_req, res) => res.write('apiVersion: '),
+    'took longer than',
+  ],
+  [
+    'a circle of redirects',
+    (req, res) => res.writeHead(302, { location: req.url }).end(),
+    'redirect',
+  ],
+  [
+    'a gigabyte in a megabyte',
+    (_req, res) => {
+      res.writeHead(200, { 'content-encoding': 'gzip' });
+      const zip = createGzip();
+      zip.pipe(res as ServerResponse);
+      Readable.from(repeated('#'.repeat(MIB), 1024)).pipe(zip);
+    },
+    'is sent compressed (gzip), although the request asks for it as it is',
+  ],
+  ['what is not YAML', send('{{{{'), 'YAML'],
+  ['a zip file', (_req, res) => res.end(gzipSync(Buffer.alloc(1000))), 'YAML'],
+];
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
+  const answers = new Map<string, RequestListener>();
+  let source: Server;
+  let backend: CatalogBackend;
+  let engines: TenantEngineStore;
+  let base: string;
+
+  const urlOf = (path: string, answer: RequestListener) => {
+    answers.set(path, answer);
+    return `${base}${path}`;
+  };
+  const register = (target: string, query = '') =>
+    backend.as('acme').post(`/locations${query}`, { type: 'url', target });
+  const tryOut = (target: string) => register(target, '?dryRun=true');
+
+  beforeAll(async () => {
+    source = createServer((req, res) =>
+      answers.get(req.url!.replace(/\?.*/, ''))!(req, res),
+    );
+    await new Promise<void>(resolve => {
+      source.listen(0, '127.0.0.1', resolve);
+    });
+    const { port } = source.address() as AddressInfo;
+    base = `http://127.0.0.1:${port}`;
+    backend = await startCatalogBackend({
+      connection: await createTenancyDatabase(databases, id),
+      enabled: true,
+      config: {
+        backend: { reading: { allow: [{ host: `127.0.0.1:${port}` }] } },
+        tenancy: { engines: { sources: { timeout: { seconds: 2 } } } },
+      },
+      features: [
+        tenantEngines({ features: [] }),
+        createBackendPlugin({
+          pluginId: 'sources-of-the-test',
+          register(env) {
+            env.registerInit({
+              deps: { store: tenantEngineStoreServiceRef },
+              async init({ store }) {
+                engines = store;
+              },
+            });
+          },
+        }),
+      ],
+    });
+    for (const slug of ['acme', 'globex']) {
+      await backend.tenants.create({
+        tenant_slug: slug,
+        tenant_name: slug,
+        ...(slug === 'acme' && { max_entities: 30 }),
+      });
+      await engines.enable(slug, { by: 'test' });
+    }
+    await eventually(async () => {
+      await backend.as('acme').get('/locations').expect(200);
+    });
+  });
+
+  afterAll(async () => {
+    await backend?.stop();
+    source.closeAllConnections();
+    source.close();
+  });
+
+  it.each(HARMFUL)(
+    'is refused with what is wrong with it, while others are answered: %s',
+    async (name, answer, message) => {
+      const target = urlOf(`/${HARMFUL.findIndex(h => h[0] === name)}`, answer);
+      const refused = tryOut(target).then(response => response);
+      await backend.as('globex').get('/entities').expect(200);
+      const { body, status } = await refused;
+      expect([status, body.error.message]).toEqual([
+        400,
+        expect.stringContaining(message),
+      ]);
+    },
+  );
+
+  it('says at its location what is wrong with it', async () => {
+    const target = urlOf('/too-large.yaml', send(`x: ${'y'.repeat(6 * MIB)}`));
+    const { body } = await register(target).expect(201);
+    expect(body.location.target).toBe(target);
+    await eventually(async () => {
+      const { body: locations } = await backend
+        .as('acme')
+        .get(`/entities?filter=kind=location,spec.target=${target}`)
+        .expect(200);
+      expect(locations[0]?.status.items).toMatchObject([
+        {
+          level: 'error',
+          message: expect.stringContaining('tenancy.engines.sources.maxBytes'),
+        },
+      ]);
+    });
+  });
+
+  it('that is tried out has no more entities than its tenant may have, with those of its locations', async () => {
+    const targets = Array.from({ length: 4 }, (_, i) =>
+      urlOf(`/part-${i}.yaml`, send(components(i === 3 ? 20 : 5, `p${i}`))),
+    );
+    const location = (count: number) =>
+      urlOf(
+        `/all-${count}.yaml`,
+        send(
+          `apiVersion: backstage.io/v1alpha1\nkind: Location\nmetadata: { name: all }\n` +
+            `spec: { type: url, targets: ${JSON.stringify(
+              targets.slice(0, count),
+            )} }\n`,
+        ),
+      );
+    const { body } = await tryOut(location(3)).expect(201);
+    expect(body.entities).toHaveLength(17);
+    const refused = await tryOut(location(4)).expect(400);
+    expect(refused.body.error.message).toContain('entities');
+  });
+
+  it('is read with the YAML that it names by $yaml, within the bounds', async () => {
+    urlOf('/below/api.yaml', send('openapi: 3.1.0\n'));
+    urlOf('/below/large.yaml', send(`x: [${'[],'.repeat(400_000)}]\n`));
+    const api = (definition: string) =>
+      urlOf(
+        '/api.yaml',
+        send(
+          `apiVersion: backstage.io/v1alpha1\nkind: API\nmetadata: { name: api, annotations: { definition: '-' } }\n` +
+            `spec: { type: openapi, lifecycle: production, owner: a, definition: x, more: { $yaml: ${definition} } }\n`,
+        ),
+      );
+    const { body } = await tryOut(api('./below/api.yaml')).expect(201);
+    expect(
+      body.entities.find(({ kind }: { kind: string }) => kind === 'API').spec
+        .more,
+    ).toEqual({ openapi: '3.1.0' });
+    for (const [definition, message] of [
+      ['./below/large.yaml', 'values'],
+      [`${base}/../api.yaml#`, ''],
+      ['http://127.0.0.1:1/x.yaml', 'beside the one of the entity'],
+    ]) {
+      const refused = await tryOut(api(definition)).expect(400);
+      expect(refused.body.error.message).toContain(message);
+    }
+  });
+});
