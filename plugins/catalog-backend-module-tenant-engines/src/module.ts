@@ -99,7 +99,10 @@ class Engines implements TenantEngines {
 
   async report(tenantId: string) {
     const reports = await this.reports([tenantId]);
-    return reports.get(tenantId)!;
+    return {
+      ...reports.get(tenantId)!,
+      sourceErrors: await this.#status!.readSourceErrors(tenantId),
+    };
   }
 
   async reports(tenantIds: string[]) {

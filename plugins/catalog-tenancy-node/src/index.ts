@@ -68,6 +68,7 @@ export {
 } from './engines/TenantEngineStore';
 export {
   type TenantEngines,
+  type SourceError,
   type TenantEngineReport,
   type TenantEngineStatus,
 } from './engines/TenantEngines';

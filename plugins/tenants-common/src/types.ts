@@ -324,6 +324,8 @@ export interface TenantStatus {
   lag_seconds: number | null;
   /** Since when that item is due; null where nothing is. */
   oldest_due_at: string | null;
+  /** Why locations could not be read, of 20 at most; null without an engine. */
+  source_errors: { location: string; message: string }[] | null;
   /** Why the engine failed last, also where it has started since. */
   last_error: string | null;
   /** When that was. */

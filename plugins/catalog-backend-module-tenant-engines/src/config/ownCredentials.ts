@@ -63,7 +63,43 @@ export function checkOwnCredentials(config: JsonObject): void {
       }
     });
   });
+  checkHostParts(integrations);
   checkProviders(providers, listOf(integrations.azure));
+}
+
+/**
+ * What the clients of clouds make a part of the name of a host must be no more than that: they
+ * connect by themselves.
+ */
+function checkHostParts(integrations: JsonObject): void {
+  listOf(integrations.awsS3).forEach((entry, i) => {
+    if (entry.endpoint !== undefined && entry.s3ForcePathStyle !== true) {
+      refuse(
+        ['awsS3', i],
+        's3ForcePathStyle: true beside endpoint, or the name of a bucket would be a part of the host',
+      );
+    }
+  });
+  const parts: [type: string, key: string, pattern: RegExp, form: string][] = [
+    ['awsCodeCommit', 'region', /^[a-z0-9-]+$/, 'such as eu-west-1'],
+    [
+      'azureBlobStorage',
+      'accountName',
+      /^[a-z0-9]{3,24}$/,
+      'of 3 to 24 letters and digits',
+    ],
+  ];
+  for (const [type, key, pattern, form] of parts) {
+    listOf(integrations[type]).forEach((entry, i) => {
+      const value = entry[key];
+      if (
+        value !== undefined &&
+        !(typeof value === 'string' && pattern.test(value))
+      ) {
+        refuse([type, i], `${key} ${form}`);
+      }
+    });
+  }
 }
 
 function checkProviders(providers: JsonObject, azure: JsonObject[]): void {

@@ -803,6 +803,47 @@ describe('an interval', () => {
   });
 });
 
+describe('what the client of a cloud makes a part of a host', () => {
+  const integrations = (value: object) => ({ integrations: value });
+
+  it.each<Case>([
+    [
+      'an endpoint of which buckets are a part of the host',
+      integrations({
+        awsS3: [
+          {
+            endpoint: 'https://ghe.example.com',
+            accessKeyId: 'a',
+            secretAccessKey: 'b',
+          },
+        ],
+      }),
+      'integrations.awsS3[0]: expected s3ForcePathStyle: true beside endpoint',
+    ],
+    [
+      'an account that is more than the first part of a host',
+      integrations({
+        azureBlobStorage: [{ accountName: '10.0.0.1/x', accountKey: 'a' }],
+      }),
+      'integrations.azureBlobStorage[0]: expected accountName of 3 to 24 letters and digits',
+    ],
+    [
+      'a region that is more than a part of a host',
+      integrations({
+        awsCodeCommit: [
+          { region: 'x/y', accessKeyId: 'a', secretAccessKey: 'b' },
+        ],
+      }),
+      'integrations.awsCodeCommit[0]: expected region such as eu-west-1',
+    ],
+  ])('is refused: %s', async (_, config, message) => {
+    await expect(refusal(config)).resolves.toMatchObject({
+      name: 'InputError',
+      message: expect.stringContaining(message),
+    });
+  });
+});
+
 describe("the backend's own identity in a cloud", () => {
   const integrations = (value: object) => ({ integrations: value });
 

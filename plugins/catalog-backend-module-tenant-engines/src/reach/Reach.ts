@@ -1,6 +1,10 @@
 import { InputError } from '@backstage/errors';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { isIP } from 'node:net';
+import { randomUUID } from 'node:crypto';
+import http from 'node:http';
+import https from 'node:https';
+import { isIP, isIPv6 } from 'node:net';
+import type { Duplex } from 'node:stream';
 import {
   Agent,
   type Dispatcher,
@@ -23,19 +27,30 @@ export interface ReachOptions {
 }
 
 const reaches = new AsyncLocalStorage<Reach>();
+const obeying = new WeakSet<object>();
+
+/** Of Node.js's own agents. */
+const AGENT_OPTIONS = {
+  keepAlive: true,
+  scheduling: 'lifo',
+  timeout: 5_000,
+} as const;
 
 const listed = new Agent();
 const unlisted = new Agent({ connect: { lookup: lookupPublic } });
 
 /**
- * The rule for all requests that a piece of work makes by `fetch`, whichever integration or
- * module makes them and wherever they are led to: each is judged at its connection, and so is
+ * The rule for all requests that a piece of work makes, whichever integration or module makes
+ * them and wherever they are led to: each is judged at its connection, and so is
  * each redirect. A host that the operator has listed may have any address; all others are on
  * the internet.
  *
- * Answers are not compressed, so that the bytes that are counted are those that are kept.
+ * Answers to `fetch` are not compressed, so that the bytes that are counted are those that are
+ * kept. Those to `node:http` are counted where they are kept.
  */
 export class Reach {
+  /** Differs from that of each other. */
+  readonly id = randomUUID();
   readonly #options: ReachOptions;
   #bytes = 0;
   /** Why a request was refused: `fetch` says that it failed, and no more. */
@@ -87,8 +102,26 @@ export class Reach {
       return this.#counted(response as unknown as Response);
     } catch (error) {
       const { cause } = error as Error;
-      throw cause instanceof UnlistedHostError ? this.#refuse(cause) : error;
+      throw cause instanceof UnlistedHostError ? this.refuse(cause) : error;
     }
+  }
+
+  /**
+   * What is connected to.
+   *
+   * @returns whether the operator has listed it; otherwise its name has to be looked up by
+   *   {@link lookupPublic}
+   * @throws UnlistedHostError for an address that is not public
+   */
+  judge(url: URL): boolean {
+    if (this.#options.isListed(url)) {
+      return true;
+    }
+    const host = url.hostname.replace(/^\[|\]$/g, '');
+    if (isIP(host) && !isPublic(host)) {
+      throw this.refuse(new UnlistedHostError(url.host));
+    }
+    return false;
   }
 
   #dispatcher(): Dispatcher {
@@ -96,13 +129,7 @@ export class Reach {
     const ofProcess = getGlobalDispatcher();
     const isProxy = ofProcess.constructor.name !== 'Agent';
     return unlisted.compose(dispatch => (options, handler) => {
-      const url = new URL(options.path, options.origin);
-      const isListed = this.#options.isListed(url);
-      const host = url.hostname.replace(/^\[|\]$/g, '');
-      // A name is looked up when it is connected to.
-      if (!isListed && isIP(host) && !isPublic(host)) {
-        throw this.#refuse(new UnlistedHostError(url.host));
-      }
+      const isListed = this.judge(new URL(options.path, options.origin));
       if (isProxy) {
         return ofProcess.dispatch(options, handler);
       }
@@ -112,7 +139,8 @@ export class Reach {
     });
   }
 
-  #refuse(error: Error): Error {
+  /** Has the work fail with this error. */
+  refuse(error: Error): Error {
     this.#refusal ??= error;
     return error;
   }
@@ -122,7 +150,7 @@ export class Reach {
     const encoding = response.headers.get('content-encoding');
     if (encoding && encoding !== 'identity') {
       response.body?.cancel().catch(() => undefined);
-      throw this.#refuse(
+      throw this.refuse(
         new InputError(
           `The source is sent compressed (${encoding}), although the request asks for it as it is`,
         ),
@@ -134,7 +162,7 @@ export class Reach {
         this.#bytes += chunk.byteLength;
         if (this.#bytes > maxBytes) {
           controller.error(
-            this.#refuse(
+            this.refuse(
               beyondBytes?.() ?? new Error(`More than ${maxBytes} bytes`),
             ),
           );
@@ -164,17 +192,92 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** Has the `fetch` of this process obey the {@link Reach} in which it is called, if any. */
+/** The rule for what is running, if there is one. */
+export function currentReach(): Reach | undefined {
+  return reaches.getStore();
+}
+
+/** One of Node.js, or of another copy of this module. */
+function isReplaceable(agent: http.Agent, ofNode: typeof http.Agent): boolean {
+  return agent.constructor === ofNode || 'obeysReach' in agent;
+}
+
+interface Connecting {
+  host?: string | null;
+  port?: number | string | null;
+  lookup?: unknown;
+}
+
+/** The options of a connection, with the rule for it. */
+function within<TOptions extends Connecting>(
+  protocol: string,
+  options: TOptions,
+): TOptions {
+  const reach = currentReach();
+  const { host, port } = options;
+  if (!reach || !host) {
+    return options;
+  }
+  const name = isIPv6(host) ? `[${host}]` : host;
+  const isListed = reach.judge(new URL(`${protocol}//${name}:${port ?? ''}`));
+  return isListed ? options : { ...options, lookup: lookupPublic };
+}
+
+/** Connections of a reach are nobody else's, who could be led where it may not be. */
+function nameWithin(name: string): string {
+  const reach = currentReach();
+  return reach ? `${name}:within ${reach.id}` : name;
+}
+
+class ReachAgent extends http.Agent {
+  readonly obeysReach = true;
+
+  createConnection(
+    options: http.ClientRequestArgs,
+    done?: (error: Error | null, stream: Duplex) => void,
+  ) {
+    return super.createConnection(within('http:', options), done);
+  }
+
+  getName(options?: Parameters<http.Agent['getName']>[0]): string {
+    return nameWithin(super.getName(options));
+  }
+}
+
+class SecureReachAgent extends https.Agent {
+  readonly obeysReach = true;
+
+  createConnection(
+    options: https.RequestOptions,
+    done?: (error: Error | null, stream: Duplex) => void,
+  ) {
+    return super.createConnection(within('https:', options), done);
+  }
+
+  getName(options?: https.RequestOptions): string {
+    return nameWithin(super.getName(options));
+  }
+}
+
+/**
+ * Has the requests of this process that begin within the work of a {@link Reach} obey it: those
+ * by `fetch`, and those by `node:http` and `node:https` that bring no agent of their own.
+ */
 export function obeyReach(): void {
   const original = globalThis.fetch;
   if (!obeying.has(original)) {
     const obedient: typeof fetch = (input, init) => {
-      const reach = reaches.getStore();
+      const reach = currentReach();
       return reach ? reach.fetch(input, init) : original(input, init);
     };
     obeying.add(obedient);
     globalThis.fetch = obedient;
   }
+  // A proxy that the operator has set is an agent of another kind, and stays.
+  if (isReplaceable(http.globalAgent, http.Agent)) {
+    http.globalAgent = new ReachAgent(AGENT_OPTIONS);
+  }
+  if (isReplaceable(https.globalAgent, https.Agent)) {
+    https.globalAgent = new SecureReachAgent(AGENT_OPTIONS);
+  }
 }
-
-const obeying = new WeakSet<typeof fetch>();

@@ -1,5 +1,6 @@
 import { InputError } from '@backstage/errors';
 import createLimit, { type Limit } from 'p-limit';
+import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { type SourceBounds, tooMuch } from './bounds';
 import { PARSE_IN_WORKER } from './parseInWorker';
@@ -54,21 +55,16 @@ export class SourceParser {
     const { maxEntities, maxValues, maxDepth, maxBytes } = this.#bounds;
     let isDone = false;
     let isLate = false;
-    const answer = new Promise<Answer>((resolve, reject) => {
-      worker.once('message', resolve);
-      worker.once('error', error =>
-        reject(
-          (error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY'
-            ? new InputError(
-                `The source takes more than ${HEAP_MB} MB to be parsed`,
-              )
-            : error,
-        ),
-      );
-      worker.once('exit', () =>
-        reject(new InputError('The source ended the thread that parsed it')),
-      );
-    });
+    const answered = new AbortController();
+    const { signal } = answered;
+    const answer = Promise.race([
+      once(worker, 'message', { signal }).then(
+        ([message]) => message as Answer,
+      ),
+      once(worker, 'exit', { signal }).then(() => {
+        throw new InputError('The source ended the thread that parsed it');
+      }),
+    ]);
     const timer = setTimeout(() => {
       isLate = true;
       worker.terminate();
@@ -88,10 +84,17 @@ export class SourceParser {
       }
       return result.documents;
     } catch (error) {
-      throw isLate ? tooMuch('timeoutMs', this.#bounds) : error;
+      if (isLate) {
+        throw tooMuch('timeoutMs', this.#bounds);
+      }
+      throw (error as { code?: string }).code === 'ERR_WORKER_OUT_OF_MEMORY'
+        ? new InputError(
+            `The source takes more than ${HEAP_MB} MB to be parsed`,
+          )
+        : error;
     } finally {
       clearTimeout(timer);
-      worker.removeAllListeners();
+      answered.abort();
       if (isDone) {
         this.#idle.push(worker);
       } else {

@@ -27,6 +27,7 @@ import {
   type UrlReaderServiceReadUrlResponse,
 } from '@backstage/backend-plugin-api';
 import { NotAllowedError, toError } from '@backstage/errors';
+import parseGitUrl from 'git-url-parse';
 import { Readable } from 'node:stream';
 import { decorate } from '../engine/decorate';
 import { obeyReach, Reach } from '../reach/Reach';
@@ -162,7 +163,7 @@ function boundReader(
       );
     },
     async search(url, given) {
-      if (!mayBePattern(url)) {
+      if (!isPattern(url)) {
         // As the readers do, which would read it without a bound.
         try {
           const { buffer, etag, lastModifiedAt } = await readUrl(url, given);
@@ -201,19 +202,14 @@ function boundReader(
   });
 }
 
-/**
- * Whether a reader may take a URL for one of several files. One that a reader takes otherwise
- * is read with the bound of a search, and its file is refused if it is too large.
- */
-function mayBePattern(url: string): boolean {
-  let decoded = url;
+/** Whether the readers of Backstage take a URL for one of several files: as they find it out. */
+function isPattern(url: string): boolean {
   try {
-    decoded = decodeURIComponent(url);
+    return /[*?]/.test(parseGitUrl(url).filepath ?? '');
   } catch {
-    // A reader says what is wrong with it.
+    // The reader says what is wrong with it.
+    return false;
   }
-  // The first question mark begins the query.
-  return /[*?]/.test(decoded.replace('?', ''));
 }
 
 async function contentOf(

@@ -7,6 +7,8 @@ import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import { createBackendPlugin } from '@backstage/backend-plugin-api';
 import {
   tenantEngineStoreServiceRef,
+  type TenantEngines,
+  tenantEnginesServiceRef,
   type TenantEngineStore,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
@@ -123,7 +125,11 @@ const HARMFUL: [name: string, answer: RequestListener, message: string][] = [
     'is sent compressed (gzip), although the request asks for it as it is',
   ],
   ['what is not YAML', send('{{{{'), 'YAML'],
-  ['a zip file', (_req, res) => res.end(gzipSync(Buffer.alloc(1000))), 'YAML'],
+  [
+    'a zip file',
+    (_req, res) => res.end(gzipSync(Buffer.alloc(1000))),
+    'Expected object at root, got string',
+  ],
 ];
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -133,6 +139,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
   let source: Server;
   let backend: CatalogBackend;
   let engines: TenantEngineStore;
+  let running: TenantEngines;
   let base: string;
 
   const urlOf = (path: string, answer: RequestListener) => {
@@ -165,9 +172,13 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
           pluginId: 'sources-of-the-test',
           register(env) {
             env.registerInit({
-              deps: { store: tenantEngineStoreServiceRef },
-              async init({ store }) {
+              deps: {
+                store: tenantEngineStoreServiceRef,
+                all: tenantEnginesServiceRef,
+              },
+              async init({ store, all }) {
                 engines = store;
+                running = all;
               },
             });
           },
@@ -207,25 +218,22 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     },
   );
 
-  it('says at its location what is wrong with it', async () => {
+  it('is in the status of its engine with what is wrong with it', async () => {
     const target = urlOf('/too-large.yaml', send(`x: ${'y'.repeat(6 * MIB)}`));
-    const { body } = await register(target).expect(201);
-    expect(body.location.target).toBe(target);
+    await register(target).expect(201);
+    const { tenant_id } = (await backend.tenants.get('acme'))!;
     await eventually(async () => {
-      const { body: locations } = await backend
-        .as('acme')
-        .get(`/entities?filter=kind=location,spec.target=${target}`)
-        .expect(200);
-      expect(locations[0]?.status.items).toMatchObject([
+      const { sourceErrors } = await running.report(tenant_id);
+      expect(sourceErrors).toEqual([
         {
-          level: 'error',
+          location: target,
           message: expect.stringContaining('tenancy.engines.sources.maxBytes'),
         },
       ]);
     });
   });
 
-  it('that is tried out has no more entities than its tenant may have, with those of its locations', async () => {
+  it('has no more entities than its tenant may have when it is tried out, those of its locations among them', async () => {
     const targets = Array.from({ length: 4 }, (_, i) =>
       urlOf(`/part-${i}.yaml`, send(components(i === 3 ? 20 : 5, `p${i}`))),
     );
@@ -246,11 +254,11 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
   });
 
   it('is read with the YAML that it names by $yaml, within the bounds', async () => {
-    urlOf('/below/api.yaml', send('openapi: 3.1.0\n'));
-    urlOf('/below/large.yaml', send(`x: [${'[],'.repeat(400_000)}]\n`));
+    urlOf('/team/below/api.yaml', send('openapi: 3.1.0\n'));
+    urlOf('/team/below/large.yaml', send(`x: [${'[],'.repeat(400_000)}]\n`));
     const api = (definition: string) =>
       urlOf(
-        '/api.yaml',
+        '/team/api.yaml',
         send(
           `apiVersion: backstage.io/v1alpha1\nkind: API\nmetadata: { name: api, annotations: { definition: '-' } }\n` +
             `spec: { type: openapi, lifecycle: production, owner: a, definition: x, more: { $yaml: ${definition} } }\n`,
@@ -263,7 +271,8 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     ).toEqual({ openapi: '3.1.0' });
     for (const [definition, message] of [
       ['./below/large.yaml', 'values'],
-      [`${base}/../api.yaml#`, ''],
+      ['../other.yaml', 'beside the one of the entity'],
+      [`${base}/other.yaml`, 'beside the one of the entity'],
       ['http://127.0.0.1:1/x.yaml', 'beside the one of the entity'],
     ]) {
       const refused = await tryOut(api(definition)).expect(400);

@@ -3,6 +3,7 @@ import {
   sessionSettings,
 } from 'backstage-catalog-tenancy-migrations';
 import type {
+  SourceError,
   TenantEngineReport,
   TenantEngineStatus,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -37,6 +38,8 @@ const ADMIN_ROLE = 'portal_admin';
 
 /** A report is for a person or a probe: it may fail, but not wait. */
 const TIMEOUT_MS = 10_000;
+
+const SOURCE_ERRORS = 20;
 
 interface StoreOptions {
   /** Of the catalog plugin's own database user, which may act as `portal_admin`. */
@@ -158,6 +161,27 @@ export class EngineStatusStore {
     return new Map(
       rows.map(({ schema, due }) => [bySchema.get(schema) ?? schema, due]),
     );
+  }
+
+  /** The locations of an engine that could not be read. */
+  async readSourceErrors(tenantId: string): Promise<SourceError[]> {
+    const table = `${escapeIdentifier(engineSchemaOf(tenantId))}.refresh_state`;
+    const { rows: found } = await this.#pool.query(
+      `select from pg_catalog.pg_class where oid = pg_catalog.to_regclass($1)`,
+      [table],
+    );
+    if (found.length === 0) {
+      return [];
+    }
+    // The catalog has no such error in the entity of a location that it could never read.
+    const { rows } = await this.#pool.query<SourceError>(
+      `select left(coalesce(spec ->> 'target', spec -> 'targets' ->> 0, entity_ref), 2000) as location,
+              left(errors::jsonb -> 0 ->> 'message', 2000) as message
+         from ${table}, lateral (select unprocessed_entity::jsonb -> 'spec' as spec) e
+        where entity_ref like 'location:%' and errors like '[{%'
+        order by next_update_at desc limit ${SOURCE_ERRORS}`,
+    );
+    return rows;
   }
 
   async readDeployment(): Promise<DeploymentFacts> {

@@ -300,6 +300,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       paused_at: null,
       faults: 0,
       lag_seconds: expect.any(Number),
+      source_errors: [],
       last_error: null,
       last_full_run_at: expect.any(String),
     });

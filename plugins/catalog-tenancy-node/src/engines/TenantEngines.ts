@@ -53,6 +53,20 @@ export interface TenantEngineReport {
   };
   /** Rows of the engine that could not be carried to the entities of the tenant. */
   faults: number;
+  /** Locations that could not be read, 20 at most; in the report on a single tenant. */
+  sourceErrors?: SourceError[];
+}
+
+/**
+ * Why a location could not be read.
+ *
+ * @public
+ */
+export interface SourceError {
+  /** The first target of the location, such as a URL. */
+  location: string;
+  /** Of the processing of the catalog, without secrets. */
+  message: string;
 }
 
 /**

@@ -221,6 +221,7 @@ export function addEngineRoutes(
           faults: report?.faults ?? null,
           lag_seconds: report?.lagSeconds ?? null,
           oldest_due_at: report?.oldestDueAt?.toISOString() ?? null,
+          source_errors: report?.sourceErrors ?? null,
           last_error: report?.lastError ?? null,
           last_error_at: report?.lastErrorAt?.toISOString() ?? null,
           last_full_run_at: report?.caughtUpAt?.toISOString() ?? null,

@@ -140,6 +140,13 @@ export const SCHEMAS = {
     faults: orNull(count),
     lag_seconds: orNull(count),
     oldest_due_at: orNull(time),
+    source_errors: orNull({
+      type: 'array',
+      items: object({
+        location: { type: 'string', example: 'https://example.com/a.yaml' },
+        message: { type: 'string' },
+      }),
+    }),
     last_error: orNull({ type: 'string' }),
     last_error_at: orNull(time),
     last_full_run_at: orNull(time),

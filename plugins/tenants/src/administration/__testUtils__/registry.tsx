@@ -52,6 +52,7 @@ export const statusOf = (more: Partial<TenantStatus> = {}): TenantStatus => ({
   faults: 0,
   lag_seconds: 0,
   oldest_due_at: null,
+  source_errors: [],
   last_error: null,
   last_error_at: null,
   last_full_run_at: '2026-11-20T10:00:00.000Z',

@@ -25,6 +25,9 @@ export function EngineState(props: { status: TenantStatus; error?: Error }) {
       paused_by &&
       t('sources.state.paused_by', { by: paused_by }),
     faults && t('sources.state.faults', { count: faults }),
+    ...(status.source_errors ?? []).map(sourceError =>
+      t('sources.state.sourceError', sourceError),
+    ),
     last_error &&
       last_error !== reason &&
       t('sources.state.lastError', {

@@ -31,6 +31,7 @@ const STATUS: TenantStatus = {
   faults: 0,
   lag_seconds: 0,
   oldest_due_at: null,
+  source_errors: [],
   last_error: null,
   last_error_at: null,
   last_full_run_at: null,

@@ -43,6 +43,7 @@ export const sourcesMessages = {
     faults_one: '{{count}} entity could not be taken over',
     faults_other: '{{count}} entities could not be taken over',
     reason: 'Why: {{reason}}',
+    sourceError: 'Could not read {{location}}: {{message}}',
     lastError: 'Last failure, {{at}}: {{error}}',
     paused_by:
       'Paused by {{by}}. What you save takes effect when it is resumed.',

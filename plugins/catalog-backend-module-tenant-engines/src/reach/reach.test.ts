@@ -1,0 +1,205 @@
+import {
+  mockServices,
+  ServiceFactoryTester,
+} from '@backstage/backend-test-utils';
+import {
+  type ServiceFactory,
+  type UrlReaderService,
+} from '@backstage/backend-plugin-api';
+import type { JsonObject } from '@backstage/types';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { boundedReaders } from '../sources/boundedReader';
+import { DEFAULT_BOUNDS } from '../sources/bounds';
+import { isPublic } from './addresses';
+import { obeyReach, Reach } from './Reach';
+
+/** Answers each request, or leads it elsewhere, and keeps who asked for what. */
+class Host {
+  readonly asked: string[] = [];
+  location?: string;
+  readonly #server: Server = createServer((req, res) => {
+    this.asked.push(req.url!);
+    if (this.location) {
+      res.writeHead(302, { location: this.location });
+    }
+    res.end('hello');
+  });
+
+  static async start(): Promise<Host> {
+    const host = new Host();
+    await new Promise<void>(resolve => {
+      host.#server.listen(0, '127.0.0.1', resolve);
+    });
+    return host;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get host(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  stop(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+describe('what the reads of a tenant may reach', () => {
+  let listed: Host;
+  let secret: Host;
+
+  beforeEach(async () => {
+    obeyReach();
+    listed = await Host.start();
+    secret = await Host.start();
+  });
+  afterEach(() => {
+    listed.stop();
+    secret.stop();
+  });
+
+  const isListed = (url: URL) => url.host === listed.host;
+  const read = (url: string) =>
+    new Reach({ isListed }).run(async () => (await fetch(url)).text());
+
+  it('is a host that the operator has listed, whatever its address', async () => {
+    await expect(read(`http://${listed.host}/a`)).resolves.toBe('hello');
+  });
+
+  it.each([
+    ['its address', () => `http://${secret.host}/`],
+    ['a name', () => `http://localhost:${secret.port}/`],
+    ['a number', () => `http://2130706433:${secret.port}/`],
+    ['an address of IPv6', () => `http://[::1]:${secret.port}/`],
+    ['IPv4 in IPv6', () => `http://[::ffff:127.0.0.1]:${secret.port}/`],
+    ['any address', () => `http://0.0.0.0:${secret.port}/`],
+    ['the credentials of a cloud', () => 'http://169.254.169.254/latest/'],
+  ])('is no other host inside of a network, by %s', async (_, url) => {
+    const refusal = {
+      name: 'NotAllowedError',
+      message: expect.stringContaining('the operator has not listed that host'),
+    };
+    await expect(read(url())).rejects.toMatchObject(refusal);
+    listed.location = url();
+    await expect(read(`http://${listed.host}/b`)).rejects.toMatchObject(
+      refusal,
+    );
+    expect(secret.asked).toEqual([]);
+  });
+
+  it('does not concern others of the process', async () => {
+    const response = await fetch(`http://${secret.host}/mine`);
+    await expect(response.text()).resolves.toBe('hello');
+  });
+
+  const base = () => `http://${listed.host}`;
+  const integrations: Record<
+    string,
+    () => { config: JsonObject; url: string }
+  > = {
+    azure: () => ({
+      config: { azure: [{ host: listed.host }] },
+      url: `${base()}/o/p/_git/r?path=%2Fa.yaml`,
+    }),
+    bitbucketServer: () => ({
+      config: {
+        bitbucketServer: [
+          {
+            host: listed.host,
+            token: 'x',
+            apiBaseUrl: `${base()}/rest/api/1.0`,
+          },
+        ],
+      },
+      url: `${base()}/projects/p/repos/r/browse/a.yaml`,
+    }),
+    gerrit: () => ({
+      config: {
+        gerrit: [
+          { host: listed.host, baseUrl: base(), gitilesBaseUrl: base() },
+        ],
+      },
+      url: `${base()}/p/+/refs/heads/main/a.yaml`,
+    }),
+    gitea: () => ({
+      config: { gitea: [{ host: listed.host, baseUrl: base() }] },
+      url: `${base()}/o/r/src/branch/main/a.yaml`,
+    }),
+    github: () => ({
+      config: { github: [{ host: listed.host, rawBaseUrl: `${base()}/raw` }] },
+      url: `${base()}/o/r/blob/main/a.yaml`,
+    }),
+    gitlab: () => ({
+      config: {
+        gitlab: [
+          {
+            host: listed.host,
+            baseUrl: base(),
+            apiBaseUrl: `${base()}/api/v4`,
+          },
+        ],
+      },
+      url: `${base()}/g/r/-/blob/main/a.yaml`,
+    }),
+    'backend.reading.allow': () => ({ config: {}, url: `${base()}/a.yaml` }),
+  };
+
+  it.each(Object.keys(integrations))(
+    'is not extended by a redirect of %s',
+    async name => {
+      listed.location = `http://${secret.host}/base.yaml`;
+      const { config, url } = integrations[name]();
+      const reader = (await ServiceFactoryTester.from(
+        boundedReaders({
+          bounds: DEFAULT_BOUNDS,
+          isListed,
+        }) as ServiceFactory<UrlReaderService, 'plugin'>,
+        {
+          dependencies: [
+            mockServices.rootConfig.factory({
+              data: {
+                backend: { reading: { allow: [{ host: listed.host }] } },
+                integrations: config,
+              },
+            }),
+          ],
+        },
+      ).getSubject()) as UrlReaderService;
+      await expect(reader.search(url)).rejects.toThrow(
+        /not listed that host|not allowed/,
+      );
+      expect(listed.asked).not.toEqual([]);
+      expect(secret.asked).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['8.8.8.8', true],
+    ['2606:4700::1111', true],
+    ['10.1.2.3', false],
+    ['100.64.0.1', false],
+    ['127.0.0.1', false],
+    ['169.254.169.254', false],
+    ['172.31.255.255', false],
+    ['172.32.0.1', true],
+    ['192.168.1.1', false],
+    ['224.0.0.1', false],
+    ['255.255.255.255', false],
+    ['::', false],
+    ['::1', false],
+    ['::ffff:10.0.0.1', false],
+    ['::ffff:8.8.8.8', false],
+    ['64:ff9b::a00:1', false],
+    ['2002:a00:1::', false],
+    ['fc00::1', false],
+    ['fd00:ec2::254', false],
+    ['fe80::1', false],
+    ['no address', false],
+  ])('counts %s as public: %s', (address, expected) => {
+    expect(isPublic(address)).toBe(expected);
+  });
+});
