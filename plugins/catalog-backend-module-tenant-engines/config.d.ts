@@ -58,7 +58,7 @@ export interface Config {
          * tried out; 1000 by default.
          */
         maxEntities?: number;
-        /** Scalars, lists and maps of a file; 200000 by default. */
+        /** Scalars, lists and maps of a document; 10000 by default. */
         maxValues?: number;
         /** Lists and maps inside each other; 100 by default. */
         maxDepth?: number;

@@ -1,5 +1,6 @@
 import { createBackendModule } from '@backstage/backend-plugin-api';
 import {
+  type CatalogProcessor,
   type CatalogProcessorParser,
   catalogProcessingExtensionPoint,
   type PlaceholderResolver,
@@ -31,11 +32,24 @@ export function boundedSources(options: {
         async init({ model, processing }) {
           model.setEntityDataParser(createParser(options));
           processing.addPlaceholderResolver('yaml', createResolver(options));
+          processing.addProcessor(turns);
         },
       });
     },
   });
 }
+
+/**
+ * Lets others have their turn before each entity: a dry run would process all of its entities
+ * in one chain of promises.
+ */
+const turns: CatalogProcessor = {
+  getProcessorName: () => 'TenantTurns',
+  async preProcessEntity(entity) {
+    await setImmediate();
+    return entity;
+  },
+};
 
 /** As Backstage's own, for which a value that is not an object is an error, and null nothing. */
 function createParser({

@@ -8,7 +8,7 @@ export interface SourceBounds {
   readonly maxArchiveBytes: number;
   /** Documents of a file, files that a pattern finds, and entities of a dry run. */
   readonly maxEntities: number;
-  /** Scalars, lists and maps of a file, with those that an alias repeats. */
+  /** Scalars, lists and maps of a document, with those that an alias repeats. */
   readonly maxValues: number;
   /** Lists and maps inside each other. */
   readonly maxDepth: number;
@@ -20,7 +20,7 @@ export const DEFAULT_BOUNDS: SourceBounds = {
   maxBytes: 5 * 1024 * 1024,
   maxArchiveBytes: 100 * 1024 * 1024,
   maxEntities: 1_000,
-  maxValues: 200_000,
+  maxValues: 10_000,
   maxDepth: 100,
   timeoutMs: 30_000,
 };

@@ -26,7 +26,10 @@ function count(text, { maxEntities, maxValues, maxDepth }) {
     if (BEGINS.has(first) && ++values > maxValues) throw new Beyond('maxValues');
     if ((first === '[' || first === '{') && ++depth > maxDepth) throw new Beyond('maxDepth');
     if (first === ']' || first === '}') depth = Math.max(0, depth - 1);
-    if (token === '---' && ++documents > maxEntities) throw new Beyond('maxEntities');
+    if (token === '---') {
+      values = 0;
+      if (++documents > maxEntities) throw new Beyond('maxEntities');
+    }
   }
 }
 
@@ -54,13 +57,12 @@ function parse(text, bounds) {
   count(text, bounds);
   const documents = parseAllDocuments(text, { merge: false }).filter(d => d);
   if (documents.length > bounds.maxEntities) throw new Beyond('maxEntities');
-  const measure = measurer(bounds);
   return documents.map(document => {
     if (document.errors.length > 0) {
       return { error: String(document.errors[0]).slice(0, 2000) };
     }
     const value = document.toJSON();
-    measure(value, 0);
+    measurer(bounds)(value, 0);
     return { json: JSON.stringify(value) ?? 'null' };
   });
 }

@@ -72,7 +72,7 @@ const HARMFUL: [name: string, answer: RequestListener, message: string][] = [
   [
     'a list of four hundred thousand lists',
     send(`spec:\n  x: [${'[],'.repeat(400_000)}]\n`),
-    'has more than 200,000 values, the bound of this portal (tenancy.engines.sources.maxValues)',
+    'has more than 10,000 values, the bound of this portal (tenancy.engines.sources.maxValues)',
   ],
   ['a list of many lines', send(`x:\n${'  - a\n'.repeat(300_000)}`), 'values'],
   ['twenty thousand components', send(components(20_000)), 'entities'],
