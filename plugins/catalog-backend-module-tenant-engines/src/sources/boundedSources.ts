@@ -14,6 +14,18 @@ import { type SourceBounds, tooMuch } from './bounds';
 import { takeFromDryRun } from './dryRuns';
 import type { SourceParser } from './SourceParser';
 
+/**
+ * Lets others have their turn before each entity: a dry run would process all of its entities
+ * in one chain of promises.
+ */
+const turns: CatalogProcessor = {
+  getProcessorName: () => 'TenantTurns',
+  async preProcessEntity(entity) {
+    await setImmediate();
+    return entity;
+  },
+};
+
 /** A module of a tenant's catalog: what it reads is parsed within bounds, in a thread. */
 export function boundedSources(options: {
   tenantId: string;
@@ -38,18 +50,6 @@ export function boundedSources(options: {
     },
   });
 }
-
-/**
- * Lets others have their turn before each entity: a dry run would process all of its entities
- * in one chain of promises.
- */
-const turns: CatalogProcessor = {
-  getProcessorName: () => 'TenantTurns',
-  async preProcessEntity(entity) {
-    await setImmediate();
-    return entity;
-  },
-};
 
 /** As Backstage's own, for which a value that is not an object is an error, and null nothing. */
 function createParser({
