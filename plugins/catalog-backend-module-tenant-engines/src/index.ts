@@ -16,9 +16,9 @@ import {
   enginesServiceFactory,
   tenantEnginesServiceFactory,
 } from './module';
-import { onePerTenant } from './plugins/onePerTenant';
+import { type InstanceFeatures, onePerTenant } from './plugins/onePerTenant';
 
-export type { EngineFeature };
+export type { EngineFeature, InstanceFeatures };
 
 /**
  * What the engines are made of.
@@ -36,6 +36,7 @@ export interface TenantEnginesOptions {
   /**
    * Other plugins of which each tenant gets an instance, by their ids: the plugin and its
    * modules. The plugin that is added to the backend itself serves the default tenant alone.
+   * Those that were not tried with tenants need a word of yours, {@link InstanceFeatures}.
    *
    * ```ts
    * onePerTenant: {
@@ -47,7 +48,7 @@ export interface TenantEnginesOptions {
    * },
    * ```
    */
-  onePerTenant?: Record<string, EngineFeature[]>;
+  onePerTenant?: Record<string, InstanceFeatures>;
 }
 
 /**

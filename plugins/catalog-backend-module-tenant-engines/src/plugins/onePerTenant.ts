@@ -94,20 +94,63 @@ const forwardedPluginsServiceRef = createServiceRef<ForwardedPlugins>({
 });
 
 /**
+ * The features of a plugin's instances; for a plugin that was not tried with tenants, with the
+ * word of the operator.
+ *
+ * @public
+ */
+export type InstanceFeatures =
+  | EngineFeature[]
+  | {
+      features: EngineFeature[];
+      /**
+       * That the plugin, and each module that is listed, keeps all data of its users in its
+       * database, and shows nothing of the backend's configuration.
+       */
+      dataOnlyInDatabase: true;
+    };
+
+/** Plugins that were tried: what they keep is in their database. */
+const TRIED = ['notifications', 'scaffolder', 'search', 'user-settings'];
+
+/** Plugins that no declaration makes safe, and why. */
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  [
+    'catalog',
+    'the engines of tenants are its instances. Put its modules into features',
+  ],
+  [
+    'techdocs',
+    'all instances would publish to one folder or bucket, where a tenant could read the documents of another one. Leave it out',
+  ],
+  [
+    'devtools',
+    'it shows the configuration of the backend to the users of the tenant. Leave it out',
+  ],
+]);
+
+/**
  * Gives each tenant an instance of these plugins.
  *
  * @throws Error for an id that can't be one of them
  */
 export function onePerTenant(
-  plugins: Record<string, EngineFeature[]>,
+  plugins: Record<string, InstanceFeatures>,
   timing?: Partial<InstancesTiming>,
 ) {
   const pluginIds = Object.keys(plugins);
   pluginIds.forEach(assertSchemaName);
-  if (pluginIds.includes('catalog')) {
-    throw new Error(
-      "The plugin 'catalog' is listed in onePerTenant: the engines of tenants are its instances. Put its modules into features",
-    );
+  for (const [pluginId, instance] of Object.entries(plugins)) {
+    const reason =
+      REFUSED.get(pluginId) ??
+      (TRIED.includes(pluginId) || !Array.isArray(instance)
+        ? undefined
+        : `it was not tried with tenants, and could keep data of all of them in one place outside of its database. If it keeps all data in its database, declare it: { dataOnlyInDatabase: true, features: […] }`);
+    if (reason !== undefined) {
+      throw new Error(
+        `The plugin '${pluginId}' is listed in onePerTenant: ${reason}`,
+      );
+    }
   }
   return [
     createServiceFactory({
@@ -131,8 +174,12 @@ export function onePerTenant(
       deps: { plugins: forwardedPluginsServiceRef },
       factory: ({ plugins: forwarded }) => forwarded,
     }),
-    ...Object.entries(plugins).map(([pluginId, features]) =>
-      instancesModule(pluginId, features, timing),
+    ...Object.entries(plugins).map(([pluginId, instance]) =>
+      instancesModule(
+        pluginId,
+        Array.isArray(instance) ? instance : instance.features,
+        timing,
+      ),
     ),
   ];
 }

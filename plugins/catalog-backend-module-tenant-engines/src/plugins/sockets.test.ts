@@ -138,7 +138,15 @@ async function start(
       enginesServiceFactory,
       tenantEnginesServiceFactory,
       catalogModuleTenantEngines([]),
-      ...onePerTenant({ signals: [signalsPlugin, publisher] }, timing),
+      ...onePerTenant(
+        {
+          signals: {
+            dataOnlyInDatabase: true,
+            features: [signalsPlugin, publisher],
+          },
+        },
+        timing,
+      ),
     ],
   });
   for (const slug of ['acme', 'initech', 'deleted', 'broken']) {
