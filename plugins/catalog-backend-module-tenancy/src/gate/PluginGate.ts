@@ -16,6 +16,7 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { type Request, type RequestHandler, Router } from 'express';
 import { refuse } from '../resolution';
+import { refuseValues } from './refuseValues';
 
 /**
  * The gate in front of one plugin. A request that is no preflight of CORS passes its steps
@@ -30,7 +31,8 @@ import { refuse } from '../resolution';
  * 5. a plugin that is neither shared nor tenant-aware, and of which tenants have no
  *    instances, is for the default tenant alone
  * 6. the credentials of the request carry its tenant, into the calls to other plugins
- * 7. a plugin of which tenants have instances answers with that of the tenant, and the
+ * 7. a value that the plugin would hand to PostgreSQL unchecked is refused
+ * 8. a plugin of which tenants have instances answers with that of the tenant, and the
  *    request does not reach the plugin itself, which is the default tenant's
  */
 export class PluginGate implements TenantGate {
@@ -131,6 +133,7 @@ export class PluginGate implements TenantGate {
     router.use((req, _res, next) => {
       this.#enter(req, next).catch(next);
     });
+    router.use(refuseValues(this.#pluginId));
     router.use(last);
     router.use(retryAfter());
     return router;

@@ -337,6 +337,23 @@ describe.each(databases.eachSupportedId())(
         }
       });
 
+      it.each(TENANTS)(
+        'answers 400 to %s for a cursor of no page',
+        async tenant => {
+          for (const cursor of ['LTE=', 'MS41', 'MWU5OQ==']) {
+            const { body, status } = await send(
+              tenant,
+              'GET',
+              `search/query?term=&pageCursor=${cursor}`,
+            );
+            expect([status, body.error?.message]).toEqual([
+              400,
+              `The pageCursor "${cursor}" is none of an earlier answer. Expected its nextPageCursor or previousPageCursor`,
+            ]);
+          }
+        },
+      );
+
       it('asks for permissions in the tenant of the request', async () => {
         const onlyKind = (kind: string) => (): PolicyDecision => ({
           result: AuthorizeResult.CONDITIONAL,

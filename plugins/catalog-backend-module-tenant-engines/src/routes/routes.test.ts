@@ -254,6 +254,28 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
     },
   );
 
+  it.each([
+    ['GET', '/locations/no-uuid', 'The id of a location "no-uuid" is no UUID'],
+    ['DELETE', '/locations/a%3Bb', 'The id of a location "a;b" is no UUID'],
+    ['GET', '/entities/by-uid/%00', 'The URL has a NUL character'],
+    ['GET', '/locations/by-entity/component/default/%00', 'NUL character'],
+  ])(
+    'are as the catalog of the default tenant, which answers 400 to %s %s',
+    async (method, path, message) => {
+      for (const tenant of ['default', 'acme']) {
+        const { body, status } = await backend.as(tenant).send(method, path);
+        expect([tenant, status, body.error]).toEqual([
+          tenant,
+          400,
+          {
+            name: 'InputError',
+            message: expect.stringContaining(message),
+          },
+        ]);
+      }
+    },
+  );
+
   it('answer 503 to a request that PostgreSQL has ended for another one', async () => {
     const { body, headers, status, text } = await eventually(async () => {
       const answer = await backend.as('acme').get('/deadlock');
