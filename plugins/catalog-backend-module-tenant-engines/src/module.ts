@@ -280,7 +280,14 @@ export const catalogModuleTenantEngines = (
             engines.open(
               manager,
               forwardToEngine({
-                find: id => manager.find(id),
+                find: async id => {
+                  const found = manager.find(id);
+                  if (!found) {
+                    // The tenant may be one of this very moment.
+                    await manager.refresh();
+                  }
+                  return found ?? manager.find(id);
+                },
                 logger,
                 maxEntities: async slug => {
                   const tenant = await tenants.get(slug);

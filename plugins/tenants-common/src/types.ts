@@ -31,6 +31,16 @@ export interface Tenant {
 }
 
 /**
+ * A tenant that has just been created.
+ *
+ * @public
+ */
+export interface CreatedTenant extends Tenant {
+  /** Its catalog engine is being made: requests for it wait some seconds. */
+  engine_state?: 'starting';
+}
+
+/**
  * What a tenant holds.
  *
  * @public

@@ -51,13 +51,19 @@ interface Names {
 
 const CATALOG: Names = { plugin: 'catalog', engine: 'catalog engine' };
 
+/** Finds the engine of a tenant that is to have one, which may be starting. */
+export type FindEngine = (
+  tenantId: string,
+  tenantSlug: string,
+) => SupervisedEngine | undefined | Promise<SupervisedEngine | undefined>;
+
 /**
  * Hands requests to the engine of their tenant, or to its instance of another plugin, with the
  * credentials that they came with. No request goes on from here to the routes of the default
  * tenant's plugin.
  */
 export function forwardToEngine(options: {
-  find: (tenantId: string, tenantSlug: string) => SupervisedEngine | undefined;
+  find: FindEngine;
   logger: LoggerService;
   names?: Names;
   /** How many entities a location may bring that is tried out by a tenant. */
@@ -69,13 +75,8 @@ export function forwardToEngine(options: {
   return (req, res, next) => {
     const { tenantId, tenantSlug } = tenantOf(req);
     const route = `${req.method} ${req.path}`;
-    const supervised = find(tenantId, tenantSlug);
-    if (!supervised) {
-      next(missing(route, tenantSlug, names));
-      return;
-    }
     /** Answers what the routes of the engine have not answered. */
-    const end = (error?: unknown) => {
+    const end = (supervised: SupervisedEngine, error?: unknown) => {
       const sqlState = sqlStateOf(error);
       if (error === undefined || error === 'router') {
         next(notFound(route, tenantSlug, names));
@@ -115,17 +116,21 @@ export function forwardToEngine(options: {
       }
     };
     const answer = async () => {
+      const supervised = await find(tenantId, tenantSlug);
+      if (!supervised) {
+        throw missing(route, tenantSlug, names);
+      }
       await supervised.settled(LONGEST_WAIT_MS);
       const { engine, status } = supervised;
       if (engine && maxEntities && req.query.dryRun !== undefined) {
         boundDryRun(await maxEntities(tenantSlug), () =>
-          engine.router(req, res, end),
+          engine.router(req, res, error => end(supervised, error)),
         );
       } else if (engine) {
         if (notifyWork && !READS.has(req.method)) {
           res.once('close', () => notifyWork(tenantId));
         }
-        engine.router(req, res, end);
+        engine.router(req, res, error => end(supervised, error));
       } else {
         next(unavailable(names.engine, tenantSlug, status));
       }
@@ -144,12 +149,12 @@ export function findUpgrade({
   find,
   names,
 }: {
-  find: (tenantId: string, tenantSlug: string) => SupervisedEngine | undefined;
+  find: FindEngine;
   names: Names;
 }): FindUpgrade {
   return async ({ tenantId, tenantSlug }, path) => {
     const route = `WebSocket ${path}`;
-    const supervised = find(tenantId, tenantSlug);
+    const supervised = await find(tenantId, tenantSlug);
     if (!supervised) {
       throw missing(route, tenantSlug, names);
     }

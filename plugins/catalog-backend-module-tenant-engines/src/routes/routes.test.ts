@@ -151,6 +151,20 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
     expect(locations.body).toEqual([]);
   });
 
+  it('take a location of a tenant at the moment in which it was created', async () => {
+    const target = source.put('/first.yaml', componentYaml('first'));
+    for (const slug of ['new-1', 'new-2', 'new-3', 'new-4']) {
+      await backend.tenants.create(
+        { tenant_slug: slug, tenant_name: slug },
+        { engine: { by: 'test' } },
+      );
+      await backend
+        .as(slug)
+        .post('/locations', { type: 'url', target })
+        .expect(201);
+    }
+  });
+
   it('leave their entities to code when they are taken, and can be given again', async () => {
     const ref = 'component/default/orphan';
     const target = source.put('/orphan.yaml', componentYaml('orphan'));

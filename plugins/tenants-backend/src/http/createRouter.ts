@@ -96,7 +96,10 @@ export function createRouter(
           engine ? { engine: { by } } : {},
         );
         setLocation(req, res, tenant.tenant_slug);
-        res.status(201).json(tenant);
+        res.status(201).json({
+          ...tenant,
+          ...(engine && { engine_state: 'starting' }),
+        });
       },
       async (req, res) => describeCreation(await readBody(req, res)),
     ),

@@ -49,7 +49,9 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     post: {
       summary: 'Create a tenant',
       body: 'CreateTenant',
-      success: { 201: answer('The new tenant', schemaRef('Tenant'), location) },
+      success: {
+        201: answer('The new tenant', schemaRef('CreatedTenant'), location),
+      },
       errors: [403, 409, 501],
     },
   },

@@ -67,6 +67,10 @@ const sections = {
 /** The schemas of requests and answers. */
 export const SCHEMAS = {
   Tenant: object(tenant),
+  CreatedTenant: object(
+    { ...tenant, engine_state: { type: 'string', enum: ['starting'] } },
+    Object.keys(tenant),
+  ),
   TenantSummary: object({ ...tenant, state: orNull(state), entities: count }),
   TenantUsage: object({
     tenant_slug: slug,

@@ -1,6 +1,7 @@
 import type {
   CatalogConfig,
   CatalogPrincipal,
+  CreatedTenant,
   CreateTenantRequest,
   EnabledTenantEngine,
   EnableTenantEngine,
@@ -91,7 +92,7 @@ export interface TenantsApi {
   createTenant(
     request: CreateTenantRequest,
     options?: TenantsRequestOptions,
-  ): Promise<Tenant>;
+  ): Promise<CreatedTenant>;
 
   /** Changes the name or the limits of a tenant. */
   updateTenant(

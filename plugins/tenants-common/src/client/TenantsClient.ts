@@ -2,6 +2,7 @@ import { HttpClient, readPage, toSearch } from '@internal/http-client';
 import type {
   CatalogConfig,
   CatalogPrincipal,
+  CreatedTenant,
   CreateTenantRequest,
   EnabledTenantEngine,
   EnableTenantEngine,
@@ -90,7 +91,7 @@ export class TenantsClient implements TenantsApi {
   async createTenant(
     request: CreateTenantRequest,
     options?: TenantsRequestOptions,
-  ): Promise<Tenant> {
+  ): Promise<CreatedTenant> {
     return this.#http.json('', { ...options, method: 'POST', body: request });
   }
 
