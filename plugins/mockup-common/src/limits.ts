@@ -35,6 +35,8 @@ export const MOCKUP_LIMITS = {
   groupRef: 255,
   /** Items in one layout. */
   layoutItems: 1000,
+  /** Rows of a layout: `y + h` of each item. */
+  layoutRows: 1_000_000,
   /** How deep the `props` of a layout item may nest. */
   propsDepth: 100,
   /** Bytes in the body of one request. */

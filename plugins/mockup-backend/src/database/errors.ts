@@ -7,6 +7,8 @@ import {
 
 // PostgreSQL documentation, appendix A.
 const CHECK_VIOLATION = '23514';
+const INVALID_DATETIME_FORMAT = '22007';
+const DATETIME_FIELD_OVERFLOW = '22008';
 const CHARACTER_NOT_IN_REPERTOIRE = '22021';
 const UNTRANSLATABLE_CHARACTER = '22P05';
 
@@ -74,6 +76,11 @@ function toInputError(error: unknown): InputError | undefined {
   ) {
     return new InputError(
       'The value has a character that the mockup database cannot keep, such as NUL',
+    );
+  }
+  if (code === INVALID_DATETIME_FORMAT || code === DATETIME_FIELD_OVERFLOW) {
+    return new InputError(
+      'A time is none that the mockup database can keep. Expected ISO 8601 and UTC, such as 2026-01-31T12:00:00.000Z',
     );
   }
   return undefined;

@@ -338,7 +338,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
         fc.record(
           {
             name: text.filter(
-              value => value.length >= 1 && value.length <= 255,
+              value => value.trim() !== '' && value.length <= 255,
             ),
             description: text.filter(value => value.length <= 1000),
           },
@@ -501,6 +501,11 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       'a wrong time',
       file(mockup({ versions: [version({ createdAt: 'now' })] })),
       'mockups[0].versions[0].createdAt must be a time in ISO 8601 and UTC, such as 2026-01-31T12:00:00.000Z, got "now"',
+    ],
+    [
+      'the year 0, which PostgreSQL does not know',
+      file(mockup({ createdAt: '0000-01-01T00:00:00.000Z' })),
+      'mockups[0].createdAt must be a time in ISO 8601 and UTC, such as 2026-01-31T12:00:00.000Z, got "0000-01-01T00:00:00.000Z"',
     ],
     [
       'a wrong item',

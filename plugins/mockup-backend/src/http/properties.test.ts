@@ -1,3 +1,4 @@
+import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import fc from 'fast-check';
@@ -52,13 +53,14 @@ const json = fc.letrec(tie => ({
 })).value;
 
 const position = fc.oneof(fc.nat(), fc.constant(Number.MAX_SAFE_INTEGER));
+const row = fc.nat({ max: MOCKUP_LIMITS.layoutRows / 2 });
 const item = fc.record(
   {
     i: text,
     x: position,
-    y: position,
+    y: row,
     w: position.map(value => Math.max(1, value)),
-    h: position.map(value => Math.max(1, value)),
+    h: row.map(value => Math.max(1, value)),
     component: text,
     props: fc.dictionary(
       fc.oneof(
@@ -88,7 +90,7 @@ const validVersion = fc.record(
 );
 const validMockup = fc.record(
   {
-    name: text.filter(value => value.length >= 1 && value.length <= 255),
+    name: text.filter(value => value.trim() !== '' && value.length <= 255),
     description: text.filter(value => value.length <= 1000),
   },
   { requiredKeys: ['name'] },
@@ -96,7 +98,7 @@ const validMockup = fc.record(
 const validChange = fc
   .record(
     {
-      name: text.filter(value => value.length >= 1 && value.length <= 255),
+      name: text.filter(value => value.trim() !== '' && value.length <= 255),
       description: fc.option(
         text.filter(value => value.length <= 1000),
         { nil: null },

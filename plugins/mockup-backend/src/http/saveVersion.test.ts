@@ -68,8 +68,8 @@ describe.each(databases.eachSupportedId())(
       ],
       ['items at the lower bounds', { layoutData: [item({ w: 1, h: 1 })] }],
       [
-        'integers up to 2^53 - 1',
-        { layoutData: [item({ x: 2 ** 53 - 1, h: 2 ** 53 - 1 })] },
+        'columns up to 2^53 - 1, rows up to a million',
+        { layoutData: [item({ x: 2 ** 53 - 1, y: 0, h: 1_000_000 })] },
       ],
       ['props without anything', { layoutData: [item({ props: {} })] }],
       [
@@ -168,6 +168,14 @@ describe.each(databases.eachSupportedId())(
       [{ x: '0' }, 'x must be an integer >= 0, got "0"'],
       [{ x: 2 ** 53 }, 'x must be an integer >= 0, got 9007199254740992'],
       [{ y: -1 }, 'y must be an integer >= 0, got -1'],
+      [
+        { y: 999_999, h: 2 },
+        'y must be such that y + h is at most 1000000, got 999999',
+      ],
+      [
+        { y: 2 ** 53 - 1, h: 1 },
+        'y must be such that y + h is at most 1000000, got 9007199254740991',
+      ],
       [{ w: 0 }, 'w must be an integer >= 1, got 0'],
       [{ h: 0 }, 'h must be an integer >= 1, got 0'],
       [{ h: null }, 'h must be an integer >= 1, got null'],

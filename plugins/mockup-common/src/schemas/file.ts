@@ -7,7 +7,10 @@ import { storableText } from './text';
 const TIME = 'a time in ISO 8601 and UTC, such as 2026-01-31T12:00:00.000Z';
 const USER = 'a user reference of the form user:<namespace>/<name>';
 
-const time = z.iso.datetime({ error: TIME });
+// PostgreSQL has no year 0.
+const time = z.iso
+  .datetime({ error: TIME })
+  .refine(text => !text.startsWith('0000'), { error: TIME });
 const user = storableText(USER).regex(/^user:[^/]+\/.+$/, USER);
 
 /**

@@ -77,7 +77,14 @@ export const layoutSchema: z.ZodType<LayoutItem[]> = z
   })
   .superRefine((items, context) => {
     const seen = new Set<string>();
-    items.forEach(({ i }, index) => {
+    items.forEach(({ i, y, h }, index) => {
+      if (y + h > MOCKUP_LIMITS.layoutRows) {
+        context.addIssue({
+          code: 'custom',
+          path: [index, 'y'],
+          message: `such that y + h is at most ${MOCKUP_LIMITS.layoutRows}`,
+        });
+      }
       if (seen.has(i)) {
         context.addIssue({
           code: 'custom',

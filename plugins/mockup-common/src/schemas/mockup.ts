@@ -16,7 +16,11 @@ import type {
 import { layoutItemSchema, layoutSchema } from './layout';
 import { boundedText } from './text';
 
-export const name = boundedText(1, MOCKUP_LIMITS.name);
+/** Not only blanks: a link to the mockup is made of it. */
+export const name = boundedText(1, MOCKUP_LIMITS.name).refine(
+  text => text.trim() !== '',
+  { error: 'a string that is not only blanks' },
+);
 export const description = boundedText(0, MOCKUP_LIMITS.description);
 export const versionTag = boundedText(0, MOCKUP_LIMITS.versionTag);
 const CHANGES = 'an object with a name, a description, or both';

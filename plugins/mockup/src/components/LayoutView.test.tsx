@@ -233,6 +233,28 @@ describe('the drawing of a layout', () => {
     expect(screen.getAllByText(/^Not a safe address/)).toHaveLength(3);
   });
 
+  it.each(
+    ['\uFEFF', '\u00A0', '\u2028', '\u3000'].flatMap(blank => [
+      `${blank}${SCRIPT}:alert(1)`,
+      `${blank}data:text/html,<script>alert(1)</script>`,
+      `${blank}vbscript:x`,
+      `//${SCRIPT}:alert(1)`,
+    ]),
+  )('links %j as what it was checked as: no code', async address => {
+    await render([
+      item('link-list', { links: [{ label: 'There', href: address }] }),
+      item('button', { label: 'Press', href: address }),
+    ]);
+    expect(await screen.findByText('There')).toBeVisible();
+    for (const link of screen.queryAllByRole('link')) {
+      const { protocol } = new URL(
+        link.getAttribute('href')!,
+        'http://portal/',
+      );
+      expect(protocol).toBe('http:');
+    }
+  });
+
   it('draws markup as the text that it is', async () => {
     const markup = '<img src=x onerror="alert(1)">';
     await render([item('text', { text: markup })]);

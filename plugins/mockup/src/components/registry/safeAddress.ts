@@ -4,6 +4,8 @@ const IMAGES = ['http:', 'https:', 'data:', 'blob:'];
 /**
  * The address of a link or an image of a mockup, where it is one that cannot run code. It is
  * read as browsers do, which skip control characters: ` java\nscript:` is a script to them.
+ *
+ * What is read is what is returned, since others may trim more than browsers do.
  */
 export function safeAddress(
   address: string,
@@ -18,7 +20,15 @@ export function safeAddress(
   const isAllowed = (of === 'link' ? LINKS : IMAGES).includes(url.protocol);
   const isOtherData =
     url.protocol === 'data:' && !/^data:image\//i.test(url.href);
-  return isAllowed && !isOtherData ? address.trim() : undefined;
+  if (!isAllowed || isOtherData) {
+    return undefined;
+  }
+  const isOfPortal =
+    url.origin === window.location.origin && url.protocol !== 'blob:';
+  // A path that begins so would be a host.
+  return isOfPortal && !url.pathname.startsWith('//')
+    ? `${url.pathname}${url.search}${url.hash}`
+    : url.href;
 }
 
 /** Whether a link leads out of the portal. */
