@@ -5,6 +5,8 @@ export interface Config {
     import?: {
       /** How many bytes a file to import may have; 104857600 (100 MiB) by default. */
       maxBytes?: number;
+      /** How many versions all mockups of a file may have; 50000 by default. */
+      maxVersions?: number;
     };
     trash?: {
       /**

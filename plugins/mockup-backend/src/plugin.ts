@@ -30,12 +30,13 @@ import { AuthorizedMockupStore } from './authorization/AuthorizedMockupStore';
 import { openMockupStores } from './database/openMockupStores';
 import { createRouter } from './http/createRouter';
 import { createOperations } from './http/operations';
+import { type ImportBounds, removeLeftFiles } from './http/request/mockupFile';
 import { applyRetention } from './retention/applyRetention';
 import { readRetention } from './retention/readRetention';
 import { StoreHandover } from './StoreHandover';
 
 const KNOWN_KEYS = {
-  import: { maxBytes: true },
+  import: { maxBytes: true, maxVersions: true },
   trash: { retention: true },
   versions: { keep: true },
 } satisfies KeysOf<NonNullable<Schema['mockup']>>;
@@ -95,6 +96,7 @@ function createPlugin(handover: StoreHandover) {
           tenantGate.declareTenantAware();
           const multiTenant = readTenancyConfig(config).enabled;
           const retention = readRetention(config);
+          await removeLeftFiles();
           const stores = await handover.open(() =>
             openMockupStores({
               database,
@@ -139,7 +141,7 @@ function createPlugin(handover: StoreHandover) {
           });
           httpRouter.use(
             createRouter(operations, {
-              maxImportBytes: readMaxImportBytes(config),
+              importBounds: readImportBounds(config),
             }),
           );
 
@@ -157,18 +159,22 @@ function createPlugin(handover: StoreHandover) {
   });
 }
 
-const DEFAULT_MAX_IMPORT_BYTES = 100 * 1024 * 1024;
-
-/** @throws Error if it is not a positive integer */
-function readMaxImportBytes(config: RootConfigService): number {
-  const key = 'mockup.import.maxBytes';
-  const bytes = config.getOptionalNumber(key) ?? DEFAULT_MAX_IMPORT_BYTES;
-  if (!Number.isSafeInteger(bytes) || bytes < 1) {
-    throw new Error(
-      `The configuration ${key} must be an integer >= 1, got ${bytes}`,
-    );
-  }
-  return bytes;
+/** @throws Error if a bound is not a positive integer */
+function readImportBounds(config: RootConfigService): ImportBounds {
+  const read = (name: keyof ImportBounds, byDefault: number) => {
+    const key = `mockup.import.${name}`;
+    const bound = config.getOptionalNumber(key) ?? byDefault;
+    if (!Number.isSafeInteger(bound) || bound < 1) {
+      throw new Error(
+        `The configuration ${key} must be an integer >= 1, got ${bound}`,
+      );
+    }
+    return bound;
+  };
+  return {
+    maxBytes: read('maxBytes', 100 * 1024 * 1024),
+    maxVersions: read('maxVersions', 50_000),
+  };
 }
 
 /**

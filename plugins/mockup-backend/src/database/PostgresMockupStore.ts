@@ -1,5 +1,4 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
-import { InputError } from '@backstage/errors';
 import {
   compareLayouts,
   type CreateMockupRequest,
@@ -47,6 +46,7 @@ import { decodeVersionCursor, encodeCursor } from './cursor';
 import { withMappedErrors } from './errors';
 import { applySearch, conditionOf, containing } from './filter';
 import { isUuid } from './isUuid';
+import { type ImportsUnderWay, MockupImport } from './MockupImport';
 import { fetchPage, type ListOrder } from './paging';
 import * as statements from './statements';
 import type { Statements } from './TenantStatements';
@@ -68,8 +68,10 @@ export class PostgresMockupStore implements MockupStore {
   readonly #statements: Statements;
   readonly #logger: LoggerService;
   readonly #trashRetentionMs: number | undefined;
+  readonly #imports: ImportsUnderWay;
 
   constructor(options: {
+    imports: ImportsUnderWay;
     tenantId: string;
     statements: Statements;
     logger: LoggerService;
@@ -77,6 +79,7 @@ export class PostgresMockupStore implements MockupStore {
     trashRetentionMs?: number;
   }) {
     this.#tenantId = options.tenantId;
+    this.#imports = options.imports;
     this.#statements = options.statements;
     this.#logger = options.logger;
     this.#trashRetentionMs = options.trashRetentionMs;
@@ -438,80 +441,22 @@ export class PostgresMockupStore implements MockupStore {
     options: { owner: string },
   ): Promise<Mockup[]> {
     const iterator = parts[Symbol.asyncIterator]();
+    const end = this.#imports.begin(this.#tenantId);
     try {
       // The first part may have to be waited for, which no transaction should.
       const first = await iterator.next();
       return await this.#run(() =>
         this.#statements.transaction(this.#tenantId, transaction =>
-          this.#importParts(transaction, first, iterator, options.owner),
+          new MockupImport(transaction, this.#tenantId, options.owner).run(
+            first,
+            iterator,
+          ),
         ),
       );
     } finally {
+      end();
       await iterator.return?.();
     }
-  }
-
-  async #importParts(
-    transaction: Knex.Transaction,
-    first: IteratorResult<ImportedPart>,
-    rest: AsyncIterator<ImportedPart>,
-    owner: string,
-  ): Promise<Mockup[]> {
-    const insert = async <TRow>(sql: string, bindings: Knex.ValueDict) => {
-      const { rows } = await transaction.raw(sql, {
-        ...bindings,
-        tenantId: this.#tenantId,
-      });
-      return rows[0] as TRow;
-    };
-    const imported: Mockup[] = [];
-    let versionIds: string[] = [];
-    const finish = async () => {
-      const mockup = imported.at(-1);
-      if (mockup && versionIds.length > 0) {
-        const row = await insert<MockupRow>(statements.FINISH_IMPORT, {
-          mockupId: mockup.id,
-        });
-        imported[imported.length - 1] = toMockup(row);
-      }
-    };
-
-    for (let next = first; !next.done; next = await rest.next()) {
-      if ('mockup' in next.value) {
-        await finish();
-        const { name, description, createdAt, updatedAt } = next.value.mockup;
-        const row = await insert<MockupRow>(statements.IMPORT_MOCKUP, {
-          name,
-          description: description ?? null,
-          owner,
-          createdAt,
-          updatedAt,
-        });
-        imported.push(toMockup(row));
-        versionIds = [];
-      } else {
-        const { layoutData, versionTag, restoredFrom, createdBy, createdAt } =
-          next.value.version;
-        const mockup = imported.at(-1);
-        if (!mockup) {
-          throw new InputError('A version comes before the first mockup');
-        }
-        const { id } = await insert<{ id: string }>(statements.IMPORT_VERSION, {
-          mockupId: mockup.id,
-          versionTag: versionTag ?? null,
-          layoutData: JSON.stringify(layoutData),
-          createdBy,
-          createdAt,
-          restoredFrom:
-            restoredFrom === undefined
-              ? null
-              : versionIds[restoredFrom] ?? null,
-        });
-        versionIds.push(id);
-      }
-    }
-    await finish();
-    return imported;
   }
 
   /** Selects mockups of the tenant from a table that is called `mockups` then. */

@@ -1,4 +1,6 @@
+import { TenantBusyError } from 'backstage-plugin-catalog-tenancy-node';
 import type { Knex } from 'knex';
+import createLimit, { type Limit } from 'p-limit';
 
 /** A statement that Knex has built. */
 export type Statement = Knex.Raw | Knex.QueryBuilder;
@@ -24,6 +26,12 @@ const ISOLATION = 'read committed';
 
 const SERIALIZATION_FAILURE = '40001';
 const ATTEMPTS = 10;
+
+/** Of Knex, where nothing is configured. */
+const KNEX_POOL = 10;
+
+/** How much of a tenant waits for each that it has under way. */
+const QUEUE = 100;
 
 /**
  * The statements of a backend without tenants. Nothing is set around them: their
@@ -73,11 +81,17 @@ export class PlainStatements implements Statements {
 export class TenantStatements implements Statements {
   readonly knex: Knex;
   readonly #role: string | undefined;
+  /** By tenant: what it has under way, and what waits. */
+  readonly #turns = new Map<string, Limit>();
+  /** Of the connections of the pool, how many one tenant may have: half of them. */
+  readonly #share: number;
 
   /** @param role - acts as it, where the policies do not bind the database user */
   constructor(knex: Knex, role: string | undefined) {
     this.knex = knex;
     this.#role = role;
+    const { max = KNEX_POOL } = knex.client.config.pool ?? {};
+    this.#share = Math.max(1, Math.floor(max / 2));
   }
 
   async run<TRow>(tenantId: string, statement: Statement): Promise<TRow[]> {
@@ -91,13 +105,31 @@ export class TenantStatements implements Statements {
     tenantId: string,
     work: (transaction: Knex.Transaction) => Promise<T>,
   ): Promise<T> {
-    return this.knex.transaction(
-      async transaction => {
-        await this.#enter(transaction, tenantId);
-        return work(transaction);
-      },
-      { isolationLevel: ISOLATION },
+    return this.#inTurn(tenantId, () =>
+      this.knex.transaction(
+        async transaction => {
+          await this.#enter(transaction, tenantId);
+          return work(transaction);
+        },
+        { isolationLevel: ISOLATION },
+      ),
     );
+  }
+
+  /** @throws TenantBusyError where too much of the tenant waits */
+  async #inTurn<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+    const turns = this.#turns.get(tenantId) ?? createLimit(this.#share);
+    if (turns.pendingCount >= QUEUE * this.#share) {
+      throw new TenantBusyError();
+    }
+    this.#turns.set(tenantId, turns);
+    try {
+      return await turns(work);
+    } finally {
+      if (turns.activeCount + turns.pendingCount === 0) {
+        this.#turns.delete(tenantId);
+      }
+    }
   }
 
   async #enter(transaction: Knex.Transaction, tenantId: string): Promise<void> {

@@ -6,6 +6,7 @@ import { ConflictError, InputError } from '@backstage/errors';
 import type { MockupStores } from 'backstage-plugin-mockup-node';
 import { assertPostgres } from './assertPostgres';
 import { isUuid } from './isUuid';
+import { ImportsUnderWay } from './MockupImport';
 import { migrate, takingTurns } from './migrate';
 import { PostgresMockupStore } from './PostgresMockupStore';
 import { enableRowSecurity } from './rowSecurity';
@@ -65,6 +66,7 @@ function createStores(options: {
   trashRetentionMs?: number;
 }): MockupStores {
   const { statements, logger, multiTenant, trashRetentionMs } = options;
+  const imports = new ImportsUnderWay();
   const forTenant = (tenantId: string) => {
     if (!isUuid(tenantId)) {
       throw new InputError(
@@ -79,6 +81,7 @@ function createStores(options: {
       );
     }
     return new PostgresMockupStore({
+      imports,
       statements,
       logger,
       tenantId: tenantId.toLowerCase(),

@@ -370,23 +370,33 @@ export const IMPORT_MOCKUP = `
   returning ${MOCKUP_COLUMNS}`;
 
 /**
- * Inserts a version of a file behind those of its mockup: a file has less digits of times
- * than the database. Bindings: `tenantId`, `mockupId`, `versionTag`, `layoutData` (as text), `createdBy`,
- * `createdAt`, `restoredFrom`.
+ * Inserts versions of a file in their order, behind those that its mockup has: a file has less
+ * digits of times than the database, so that each is a microsecond after the one before where
+ * the file says no more. Bindings: `tenantId`, `mockupId`, `versions` (JSON: a list of objects
+ * with `id`, `tag`, `layout`, `createdBy`, `createdAt` and `restoredFrom`).
  */
-export const IMPORT_VERSION = `
+export const IMPORT_VERSIONS = `
+  with given as (
+    select version.*, least(created_at, clock_timestamp() at time zone 'utc') as time
+      from rows from (jsonb_to_recordset(cast(:versions as jsonb)) as (
+             id uuid, tag text, layout jsonb, created_by text, created_at timestamp,
+             restored_from uuid)) with ordinality
+             as version (id, tag, layout, created_by, created_at, restored_from, place)
+  ), last as (
+    select max(created_at) as time from mockup_versions
+     where mockup_versions.tenant_id = :tenantId
+       and mockup_versions.mockup_id = :mockupId
+  )
   insert into mockup_versions
-    (tenant_id, mockup_id, version_tag, layout_data, created_by, created_at,
+    (tenant_id, mockup_id, id, version_tag, layout_data, created_by, created_at,
      restored_from)
-  values (:tenantId, :mockupId, :versionTag, cast(:layoutData as jsonb),
-          :createdBy,
-          greatest(${pastTime('createdAt')}, (
-            select max(created_at) + interval '1 microsecond'
-              from mockup_versions
-             where mockup_versions.tenant_id = :tenantId
-               and mockup_versions.mockup_id = :mockupId
-          )), :restoredFrom)
-  returning id`;
+  select cast(:tenantId as uuid), cast(:mockupId as uuid), id, tag, layout, created_by,
+         greatest(
+           max(given.time - place * interval '1 microsecond') over (order by place),
+           (select time from last)) + place * interval '1 microsecond',
+         restored_from
+    from given
+   order by place`;
 
 /**
  * Makes an imported mockup no older than its versions. Nobody else sees the row that it

@@ -8,6 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { ALICE, item } from '../__testUtils__/startMockupBackend';
 import { DEFAULT_TENANT_ID, openMockupStores } from './openMockupStores';
 import { PostgresMockupStore } from './PostgresMockupStore';
+import { ImportsUnderWay } from './MockupImport';
 import { TENANT_ROLE } from './rowSecurity';
 import { type Statements, TenantStatements } from './TenantStatements';
 
@@ -232,7 +233,12 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
       new TenantStatements(knex, TENANT_ROLE),
     );
     const store = (tenantId: string) =>
-      new PostgresMockupStore({ tenantId, statements, logger });
+      new PostgresMockupStore({
+        tenantId,
+        statements,
+        logger,
+        imports: new ImportsUnderWay(),
+      });
     expect(await seenBy(store(ACME), store(GLOBEX))).toEqual(NOTHING);
   });
 
@@ -342,6 +348,34 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
       );
     },
   );
+
+  it('leave half of the connections to other tenants, however much one has under way', async () => {
+    const four = createKnex({
+      client: 'pg',
+      connection: knex.client.config.connection,
+      pool: { min: 0, max: 4 },
+      acquireConnectionTimeout: 5_000,
+    });
+    try {
+      const opened = await open(four);
+      const acme = opened.forTenant(ACME);
+      const { mockup } = await create(acme);
+      const held = await knex.transaction();
+      await held.raw('select from mockups where id = ? for update', [
+        mockup.id,
+      ]);
+      const updates = Array.from({ length: 10 }, (_, i) =>
+        acme.update(mockup.id, { name: `${i}` }),
+      );
+      await expect(opened.forTenant(GLOBEX).list()).resolves.toMatchObject({
+        totalItems: 0,
+      });
+      await held.rollback();
+      await Promise.all(updates);
+    } finally {
+      await four.destroy();
+    }
+  });
 
   describe('on a single connection', () => {
     let single: Knex;

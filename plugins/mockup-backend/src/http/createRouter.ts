@@ -4,6 +4,8 @@ import { addFileRoutes } from './fileRoutes';
 import { addMockupRoutes } from './mockupRoutes';
 import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import type { Operations } from './operations';
+import { retryAfter } from 'backstage-plugin-catalog-tenancy-node';
+import type { ImportBounds } from './request/mockupFile';
 import { exposeHeaders } from './response/headers';
 import { addTrashRoutes } from './trashRoutes';
 import { addVersionRoutes } from './versionRoutes';
@@ -11,7 +13,7 @@ import { addVersionRoutes } from './versionRoutes';
 /** The HTTP interface of the mockup plugin. */
 export function createRouter(
   operations: Operations,
-  options: { maxImportBytes: number },
+  options: { importBounds: ImportBounds },
 ): Router {
   const router = PromiseRouter();
   router.use(exposeHeaders);
@@ -24,5 +26,6 @@ export function createRouter(
   router.get('/openapi.json', (_req, res) => {
     res.json(openApiDocument);
   });
+  router.use(retryAfter());
   return router;
 }

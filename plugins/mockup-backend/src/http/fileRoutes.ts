@@ -1,18 +1,18 @@
 import type { Router } from 'express';
 import { noSuchMockup } from './mockupRoutes';
 import type { Operations } from './operations';
-import { receiveMockupFile } from './request/mockupFile';
+import { type ImportBounds, receiveMockupFile } from './request/mockupFile';
 import { allMockups, sendMockupFile } from './response/mockupFile';
 
 /**
  * Adds the export and the import of mockups.
  *
- * @param options.maxImportBytes - how large a file to import may be
+ * @param options.importBounds - how large a file to import may be
  */
 export function addFileRoutes(
   router: Router,
   operations: Operations,
-  options: { maxImportBytes: number },
+  options: { importBounds: ImportBounds },
 ): void {
   router.get(
     '/export',
@@ -44,7 +44,7 @@ export function addFileRoutes(
     '/import',
     operations.write('import-mockups', async ({ req, res, mockups, user }) => {
       const imported = await mockups.importMockups(
-        receiveMockupFile(req, options.maxImportBytes),
+        receiveMockupFile(req, options.importBounds),
         { owner: user },
       );
       res.status(201).json({ mockups: imported });

@@ -4,16 +4,23 @@ import {
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  eventually,
+  waitUntil,
+} from '@internal/postgres/testUtils';
 import { MOCKUP_LIMITS, MockupClient } from 'backstage-plugin-mockup-common';
 import fc from 'fast-check';
 import type { Knex } from 'knex';
+import type { Response } from 'supertest';
 import assert from 'node:assert';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { isSafeKey } from '../__testUtils__/json';
 import {
@@ -32,6 +39,7 @@ const RUNS = Number(process.env.MOCKUP_FILES ?? 40);
 // Other processes import at the same time.
 const SPOOLED = `mockup-import-${process.pid}-`;
 const MAX_BYTES = 6 * 1024 * 1024;
+const MAX_VERSIONS = 2500;
 
 // Together they exceed what the buffers of two sockets and a page of versions hold.
 const LARGE_VERSIONS = 30;
@@ -80,7 +88,11 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       knex,
       features: [
         mockServices.rootConfig.factory({
-          data: { mockup: { import: { maxBytes: MAX_BYTES } } },
+          data: {
+            mockup: {
+              import: { maxBytes: MAX_BYTES, maxVersions: MAX_VERSIONS },
+            },
+          },
         }),
         createServiceFactory({
           service: coreServices.rootLogger,
@@ -619,6 +631,121 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       `Invalid file: mockups must be at most ${most} mockups`,
     );
     expect(await knex('mockups')).toEqual([]);
+  });
+
+  const many = (count: number) =>
+    JSON.stringify(
+      file(
+        mockup({
+          versions: Array.from({ length: count }, (_, n) =>
+            version({ layoutData: [], versionTag: `${n}` }),
+          ),
+        }),
+      ),
+    );
+
+  it('of more versions than one file may have create nothing', async () => {
+    const response = await send(many(MAX_VERSIONS + 1));
+    expect(response.status).toBe(400);
+    expect(response.body.error.message).toBe(
+      `Invalid file: the file must have at most ${MAX_VERSIONS} versions (mockup.import.maxVersions)`,
+    );
+    expect(await knex('mockups')).toEqual([]);
+  });
+
+  it('keep the order of versions, of which the file has one time, over several statements', async () => {
+    const response = await send(many(MAX_VERSIONS));
+    expect(response.status).toBe(201);
+    const tags = await knex('mockup_versions')
+      .orderBy('created_at')
+      .pluck('version_tag');
+    expect(tags).toEqual(
+      Array.from({ length: MAX_VERSIONS }, (_, n) => String(n)),
+    );
+  });
+
+  /** While nothing can be inserted. */
+  async function whileImporting(work: () => Promise<void>): Promise<void> {
+    await knex.transaction(async held => {
+      await held.raw('lock table mockup_versions in share mode');
+      await work();
+    });
+  }
+  const waiting = () =>
+    waitUntil('the import to wait for the lock', async () => {
+      const { rows } = await knex.raw(
+        `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
+            and query ilike '%insert into mockup_versions%'`,
+      );
+      return rows.length > 0;
+    });
+
+  it('are refused with 429 while another one of the tenant is under way, in this process and in others', async () => {
+    let first: Promise<Response> | undefined;
+    await whileImporting(async () => {
+      first = send(many(2)).then(response => response);
+      await waiting();
+      const second = await send(many(1));
+      expect([second.status, second.get('Retry-After')]).toEqual([429, '1']);
+      const elsewhere = await startMockupBackend({ knex });
+      try {
+        const third = await elsewhere.alice
+          .post('/import')
+          .set('Content-Type', 'application/json')
+          .send(many(1));
+        expect([third.status, third.body.error.name]).toEqual([
+          429,
+          'ImportUnderWayError',
+        ]);
+      } finally {
+        await elsewhere.server.stop();
+      }
+    });
+    await expect(first).resolves.toMatchObject({ status: 201 });
+    await expect(send(many(1))).resolves.toMatchObject({ status: 201 });
+  });
+
+  it('end, and create nothing, when their caller leaves', async () => {
+    await whileImporting(async () => {
+      const leaving = new AbortController();
+      const left = fetch(
+        `http://localhost:${backend.server.port()}/api/mockup/import`,
+        {
+          method: 'POST',
+          headers: {
+            Authorization: `Bearer ${alice.token}`,
+            'Content-Type': 'application/json',
+          },
+          body: many(MAX_VERSIONS),
+          signal: leaving.signal,
+        },
+      ).catch(error => error);
+      await waiting();
+      leaving.abort();
+      await left;
+    });
+    await eventually(async () => {
+      await expect(send(many(1))).resolves.toMatchObject({ status: 201 });
+    });
+    await expect(knex('mockup_versions')).resolves.toHaveLength(1);
+  });
+
+  it('of processes that were killed are removed at the next start', async () => {
+    const folder = (pid: number) =>
+      mkdtemp(join(tmpdir(), `mockup-import-${pid}-`));
+    const killed = await folder(spawnSync('true').pid);
+    const before = await folder(process.pid);
+    const alive = await folder(process.ppid);
+    const next = await startMockupBackend({ knex });
+    try {
+      const there = await readdir(tmpdir());
+      expect(there).not.toContain(basename(killed));
+      expect(there).not.toContain(basename(before));
+      expect(there).toContain(basename(alive));
+    } finally {
+      await next.server.stop();
+      await rm(alive, { recursive: true });
+    }
   });
 
   it('that the database refuses in the middle create nothing', async () => {

@@ -26,7 +26,9 @@ describe('the OpenAPI document', () => {
       read: () => [handler],
       write: () => [handler],
     };
-    const served = createRouter(operations, { maxImportBytes: 1 })
+    const served = createRouter(operations, {
+      importBounds: { maxBytes: 1, maxVersions: 1 },
+    })
       .stack.flatMap(({ route }) =>
         route
           ? route.stack.map(

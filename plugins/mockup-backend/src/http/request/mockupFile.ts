@@ -9,7 +9,7 @@ import {
 import type { ImportedPart } from 'backstage-plugin-mockup-node';
 import type { Request } from 'express';
 import { createReadStream } from 'node:fs';
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, open, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -18,6 +18,41 @@ const JSON_TYPE = 'application/json';
 /** Characters of one version, or of one other value; the first may write all as \uXXXX. */
 const MOST_OF_VERSION = 2 * MOCKUP_LIMITS.layoutBytes;
 const MOST_OF_VALUE = 64 * 1024;
+
+const SPOOLED = 'mockup-import-';
+
+/** How large an import may be. */
+export interface ImportBounds {
+  maxBytes: number;
+  /** Of all mockups of the file. */
+  maxVersions: number;
+}
+
+/**
+ * Removes the files that imports of processes have left which were killed. Call it before the
+ * first import of this process: a process of before may have had its id.
+ */
+export async function removeLeftFiles(): Promise<void> {
+  const folders = await readdir(tmpdir());
+  const left = folders.filter(name => {
+    const pid = /^mockup-import-(\d+)-/.exec(name)?.[1];
+    return pid !== undefined && !isOther(Number(pid));
+  });
+  for (const name of left) {
+    await rm(join(tmpdir(), name), { recursive: true, force: true });
+  }
+}
+
+/** Whether a process is there, and is not this one. */
+function isOther(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return pid !== process.pid;
+  } catch (error) {
+    // Another user's can't be asked.
+    return (error as { code?: string }).code === 'EPERM';
+  }
+}
 
 const FILE_FIELDS = new Set(['schema', 'version', 'mockups']);
 
@@ -218,7 +253,7 @@ class JsonSource {
  */
 export async function* receiveMockupFile(
   req: Request,
-  maxBytes: number,
+  { maxBytes, maxVersions }: ImportBounds,
 ): AsyncGenerator<ImportedPart> {
   if (!req.is(JSON_TYPE) || req.get('Content-Encoding')) {
     throw new UnsupportedMediaTypeError(
@@ -231,14 +266,29 @@ export async function* receiveMockupFile(
   if (Number(req.get('Content-Length') ?? 0) > maxBytes) {
     throw tooLarge;
   }
-  const folder = await mkdtemp(join(tmpdir(), `mockup-import-${process.pid}-`));
+  const folder = await mkdtemp(join(tmpdir(), `${SPOOLED}${process.pid}-`));
   try {
     const path = join(folder, 'mockups.json');
     await saveBody(req, path, maxBytes, tooLarge);
-    for await (const _part of readMockupFile(createReadStream(path))) {
-      // Reading checks it.
+    let versions = 0;
+    // Reading checks it.
+    for await (const part of readMockupFile(createReadStream(path))) {
+      versions += 'version' in part ? 1 : 0;
+      if (versions > maxVersions) {
+        throw invalid(
+          `the file must have at most ${maxVersions} versions (mockup.import.maxVersions)`,
+        );
+      }
     }
-    yield* readMockupFile(createReadStream(path));
+    for await (const part of readMockupFile(createReadStream(path))) {
+      // What is not committed is taken back.
+      if (req.socket.destroyed) {
+        throw new InputError(
+          'The caller has left before the end of the import',
+        );
+      }
+      yield part;
+    }
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,0 +1,178 @@
+import { CustomErrorBase, InputError } from '@backstage/errors';
+import type { Mockup } from 'backstage-plugin-mockup-common';
+import type { ImportedPart } from 'backstage-plugin-mockup-node';
+import type { Knex } from 'knex';
+import { randomUUID } from 'node:crypto';
+import { type MockupRow, toMockup } from './columns';
+import * as statements from './statements';
+
+/** Of a statement: as many rows, or as many characters of layouts. */
+const MOST_ROWS = 1000;
+const MOST_CHARACTERS = 1024 * 1024;
+
+/** Another import of the tenant is under way. */
+class ImportUnderWayError extends CustomErrorBase {
+  name = 'ImportUnderWayError' as const;
+
+  constructor() {
+    super(
+      'Another import of this tenant is under way: send this one again when it has ended',
+    );
+  }
+
+  // Getters, for other properties would be part of the body of a response.
+
+  /** As HTTP has it. */
+  get statusCode(): number {
+    return 429;
+  }
+
+  get retryAfterSeconds(): number {
+    return 1;
+  }
+}
+
+/** The tenants that import at the moment, in this process. */
+export class ImportsUnderWay {
+  readonly #tenantIds = new Set<string>();
+
+  /**
+   * @returns what ends it
+   * @throws ImportUnderWayError where the tenant imports already
+   */
+  begin(tenantId: string): () => void {
+    if (this.#tenantIds.has(tenantId)) {
+      throw new ImportUnderWayError();
+    }
+    this.#tenantIds.add(tenantId);
+    return () => this.#tenantIds.delete(tenantId);
+  }
+}
+
+interface VersionRow {
+  id: string;
+  tag?: string;
+  layout: unknown;
+  created_by: string;
+  created_at: string;
+  restored_from?: string;
+}
+
+/** An import in its transaction: the versions of a mockup in few statements. */
+export class MockupImport {
+  readonly #transaction: Knex.Transaction;
+  readonly #tenantId: string;
+  readonly #owner: string;
+  readonly #imported: Mockup[] = [];
+  /** Of the mockup that came last. */
+  #versionIds: string[] = [];
+  #rows: string[] = [];
+  #characters = 0;
+
+  constructor(transaction: Knex.Transaction, tenantId: string, owner: string) {
+    this.#transaction = transaction;
+    this.#tenantId = tenantId;
+    this.#owner = owner;
+  }
+
+  /** @throws ImportUnderWayError where another process imports for the tenant */
+  async run(
+    first: IteratorResult<ImportedPart>,
+    rest: AsyncIterator<ImportedPart>,
+  ): Promise<Mockup[]> {
+    // A lock of the tenant, until the end of the transaction: no other statement takes it, and
+    // none waits for it.
+    const [{ taken }] = await this.#query<{ taken: boolean }>(
+      "select pg_try_advisory_xact_lock(hashtextextended('mockup import ' || :tenantId, 0)) as taken",
+      {},
+    );
+    if (!taken) {
+      throw new ImportUnderWayError();
+    }
+    for (let next = first; !next.done; next = await rest.next()) {
+      if ('mockup' in next.value) {
+        await this.#finish();
+        await this.#addMockup(next.value.mockup);
+      } else {
+        await this.#addVersion(next.value.version);
+      }
+    }
+    await this.#finish();
+    return this.#imported;
+  }
+
+  async #addMockup(
+    mockup: Extract<ImportedPart, { mockup: unknown }>['mockup'],
+  ): Promise<void> {
+    const { name, description, createdAt, updatedAt } = mockup;
+    const [row] = await this.#query<MockupRow>(statements.IMPORT_MOCKUP, {
+      name,
+      description: description ?? null,
+      owner: this.#owner,
+      createdAt,
+      updatedAt,
+    });
+    this.#imported.push(toMockup(row));
+    this.#versionIds = [];
+  }
+
+  async #addVersion(
+    version: Extract<ImportedPart, { version: unknown }>['version'],
+  ): Promise<void> {
+    if (this.#imported.length === 0) {
+      throw new InputError('A version comes before the first mockup');
+    }
+    const { layoutData, versionTag, restoredFrom, createdBy, createdAt } =
+      version;
+    const id = randomUUID();
+    const row = JSON.stringify({
+      id,
+      tag: versionTag,
+      layout: layoutData,
+      created_by: createdBy,
+      created_at: createdAt,
+      restored_from:
+        restoredFrom === undefined ? undefined : this.#versionIds[restoredFrom],
+    } satisfies VersionRow);
+    if (this.#characters + row.length > MOST_CHARACTERS) {
+      await this.#flush();
+    }
+    this.#rows.push(row);
+    this.#characters += row.length;
+    this.#versionIds.push(id);
+    if (this.#rows.length === MOST_ROWS) {
+      await this.#flush();
+    }
+  }
+
+  async #flush(): Promise<void> {
+    const versions = `[${this.#rows.join()}]`;
+    this.#rows = [];
+    this.#characters = 0;
+    await this.#query(statements.IMPORT_VERSIONS, {
+      mockupId: this.#imported.at(-1)!.id,
+      versions,
+    });
+  }
+
+  /** Completes the mockup that came last, if there is one. */
+  async #finish(): Promise<void> {
+    if (this.#rows.length > 0) {
+      await this.#flush();
+    }
+    if (this.#versionIds.length > 0) {
+      const [row] = await this.#query<MockupRow>(statements.FINISH_IMPORT, {
+        mockupId: this.#imported.at(-1)!.id,
+      });
+      this.#imported[this.#imported.length - 1] = toMockup(row);
+    }
+  }
+
+  async #query<TRow>(sql: string, bindings: Knex.ValueDict): Promise<TRow[]> {
+    const { rows } = await this.#transaction.raw(sql, {
+      ...bindings,
+      tenantId: this.#tenantId,
+    });
+    return rows;
+  }
+}
