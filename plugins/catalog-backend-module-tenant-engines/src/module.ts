@@ -14,6 +14,7 @@ import {
   type ActiveTenant,
   type TenantEngineChanges,
   type TenantEngines,
+  eventLoopWatchServiceRef,
   requestsUnderWayServiceRef,
   tenancyServiceRef,
   tenantEngineChangesServiceRef,
@@ -163,6 +164,7 @@ export const catalogModuleTenantEngines = (
           metrics: metricsServiceRef,
           permissions: coreServices.permissions,
           requests: requestsUnderWayServiceRef,
+          watch: eventLoopWatchServiceRef,
           rootLifecycle: coreServices.rootLifecycle,
           rootLogger: coreServices.rootLogger,
           scheduler: coreServices.scheduler,
@@ -180,6 +182,7 @@ export const catalogModuleTenantEngines = (
           logger,
           metrics,
           requests,
+          watch,
           rootLifecycle,
           rootLogger,
           store,
@@ -225,6 +228,7 @@ export const catalogModuleTenantEngines = (
           reportEngines(metrics, {
             observe: () => status.observe(),
             pool: () => pool.stats(),
+            longestHoldMs: () => watch.takeLongestMs(),
           });
           engines.leases.addFence(async lost => {
             await endSessions(connection, lost);
@@ -253,6 +257,7 @@ export const catalogModuleTenantEngines = (
           lifecycle.addStartupHook(() => {
             const manager = EngineManager.start({
               configs: engines.configs,
+              watch,
               features,
               leases: engines.leases,
               logger,

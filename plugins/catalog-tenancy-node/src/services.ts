@@ -24,6 +24,7 @@ import { ChangeListener, type RegistryChange } from './tenants/ChangeListener';
 import { ListeningTenantLimits } from './tenants/ListeningTenantLimits';
 import { PostgresTenantStore } from './tenants/PostgresTenantStore';
 import { RequestsUnderWay } from './tenants/RequestsUnderWay';
+import { EventLoopWatch } from './work/EventLoopWatch';
 import { type TenantDirectory } from './tenants/TenantDirectory';
 import {
   createTenantGates,
@@ -58,6 +59,29 @@ export const requestsUnderWayServiceRef = createServiceRef<RequestsUnderWay>({
         // While the backend still listens: a plugin that answers one calls others.
         lifecycle.addBeforeShutdownHook(() => requests.answered());
         return requests;
+      },
+    }),
+});
+
+/**
+ * Sees when this process stands still, and says for which tenant.
+ *
+ * @public
+ */
+export const eventLoopWatchServiceRef = createServiceRef<EventLoopWatch>({
+  id: 'catalog-tenancy.event-loop-watch',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: {
+        lifecycle: coreServices.rootLifecycle,
+        logger: coreServices.rootLogger,
+      },
+      factory({ lifecycle, logger }) {
+        const watch = EventLoopWatch.start({ logger });
+        lifecycle.addShutdownHook(() => watch.stop());
+        return watch;
       },
     }),
 });

@@ -14,7 +14,12 @@ import {
   type TenantGate,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { type Request, type RequestHandler, Router } from 'express';
+import {
+  type Request,
+  type RequestHandler,
+  type Response,
+  Router,
+} from 'express';
 import { refuse } from '../resolution';
 import { refuseValues } from './refuseValues';
 
@@ -47,6 +52,7 @@ export class PluginGate implements TenantGate {
   readonly #directory: Pick<TenantDirectory, 'findActive'>;
   readonly #instances?: RequestHandler;
   readonly #limitRate?: RequestHandler;
+  readonly #onEntered?: (req: Request, res: Response) => void;
   readonly #mayEnter: (req: Request, tenant: ActiveTenant) => Promise<boolean>;
   readonly #resolve: RequestHandler;
   #isTenantAware = false;
@@ -68,6 +74,8 @@ export class PluginGate implements TenantGate {
     admits: (req: Request, tenant: ActiveTenant) => Promise<boolean>;
     /** Refuses requests of a tenant that has sent too many. */
     limitRate?: RequestHandler;
+    /** Hears of each request that has passed all steps. */
+    onEntered?: (req: Request, res: Response) => void;
   }) {
     this.#pluginId = options.pluginId;
     this.#isShared = options.isShared;
@@ -78,6 +86,7 @@ export class PluginGate implements TenantGate {
     this.#resolve = options.resolve;
     this.#mayEnter = options.admits;
     this.#limitRate = options.limitRate;
+    this.#onEntered = options.onEntered;
     this.router = this.createRouter(this.#forward);
   }
 
@@ -134,6 +143,10 @@ export class PluginGate implements TenantGate {
       this.#enter(req, next).catch(next);
     });
     router.use(refuseValues(this.#pluginId));
+    router.use((req, res, next) => {
+      this.#onEntered?.(req, res);
+      next();
+    });
     router.use(last);
     router.use(retryAfter());
     return router;

@@ -16,6 +16,7 @@ import {
   type TenancyConfig,
   type TenantGate,
   tenantChangesServiceRef,
+  eventLoopWatchServiceRef,
   requestsUnderWayServiceRef,
   tenantDirectoryServiceRef,
   tenantGateServiceRef,
@@ -23,6 +24,7 @@ import {
   tenantLimitsServiceRef,
   tenantMembersServiceRef,
   tenantPluginsServiceRef,
+  tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import {
@@ -139,6 +141,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     requests: requestsUnderWayServiceRef,
     settings: gateSettingsServiceRef,
     userInfo: coreServices.userInfo,
+    watch: eventLoopWatchServiceRef,
   },
   async factory({
     auth,
@@ -156,6 +159,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     requests,
     settings,
     userInfo,
+    watch,
   }): Promise<TenantGate> {
     if (!settings) {
       return new OpenTenantGate(httpRouter);
@@ -172,6 +176,14 @@ export const tenantGateServiceFactory = createServiceFactory({
       pluginId,
       isShared: settings.shared.has(pluginId),
       instances: plugins.handlerOf(pluginId),
+      onEntered: (req, res) =>
+        res.once(
+          'close',
+          watch.begin(
+            tenantOf(req).tenantSlug,
+            `${req.method} /${pluginId}${req.path}`,
+          ),
+        ),
       directory,
       logger,
       credentialsOf: req => bearerCredentials(req, httpAuth),

@@ -6,6 +6,7 @@ import type {
   TenantEngineChanges,
   TenantEngineStatus,
   TenantEngineStore,
+  EventLoopWatch,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { EngineConfigs } from '../config/EngineConfigs';
 import { describeFailure, withoutSecrets } from '../engine/failures';
@@ -52,6 +53,7 @@ export interface ManagerTiming extends SupervisionTiming {
 
 interface EngineManagerOptions {
   configs: EngineConfigs;
+  watch: Pick<EventLoopWatch, 'note'>;
   /** Modules and services of each engine. */
   features: EngineFeature[];
   leases: TenantLeases;
@@ -431,9 +433,10 @@ export class EngineManager {
           ...features,
           ...configs.features(tenant),
           boundedSources({
-            tenantId: tenant.tenantId,
+            ...tenant,
             parser: this.#parser,
             bounds: configs.bounds,
+            watch: this.#options.watch,
           }),
         ],
         logger: quiet(logger),

@@ -7,7 +7,11 @@ import {
   processingResult,
 } from '@backstage/plugin-catalog-node';
 import { catalogModelExtensionPoint } from '@backstage/plugin-catalog-node/alpha';
-import { stringifyLocationRef } from '@backstage/catalog-model';
+import {
+  stringifyEntityRef,
+  stringifyLocationRef,
+} from '@backstage/catalog-model';
+import type { EventLoopWatch } from 'backstage-plugin-catalog-tenancy-node';
 import { InputError } from '@backstage/errors';
 import { setImmediate } from 'node:timers/promises';
 import { type SourceBounds, tooMuch } from './bounds';
@@ -18,19 +22,28 @@ import type { SourceParser } from './SourceParser';
  * Lets others have their turn before each entity: a dry run would process all of its entities
  * in one chain of promises.
  */
-const turns: CatalogProcessor = {
-  getProcessorName: () => 'TenantTurns',
-  async preProcessEntity(entity) {
-    await setImmediate();
-    return entity;
-  },
-};
+function createTurns({
+  tenantSlug,
+  watch,
+}: Parameters<typeof boundedSources>[0]): CatalogProcessor {
+  return {
+    getProcessorName: () => 'TenantTurns',
+    async preProcessEntity(entity) {
+      await setImmediate();
+      watch.note(tenantSlug, stringifyEntityRef(entity));
+      return entity;
+    },
+  };
+}
 
 /** A module of a tenant's catalog: what it reads is parsed within bounds, in a thread. */
 export function boundedSources(options: {
   tenantId: string;
+  tenantSlug: string;
   parser: SourceParser;
   bounds: SourceBounds;
+  /** Hears of what is processed. */
+  watch: Pick<EventLoopWatch, 'note'>;
 }) {
   return createBackendModule({
     pluginId: 'catalog',
@@ -44,7 +57,7 @@ export function boundedSources(options: {
         async init({ model, processing }) {
           model.setEntityDataParser(createParser(options));
           processing.addPlaceholderResolver('yaml', createResolver(options));
-          processing.addProcessor(turns);
+          processing.addProcessor(createTurns(options));
         },
       });
     },
@@ -54,10 +67,13 @@ export function boundedSources(options: {
 /** As Backstage's own, for which a value that is not an object is an error, and null nothing. */
 function createParser({
   tenantId,
+  tenantSlug,
   parser,
   bounds,
+  watch,
 }: Parameters<typeof boundedSources>[0]): CatalogProcessorParser {
   return async function* parse({ data, location }) {
+    watch.note(tenantSlug, stringifyLocationRef(location));
     const documents = await parser.parse(tenantId, data.toString('utf8'));
     if (!takeFromDryRun(documents.length)) {
       throw tooMuch('maxEntities', bounds);

@@ -19,6 +19,8 @@ const STATES = ['starting', 'running', 'failed', 'stopped', 'paused'] as const;
 interface Sources {
   observe: () => Observations;
   pool: () => PoolStats;
+  /** How long this process stood still at most, since the last call, in milliseconds. */
+  longestHoldMs: () => number;
 }
 
 /**
@@ -86,6 +88,13 @@ export function reportEngines(metrics: MetricsService, sources: Sources): void {
     'For how many seconds the oldest item of any tenant of this process is due',
     ({ lagsMs }) => [[Math.max(0, ...lagsMs.values()) / 1_000]],
   );
+
+  metrics
+    .createObservableGauge('tenancy.event_loop.longest_hold.seconds', {
+      description:
+        'For how many seconds this process stood still at most, since it was asked last',
+    })
+    .addCallback(result => result.observe(sources.longestHoldMs() / 1_000));
 
   // Of the deployment, the same in each process but for the moment: take the highest.
   gauge(
