@@ -68,6 +68,7 @@ export class EventLoopWatch {
     return longest;
   }
 
+  /** Watches no more. */
   stop(): void {
     clearInterval(this.#timer);
   }
