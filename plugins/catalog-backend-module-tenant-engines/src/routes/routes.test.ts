@@ -158,10 +158,10 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
         { tenant_slug: slug, tenant_name: slug },
         { engine: { by: 'test' } },
       );
-      await backend
+      const { status } = await backend
         .as(slug)
-        .post('/locations', { type: 'url', target })
-        .expect(201);
+        .post('/locations', { type: 'url', target });
+      expect([slug, status]).toEqual([slug, 201]);
     }
   });
 
