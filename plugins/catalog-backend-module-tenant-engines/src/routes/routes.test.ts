@@ -271,7 +271,7 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
   it.each([
     ['GET', '/locations/no-uuid', 'The id of a location "no-uuid" is no UUID'],
     ['DELETE', '/locations/a%3Bb', 'The id of a location "a;b" is no UUID'],
-    ['GET', '/entities/by-uid/%00', 'The URL has a NUL character'],
+    ['DELETE', '/entities/by-uid/%00', 'The URL has a NUL character'],
     ['GET', '/locations/by-entity/component/default/%00', 'NUL character'],
   ])(
     'are as the catalog of the default tenant, which answers 400 to %s %s',
