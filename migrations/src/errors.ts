@@ -107,6 +107,17 @@ export class CancelledError extends MigrationError {
   }
 }
 
+/** PostgreSQL had no room on its disk. What was committed stays. */
+export class DiskFullError extends MigrationError {
+  constructor() {
+    super(
+      'The disk of the database server is full. Make room on it, and run the same ' +
+        'command again: it goes on from there.',
+      EXIT_CODES.refused,
+    );
+  }
+}
+
 /**
  * The application is connected, and the command would take away what it works with.
  * Nothing was changed.

@@ -1,6 +1,5 @@
 import type { ClientConfig } from 'pg';
 import { cleanup } from './cleanup/cleanup';
-import { DiskWatch } from './disk/DiskWatch';
 import type { Reporter } from './Reporter';
 import { withMigration } from './engine/withMigration';
 import { phases } from './phases';
@@ -86,10 +85,9 @@ export async function migrateTo(
       );
       await createCatalogTables(migration.context);
     }
-    const disk = await DiskWatch.open(migration);
     for (const { number } of phases) {
       if (number <= phase) {
-        await disk.during(number, () => migration.runPhase(number));
+        await migration.runPhase(number);
       }
     }
     if (phase === 5 && options.keepOldTables === false) {

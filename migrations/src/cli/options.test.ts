@@ -3,7 +3,6 @@ import {
   gather,
   parseBaseUrl,
   parseBatchSize,
-  parseBytes,
   parseExtension,
   parseMilliseconds,
   parsePhase,
@@ -84,26 +83,6 @@ describe('numbers', () => {
   ])('%p refuses "%s" and says what it expects', (parse, value, expected) => {
     expect(() => parse(value)).toThrow(expected);
   });
-});
-
-describe('sizes', () => {
-  it.each([
-    ['1024', 1024],
-    ['1kB', 1024],
-    ['10 MB', 10 * 1024 ** 2],
-    ['500GB', 500 * 1024 ** 3],
-    ['1.5TiB', 1.5 * 1024 ** 4],
-    ['2g', 2 * 1024 ** 3],
-  ])('%s is that many bytes of 1024 to the unit', (value, expected) => {
-    expect(parseBytes(value)).toBe(expected);
-  });
-
-  it.each(['', '0', 'GB', '-1GB', '5XB', '1,5GB', '99999999PB'])(
-    '"%s" is refused',
-    value => {
-      expect(() => parseBytes(value)).toThrow('such as 500GB');
-    },
-  );
 });
 
 describe('schemas', () => {

@@ -19,7 +19,6 @@ export interface CommandOptions {
   adminGrant?: boolean;
   backupCompleted?: boolean;
   allowMissing?: string[];
-  freeDisk?: number;
   baseUrl?: string;
   to?: number | string;
   mode?: 'block-writes' | 'online';
@@ -151,17 +150,8 @@ const allowMissingOption = new Option(
   )} is the only one that can be missing`,
 ).argParser(gather(parseExtension));
 
-export const freeDiskOption = new Option(
-  '--free-disk <size>',
-  'the free space of the disk of the database, such as 500GB, which PostgreSQL does not tell',
-).argParser(parseBytes);
-
 /** The options of the preflight, as a command and before phase 1. */
-export const preflightOptions = [
-  backupCompletedOption,
-  allowMissingOption,
-  freeDiskOption,
-];
+export const preflightOptions = [backupCompletedOption, allowMissingOption];
 
 export const preflightForceOption = forceOption(
   'go on although another schema looks like the one of the catalog, or something hangs on the tables that phase 4 or 5 refuses',
@@ -221,9 +211,6 @@ const MAX_NAME_BYTES = 63;
 const MAX_MILLISECONDS = 600_000;
 const MAX_BATCH_SIZE = 1_000_000;
 
-/** PostgreSQL's own units, of 1024 each, as `pg_size_pretty` prints them. */
-const UNITS = ['', 'K', 'M', 'G', 'T', 'P'];
-
 export function parseMilliseconds(value: string): number {
   return wholeNumber(value, 1, MAX_MILLISECONDS, 'of milliseconds', '30');
 }
@@ -267,20 +254,6 @@ export function parseTenantName(value: string): string {
     );
   }
   return value;
-}
-
-/** A size such as `500GB`, in bytes. */
-export function parseBytes(value: string): number {
-  const match = /^(\d+(?:\.\d+)?)\s*([KMGTP]?)(?:i?B)?$/i.exec(value.trim());
-  const bytes =
-    match &&
-    Number(match[1]) * 1024 ** UNITS.indexOf(match[2].toLocaleUpperCase('en'));
-  if (!bytes || !Number.isSafeInteger(Math.floor(bytes))) {
-    throw new InvalidArgumentError(
-      'Expected a size with a unit (kB, MB, GB or TB, of 1024 each), such as 500GB.',
-    );
-  }
-  return Math.floor(bytes);
 }
 
 /** The address that the application answers at, without a trailing slash. */

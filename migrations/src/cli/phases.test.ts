@@ -137,12 +137,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('print all that the preflight finds', async () => {
-      const { exitCode, stdout } = await run(
-        'preflight',
-        '--free-disk',
-        '100GB',
-        ...PREFLIGHT,
-      );
+      const { exitCode, stdout } = await run('preflight', ...PREFLIGHT);
       expect(exitCode).toBe(0);
       expect(stdout).toMatch(
         /^ok +backup: A completed backup is confirmed\.$/m,

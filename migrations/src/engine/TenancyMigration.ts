@@ -122,18 +122,6 @@ export class TenancyMigration {
     await Promise.all(this.sessions.map(session => session.close()));
   }
 
-  /**
-   * Makes the queries of all sessions fail with an error, until it is called with undefined.
-   *
-   * @param except - a session of `openSession` that is left out
-   * @returns the server processes whose statements the caller cancels
-   */
-  interrupt(error: Error | undefined, except?: MigrationSession): number[] {
-    return this.sessions
-      .filter(session => session !== except)
-      .flatMap(session => session.interrupt(error) ?? []);
-  }
-
   /** Another operator who works on the schema. */
   async operator(): Promise<Operator | undefined> {
     return findOperator(this.sessions[0], this.context.settings.schema);

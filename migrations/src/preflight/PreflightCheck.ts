@@ -83,8 +83,6 @@ export interface PreflightOptions {
   allowMissing: string[];
   /** Whether the operator has confirmed that a backup was completed. */
   backupCompleted: boolean;
-  /** Free space for the copy, if it cannot be measured from here. */
-  freeDiskBytes?: number;
   /** The age from which a transaction counts as long; 60 by default. */
   longTransactionSeconds?: number;
 }

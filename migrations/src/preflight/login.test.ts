@@ -50,7 +50,6 @@ describe.each(databases.eachSupportedId())('a login on %s', id => {
     expect(findings(report, 'warning').map(({ check }) => check)).toEqual([
       'pg_cron',
       'privileges',
-      'free disk',
       'long transactions',
       'required values',
       'entity references',

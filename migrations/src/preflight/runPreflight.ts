@@ -2,7 +2,8 @@ import type { StepContext } from '../engine/Step';
 import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
 import { adviceOf, findObstacles, isForced } from '../phases/obstacles';
 import { autovacuum } from './checks/autovacuum';
-import { backup, freeDisk } from './checks/capacity';
+import { backup } from './checks/backup';
+import { freeDisk } from './checks/disk';
 import { connectionLimits } from './checks/connections';
 import {
   constraints,

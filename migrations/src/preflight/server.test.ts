@@ -162,21 +162,6 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     expect(found).toEqual([expect.objectContaining({ check: 'backup' })]);
   });
 
-  it('refuses too little free disk', async () => {
-    const found = findings(
-      await preflight(database, { options: { freeDiskBytes: 1024 ** 2 } }),
-      'failure',
-    );
-    expect(found).toEqual([
-      expect.objectContaining({
-        check: 'free disk',
-        message: expect.stringMatching(
-          /^Too little room\. The migration needs \d(?=.* for entity_terms)(?=.* for the write-ahead log).*; 64 MB have to stay free beside that, and 1\.0 MB are free \(as given\)\.$/,
-        ),
-      }),
-    ]);
-  });
-
   it('warns of long transactions, and tells no texts of queries', async () => {
     const other = new Client({
       ...database.connection,

@@ -1,7 +1,12 @@
 import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
 import { escapeIdentifier } from '../sql';
-import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
+import {
+  CancelledError,
+  ConnectionLostError,
+  DiskFullError,
+  RefusedError,
+} from '../errors';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import {
   ADMIN_POLICY,
@@ -53,6 +58,7 @@ const SESSION_ENDED = /^(57P0[1235]|25P0[34]|08)/;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 const QUERY_CANCELED = '57014';
+const DISK_FULL = '53100';
 
 export interface SessionOptions {
   connection: ClientConfig;
@@ -104,12 +110,9 @@ export class MigrationSession {
   }
 
   private lost = false;
-  private closed = false;
   /** Row-level security could hide rows from the session without an error. */
   private isFiltered = false;
   private isInTransaction = false;
-  /** The error with which queries fail; see {@link interrupt}. */
-  private interruption: Error | undefined;
   /** The server's message when it ended the session while no query ran. */
   private reason: string | undefined;
 
@@ -185,6 +188,7 @@ export class MigrationSession {
    *
    * @throws {@link ConnectionLostError} if the connection has ended
    * @throws {@link CancelledError} if another session has cancelled the statement
+   * @throws {@link DiskFullError} if the server has no room for it
    */
   async query<Row = Record<string, unknown>>(
     text: string,
@@ -221,9 +225,6 @@ export class MigrationSession {
   }
 
   private async send<Row>(text: string, values?: unknown[]): Promise<Row[]> {
-    if (this.interruption) {
-      throw this.interruption;
-    }
     try {
       const result = await this.client.query(text, values);
       const last = Array.isArray(result) ? result[result.length - 1] : result;
@@ -264,28 +265,13 @@ export class MigrationSession {
     await this.client.query('rollback').catch(() => undefined);
   }
 
-  /**
-   * Makes queries fail with an error until it is called with undefined. A running query
-   * fails with it once it is cancelled.
-   *
-   * @returns the process of the server to cancel
-   */
-  interrupt(error: Error | undefined): number | undefined {
-    this.interruption = error;
-    return this.closed ? undefined : this.serverPid;
-  }
-
   async close(): Promise<void> {
-    this.closed = true;
     await this.client.end().catch(() => undefined);
   }
 
   private explain(error: unknown): unknown {
-    if (this.interruption) {
-      return this.interruption;
-    }
     if (!(this.lost || endsSession(error))) {
-      return isCancelled(error) ? new CancelledError() : error;
+      return explainStatement(error);
     }
     const reason = endsSession(error) ? error.message : this.reason;
     return new ConnectionLostError(
@@ -296,9 +282,13 @@ export class MigrationSession {
   }
 }
 
-/** Without a statement_timeout, 57014 means a cancel by another session. */
-function isCancelled(error: unknown): boolean {
-  return error instanceof DatabaseError && error.code === QUERY_CANCELED;
+function explainStatement(error: unknown): unknown {
+  const code = error instanceof DatabaseError ? error.code : undefined;
+  if (code === DISK_FULL) {
+    return new DiskFullError();
+  }
+  // Without a statement_timeout it means a cancel by another session.
+  return code === QUERY_CANCELED ? new CancelledError() : error;
 }
 
 function endsSession(error: unknown): error is DatabaseError {

@@ -1,6 +1,5 @@
 import type { Option } from 'commander';
 import { readAdoptionStatus } from '../../adopt/status';
-import { DiskWatch } from '../../disk/DiskWatch';
 import type { Phase, PhaseNumber } from '../../engine/Step';
 import { operatorCommand } from '../../operatorCommand';
 import { phases } from '../../phases';
@@ -19,7 +18,6 @@ import { formatThings } from '../../text';
 import {
   baseUrlOption,
   forceOption,
-  freeDiskOption,
   noAdminGrantOption,
   preflightForceOption,
   preflightOptions,
@@ -42,10 +40,7 @@ const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
       'go on although an old application is still connected, or views show the rows of every tenant',
     ),
   ],
-  5: [
-    freeDiskOption,
-    forceOption('go on although things stay with the tables of before'),
-  ],
+  5: [forceOption('go on although things stay with the tables of before')],
   6: [baseUrlOption],
 };
 
@@ -104,10 +99,8 @@ async function runAll(invocation: Invocation): Promise<string> {
     reporter.info('None of the three tables exists: they are created empty.');
     await createCatalogTables(migration.context);
   }
-  // --free-disk is the free space before the first phase.
-  const disk = await DiskWatch.open(migration, options.freeDisk);
   for (const number of missing) {
-    const outcome = await runPhase(invocation, number, disk);
+    const outcome = await runPhase(invocation, number);
     if (options.dryRun) {
       return outcome;
     }
@@ -131,25 +124,17 @@ async function missingPhases({
     .filter(number => number > completed && (number < 6 || options.baseUrl));
 }
 
-/**
- * Runs one phase, and returns its summary with the next command.
- *
- * @param disk - the watch of a command that runs several phases
- */
+/** Runs one phase, and returns its summary with the next command. */
 export async function runPhase(
   invocation: Invocation,
   number: PhaseNumber,
-  disk?: DiskWatch,
 ): Promise<string> {
   const { migration, options, steps } = invocation;
   const before = await migration.completedPhase();
   const done = await migration.completedSteps();
   const rows = await estimateRows(migration.context);
-  const watch = disk ?? (await DiskWatch.open(migration, options.freeDisk));
-  const begun = await watch.during(number, () =>
-    migration.runPhase(number, phase =>
-      announce(invocation, { phase, done, rows }),
-    ),
+  const begun = await migration.runPhase(number, phase =>
+    announce(invocation, { phase, done, rows }),
   );
   const naming = number === 2 ? await nameDefaultTenant(invocation) : undefined;
   if (options.dryRun) {

@@ -89,6 +89,5 @@ function preflightOptionsOf(options: CommandOptions): PreflightOptions {
   return {
     allowMissing: options.allowMissing ?? [],
     backupCompleted: options.backupCompleted ?? false,
-    freeDiskBytes: options.freeDisk,
   };
 }

@@ -21,7 +21,6 @@ export async function preflight(
       runPreflight(migration.context, {
         allowMissing: ['pg_cron'],
         backupCompleted: true,
-        freeDiskBytes: 1024 ** 4,
         ...options,
       }),
     { mode: 'read', ...rest },

@@ -8,7 +8,7 @@ import type {
   PreflightContext,
 } from '../PreflightCheck';
 
-/** Phase 5 opens them beside its own: one watches the disk, one the sessions that wait. */
+/** Phase 5 opens them beside its own: one fills entity_terms, one watches the sessions that wait. */
 const FURTHER_CONNECTIONS = 2;
 
 /** Of one process of the backend, unless tenancy.database.pool.max says otherwise. */
