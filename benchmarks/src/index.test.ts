@@ -10,17 +10,13 @@ const run = promisify(execFile);
 const LIMIT_MS = 590_000;
 
 const EXPECTATIONS: Record<string, (result: BenchmarkResult) => void> = {
-  mockup: expectMockup,
   catalog: expectCatalog,
   pages: expectPages,
   scope: expectScope,
   migration: expectMigration,
-  adoption: expectAdoption,
   load: expectLoad,
   fairness: expectFairness,
   engines: expectEngines,
-  soak: expectSoak,
-  nodes: expectNodes,
 };
 
 /** How many of the others a text in `BENCHMARKS` chooses. */
@@ -62,28 +58,6 @@ it.each(chosenNames())(
   },
   LIMIT_MS + 10_000,
 );
-
-function expectMockup({ comparisons, notes }: BenchmarkResult) {
-  expect(
-    comparisons.map(c => `${c.what}: ${c.ours.name} / ${c.alternative.name}`),
-  ).toEqual([
-    'read a mockup: ours, routes alone / express + pg',
-    'read a mockup: ours, in a whole backend / express + pg',
-    'save a version: ours, routes alone / express + pg',
-    'save a version: ours, in a whole backend / express + pg',
-    'read the newest of many: of 10 versions / of 1 version',
-    'read the newest of many: of 100 versions / of 1 version',
-    'read the newest of many: of 1,000 versions / of 1 version',
-    'list mockups: ours, with shares as a condition / ours, routes alone',
-  ]);
-  for (const { ours, alternative, ratio } of comparisons) {
-    expect(ours.rounds).toHaveLength(1);
-    expect(alternative.rounds).toHaveLength(1);
-    expect(ratio.median).toBeGreaterThan(0);
-  }
-  // One statement for each of ours, or it would have failed.
-  expect(notes).toHaveLength(2);
-}
 
 // That both sides gave the same answers has been checked, or it would have failed.
 function expectCatalog({ comparisons }: BenchmarkResult) {
@@ -143,18 +117,6 @@ function expectPages({ comparisons }: BenchmarkResult) {
   }
 }
 
-// That both sides gave the same answers has been checked, too.
-function expectNodes({ circumstances, comparisons }: BenchmarkResult) {
-  if (!process.env.TENANCY_CITUS_URL) {
-    expect(circumstances).toMatch(/^left out: TENANCY_CITUS_URL names no/);
-    return;
-  }
-  expect(comparisons).toHaveLength(22);
-  for (const { ratio } of comparisons) {
-    expect(ratio.median).toBeGreaterThan(0);
-  }
-}
-
 function expectMigration(result: BenchmarkResult) {
   const { comparisons, waits = [], durations = [], failures } = result;
   expect(
@@ -188,23 +150,6 @@ function expectMigration(result: BenchmarkResult) {
     expect(failed).toBe(0);
   }
   expect(durations).toHaveLength(9);
-}
-
-function expectAdoption({ comparisons, notes, failures }: BenchmarkResult) {
-  expect(comparisons.map(c => `${c.what}: ${c.ours.name}`)).toEqual([
-    'process and stitch what has changed: adopted',
-    'process and stitch what has changed: adopted, after phase 5',
-    'add, process, stitch and remove: adopted',
-    'add, process, stitch and remove: adopted, after phase 5',
-    'refresh without a change: adopted',
-    'refresh without a change: adopted, after phase 5',
-  ]);
-  for (const { ratio } of comparisons) {
-    expect(ratio.median).toBeGreaterThan(0);
-  }
-  // Of each kind of work: bytes, time in the server, and waits.
-  expect(notes).toHaveLength(9);
-  expect(failures).toEqual([]);
 }
 
 // That all sides read the same has been checked, or it would have failed.
@@ -307,30 +252,4 @@ function expectEngines({ comparisons, figures = [], notes }: BenchmarkResult) {
     ]),
   );
   expect(notes).toHaveLength(3);
-}
-
-// That every answer was right has been checked, or it would have failed.
-function expectSoak({ figures = [], notes, failures }: BenchmarkResult) {
-  const [terms, others, reads, memory] = figures;
-  // At the start and at the end, with each of the settings.
-  for (const { rows } of [terms, others, reads, memory]) {
-    expect(rows.map(([settings]) => settings)).toEqual([
-      ...["PostgreSQL's", "PostgreSQL's", 'advised', 'advised'],
-    ]);
-  }
-  expect(figures.slice(4).map(({ title }) => title)).toEqual([
-    'When autovacuum was at entity_terms',
-    "Reads, PostgreSQL's",
-    "Writes, PostgreSQL's",
-    'Reads, advised',
-    'Writes, advised',
-  ]);
-  for (const [, , table] of terms.rows) {
-    expect(Number(table)).toBeGreaterThan(0);
-  }
-  expect(notes.slice(0, 2)).toEqual([
-    expect.stringMatching(/^entity_terms with PostgreSQL's settings: \d+ vac/),
-    expect.stringMatching(/^entity_terms with advised settings: \d+ vacuums/),
-  ]);
-  expect(failures).toEqual([]);
 }

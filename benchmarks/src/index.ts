@@ -1,6 +1,5 @@
 // What `npm run bench` runs.
 
-import { adoptionBenchmark } from './adoption';
 import { catalogBenchmark } from './catalog';
 import { enginesBenchmark } from './engines';
 import { fairnessBenchmark } from './fairness';
@@ -10,26 +9,19 @@ import { DelayingProxy } from './harness/delayingProxy';
 import { describeMachine, toJson, toText } from './harness/report';
 import { loadBenchmark } from './load';
 import { migrationBenchmark } from './migration';
-import { mockupBenchmark } from './mockup';
-import { nodesBenchmark } from './nodes';
 import { type Options, parseOptions, settingsOf } from './options';
 import { pagesBenchmark } from './pages';
 import { scopeBenchmark } from './scope';
-import { soakBenchmark } from './soak';
 
 /** All benchmarks, in the order in which they run. */
 const benchmarks: Benchmark[] = [
-  mockupBenchmark,
   catalogBenchmark,
   pagesBenchmark,
   scopeBenchmark,
   migrationBenchmark,
-  adoptionBenchmark,
   loadBenchmark,
   fairnessBenchmark,
   enginesBenchmark,
-  soakBenchmark,
-  nodesBenchmark,
 ];
 
 async function main(): Promise<void> {

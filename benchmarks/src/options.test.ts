@@ -1,6 +1,6 @@
 import { parseOptions, settingsOf } from './options';
 
-const parse = (...args: string[]) => parseOptions(args, ['mockup', 'other']);
+const parse = (...args: string[]) => parseOptions(args, ['scope', 'other']);
 
 describe('parseOptions', () => {
   it('runs everything in short by default', () => {
@@ -19,7 +19,7 @@ describe('parseOptions', () => {
   });
 
   it.each([
-    ['what is named', ['mockup']],
+    ['what is named', ['scope']],
     ['everything, if asked for', ['--no-short']],
   ])('runs %s in full', (_, args) => {
     expect(parse(...args).settings).toEqual({
@@ -32,14 +32,12 @@ describe('parseOptions', () => {
   });
 
   it('lets single settings of a short run be changed', () => {
-    expect(parse('mockup', '--short', '--rounds', '1', '--json')).toMatchObject(
-      {
-        names: ['mockup'],
-        json: true,
-        roundsGiven: true,
-        settings: { short: true, rounds: 1, seconds: 0.2, concurrency: 8 },
-      },
-    );
+    expect(parse('scope', '--short', '--rounds', '1', '--json')).toMatchObject({
+      names: ['scope'],
+      json: true,
+      roundsGiven: true,
+      settings: { short: true, rounds: 1, seconds: 0.2, concurrency: 8 },
+    });
   });
 });
 
@@ -47,7 +45,7 @@ describe('settingsOf', () => {
   const slow = { rounds: { full: 3, short: 2 } };
 
   it.each([
-    ['its own number of rounds in full', ['mockup'], 3],
+    ['its own number of rounds in full', ['scope'], 3],
     ['its own number of rounds in short', ['--short'], 2],
     ['the number that was asked for', ['--rounds', '7'], 7],
   ])('gives a benchmark %s', (_, args, rounds) => {

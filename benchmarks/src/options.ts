@@ -44,16 +44,6 @@ export function parseOptions(args: string[], available: string[]): Options {
       'of the pages: how many entities the catalogs have, such as 5000,50000',
       positiveIntegers,
     )
-    .option(
-      '--minutes <n>',
-      'of the soak: how long the load lasts',
-      positiveNumber,
-    )
-    .option(
-      '--percent <n>',
-      'of the soak: how much of the entities writes change in a minute',
-      positiveNumber,
-    )
     .parse(args, { from: 'user' });
 
   const unknown = command.args.filter(name => !available.includes(name));

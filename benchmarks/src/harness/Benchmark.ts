@@ -18,10 +18,6 @@ export interface Settings {
   only?: string;
   /** How many entities the catalogs have, where not those of the benchmark. */
   entities?: number[];
-  /** How long the load of the soak lasts, where not as long as the benchmark says. */
-  minutes?: number;
-  /** How many per cent of the entities the soak changes in a minute, where not its own. */
-  percent?: number;
 }
 
 /** What a benchmark gets from the program that runs it. */
