@@ -40,8 +40,6 @@ const MESSAGES_OF: Record<string, readonly OperatorCommandName[]> = {
   'phases/phase5_partitions/10_partitioned_tables.ts': ['rollback'],
   'phases/phase5_partitions/15_tenant_members.ts': ['rollback'],
   'phases/phase6_cutover/': ['phase6', 'all'],
-  // The options are those of a rollback, which it names.
-  'phases/phase6_cutover/checklist.ts': ['rollback'],
   'preflight/': PREFLIGHT,
   'rollback/': ['rollback'],
   'session/': ALL,

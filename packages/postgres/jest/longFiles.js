@@ -47,7 +47,6 @@ const LONG_FILES = [
   'plugins/catalog-backend-module-tenant-engines/src/hibernation/sleepingEngines.test.ts',
   'benchmarks/src/index.test.ts',
   'migrations/src/adopt/concurrency.test.ts',
-  'migrations/src/phases/phase6_cutover/samples.test.ts',
   'plugins/catalog-backend-module-tenancy/src/gate/stockPortal.test.ts',
   'migrations/src/liveTraffic/harness.test.ts',
   'migrations/src/phases/phase4_row_level_security/refusals.test.ts',

@@ -7,7 +7,6 @@ import {
   readDefaultTenantName,
   renameDefaultTenant,
 } from '../../phases/phase2_backfill/10_default_tenant';
-import { cutoverChecklist } from '../../phases/phase6_cutover/checklist';
 import {
   createCatalogTables,
   isFreshDatabase,
@@ -148,7 +147,6 @@ export async function runPhase(
     ...now.map(step => `  ${step}`),
     ...(naming?.text ?? []),
     await nextOf(invocation),
-    ...(number === 6 ? ['', cutoverChecklist(invocation.settings)] : []),
   ].join('\n');
 }
 

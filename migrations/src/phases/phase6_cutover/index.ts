@@ -1,13 +1,13 @@
 import type { Phase } from '../../engine/Step';
 import { smokeTests } from './10_smoke_tests';
-import { addressOf } from './address';
+import { requireBaseUrl } from './Application';
 
 export const phase6: Phase = {
   number: 6,
   title: 'Cutover',
   repeats: true,
   async check({ settings }) {
-    addressOf(settings);
+    requireBaseUrl(settings);
   },
   steps: [smokeTests],
 };

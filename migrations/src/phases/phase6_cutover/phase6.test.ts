@@ -1,19 +1,30 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { RefusedError, VerificationError } from '../../errors';
 import { MigrationSession } from '../../session/MigrationSession';
 import { smokeTests } from './10_smoke_tests';
-import { cutoverChecklist } from './checklist';
 import {
   describeCutover,
   listen,
-  readState,
+  readTenants,
   runCutover,
 } from './__testUtils__/cutover';
-import type { TestApplication } from './__testUtils__/TestApplication';
+import type {
+  Misbehaviour,
+  Reply,
+  TestApplication,
+} from './__testUtils__/TestApplication';
 
 const databases = createTestDatabases();
 
 const TOKEN = 'the-token-of-the-operator';
+
+/** Answers one kind of request in a way of its own. */
+function replying(method: string, reply: Reply): Misbehaviour {
+  return async request => (request.method === method ? reply : undefined);
+}
+
+const GHOST = { kind: 'Component', metadata: { name: 'ghost' } };
 
 describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
   const suite = describeCutover(databases, id);
@@ -26,135 +37,66 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     baseUrl = suite.baseUrl();
   });
 
-  it('runs the three smoke tests, and remembers when they succeeded', async () => {
+  const failureOf = (token?: string): Promise<Error> =>
+    runCutover(database, { baseUrl, token }).then(
+      () => new Error('It did not fail'),
+      error => error,
+    );
+
+  it('runs the three smoke tests and times a look-up', async () => {
     const { info, warn, reporter } = listen();
     await runCutover(database, { baseUrl }, { reporter });
     expect(warn).toEqual([]);
     expect(info).toEqual([
-      'Multi-tenancy is on: a slug that no tenant has is refused.',
-      expect.stringMatching(/^\(1\) .*: 190 of 190 live entities compared/),
+      '(1) The default tenant has the existing entities: 100 of them are in the database.',
       expect.stringMatching(
         /^\(2\) .*: "smoke-test-[0-9a-f]{12}" is created\.$/,
       ),
       expect.stringMatching(/^\(3\) .*: none are listed/),
       expect.stringMatching(/^Look-up of an entity.*expected: under 20 ms/),
     ]);
-    await expect(readState(database)).resolves.toEqual({
-      smoke_tests: {
-        at: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
-        baseUrl,
-        lookupMilliseconds: expect.any(Number),
-        results: info.slice(0, 4).map(line => {
-          const [test, outcome] = line.split(': ');
-          return { test, outcome };
-        }),
-      },
-    });
   });
 
-  it('sends what the specification says', async () => {
-    await runCutover(database, { baseUrl });
-    const sent = application.received.map(
-      ({ method, path, tenant }) => `${method} ${path} ${tenant ?? '-'}`,
-    );
-    const slug = application.received[2].body.tenant_slug;
-    expect(slug).toMatch(/^smoke-test-[0-9a-f]{12}$/);
-    expect(sent).toEqual([
-      expect.stringMatching(/^GET \/api\/catalog\/entities smoke-test-/),
-      'GET /api/catalog/entities default',
-      'POST /api/tenants -',
-      `GET /api/catalog/entities ${slug}`,
-      `DELETE /api/tenants/${slug} -`,
+  it('sends what the specification says, and leaves nothing', async () => {
+    await runCutover(database, { baseUrl, token: `${TOKEN}\n` });
+    const { received } = application;
+    const { body } = received[2];
+    const slug = body.tenant_slug;
+    expect(
+      received.map(({ method, path, tenant }) => [method, path, tenant ?? '-']),
+    ).toEqual([
+      ['GET', '/api/catalog/entities', 'default'],
+      ['GET', '/api/catalog/entities', slug],
+      ['POST', '/api/tenants', '-'],
+      ['GET', '/api/catalog/entities', slug],
+      ['DELETE', `/api/tenants/${slug}`, '-'],
     ]);
-    expect(sent[0]).not.toContain(slug);
-  });
-
-  it('leaves nothing of its tenant, for which no engine makes tables', async () => {
-    await runCutover(database, { baseUrl });
-    expect(application.received[2].body).toMatchObject({ engine: false });
+    expect(received.map(({ authorization }) => authorization)).toEqual(
+      Array(5).fill(`Bearer ${TOKEN}`),
+    );
+    // An engine would make tables.
+    expect(body).toMatchObject({ engine: false });
     const { rows } = await database.client.query(
-      `select tenant_slug from tenants where tenant_slug like 'smoke-test-%'`,
+      `select tenant_slug from tenants where tenant_slug <> 'default'`,
     );
     expect(rows).toEqual([]);
   });
 
-  it('sends the token with each request', async () => {
-    await runCutover(database, { baseUrl, token: `${TOKEN}\n` });
-    expect(application.received.map(r => r.authorization)).toEqual(
-      Array(5).fill(`Bearer ${TOKEN}`),
-    );
-  });
-
-  it('can be repeated, and undone', async () => {
-    await runCutover(database, { baseUrl });
-    await runCutover(database, { baseUrl });
-    expect(Object.keys(await readState(database))).toEqual(['smoke_tests']);
-    await runCutover(database, undefined, { direction: 'down' });
-    await runCutover(database, undefined, { direction: 'down' });
-    await expect(readState(database)).resolves.toEqual({});
-  });
-
-  it('is the phase after the fifth, with an undo of its own', async () => {
-    const settings = { cutover: { baseUrl } };
-    await database.migrate(migration => migration.runPhase(6), { settings });
+  it('is the phase after the fifth, tests each time, and has an undo', async () => {
+    const run = () =>
+      database.migrate(migration => migration.runPhase(6), {
+        settings: { cutover: { baseUrl } },
+      });
     const completed = () =>
       database.migrate(migration => migration.completedPhase());
+    await expect(run()).resolves.toBe(true);
+    await expect(run()).resolves.toBe(true);
+    expect(application.received).toHaveLength(10);
+    application.flag = false;
+    await expect(run()).rejects.toThrow(/MULTI_TENANCY_ENABLED/);
     await expect(completed()).resolves.toBe(6);
     await database.migrate(migration => migration.undoFrom(smokeTests));
     await expect(completed()).resolves.toBe(5);
-    await expect(readState(database)).resolves.toEqual({});
-  });
-
-  it('tests the application each time it is asked for, and keeps its record whatever comes out', async () => {
-    const settings = { cutover: { baseUrl } };
-    const run = () =>
-      database.migrate(migration => migration.runPhase(6), { settings });
-    await expect(run()).resolves.toBe(true);
-    const first = await readState(database);
-    const requests = application.received.length;
-    await expect(run()).resolves.toBe(true);
-    expect(application.received).toHaveLength(2 * requests);
-    application.flag = false;
-    await expect(run()).rejects.toThrow(/MULTI_TENANCY_ENABLED/);
-    await database.migrate(async migration => {
-      expect(await migration.completedPhase()).toBe(6);
-      expect(await readState(database)).toEqual({
-        smoke_tests: {
-          ...first.smoke_tests,
-          at: expect.any(String),
-          results: expect.any(Array),
-          lookupMilliseconds: expect.any(Number),
-        },
-      });
-      await migration.undoFrom(smokeTests);
-    });
-  });
-
-  it('waits for an application that is starting', async () => {
-    await application.stop();
-    const port = Number(new URL(baseUrl).port);
-    const waits: string[] = [];
-    await runCutover(
-      database,
-      { baseUrl },
-      {
-        reporter: {
-          ...listen().reporter,
-          info: message => {
-            if (message.startsWith('Waiting')) {
-              waits.push(message);
-              application.start(port);
-            }
-          },
-        },
-      },
-    );
-    expect(waits).toEqual([
-      expect.stringMatching(
-        /^Waiting for the application: GET .* \(attempt 1\)$/,
-      ),
-    ]);
-    expect(await readState(database)).toHaveProperty('smoke_tests');
   });
 
   it('prints the requests as comments in a dry run, and sends none', async () => {
@@ -172,58 +114,108 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     expect(script.startsWith(preamble)).toBe(true);
     const lines = script.slice(preamble.length).trim().split('\n');
     expect(lines.filter(line => line && !line.startsWith('-- '))).toEqual([]);
-    expect(script).toMatch(
-      /^-- \(1\) GET http.*\/api\/catalog\/entities with X-Tenant-Slug: default lists/m,
-    );
-    expect(script).toMatch(
-      /^-- \(2\) POST http.*\/api\/tenants with \{"tenant_slug"/m,
-    );
-    expect(script).toMatch(
-      /^-- \(3\) GET http.*X-Tenant-Slug: smoke-test lists nothing/m,
-    );
-    expect(script).toMatch(
-      /^-- DELETE http.*\/api\/tenants\/smoke-test deletes/m,
-    );
+    expect(script).toContain('-- (3) GET /api/catalog/entities');
     expect(script).not.toContain(TOKEN);
     expect(application.received).toEqual([]);
-    await database.client.query(script);
-    await expect(readState(database)).resolves.toEqual({});
   });
 
-  it('has a checklist whose queries run', async () => {
-    const checklist = cutoverChecklist({ schema: 'tenancy' });
-    const statements = checklist
-      .split('\n')
-      .filter(line => /^ {4,}/.test(line) && !/^ +grep /.test(line))
-      .join('\n')
-      .split(/;\n/);
-    expect(statements.length).toBeGreaterThan(8);
-    for (const statement of statements) {
-      await database.client.query(statement);
-    }
-    const swap = statements.find(text => text.includes('as swapped'))!;
-    await expect(database.client.query(swap)).resolves.toMatchObject({
-      rows: [{ swapped: expect.any(Date) }],
-    });
-    await database.client.query('reset row_security');
-    expect(Math.max(...checklist.split('\n').map(l => l.length))).toBeLessThan(
-      140,
-    );
-    for (const topic of [
-      'npx backstage-catalog-tenancy-migrations cleanup',
-      'permission denied for table',
-      '24 to 48 hours',
-    ]) {
-      expect(checklist).toContain(topic);
+  it('asks for the base URL, also in a dry run', async () => {
+    for (const options of [{}, { print: () => undefined }]) {
+      await expect(runCutover(database, undefined, options)).rejects.toThrow(
+        /MULTI_TENANCY_ENABLED=true, restart it, and give --base-url/,
+      );
     }
   });
 
-  it('has a checklist that switches the flag off before the tables go', () => {
-    const goingBack = cutoverChecklist({ schema: 'tenancy' })
-      .split('Going back')[1]
-      .replace(/\s+/g, ' ');
-    expect(goingBack).toMatch(
-      /The tables too, until the cleanup: set MULTI_TENANCY_ENABLED to false, restart every instance of the application, and only then run "npx backstage-catalog-tenancy-migrations rollback"\./,
+  it('notices that the flag is off, and creates nothing', async () => {
+    application.flag = false;
+    const failure = await failureOf();
+    expect(failure).toBeInstanceOf(RefusedError);
+    expect(failure.message).toContain('Set MULTI_TENANCY_ENABLED=true');
+    expect(application.received.map(({ method }) => method)).not.toContain(
+      'POST',
     );
+  });
+
+  it.each<[string, Reply, RegExp]>([
+    ['nothing', { status: 200, body: [] }, /lists nothing for the default/],
+    [
+      'an entity of somebody else',
+      { status: 200, body: [GHOST] },
+      /lists component:default\/ghost for the default tenant/,
+    ],
+    [
+      'a page instead of JSON',
+      { status: 200, body: '<html>' },
+      /did not answer a list of entities\. Expected the --base-url/,
+    ],
+    ['a failure', { status: 500 }, /answered 500\. Look into the app/],
+  ])('fails where the application lists %s', async (_, reply, message) => {
+    application.misbehave = replying('GET', reply);
+    const failure = await failureOf();
+    expect(failure).toBeInstanceOf(VerificationError);
+    expect(failure.message).toMatch(message);
+  });
+
+  it.each<[string, Reply, RegExp]>([
+    [
+      'a tenant that comes before the header',
+      { status: 403, body: { error: 'Invalid tenant' } },
+      /"Invalid tenant" to X-Tenant-Slug: default/,
+    ],
+    [
+      'missing credentials, without what the application said',
+      { status: 401, body: { error: { message: `Illegal token: ${TOKEN}` } } },
+      /answered 401\. Set MIGRATION_TOKEN to [^:]*$/,
+    ],
+    [
+      'a redirect',
+      { status: 302, headers: { location: 'https://login.test/' } },
+      /answered 302\. Expected the --base-url/,
+    ],
+    ['an application that starts', { status: 503 }, /answered 503\. Look/],
+  ])('refuses with %s', async (_, reply, message) => {
+    application.misbehave = replying('GET', reply);
+    const failure = await failureOf(TOKEN);
+    expect(failure).toBeInstanceOf(RefusedError);
+    expect(failure.message).toMatch(message);
+  });
+
+  it('refuses where nothing listens', async () => {
+    await application.stop();
+    expect((await failureOf()).message).toMatch(
+      /GET .* got no answer \(ECONNREFUSED\)/,
+    );
+  });
+
+  it('notices entities of a new tenant, and deletes that tenant', async () => {
+    application.misbehave = async ({ method, tenant }) =>
+      method === 'GET' &&
+      tenant !== 'default' &&
+      (await readTenants(database)).length > 0
+        ? { status: 200, body: [GHOST] }
+        : undefined;
+    const failure = await failureOf();
+    expect(failure).toBeInstanceOf(VerificationError);
+    expect(failure.message).toMatch(
+      /lists component:default\/ghost for the new tenant/,
+    );
+    await expect(readTenants(database)).resolves.toEqual([]);
+  });
+
+  it('says how to delete a tenant that stays, and deletes it the next time', async () => {
+    application.misbehave = replying('DELETE', { status: 500, body: '' });
+    const { warn, reporter } = listen();
+    await runCutover(database, { baseUrl }, { reporter });
+    await expect(readTenants(database)).resolves.toHaveLength(1);
+    application.misbehave = async () => undefined;
+    await runCutover(database, { baseUrl });
+    await expect(readTenants(database)).resolves.toEqual([]);
+
+    application.misbehave = replying('DELETE', { status: 500, body: '' });
+    await runCutover(database, { baseUrl });
+    const [statement] = /delete from tenants .*;/.exec(warn[0]) ?? [];
+    await database.client.query(statement!);
+    await expect(readTenants(database)).resolves.toEqual([]);
   });
 });

@@ -57,8 +57,7 @@ export function describeCutover(
   afterEach(async () => {
     await application.stop();
     await database.client.query(
-      `delete from tenancy_migration_state where key like 'smoke_test%';
-       delete from tenants where tenant_slug like 'smoke-test-%'`,
+      `delete from tenants where tenant_slug like 'smoke-test-%'`,
     );
   });
   return {
@@ -94,16 +93,6 @@ export async function runCutover(
       ...(print ? { mode: 'dryRun', print } : {}),
     },
   );
-}
-
-/** What the step remembers. */
-export async function readState({
-  client,
-}: CatalogDatabase): Promise<Record<string, any>> {
-  const { rows } = await client.query(
-    `select key, value from tenancy_migration_state where key like 'smoke_test%'`,
-  );
-  return Object.fromEntries(rows.map(({ key, value }) => [key, value]));
 }
 
 /** The tenants besides the default one that are not deleted. */
