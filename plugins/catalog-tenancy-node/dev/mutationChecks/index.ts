@@ -1,58 +1,59 @@
 /**
- * Removes what keeps tenants apart, one guarantee at a time, and shows that tests fail
+ * Removes one guarantee at a time from a copy of the repository, and shows that a test fails
  * without each: `npm run mutation-checks`.
  */
 
 import { writeFileSync } from 'fs';
-import {
-  parseSelection,
-  sampleOf,
-  type Selection,
-} from '@internal/postgres/sample';
-import type { MutationCheck } from './MutationCheck';
-import { mutationChecks } from './mutationChecks';
-import { isNoticed, Workspace } from './Workspace';
+import { parseSelection, sampleOf } from '@internal/postgres/sample';
+import { type MutationCheck, mutationChecks } from './mutationChecks';
+import { Workspace } from './Workspace';
 
 const USAGE = `npm run mutation-checks -- [options] [words]
 
-  words          run the checks whose names contain all of them; otherwise all checks
-  --sample <n>   of these run only so many, chosen by the seed
-  --seed <text>  any text; another one for each day by default
-  --report <file>
-                 write {"noticed": n, "missed": n} to it
+  words            run the checks whose names contain all of them; otherwise all checks
+  --sample <n>     run only so many of these, chosen by the seed
+  --seed <text>    any text; the date by default
+  --report <file>  write {"noticed": n, "missed": n} to it
 `;
+
+/** @returns the checks to run, and the file for the counts */
+function choose(args: string[]): { checks: MutationCheck[]; report?: string } {
+  const { selected, sample, seed, report } = parseSelection(
+    args,
+    mutationChecks,
+    'mutation check',
+  );
+  if (sample === undefined) {
+    return { checks: selected, report };
+  }
+  process.stdout.write(
+    `${sample} of ${selected.length} mutation checks; the same with --sample ${sample} --seed ${seed}\n`,
+  );
+  return { checks: sampleOf(selected, sample, seed), report };
+}
 
 /** @returns whether a test noticed it */
 function run(check: MutationCheck, workspace: Workspace): boolean {
+  const began = Date.now();
   process.stdout.write(`Without ${check.name}: `);
-  const result = workspace.testWithout(check);
-  const { failed, total, names } = result;
-  const noticed = isNoticed(result);
+  const { noticed, summary } = workspace.testWithout(check);
+  const seconds = Math.round((Date.now() - began) / 1000);
   process.stdout.write(
-    `${failed} of ${total} tests failed${
-      noticed ? '' : '  <-- NOT NOTICED'
-    }\n${names.map(name => `    ${name}\n`).join('')}`,
+    `${noticed ? '' : 'NOT NOTICED, '}${seconds} s, ${summary}\n`,
   );
   return noticed;
 }
 
 function main(args: string[]): number {
-  let selection: Selection<MutationCheck>;
+  let choice: ReturnType<typeof choose>;
   try {
-    selection = parseSelection(args, mutationChecks, 'mutation check');
+    choice = choose(args);
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
     return 2;
   }
-  const { selected, sample, seed, report } = selection;
-  if (sample !== undefined) {
-    process.stdout.write(
-      `${sample} of ${selected.length} mutation checks; the same with --sample ${sample} --seed ${seed}\n`,
-    );
-  }
-  const checks =
-    sample === undefined ? selected : sampleOf(selected, sample, seed);
-  const workspace = Workspace.create();
+  const { checks, report } = choice;
+  const workspace = new Workspace();
   try {
     const noticed = checks.filter(check => run(check, workspace)).length;
     const missed = checks.length - noticed;
