@@ -146,27 +146,3 @@ export async function databaseDump(client: Client): Promise<CatalogSnapshot> {
   }
   return dump;
 }
-
-/**
- * What the migration itself has recorded, as far as it does not change from run to run:
- * neither ids nor times, nor how far work in batches has come, which a script does at once.
- */
-export async function journalDump(client: Client): Promise<unknown> {
-  const { rows } = await client.query(
-    `select to_regclass('tenancy.tenancy_migrations') is not null as found`,
-  );
-  if (!rows[0].found) {
-    return undefined;
-  }
-  const steps = await client.query(
-    'select name from tenancy.tenancy_migrations order by name',
-  );
-  const state = await client.query(
-    `select key, case key when 'objects' then (
-              select jsonb_agg(c order by c) from jsonb_array_elements_text(value -> 'claimed') c)
-            when 'swap' then '{}' else value end as value
-       from tenancy.tenancy_migration_state
-      where key !~ '^(copy:|phase2.cursor)' order by key`,
-  );
-  return { steps: steps.rows, state: state.rows };
-}

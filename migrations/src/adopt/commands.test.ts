@@ -3,61 +3,27 @@ import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
 import { EXIT_CODES } from '../errors';
 import { migrateTo } from '../migrateTo';
 import { adopt } from './adopt';
-import { differences, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
-import { unadopt } from './unadopt';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
-describe.each(databases.eachSupportedId())('dry runs on %s', id => {
-  let catalog: StockCatalog;
-  beforeEach(async () => {
-    catalog = await createStockCatalog(databases, id);
-    for (let i = 0; i < 50; i += 1) {
-      await catalog.engine.ingest({
-        ref: `component:default/s${i}`,
-        relations: [['ownedBy', 'group:default/g']],
-      });
-    }
-  });
-  afterEach(() => catalog.close());
-
-  async function printed(
-    command: (migration: { context: Parameters<typeof adopt>[0] }) => unknown,
-  ): Promise<string[]> {
+describe('a dry run', () => {
+  it('prints what adopt would do, and changes nothing', async () => {
+    const catalog = await createStockCatalog(databases, 'POSTGRES_18');
     let script = '';
-    await catalog.migrate(async migration => command(migration), {
+    await catalog.migrate(({ context }) => adopt(context), {
       mode: 'dryRun',
       print: text => {
         script += text;
       },
     });
-    return script.split(/;\n\n/).filter(statement => statement.trim());
-  }
-
-  it('print what comes to the same, and change nothing', async () => {
-    const { client } = catalog;
-    const script = await printed(({ context }) => adopt(context));
-    const { rows } = await client.query(
+    expect(script).toContain('create trigger');
+    const { rows } = await catalog.client.query(
       `select to_regnamespace('tenancy') is null as nothing`,
     );
     expect(rows).toEqual([{ nothing: true }]);
-    for (const statement of script) {
-      await client.query(statement);
-    }
-    await client.query('reset row_security; set search_path = tenancy');
-    expect(await refsOf(catalog)).toHaveLength(50);
-    await catalog.engine.ingest({ ref: 'component:default/more' });
-    expect(await differences(catalog)).toEqual([]);
-
-    for (const statement of await printed(({ context }) => unadopt(context))) {
-      await client.query(statement);
-    }
-    const left = await client.query(
-      `select to_regnamespace('tenancy') is null as nothing`,
-    );
-    expect(left.rows).toEqual([{ nothing: true }]);
+    await catalog.close();
   });
 });
 

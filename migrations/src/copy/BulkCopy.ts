@@ -51,29 +51,16 @@ export class BulkCopy {
     private readonly shared = false,
   ) {}
 
-  /** The same in SQL alone, for a dry run. */
+  /** The first batch, for a dry run. */
   async script(): Promise<string[]> {
     const [size] = await this.context.executor.read<Size>(SIZE, [
       this.copy.source,
     ]);
     const step = this.blocksPerBatch(size);
     return [
-      `do $$
-declare
-  first bigint := 0;
-  last bigint := pg_relation_size('${
-    this.copy.source
-  }') / current_setting('block_size')::int;
-begin
-  while first < last loop
-    ${this.insertRows(
-      "s.ctid >= format('(%s,0)', first)::tid and " +
-        `s.ctid < format('(%s,0)', least(first + ${step}, last))::tid`,
-    )};
-    commit;
-    first := first + ${step};
-  end loop;
-end $$`,
+      `-- Blocks 0 to ${size.end}, ${step} in a batch.\n${this.insertRows(
+        inBlocks(0, step),
+      )}`,
     ];
   }
 
@@ -118,9 +105,10 @@ end $$`,
             advanced: await this.restart(session, file, end),
           };
         }
-        const range =
-          `s.ctid >= '(${cursor.next},0)' and ` +
-          `s.ctid < '(${Math.min(advanced.next, cursor.end)},0)'`;
+        const range = inBlocks(
+          cursor.next,
+          Math.min(advanced.next, cursor.end),
+        );
         const [{ copied }] = await session.query<{ copied: number }>(
           `with copied as (${this.insertRows(range)} returning 1)
            select count(*)::int as copied from copied`,
@@ -204,4 +192,8 @@ select ${columns.join(', ')}
   private stateKey(): string {
     return cursorKey(this.into, this.shared ? this.copy.source : undefined);
   }
+}
+
+function inBlocks(from: number, to: number): string {
+  return `s.ctid >= '(${from},0)' and s.ctid < '(${to},0)'`;
 }

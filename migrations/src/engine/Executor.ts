@@ -52,7 +52,7 @@ export function lockStatements(
 /** Work that is more than a list of statements. */
 export interface Work {
   title: string;
-  /** Equivalent statements, which a dry run prints. */
+  /** What a dry run prints: its statements, and of a batch one with its bounds as a comment. */
   script: string[];
   run(session: MigrationSession): Promise<void>;
 }
@@ -83,8 +83,6 @@ export interface Executor {
 
 /** An executor with the methods by which the engine runs steps in turn. */
 export interface StepExecutor extends Executor {
-  /** Runs steps, which a dry run prints behind an outline of them. */
-  outlined(title: string, run: () => Promise<void>): Promise<void>;
   /** Says which step is done or undone next, or was begun and is undone. */
   announce(
     step: { name: string; title: string },

@@ -61,10 +61,6 @@ export class LiveExecutor implements StepExecutor {
     await run(this.session);
   }
 
-  async outlined(_title: string, run: () => Promise<void>): Promise<void> {
-    await run();
-  }
-
   announce({ title }: Step, direction: 'up' | 'down' | 'begun'): void {
     if (direction !== 'begun') {
       this.reporter.info(direction === 'up' ? title : `Undo: ${title}`);

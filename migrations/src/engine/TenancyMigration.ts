@@ -181,7 +181,7 @@ export class TenancyMigration {
       }
       return true;
     }
-    await this.changing(`Phase ${number}, ${phase.title}`, async () => {
+    await this.changing(async () => {
       await this.createBookkeeping();
       for (const step of phase.steps.filter(each => !journal.isDone(each))) {
         context.executor.announce(step, 'up');
@@ -215,7 +215,7 @@ export class TenancyMigration {
         await checkUndo?.(context);
       }
     }
-    await this.changing('The way back, the last step first', async () => {
+    await this.changing(async () => {
       if (!executor.dryRun) {
         await this.createBookkeeping();
         await executor.execute(state.put(UNDO, first.name));
@@ -271,12 +271,9 @@ export class TenancyMigration {
   }
 
   /** Runs a change of the journal, and drops the cached journal if it fails. */
-  private async changing(
-    title: string,
-    run: () => Promise<void>,
-  ): Promise<void> {
+  private async changing(run: () => Promise<void>): Promise<void> {
     try {
-      await this.context.executor.outlined(title, run);
+      await run();
     } catch (error) {
       this.journal = undefined;
       throw error;
@@ -285,6 +282,9 @@ export class TenancyMigration {
 
   private async createBookkeeping(): Promise<void> {
     const { executor, settings } = this.context;
+    if (executor.dryRun) {
+      return;
+    }
     for (const statement of bookkeepingStatements(settings.schema)) {
       await executor.execute(statement);
     }
@@ -292,16 +292,16 @@ export class TenancyMigration {
 
   private async record(step: Step): Promise<void> {
     const { executor } = this.context;
-    await executor.execute(recordStatement(step));
     if (!executor.dryRun) {
+      await executor.execute(recordStatement(step));
       this.journal = this.journal?.with(step);
     }
   }
 
   private async forget(step: Step): Promise<void> {
     const { executor } = this.context;
-    await executor.execute(forgetStatement(step));
     if (!executor.dryRun) {
+      await executor.execute(forgetStatement(step));
       this.journal = this.journal?.without(step);
     }
   }

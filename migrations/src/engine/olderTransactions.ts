@@ -10,7 +10,7 @@ const PATIENCE_MS = LOCK_PATIENCE_MINUTES * 60_000;
 
 /** Transactions that must end before a step continues. */
 export interface OlderTransactions {
-  /** Printed by a dry run, in front of its script. */
+  /** For a dry run, with the query for them. */
   title: string;
   script: string[];
   /** The message while some are open, with their processes. */
@@ -86,16 +86,7 @@ export async function waitForTransactions(
       where locktype = 'virtualxid' and mode = 'ExclusiveLock' and virtualxid = any (${ids})`;
   await waitForOlderTransactions(context, {
     title,
-    script: [
-      `do $$
-declare
-  ids text[] := array(${open});
-begin
-  while exists (${stillOpen('ids')}) loop
-    perform pg_sleep(${POLL_MS / 1000});
-  end loop;
-end $$`,
-    ],
+    script: [open],
     waiting: processes =>
       `Waiting for the transactions of the processes ${processes}: ${why}`,
     async find(session) {
@@ -128,17 +119,7 @@ export async function waitForOlderSnapshots(
 ): Promise<void> {
   await waitForOlderTransactions(context, {
     title: `Wait for transactions that began before now: ${why}`,
-    script: [
-      `do $$
-declare
-  next_transaction text := (${NEXT_TRANSACTION});
-begin
-  while exists (${older('next_transaction')}) loop
-    perform pg_sleep(${POLL_MS / 1000});
-    perform pg_stat_clear_snapshot();
-  end loop;
-end $$`,
-    ],
+    script: [older(`(${NEXT_TRANSACTION})`)],
     waiting: processes =>
       `Waiting for the transactions of the processes ${processes}: ${why}`,
     async find(session) {

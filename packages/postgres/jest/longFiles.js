@@ -13,7 +13,6 @@ const LONG_FILES = [
   'packages/backend/dev/start.test.ts',
   'migrations/src/preflight/tables.test.ts',
   'migrations/src/managed.test.ts',
-  'migrations/src/rollback/dryRunScripts.test.ts',
   'plugins/catalog-backend-module-tenancy/src/adoption/location.test.ts',
   'plugins/catalog-backend-module-tenancy/src/live/live.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/live.test.ts',

@@ -138,7 +138,7 @@ export async function runPhase(
   const naming = number === 2 ? await nameDefaultTenant(invocation) : undefined;
   if (options.dryRun) {
     return begun || naming?.renamed
-      ? `Phase ${number} was printed, its outline first. Nothing was changed.`
+      ? `Phase ${number} was printed. Nothing was changed.`
       : `Phase ${number} is complete already: there is nothing to print.`;
   }
   const now = await steps.done();
@@ -172,7 +172,7 @@ async function nameDefaultTenant({
       renamed: true,
       text: [
         options.dryRun
-          ? `Its default tenant is named "${name}" until the script is run.`
+          ? `Its default tenant is named "${name}" until then.`
           : `The default tenant is named "${wanted}" now; it was "${name}".`,
       ],
     };

@@ -30,24 +30,4 @@ describe.each(databases.eachSupportedId())('phase 1 on %s', id => {
     expect(rows).toEqual([{ tenants: null, index: null }]);
     await database.migrate(migration => migration.runPhase(1));
   });
-
-  it('prints a script in a dry run, and changes nothing', async () => {
-    let script = '';
-    await database.migrate(migration => migration.runPhase(1), {
-      mode: 'dryRun',
-      print: text => {
-        script += text;
-      },
-    });
-    const before = await database.client.query(
-      `select to_regclass('tenants') as tenants`,
-    );
-    expect(before.rows).toEqual([{ tenants: null }]);
-    for (const statement of script.split(/;\n\n/).filter(s => s.trim())) {
-      await database.client.query(statement);
-    }
-    await expect(
-      database.migrate(migration => migration.completedPhase()),
-    ).resolves.toBe(1);
-  });
 });

@@ -11,7 +11,7 @@ import { estimateRows, pageCount, patienceMs } from '../../session/tableSize';
 // The first batch; later ones are sized by the rows that the one before found.
 const FIRST_PAGES = 16;
 // 128 MB, the limit for a table with few rows in its pages.
-export const MAX_PAGES = 16_384;
+const MAX_PAGES = 16_384;
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
@@ -31,6 +31,16 @@ export function cursorKey(table: TenantTable): string {
 interface Cursor {
   next: number;
   end: number;
+}
+
+interface Batch {
+  /** The rows to lock: a condition, a limit and the lock. */
+  rows: string;
+  lockTimeoutMs: number;
+  /** What else happens in its last statement, and its result. */
+  outcome?: string;
+  /** Statements that disable the triggers. */
+  silence?: string[];
 }
 
 interface Filled {
@@ -198,35 +208,10 @@ export class Backfill {
     }
   }
 
-  /**
-   * Locks rows and fills them, in one transaction and one message.
-   *
-   * A separate UPDATE has a newer snapshot than the lock: after a concurrent change, the
-   * locking statement returns the ctid of the new version.
-   */
-  private async fill<Result>(options: {
-    rows: string;
-    lockTimeoutMs: number;
-    outcome?: string;
-  }): Promise<Result> {
-    const { rows, lockTimeoutMs, outcome } = options;
-    const [result] = await this.session.query(
-      [
-        `set local lock_timeout = ${lockTimeoutMs}`,
-        USE_INDEX,
-        ...this.silence,
-        `select set_config('tenancy.locked_rows', coalesce(array_agg(ctid), '{}')::text, true)
-           from (select ctid from ${this.table} where tenant_id is null ${rows}) locked`,
-        `with filled as (
-           update ${this.table} set tenant_id = '${DEFAULT_TENANT_ID}'
-            where ctid = any (${LOCKED}) returning tenant_id
-         ), tally as (
-           select (select count(tenant_id)::int from filled) as filled,
-                  count(*)::int as locked, max(address) as last
-             from unnest(${LOCKED}) address
-         )${outcome ? `, ${outcome}` : ' select locked, filled from tally'}`,
-      ].join(';\n'),
-    );
+  private async fill<Result>(batch: Omit<Batch, 'silence'>): Promise<Result> {
+    const { silence, session, table } = this;
+    const statements = fillStatements(table, { ...batch, silence });
+    const [result] = await session.query(statements.join(';\n'));
     return result as Result;
   }
 
@@ -249,6 +234,33 @@ export class Backfill {
       attempt,
     );
   }
+}
+
+/**
+ * Locks rows and fills them, in one transaction and one message.
+ *
+ * A separate UPDATE has a newer snapshot than the lock: after a concurrent change, the
+ * locking statement returns the ctid of the new version.
+ */
+export function fillStatements(
+  table: TenantTable,
+  { rows, lockTimeoutMs, outcome, silence = [] }: Batch,
+): string[] {
+  return [
+    `set local lock_timeout = ${lockTimeoutMs}`,
+    USE_INDEX,
+    ...silence,
+    `select set_config('tenancy.locked_rows', coalesce(array_agg(ctid), '{}')::text, true)
+           from (select ctid from ${table} where tenant_id is null ${rows}) locked`,
+    `with filled as (
+           update ${table} set tenant_id = '${DEFAULT_TENANT_ID}'
+            where ctid = any (${LOCKED}) returning tenant_id
+         ), tally as (
+           select (select count(tenant_id)::int from filled) as filled,
+                  count(*)::int as locked, max(address) as last
+             from unnest(${LOCKED}) address
+         )${outcome ? `, ${outcome}` : ' select locked, filled from tally'}`,
+  ];
 }
 
 /**

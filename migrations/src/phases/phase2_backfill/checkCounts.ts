@@ -17,7 +17,7 @@ import { formatCount, formatThings } from '../../text';
 export async function checkCounts(context: StepContext): Promise<void> {
   await context.executor.work({
     title: 'Every row must have a tenant',
-    script: TENANT_TABLES.map(script),
+    script: TENANT_TABLES.map(countRows),
     run: async session => {
       for (const table of TENANT_TABLES) {
         await checkCount(session, table);
@@ -33,10 +33,7 @@ async function checkCount(
   const [{ rows, missing }] = await session.query<{
     rows: number;
     missing: number;
-  }>(
-    `select count(*)::float8 as rows,
-            (count(*) - count(tenant_id))::float8 as missing from ${table}`,
-  );
+  }>(countRows(table));
   if (missing > 0) {
     const key = ENTITY_KEY[table];
     const [example] = await session.query<{ id: string }>(
@@ -55,10 +52,7 @@ async function checkCount(
   }
 }
 
-function script(table: TenantTable): string {
-  return `do $$ begin
-  if (select count(*) <> count(tenant_id) from ${table}) then
-    raise exception 'Rows of ${table} have no tenant';
-  end if;
-end $$`;
+function countRows(table: TenantTable): string {
+  return `select count(*)::float8 as rows,
+            (count(*) - count(tenant_id))::float8 as missing from ${table}`;
 }

@@ -89,38 +89,6 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     ]);
   });
 
-  it('comes to the same as a printed script, which waits for such a row too', async () => {
-    let script = '';
-    await database.migrate(migration => migration.runPhase(2), {
-      mode: 'dryRun',
-      print: text => {
-        script += text;
-      },
-    });
-    await holder.query('begin');
-    await holder.query(
-      `update entities set hash = 'held' where entity_name = 'service-7'`,
-    );
-    const operator = new Client(database.connection);
-    await operator.connect();
-    const warned = new Promise<string | undefined>(resolve => {
-      operator.on('notice', ({ message }) => resolve(message));
-    });
-    const run = async () => {
-      for (const statement of script.split(/;\n\n/).filter(s => s.trim())) {
-        await operator.query(statement);
-      }
-    };
-    const done = run().finally(() => operator.end());
-    await expect(
-      withDeadline('the warning of the script', warned),
-    ).resolves.toBe('Waiting for locked rows of entities');
-    await expect(rowsWithoutTenant(database, 'entities')).resolves.toBe(1);
-    await holder.query('commit');
-    await done;
-    await expect(rowsWithoutTenant(database)).resolves.toBe(0);
-  });
-
   it('waits for no transaction that has only inserted rows which reference others', async () => {
     await holder.query('begin');
     await holder.query(

@@ -153,42 +153,4 @@ describe.each(databases.eachSupportedId())('phase 2 on %s', id => {
     await runPhase2();
     await expect(readLayout(database)).resolves.toEqual(LAYOUT);
   });
-
-  it('prints a script that comes to the same, and changes nothing', async () => {
-    let script = '';
-    await database.migrate(migration => migration.runPhase(2), {
-      mode: 'dryRun',
-      print: text => {
-        script += text;
-      },
-    });
-    await expect(readTenants()).resolves.toEqual([]);
-    for (const statement of script.split(/;\n\n/).filter(s => s.trim())) {
-      await database.client.query(statement);
-    }
-    await expect(readRows(database)).resolves.toEqual(ROWS);
-    await expect(readLayout(database)).resolves.toEqual(LAYOUT);
-    await expect(
-      database.migrate(migration => migration.completedPhase()),
-    ).resolves.toBe(2);
-  });
-
-  it('prints a script of its undo', async () => {
-    await runPhase2();
-    let script = '';
-    await database.migrate(migration => migration.undoFrom(defaultTenant), {
-      mode: 'dryRun',
-      print: text => {
-        script += text;
-      },
-    });
-    await expect(readLayout(database)).resolves.toEqual(LAYOUT);
-    for (const statement of script.split(/;\n\n/).filter(s => s.trim())) {
-      await database.client.query(statement);
-    }
-    await expect(
-      database.migrate(migration => migration.completedPhase()),
-    ).resolves.toBe(1);
-    await expect(readTenants()).resolves.toEqual([]);
-  });
 });

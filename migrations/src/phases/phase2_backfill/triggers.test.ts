@@ -68,21 +68,6 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     ]);
   });
 
-  it('fires none in the printed script either', async () => {
-    await database.migrate(migration => migration.runPhase(1));
-    let script = '';
-    await database.migrate(migration => migration.runPhase(2), {
-      mode: 'dryRun',
-      print: text => {
-        script += text;
-      },
-    });
-    for (const statement of script.split(/;\n\n/).filter(s => s.trim())) {
-      await database.client.query(statement);
-    }
-    await expect(readHistory()).resolves.toEqual([]);
-  });
-
   it('warns of a trigger that is enabled for replicas as well', async () => {
     await database.client.query(
       'alter table entities enable always trigger note_rows',

@@ -2,7 +2,6 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
-import { dryRun } from '../../__testUtils__/dryRun';
 import { asLogin } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { oneTenant } from './10_one_tenant';
@@ -184,26 +183,6 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
     expect(await catalogSnapshot(database.client)).toEqual(before);
     await runPhases(database, 3);
     expect(await catalogSnapshot(database.client)).toEqual(after);
-  });
-
-  it('prints scripts that do, and undo, the same', async () => {
-    const [byCommand, byScript] = [await create(), await create()];
-    await runPhases(byCommand, 3);
-    await runPhases(byScript, 2);
-    const before = await catalogSnapshot(byScript.client);
-
-    const up = await dryRun(byScript, 3);
-    expect(await catalogSnapshot(byScript.client)).toEqual(before);
-    for (const statement of up) {
-      await byScript.client.query(statement);
-    }
-    expect(await catalogSnapshot(byScript.client)).toEqual(
-      await catalogSnapshot(byCommand.client),
-    );
-    for (const statement of await dryRun(byScript, oneTenant)) {
-      await byScript.client.query(statement);
-    }
-    expect(await catalogSnapshot(byScript.client)).toEqual(before);
   });
 
   it('references entities, and finds their rows, where nothing did so before', async () => {

@@ -85,8 +85,7 @@ export async function checkOwnersCanBeRestored(
     throw new RefusedError(
       'The login may not hand the tables back to their former owners, because it ' +
         `does not inherit both from ${ADMIN_ROLE} and from them. Let a superuser ` +
-        'undo this phase, with this command or with the script of its --dry-run, ' +
-        `which does:\n${refused.join(';\n')};`,
+        `undo this phase with this command, or run:\n${refused.join(';\n')};`,
     );
   }
 }

@@ -2,10 +2,8 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
-import { dryRun } from '../../__testUtils__/dryRun';
-import { asLogin, changeRole, connectionOf } from '../../__testUtils__/roles';
+import { changeRole, connectionOf } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
-import type { PhaseNumber, Step } from '../../engine/Step';
 import { rollback } from '../../rollback/rollback';
 import { privileges } from './10_privileges';
 
@@ -120,31 +118,6 @@ describe.each(databases.eachSupportedId())(
       await expect(
         database.client.query('select count(*)::int as count from entities'),
       ).resolves.toMatchObject({ rows });
-    });
-
-    it('runs the scripts of the dry runs with the same result', async () => {
-      const { database, login, options } = await createOwnedCatalog();
-      await createRoles(database);
-      await changeRole(database.client, `grant portal_admin to ${login}`);
-      await changeRole(database.client, `grant portal_app to ${login}`);
-      const withheld = { ...options, settings: { adminGrant: false } };
-      await runPhases(database, 3, withheld);
-      const before = await catalogSnapshot(database.client);
-      const runScript = async (command: PhaseNumber | Step) => {
-        const statements = await dryRun(database, command, withheld);
-        await asLogin(database, login, async client => {
-          for (const statement of statements) {
-            await client.query(statement);
-          }
-        });
-      };
-
-      await runScript(4);
-      const byScript = await catalogSnapshot(database.client);
-      await runScript(privileges);
-      expect(await catalogSnapshot(database.client)).toEqual(before);
-      await runPhases(database, 4, withheld);
-      expect(await catalogSnapshot(database.client)).toEqual(byScript);
     });
 
     it('acts as portal_admin from phase 4 on', async () => {

@@ -2,7 +2,6 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
-import { dryRun } from '../../__testUtils__/dryRun';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { privileges } from './10_privileges';
 import { TENANT_TABLES } from '../../schema/tables';
@@ -144,29 +143,5 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
 
     await runPhases(database, 4);
     expect(await catalogSnapshot(database.client)).toEqual(after);
-  });
-
-  it('prints scripts that do, and undo, the same', async () => {
-    const [byCommand, byScript] = [await create(), await create()];
-    await runPhases(byCommand, 4);
-    await runPhases(byScript, 3);
-    const before = await catalogSnapshot(byScript.client);
-
-    const up = await dryRun(byScript, 4);
-    expect(await catalogSnapshot(byScript.client)).toEqual(before);
-    for (const statement of up) {
-      await byScript.client.query(statement);
-    }
-    expect(await catalogSnapshot(byScript.client)).toEqual(
-      await catalogSnapshot(byCommand.client),
-    );
-    await expect(
-      byScript.migrate(migration => migration.completedPhase()),
-    ).resolves.toBe(4);
-
-    for (const statement of await dryRun(byScript, privileges)) {
-      await byScript.client.query(statement);
-    }
-    expect(await catalogSnapshot(byScript.client)).toEqual(before);
   });
 });

@@ -84,7 +84,7 @@ export const partitionedTables: Step = {
       title: 'Drop the partitioned tables',
       locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
       statements: [
-        // Under both names: a dry run prints this before its script undoes the swap.
+        // Under both names, so that a dry run names those of a swap that stands.
         `drop table if exists ${[...TENANT_TABLES]
           .reverse()
           .flatMap(table => [partitionedName(table), archiveName(table)])

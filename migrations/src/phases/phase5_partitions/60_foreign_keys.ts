@@ -55,7 +55,7 @@ export const foreignKeys: Step = {
         title: `Drop the foreign key of the partitioned ${table} to the entities`,
         locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
         statements: [
-          // Under both names: a dry run prints this before its script undoes the swap.
+          // Under both names, so that a dry run names those of a swap that stands.
           ...[partitionedName(table), archiveName(table)].map(
             name =>
               `alter table if exists ${name} drop constraint if exists ${table}_entity_fkey`,

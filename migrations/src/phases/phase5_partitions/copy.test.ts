@@ -180,24 +180,4 @@ describe.each(databases.eachSupportedId())('the copy on %s', id => {
       'entities holds 1 row of other tenants than the default one.',
     );
   });
-
-  it('is printed as a script that comes to the same', async () => {
-    let script = '';
-    await database.migrate(migration => migration.runPhase(5), {
-      mode: 'dryRun',
-      print: text => {
-        script += text;
-      },
-    });
-    await expect(
-      query(`select to_regclass('entities_partitioned') as made`),
-    ).resolves.toEqual([{ made: null }]);
-    for (const statement of script.split(';\n\n').filter(each => each.trim())) {
-      await query(statement);
-    }
-    await expectEqualSides();
-    await expect(
-      database.migrate(migration => migration.completedPhase()),
-    ).resolves.toBe(5);
-  });
 });

@@ -192,20 +192,3 @@ async function* rangesOf(
     from = next.id;
   }
 }
-
-/** {@link findDifferences} as a statement of a script, which runs another for each. */
-export function forEachDifference(statement: string): string {
-  return `do $$
-declare
-  tenant uuid;
-  entity uuid;
-begin
-  for tenant in ${TENANTS} loop
-    for entity in ${differencesAmong(
-      between('tenant', `'${FIRST}'`, `'${LAST}'`),
-    )} loop
-      ${statement};
-    end loop;
-  end loop;
-end $$`;
-}

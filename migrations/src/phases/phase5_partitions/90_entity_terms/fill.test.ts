@@ -7,7 +7,6 @@ import { Client } from 'pg';
 import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../../__testUtils__/catalogSnapshot';
 import { catalogTemplate } from '../../../__testUtils__/catalogTemplate';
-import { dryRun } from '../../../__testUtils__/dryRun';
 import { asLogin } from '../../../__testUtils__/roles';
 import { stopBefore } from '../../../__testUtils__/stopBefore';
 import { silentReporter } from '../../../Reporter';
@@ -354,27 +353,6 @@ describe.each(databases.eachSupportedId())(
         alter table entities enable always trigger entity_terms_update`);
         await runPhase5();
         await expect(faultsOf(database)).resolves.toEqual([]);
-      },
-    );
-
-    it.each(['the beginning', 'Index 1 of 4', 'Follow the changes'])(
-      'prints a script that does the same, from %s',
-      async moment => {
-        if (moment !== 'the beginning') {
-          await stopAt(moment);
-        }
-        const script = await dryRun(database, 5);
-        const client = await connect();
-        try {
-          for (const statement of script) {
-            await client.query(statement);
-          }
-        } finally {
-          await client.end();
-        }
-        await expect(entitiesWithTerms()).resolves.toBe(LIVE);
-        await expect(faultsOf(database)).resolves.toEqual([]);
-        await expect(runPhase5()).resolves.toBe(false);
       },
     );
 

@@ -6,11 +6,7 @@ import { escapeLiteral } from '../../../sql';
 import type { MigrationSession } from '../../../session/MigrationSession';
 import { withLockRetries } from '../../../session/lockRetries';
 import { waitForOlderSnapshots } from '../../../engine/olderTransactions';
-import {
-  findChanged,
-  findDifferencesSince,
-  forEachDifference,
-} from './differences';
+import { findChanged, findDifferencesSince } from './differences';
 import {
   CATCH_UP,
   dropFillFunctionStatements,
@@ -105,7 +101,12 @@ export async function fillTerms(context: StepContext): Promise<void> {
   });
   await executor.work({
     title: `${TITLE}. It locks no row`,
-    script: [fillScript(settings)],
+    script: [
+      `-- Each range of entities in batches\n${fillBatch(
+        `${RANGE}00000001`,
+        settings,
+      )}`,
+    ],
     run: session => fillAll(context, session),
   });
   await executor.work({
@@ -139,7 +140,7 @@ export async function fillTerms(context: StepContext): Promise<void> {
   );
   await executor.work({
     title: 'Compare the terms with the entities, and repair them',
-    script: [forEachDifference(`perform ${REPAIR}(tenant, entity)`)],
+    script: [`-- For each entity that differs\nselect ${REPAIR}($1, $2)`],
     run: session => mend(context, session),
   });
   await forgetFill(context);
@@ -465,23 +466,4 @@ async function estimateEntities(session: MigrationSession): Promise<number> {
       where t.isleaf`,
   );
   return rows;
-}
-
-function fillScript(settings: MigrationSettings): string {
-  return `do $$
-declare
-  tenant uuid;
-  after uuid;
-begin
-  for tenant in select tenant_id from tenants order by tenant_id loop
-    after := null;
-    loop
-      select last into after from ${FILL}(tenant, after, '${LAST_ID}', ${entitiesAtOnce(
-    settings,
-  )});
-      commit;
-      exit when after is null;
-    end loop;
-  end loop;
-end $$`;
 }
