@@ -11,20 +11,6 @@ export interface Progress {
 }
 
 /**
- * Who waits because a command asks for a lock for longer than `--lock-timeout`.
- *
- * @public
- */
-export interface LockQueue {
-  /** Sessions of others that wait, at most so far. */
-  waiting: number;
-  /** For how long one of them has waited, in milliseconds, at most so far. */
-  longestMs: number;
-  /** The server's processes that hold what the command waits for, as last seen. */
-  blockers: number[];
-}
-
-/**
  * What an operator sees while a command is at work.
  *
  * @public
@@ -37,10 +23,9 @@ export interface Reporter {
   /**
    * A lock was not granted yet; the attempt will be repeated.
    *
-   * @param queue - where the attempt may hold up others for longer: told every second,
-   *   and at its end, also if it was granted
+   * @param holders - the sessions and prepared transactions in the way: `process 7 (psql, user ann)`
    */
-  waiting(what: string, attempts: number, queue?: LockQueue): void;
+  waiting(what: string, attempts: number, holders: string[]): void;
   /** Begins a bar of `total` rows (an estimate) with rate and time to go. */
   progress(what: string, total: number): Progress;
 }

@@ -49,7 +49,7 @@ export {
   connectionOfKnex,
 } from './session/connectionOfKnex';
 export { sessionSettings } from './session/sessionSettings';
-export type { LockQueue, Progress, Reporter } from './Reporter';
+export type { Progress, Reporter } from './Reporter';
 export type { PhaseNumber } from './engine/Step';
 export {
   describeFinding,

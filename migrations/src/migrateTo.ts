@@ -19,8 +19,8 @@ export interface MigrateOptions {
   connection: ClientConfig | string;
   /** The schema of the tables; `tenancy` by default. */
   schema?: string;
-  /** For how long, in milliseconds, a request for a lock may hold up writers; 30 by default. */
-  lockTimeoutMs?: number;
+  /** Up to how long, in milliseconds, a request for a lock may hold up writers; 1000 by default. */
+  maxPauseMs?: number;
   /** Rows of a batch; 2000 by default. */
   batchSize?: number;
   /** `tenant_name` of the default tenant; `Default tenant` by default. */

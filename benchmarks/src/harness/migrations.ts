@@ -80,7 +80,7 @@ type Reporter = typeof silentReporter;
 // The commands' own defaults.
 const SETTINGS: MigrationSettings = {
   schema: SCHEMA,
-  lockTimeoutMs: 30,
+  maxPauseMs: 1000,
   batchSize: 2000,
   defaultTenantName: 'Default tenant',
   adminGrant: true,

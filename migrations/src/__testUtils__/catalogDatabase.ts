@@ -13,7 +13,7 @@ import { seedCatalog } from './seed';
 
 export const testSettings: MigrationSettings = {
   schema: 'tenancy',
-  lockTimeoutMs: 50,
+  maxPauseMs: 1000,
   batchSize: 50,
   defaultTenantName: 'Our company',
   adminGrant: true,

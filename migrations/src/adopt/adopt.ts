@@ -225,6 +225,7 @@ async function install(context: StepContext, engine: Engine): Promise<void> {
           `SHARE ROW EXCLUSIVE on ${name}, for a change of the catalog. It waits for ` +
           'the transactions that have written, so that none of them is missed.',
         tables: [name],
+        mode: 'share row exclusive',
         statements: createTriggers(engine, table),
       }),
     );

@@ -1,11 +1,10 @@
 import type { StepContext } from '../engine/Step';
 import { relationExists } from '../schema/lookups';
-import { ownTimeout, withLockRetries } from '../session/lockRetries';
+import { limitWaits, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { waitForOlderTransactions } from '../engine/olderTransactions';
-import { patienceMs } from '../session/tableSize';
 import { escapeLiteral } from '../sql';
-import { engineArguments, engineTable } from './engine';
+import { engineArguments, engineTable, rowsOf } from './engine';
 import type { Engine } from './engine';
 import { bringAdoptionAlong } from './prepare';
 import { reconcileParents } from './reconcile';
@@ -80,17 +79,16 @@ async function copy(
     [state.after],
   );
   const progress = reporter.progress(ENTITIES_TITLE, left);
-  // Below deadlock_timeout: PostgreSQL never picks the engine as the victim.
-  const timeoutMs = Math.min(settings.lockTimeoutMs, await patienceMs(session));
   const batchOf = (after: string, rows: number) =>
     withLockRetries(
       {
         title: ENTITIES_TITLE,
         session,
         reporter,
-        lockTimeoutMs: ownTimeout(settings, timeoutMs),
+        ...rowsOf(engine),
+        maxPauseMs: settings.maxPauseMs,
       },
-      () => copyBatch(session, engine, after, rows, timeoutMs),
+      timeoutMs => copyBatch(session, engine, after, rows, timeoutMs),
     );
   let rows = Math.min(FIRST_ROWS, settings.batchSize);
   let after: string | null = state.after;
@@ -115,14 +113,14 @@ async function copyBatch(
   engine: Engine,
   after: string,
   rows: number,
-  lockTimeoutMs: number,
+  timeoutMs: number,
 ): Promise<Batch> {
   try {
     const [batch] = await session.query<Batch>(
       [
         // A crash loses batch and position together, and the next run copies it again.
         'set local synchronous_commit = off',
-        `set local lock_timeout = ${lockTimeoutMs}`,
+        limitWaits(timeoutMs),
         `with batch as materialized (
            select last, rows from adoption_copy(${engineArguments(
              engine,
@@ -197,24 +195,21 @@ export async function fillParents(
     )} at a time, for milliseconds`,
     script: [edgesScript(engine)],
     async run(session) {
-      const timeoutMs = Math.min(
-        context.settings.lockTimeoutMs,
-        await patienceMs(session),
-      );
       const work = {
         title: EDGES_TITLE,
         session,
         reporter: context.reporter,
-        lockTimeoutMs: ownTimeout(context.settings, timeoutMs),
+        ...rowsOf(engine),
+        maxPauseMs: context.settings.maxPauseMs,
       };
       let after: string | null = '0';
       while (after !== null) {
         const from: string = after;
-        after = await withLockRetries(work, async () => {
+        after = await withLockRetries(work, async timeoutMs => {
           const rows = await session.query<{ last: string | null }>(
             [
               'set local synchronous_commit = off',
-              `set local lock_timeout = ${timeoutMs}`,
+              limitWaits(timeoutMs),
               `select adoption_copy_parents(${engineArguments(
                 engine,
               )}, ${from}, ${EDGE_ROWS})::text as last`,

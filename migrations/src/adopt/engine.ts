@@ -3,6 +3,7 @@ import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { columnExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
+import type { TableLocks } from '../session/lockRetries';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 
 /** The tables of the stock catalog's engine that we carry. */
@@ -36,6 +37,14 @@ export function describeEngine({ tenantId, schema }: Engine): string {
   return tenantId === DEFAULT_TENANT_ID
     ? 'the stock catalog'
     : `its engine in the schema "${schema}"`;
+}
+
+/** The locks of a transaction that carries rows of an engine. */
+export function rowsOf(engine: Engine): TableLocks {
+  return {
+    tables: ENGINE_TABLES.map(table => engineTable(engine, table)),
+    mode: 'rows',
+  };
 }
 
 /** The command that adopts what an engine has, or undoes that. */

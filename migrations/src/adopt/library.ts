@@ -35,8 +35,8 @@ export interface AdoptOptions {
   tenantId?: string;
   /** The schema of the engine's tables; by default the one in which they are found. */
   catalogSchema?: string;
-  /** For how long, in milliseconds, a request for a lock may hold up writers; 30 by default. */
-  lockTimeoutMs?: number;
+  /** Up to how long, in milliseconds, a request for a lock may hold up writers; 1000 by default. */
+  maxPauseMs?: number;
   /** At most so many entities in a batch; 2000 by default. */
   batchSize?: number;
   /** Also removes entities of the tenant that the catalog does not have. */

@@ -199,7 +199,6 @@ function byStatement(): Record<string, string> {
  */
 export function createTriggers(engine: Engine, table: EngineTable): string[] {
   return [
-    ...dropTriggers(engine, table),
     ...createTriggerStatements(engine, table),
     ...enableTriggers(engine, table),
   ];
@@ -220,7 +219,7 @@ export function createTriggerStatements(
   const tenant = tenantId === DEFAULT_TENANT_ID ? '' : escapeLiteral(tenantId);
   return Object.entries(EVENTS[table]).map(
     ([suffix, event]) =>
-      `create trigger ${ADOPTION_TRIGGER}${suffix} ${event.replace(
+      `create or replace trigger ${ADOPTION_TRIGGER}${suffix} ${event.replace(
         'TABLE',
         () => engineTable(engine, table),
       )} execute function ${schema}${triggerFunction(table)}(${tenant})`,

@@ -82,7 +82,8 @@ export async function forgetPreparation(context: StepContext): Promise<void> {
     locks:
       engines.length > 0
         ? 'Rows of the adoption, which no trigger uses.'
-        : 'ACCESS EXCLUSIVE on tables that no session uses.',
+        : `ACCESS EXCLUSIVE on ${FAULTS} and ${ADOPTION_STATE}, which no session uses any more.`,
+    tables: engines.length > 0 ? [] : [FAULTS, ADOPTION_STATE],
     statements:
       engines.length > 0
         ? [

@@ -2,13 +2,12 @@ import type { StepContext } from '../engine/Step';
 import { VerificationError } from '../errors';
 import { relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
-import { ownTimeout, withLockRetries } from '../session/lockRetries';
+import { limitWaits, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
-import { patienceMs } from '../session/tableSize';
 import { escapeLiteral } from '../sql';
 import { enumerate, formatThings } from '../text';
 import { differingEntities, differingParents } from './compare';
-import { engineArguments, engineTable } from './engine';
+import { engineArguments, engineTable, rowsOf } from './engine';
 import type { Engine, EngineTable } from './engine';
 import { NO_ROOM } from './functions/quota';
 import { FAULTS, PARENTS, UNKNOWN_KEY } from './state';
@@ -53,7 +52,7 @@ export async function reconcileEntities(
           const rows = await session.query<{ key: string }>(query);
           return rows.map(({ key }) => key);
         },
-        put: key => putOne(context, session, putStatement(engine, key)),
+        put: key => putOne(context, session, engine, putStatement(engine, key)),
         failed: async () => {
           const rows = await session.query<{ key: string }>(
             `select key from ${FAULTS} where ${ofEngine(engine)}`,
@@ -103,7 +102,7 @@ export async function retryAdoptionFaults(
       script: [],
       async run(session) {
         for (const key of keys) {
-          await putOne(context, session, putStatement(engine, key));
+          await putOne(context, session, engine, putStatement(engine, key));
         }
       },
     });
@@ -174,6 +173,7 @@ export async function reconcileParents(
           return putOne(
             context,
             session,
+            engine,
             // A transaction that deletes one of them is waited for, or waits and its
             // trigger then finds our row.
             `select from ${edges} where source_entity_ref = ${from}
@@ -235,23 +235,23 @@ function putStatement(engine: Engine, key: string): string {
 async function putOne(
   { settings, reporter }: StepContext,
   session: MigrationSession,
+  engine: Engine,
   statement: string,
 ): Promise<void> {
-  // Below deadlock_timeout: PostgreSQL never picks the engine as the victim.
-  const timeoutMs = Math.min(settings.lockTimeoutMs, await patienceMs(session));
   await withLockRetries(
     {
       title: 'Carry a row',
       session,
       reporter,
-      lockTimeoutMs: ownTimeout(settings, timeoutMs),
+      ...rowsOf(engine),
+      maxPauseMs: settings.maxPauseMs,
     },
-    async () => {
+    async timeoutMs => {
       try {
         await session.query(
           [
             'set local synchronous_commit = off',
-            `set local lock_timeout = ${timeoutMs}`,
+            limitWaits(timeoutMs),
             statement,
           ].join(';\n'),
         );

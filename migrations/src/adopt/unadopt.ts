@@ -87,10 +87,18 @@ export async function unadopt(
   const ourTables = keepTables
     ? []
     : await takeBackTables(executor, created?.tables === true);
+  const dropped = [
+    ...(created?.tables && !keepTables ? TENANT_TABLES : []),
+    FAULTS,
+    ADOPTION_STATE,
+  ];
   await asLogin(context, () =>
     executor.transaction({
       title: 'Drop what has carried changes',
-      locks: 'ACCESS EXCLUSIVE on tables that no session uses.',
+      locks: `ACCESS EXCLUSIVE on ${dropped.join(
+        ', ',
+      )}, which no session uses any more.`,
+      tables: dropped,
       statements: [
         ...DROP_SHARED,
         ...ourTables,

@@ -16,6 +16,7 @@ import { phases } from '../phases';
 import { relationExists } from '../schema/lookups';
 import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
+import { limitWaits, lockTogether } from '../session/lockRetries';
 import { LOCK_CLASS } from '../session/operatorLock';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 
@@ -110,8 +111,9 @@ export function cleanupTransactions({
     {
       title: 'Drop the tables of before the swap and the change log',
       locks:
-        'ACCESS EXCLUSIVE on tables that are not in use, and on tenants, which they ' +
-        'reference, for a change of the catalog.',
+        `ACCESS EXCLUSIVE on tenants, which they reference, and ${CHANGE_LOG}, for a change of ` +
+        'the catalog, and on tables that are not in use.',
+      tables: ['tenants', CHANGE_LOG],
       statements: [
         ...[...TENANT_TABLES]
           .reverse()
@@ -245,7 +247,7 @@ async function findCron({ executor }: StepContext): Promise<Cron> {
 
 /** The cleanup as one statement that any session can run at any time. */
 export function cleanupJob(context: StepContext): string {
-  const { schema, lockTimeoutMs } = context.settings;
+  const { schema, maxPauseMs } = context.settings;
   const statements = cleanupTransactions(context).flatMap(
     transaction => transaction.statements,
   );
@@ -254,7 +256,6 @@ begin
   perform set_config('search_path', ${escapeLiteral(
     escapeIdentifier(schema),
   )}, true);
-  perform set_config('lock_timeout', '${lockTimeoutMs}ms', true);
   if not pg_try_advisory_xact_lock(${LOCK_CLASS}, hashtext(${escapeLiteral(
     schema,
   )})) then
@@ -263,7 +264,13 @@ begin
   if to_regclass('${oldName('entities')}') is not null
      and now() > (select (value ->> 'at')::timestamptz from tenancy_migration_state
                    where key = 'swap') + interval '${RETENTION_HOURS} hours' then
-${statements.map(statement => `    ${statement};`).join('\n')}
+${[
+  lockTogether(TENANT_TABLES, maxPauseMs),
+  `perform${limitWaits(maxPauseMs).slice('select'.length)}`,
+  ...statements,
+]
+  .map(statement => `    ${statement};`)
+  .join('\n')}
     if to_regnamespace('cron') is not null then
       execute format('select cron.unschedule(%L)', ${escapeLiteral(
         jobName(context),

@@ -62,7 +62,6 @@ const VALUES: Record<string, string> = {
   '--allow-missing': 'pg_cron',
   '--base-url': 'https://portal.example.com',
   '--catalog-schema': 'public',
-  '--lock-timeout': '30',
   '--max-pause': '6000',
   '--max-block': '5000',
   '--mode': 'block-writes',

@@ -40,7 +40,6 @@ describe('help', () => {
     for (const option of [
       '--dry-run',
       '--schema <name>',
-      '--lock-timeout <ms>',
       '--batch-size <rows>',
       '--json',
       '--url <url>',
@@ -80,7 +79,7 @@ describe('wrong usage', () => {
     [['status', '--nonsense'], "unknown option '--nonsense'"],
     [['status', 'nonsense'], 'too many arguments'],
     [
-      ['status', '--lock-timeout', 'soon'],
+      ['phase1', '--max-pause', 'soon'],
       "argument 'soon' is invalid. Expected a whole number of milliseconds from 1",
     ],
     [

@@ -1,14 +1,13 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { MigrationSettings } from '../engine/Step';
-import { UsageError } from '../errors';
 import { DEFAULT_TENANT_NAME, DEFAULT_TENANT_SLUG } from '../schema/tables';
+import { DEFAULT_MAX_PAUSE_MS } from '../session/lockRetries';
 import { URL_VARIABLE } from './connection';
 
 /** The options of all commands, as commander names them. */
 export interface CommandOptions {
   dryRun?: boolean;
   schema: string;
-  lockTimeout: number;
   maxPause?: number;
   batchSize: number;
   json?: boolean;
@@ -43,12 +42,6 @@ export function commonOptions(): Option[] {
     new Option('--schema <name>', 'the schema of the catalog tables')
       .default('tenancy')
       .argParser(parseSchema),
-    new Option(
-      '--lock-timeout <ms>',
-      'for how long a request for a lock may hold up writers, before it is given up and repeated',
-    )
-      .default(30)
-      .argParser(parseMilliseconds),
     new Option('--batch-size <rows>', 'rows of a batch')
       .default(2000)
       .argParser(parseBatchSize),
@@ -67,32 +60,22 @@ export function commonOptions(): Option[] {
 /** The option of all commands that change something. */
 export const maxPauseOption = new Option(
   '--max-pause <ms>',
-  'for how long it may hold up the application where no request as short as --lock-timeout is granted: each is longer than the one before, up to this. Without it none is',
-).argParser(parseMilliseconds);
+  'for how long a request for a lock may hold up the application, before it is given up and repeated; the first ones are shorter',
+)
+  .default(DEFAULT_MAX_PAUSE_MS)
+  .argParser(parseMilliseconds);
 
 /** The token for the application: other users of the machine can read arguments. */
 export const TOKEN_VARIABLE = 'MIGRATION_TOKEN';
 
-/**
- * The settings of the phases, from the options.
- *
- * @throws UsageError if `--max-pause` is shorter than `--lock-timeout`
- */
+/** The settings of the phases, from the options. */
 export function settingsOf(
   options: CommandOptions,
   env: NodeJS.ProcessEnv = process.env,
 ): MigrationSettings {
-  const { lockTimeout, maxPause } = options;
-  if (maxPause !== undefined && maxPause < lockTimeout) {
-    throw new UsageError(
-      `--max-pause ${maxPause} is shorter than --lock-timeout ${lockTimeout}, for which the ` +
-        `application is held up in any case. Expected ${lockTimeout} or more.`,
-    );
-  }
   return {
     schema: options.schema,
-    lockTimeoutMs: lockTimeout,
-    maxPauseMs: maxPause,
+    maxPauseMs: options.maxPause ?? DEFAULT_MAX_PAUSE_MS,
     batchSize: options.batchSize,
     defaultTenantName: options.tenantName ?? DEFAULT_TENANT_NAME,
     adminGrant: options.adminGrant ?? true,

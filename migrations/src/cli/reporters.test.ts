@@ -101,7 +101,7 @@ describe('without a terminal', () => {
     const stream = fakeStream(false);
     reporter = createReporter(stream);
     for (let attempt = 1; attempt <= 10; attempt += 1) {
-      reporter.waiting('Add the column', attempt);
+      reporter.waiting('Add the column', attempt, []);
     }
     reporter.warn('something');
     await flush();

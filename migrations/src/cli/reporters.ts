@@ -1,6 +1,6 @@
 import { MultiBar } from 'cli-progress';
-import type { LockQueue, Progress, Reporter } from '../Reporter';
-import { formatCount, formatSeconds, formatThings } from '../text';
+import type { Progress, Reporter } from '../Reporter';
+import { formatCount, formatSeconds } from '../text';
 
 // The window of the rate: batches and the server's load vary, so the last half minute
 // estimates the time left better than the whole run.
@@ -74,19 +74,15 @@ abstract class StreamReporter implements CloseableReporter {
     this.line(`Warning: ${message}`);
   }
 
-  waiting(what: string, attempts: number, queue?: LockQueue): void {
-    if (queue) {
-      this.line(
-        `Waiting for a lock: ${what} (attempt ${attempts}; ${describeQueue(
-          queue,
-        )})`,
-      );
-      return;
-    }
-    // The 1st, 2nd, 4th, 8th …: attempts may be many, and each is short.
+  waiting(what: string, attempts: number, holders: string[]): void {
+    // The 1st, 2nd, 4th, 8th …: attempts may be many.
     if (Number.isInteger(Math.log2(attempts))) {
       this.line(
-        `Waiting for a lock: ${what} (attempt ${attempts}; writers go on in between)`,
+        `Waiting for a lock: ${what} (attempt ${attempts}; ${
+          holders.length > 0
+            ? `held by ${holders.join('; ')}`
+            : 'writers go on in between'
+        })`,
       );
     }
   }
@@ -190,24 +186,6 @@ class BarReporter extends StreamReporter {
 /** Bars on a terminal; on anything else lines, a few per minute. */
 export function createReporter(stream: LogStream): CloseableReporter {
   return stream.isTTY ? new BarReporter(stream) : new LineReporter(stream);
-}
-
-function describeQueue({ waiting, longestMs, blockers }: LockQueue): string {
-  return [
-    waiting === 0
-      ? 'no session waited behind it'
-      : `${formatThings(
-          waiting,
-          'session',
-        )} waited behind it, up to ${formatCount(longestMs)} ms`,
-    ...(blockers.length > 0
-      ? [`in its way: ${formatProcesses(blockers)}`]
-      : []),
-  ].join('; ');
-}
-
-function formatProcesses(pids: number[]): string {
-  return `${pids.length === 1 ? 'process' : 'processes'} ${pids.join(', ')}`;
 }
 
 function describe(meter: RateMeter): string {

@@ -1,4 +1,4 @@
-import { withLockRetries } from '../session/lockRetries';
+import { limitWaits, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import type { StepContext } from '../engine/Step';
 import { escapeIdentifier } from '../sql';
@@ -86,36 +86,46 @@ export class BulkCopy {
     cursor: Cursor,
     step: number,
   ): Promise<{ copied: number; advanced: Cursor }> {
-    const { state, reporter } = this.context;
+    const { state, reporter, settings } = this.context;
     const advanced = { ...cursor, next: cursor.next + step };
     const title = this.title();
-    return withLockRetries({ title, session, reporter }, () =>
-      // ACCESS SHARE conflicts only with ACCESS EXCLUSIVE, so no rewrite can change the
-      // table's blocks before the batch commits.
-      session.transaction('begin', async () => {
-        await session.query(
-          `lock table ${escapeIdentifier(
-            this.copy.source,
-          )} in access share mode`,
-        );
-        const { file, end } = await this.measure(session);
-        if (file !== cursor.file) {
-          return {
-            copied: 0,
-            advanced: await this.restart(session, file, end),
-          };
-        }
-        const range = inBlocks(
-          cursor.next,
-          Math.min(advanced.next, cursor.end),
-        );
-        const [{ copied }] = await session.query<{ copied: number }>(
-          `with copied as (${this.insertRows(range)} returning 1)
+    return withLockRetries(
+      {
+        title,
+        session,
+        reporter,
+        tables: [escapeIdentifier(this.copy.source)],
+        mode: 'rows',
+        maxPauseMs: settings.maxPauseMs,
+      },
+      timeoutMs =>
+        // ACCESS SHARE conflicts only with ACCESS EXCLUSIVE, so no rewrite can change the
+        // table's blocks before the batch commits.
+        session.transaction('begin', async () => {
+          await session.query(limitWaits(timeoutMs));
+          await session.query(
+            `lock table ${escapeIdentifier(
+              this.copy.source,
+            )} in access share mode`,
+          );
+          const { file, end } = await this.measure(session);
+          if (file !== cursor.file) {
+            return {
+              copied: 0,
+              advanced: await this.restart(session, file, end),
+            };
+          }
+          const range = inBlocks(
+            cursor.next,
+            Math.min(advanced.next, cursor.end),
+          );
+          const [{ copied }] = await session.query<{ copied: number }>(
+            `with copied as (${this.insertRows(range)} returning 1)
            select count(*)::int as copied from copied`,
-        );
-        await session.query(state.put(this.stateKey(), advanced));
-        return { copied, advanced };
-      }),
+          );
+          await session.query(state.put(this.stateKey(), advanced));
+          return { copied, advanced };
+        }),
     );
   }
 

@@ -113,10 +113,9 @@ export function createLogTriggers(
 ): string[] {
   const call = `execute function ${logFunction(table, log)}()`;
   return [
-    ...dropLogTriggers(name, log),
-    `create trigger ${log.trigger} after insert or update or delete on ${name}
+    `create or replace trigger ${log.trigger} after insert or update or delete on ${name}
   for each row ${call}`,
-    `create trigger ${log.trigger}_truncate after truncate on ${name}
+    `create or replace trigger ${log.trigger}_truncate after truncate on ${name}
   for each statement ${call}`,
     // Also for writes of a subscription, and with session_replication_role = replica.
     `alter table ${name} enable always trigger ${log.trigger}`,

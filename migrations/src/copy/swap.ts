@@ -8,20 +8,19 @@ import {
   LOG_TRIGGER,
 } from './changeLog';
 import { createFence, dropFenceOf } from './fence';
-import { inTurn, lockTogether } from '../session/lockRetries';
-import type { LockRequest } from '../session/lockRetries';
+import { lockStatements } from '../session/lockRetries';
 import { REPLAY } from './replay';
 
 // Entries that the replay under the lock may have: milliseconds, for which writers wait.
 const LONGEST_LOG = 500;
 
-// With --max-pause the replay may take longer.
+// Longer requests may have a longer log.
 const LOG_PER_MS = 5;
 
 // 55P03, lock_not_available, makes withLockRetries repeat the attempt, which replays the
 // log without a lock first.
-function refuseLongLog({ queueMs }: LockRequest): string {
-  const longest = Math.max(LONGEST_LOG, LOG_PER_MS * queueMs);
+function refuseLongLog(timeoutMs: number): string {
+  const longest = Math.max(LONGEST_LOG, LOG_PER_MS * timeoutMs);
   return `do $$ begin
   if (select count(*) from ${CHANGE_LOG}) > ${longest} then
     raise exception 'The change log is too long for a swap' using errcode = '55P03';
@@ -35,43 +34,29 @@ end $$`;
  *
  * It takes ACCESS EXCLUSIVE on both sides, and holds it for the replay of the last
  * changes and for changes of the catalog. It locks the tables in the order in which
- * applications use them. A request that is not granted within the lock timeout ends, with
- * the locks before it, well before deadlock_timeout: PostgreSQL never aborts a transaction
- * of the application for it. With `--max-pause` it waits longer for the first table only
- * (see {@link lockTogether}), and each table is the first in turn.
+ * applications use them; see {@link lockTogether}.
  *
- * @param conditions - statements that fail unless the catalog is as it must be: run once
- *   no session can change the catalog, and before any session waits
+ * @param conditions - as in {@link lockStatements}
  */
 export function swapStatements(
   sides: Sides[],
-  request: LockRequest,
+  timeoutMs: number,
   conditions: string[],
 ): string[] {
   // The tables that are not in use come last: to wait for a reader or an autovacuum of
   // them would make the application wait.
-  const tables = [
-    ...inTurn(TENANT_TABLES, request.turn),
-    ...sides.map(({ incoming }) => incoming),
-  ];
+  const tables = [...TENANT_TABLES, ...sides.map(({ incoming }) => incoming)];
   return [
     // Writers do not wait for this commit's fsync: the next commit, that of the step's
     // record at the latest, flushes it as well.
     'set local synchronous_commit = off',
-    // Waits for autovacuum, or cancels it, before any writer has to (see lockStatements).
-    'set local lock_timeout = 5000',
-    `lock table ${tables.join(', ')} in share update exclusive mode`,
-    'set local lock_timeout = 0',
-    // SHARE UPDATE EXCLUSIVE: no session can change the catalog of the tables, none waits.
-    ...conditions,
-    refuseOtherTenants(sides),
-    ...sides.map(refuseMissingLog),
-    ...sides.map(refuseOtherColumns),
-    lockTogether(tables, request),
-    // The same limit for the locks below, such as that of a sequence which a transaction
-    // has used without writing a row yet.
-    `set local lock_timeout = ${request.timeoutMs}`,
-    refuseLongLog(request),
+    ...lockStatements({ tables }, timeoutMs, [
+      ...conditions,
+      refuseOtherTenants(sides),
+      ...sides.map(refuseMissingLog),
+      ...sides.map(refuseOtherColumns),
+    ]),
+    refuseLongLog(timeoutMs),
     `select ${REPLAY}()`,
     ...sides.flatMap(({ table }) => dropLogTriggers(table)),
     carryOver(sides),

@@ -1,14 +1,10 @@
-import { longestRequest } from '../session/lockRetries';
+import { lockStatements } from '../session/lockRetries';
 import { MigrationSession } from '../session/MigrationSession';
 import { SET_OWNER_ROLE } from '../session/ownerRole';
-import { lockStatements } from './Executor';
 import type { BriefTransaction, StepExecutor, Work } from './Executor';
 import type { MigrationSettings, Step } from './Step';
 
-type ScriptSettings = Pick<
-  MigrationSettings,
-  'schema' | 'lockTimeoutMs' | 'maxPauseMs'
->;
+type ScriptSettings = Pick<MigrationSettings, 'schema' | 'maxPauseMs'>;
 
 // psql ends at \quit, and other clients fail: batches that are missing would be lost rows.
 const HEAD = `-- What the command would run, to be read: a batch stands here once.
@@ -54,8 +50,8 @@ export class DryRunExecutor implements StepExecutor {
     const { title, locks, statements } = transaction;
     this.comment(`${title}. ${locks}`);
     this.printStatement('begin');
-    lockStatements(transaction, longestRequest(this.settings)).forEach(
-      statement => this.printStatement(statement),
+    lockStatements(transaction, this.settings.maxPauseMs).forEach(statement =>
+      this.printStatement(statement),
     );
     statements.forEach(statement => this.printStatement(statement));
     this.printStatement('commit');

@@ -1,9 +1,8 @@
-import { inTurn, lockTogether } from '../session/lockRetries';
-import type { LockRequest } from '../session/lockRetries';
+import type { TableLocks } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 
 /** A short transaction. */
-export interface BriefTransaction {
+export interface BriefTransaction extends TableLocks {
   /** For the log: `Add the column tenant_id`. */
   title: string;
   /**
@@ -11,42 +10,9 @@ export interface BriefTransaction {
    * the statements of a dry run.
    */
   locks: string;
-  /** The tables in use that it changes: see {@link lockStatements}. */
-  tables?: readonly string[];
   statements: string[];
   /** For how long it retries for its locks; 10 minutes by default. */
   patienceMs?: number;
-}
-
-// Longer than deadlock_timeout (a second, by default), after which PostgreSQL cancels an
-// autovacuum that blocks another session.
-const AUTOVACUUM_TIMEOUT_MS = 5000;
-
-/**
- * The statements at the beginning of a brief transaction.
- *
- * An autovacuum may hold a table for hours, and PostgreSQL cancels it only for a request
- * that waits longer than writers may. SHARE UPDATE EXCLUSIVE blocks no writer, so it can
- * wait that long, and it keeps the next autovacuum off.
- *
- * With `--max-pause` the tables are locked at once in the strongest mode that a statement
- * needs: a second, stronger request would wait while it holds the first lock.
- */
-export function lockStatements(
-  { tables = [] }: BriefTransaction,
-  request: LockRequest,
-): string[] {
-  const autovacuum = [
-    `set local lock_timeout = ${AUTOVACUUM_TIMEOUT_MS}`,
-    `lock table ${tables.join(', ')} in share update exclusive mode`,
-  ];
-  return [
-    ...(tables.length > 0 ? autovacuum : []),
-    ...(tables.length > 0 && request.queueMs > request.timeoutMs
-      ? [lockTogether(inTurn(tables, request.turn), request)]
-      : []),
-    `set local lock_timeout = ${request.timeoutMs}`,
-  ];
 }
 
 /** Work that is more than a list of statements. */

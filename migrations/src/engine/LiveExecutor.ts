@@ -1,6 +1,5 @@
-import { withLockRetries } from '../session/lockRetries';
+import { lockStatements, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
-import { lockStatements } from './Executor';
 import type { BriefTransaction, StepExecutor, Work } from './Executor';
 import type { Reporter } from '../Reporter';
 import type { MigrationSettings, Step } from './Step';
@@ -11,10 +10,7 @@ export class LiveExecutor implements StepExecutor {
 
   constructor(
     private readonly session: MigrationSession,
-    private readonly settings: Pick<
-      MigrationSettings,
-      'lockTimeoutMs' | 'maxPauseMs'
-    >,
+    private readonly settings: Pick<MigrationSettings, 'maxPauseMs'>,
     private readonly reporter: Reporter,
   ) {}
 
@@ -27,30 +23,22 @@ export class LiveExecutor implements StepExecutor {
   }
 
   async transaction(transaction: BriefTransaction): Promise<void> {
-    const { title, tables = [], statements, patienceMs } = transaction;
-    const { lockTimeoutMs, maxPauseMs } = this.settings;
+    const { session, reporter } = this;
+    const { maxPauseMs } = this.settings;
     await withLockRetries(
-      {
-        title,
-        session: this.session,
-        reporter: this.reporter,
-        lockTimeoutMs,
-        queues: tables.length > 0,
-        maxPauseMs,
-        patienceMs,
-      },
-      async request => {
+      { ...transaction, session, reporter, maxPauseMs },
+      async timeoutMs => {
         // In one message: no round trip while locks are held.
         const text = [
           'begin',
-          ...lockStatements(transaction, request),
-          ...statements,
+          ...lockStatements(transaction, timeoutMs),
+          ...transaction.statements,
           'commit',
         ].join(';\n');
         try {
-          await this.session.query(text);
+          await session.query(text);
         } catch (error) {
-          await this.session.rollback();
+          await session.rollback();
           throw error;
         }
       },

@@ -7,13 +7,8 @@ import type { Reporter } from '../Reporter';
 export interface MigrationSettings {
   /** The schema of the tables. */
   schema: string;
-  /** For how long, in milliseconds, a request for a lock may hold up writers. */
-  lockTimeoutMs: number;
-  /**
-   * Up to how long, in milliseconds, requests for locks may hold up the application if those
-   * of `lockTimeoutMs` are not granted; `lockTimeoutMs` by default.
-   */
-  maxPauseMs?: number;
+  /** Up to how long, in milliseconds, a request for a lock may hold up the application. */
+  maxPauseMs: number;
   /** Rows of a batch. */
   batchSize: number;
   /** `tenant_name` of the default tenant. */

@@ -1,5 +1,6 @@
 import type { ClientConfig } from 'pg';
 import type { Reporter } from '../Reporter';
+import { DEFAULT_MAX_PAUSE_MS } from '../session/lockRetries';
 import { DEFAULT_TENANT_NAME } from '../schema/tables';
 import type { MigrationSettings } from './Step';
 import { TenancyMigration } from './TenancyMigration';
@@ -28,7 +29,7 @@ export async function withMigration<T>(
     settings: {
       schema: settings.schema ?? 'tenancy',
       catalogSchema: settings.catalogSchema,
-      lockTimeoutMs: settings.lockTimeoutMs ?? 30,
+      maxPauseMs: settings.maxPauseMs ?? DEFAULT_MAX_PAUSE_MS,
       batchSize: settings.batchSize ?? 2000,
       defaultTenantName: settings.defaultTenantName ?? DEFAULT_TENANT_NAME,
       adminGrant: settings.adminGrant ?? true,

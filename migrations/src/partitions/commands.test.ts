@@ -111,7 +111,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
     let over = false;
     const moving = database()
       .migrate(({ context }) => takeBackPartition(context, 'my-team'), {
-        settings: { lockTimeoutMs: 600_000 },
+        settings: { maxPauseMs: 600_000 },
       })
       .finally(() => {
         over = true;

@@ -8,7 +8,7 @@ import { ADMIN_POLICY, adminPolicyStatement } from '../schema/policies';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
-import { lockTogether, longestRequest } from '../session/lockRetries';
+import { limitWaits, lockTogether } from '../session/lockRetries';
 import { putExchanged, SYNCHRONIZED } from './unfinishedMoves';
 import type { Preparation, Replaced } from './unfinishedMoves';
 import {
@@ -141,10 +141,9 @@ export async function describeExchange(
   state: MigrationState,
   move: Move,
   preparation: Preparation,
-  limits: { lockTimeoutMs: number; maxBlockMs: number },
+  limits: { timeoutMs: number; maxBlockMs: number },
 ): Promise<Exchange> {
-  const { lockTimeoutMs, maxBlockMs } = limits;
-  const request = longestRequest({ lockTimeoutMs });
+  const { timeoutMs, maxBlockMs } = limits;
   const targets = targetsOf(move).map(({ target }) => escapeIdentifier(target));
   const sources = sourcesOf(move).map(({ source }) => escapeIdentifier(source));
   const referenced = await readReferenced(executor);
@@ -170,13 +169,13 @@ export async function describeExchange(
     ],
     blocking: [
       // Checks of foreign keys take ROW SHARE, which does not conflict with this.
-      lockTogether(referenced, request, 'share row exclusive'),
+      lockTogether(referenced, timeoutMs, 'share row exclusive'),
       lockTogether(
         [...TENANT_TABLES, ...sources, ...targets].map(name => `only ${name}`),
-        request,
+        timeoutMs,
       ),
       // For the locks below: sessions use those relations through the tables only.
-      `set local lock_timeout = ${lockTimeoutMs}`,
+      limitWaits(timeoutMs),
       // The validation of foreign keys finds no row (see seeNoRow). By an index it also
       // reads none.
       'set local enable_seqscan = off',

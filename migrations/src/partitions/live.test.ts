@@ -71,7 +71,7 @@ describe.each(databases.eachSupportedId())('live moves on %s', id => {
           givePartition(context, 'my-team', { patienceMs: 60_000 }),
         {
           // The request outlasts the wait for the writer.
-          settings: { lockTimeoutMs: 600_000 },
+          settings: { maxPauseMs: 600_000 },
           reporter: { ...silentReporter, ...reporter },
         },
       );

@@ -13,12 +13,9 @@ import {
 import { operatorCommand } from '../operatorCommand';
 import { relationExists } from '../schema/lookups';
 import { ADMIN_ROLE } from '../roles';
+import { TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
-import {
-  lockTogether,
-  longestRequest,
-  withLockRetries,
-} from '../session/lockRetries';
+import { lockTogether, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { waitForTransactions } from '../engine/olderTransactions';
 import {
@@ -403,11 +400,7 @@ async function synchronize(
     // Waits for autovacuum, or cancels it, before any writer has to (see Executor.ts).
     'set local lock_timeout = 5000',
     `lock table ${sources.join(', ')} in share update exclusive mode`,
-    lockTogether(
-      sources,
-      longestRequest({ lockTimeoutMs: settings.lockTimeoutMs }),
-      'share row exclusive',
-    ),
+    lockTogether(sources, settings.maxPauseMs, 'share row exclusive'),
     REFUSE_LONG_LOG,
     `select ${PARTITION_LOG.replay}()`,
     switchToMirror(
@@ -430,7 +423,9 @@ on conflict (key) do update set value = excluded.value`,
           title,
           session,
           reporter,
-          lockTimeoutMs: settings.lockTimeoutMs,
+          tables: sources,
+          mode: 'share row exclusive',
+          maxPauseMs: settings.maxPauseMs,
           patienceMs,
         },
         async () => {
@@ -511,7 +506,7 @@ async function exchangeOnce(
   { maxBlockMs = DEFAULT_MAX_BLOCK_MS, patienceMs }: MoveOptions,
 ): Promise<Outcome> {
   const { executor, state, settings, reporter } = context;
-  const { lockTimeoutMs } = settings;
+  const { maxPauseMs } = settings;
   const title =
     move.direction === 'give'
       ? `Give "${move.tenant.slug}" its partitions`
@@ -519,7 +514,7 @@ async function exchangeOnce(
   const preparation =
     (await readPreparation(state)) ?? (await newPreparation(context, move));
   const exchange = await describeExchange(executor, state, move, preparation, {
-    lockTimeoutMs,
+    timeoutMs: maxPauseMs,
     maxBlockMs,
   });
   let outcome: Outcome = 'done';
@@ -530,7 +525,14 @@ async function exchangeOnce(
     script: [...exchange.quiet, ...exchange.blocking],
     run: session =>
       withLockRetries(
-        { title, session, reporter, lockTimeoutMs, patienceMs },
+        {
+          title,
+          session,
+          reporter,
+          tables: TENANT_TABLES,
+          maxPauseMs,
+          patienceMs,
+        },
         async () => {
           try {
             await runExchange(session, exchange, maxBlockMs);

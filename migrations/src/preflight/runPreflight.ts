@@ -19,7 +19,6 @@ import { entityRefs, orphans, requiredValues } from './checks/rows';
 import {
   connection,
   extensions,
-  lockTimeout,
   pgCron,
   serverVersion,
   transactions,
@@ -42,7 +41,6 @@ const CHECKS: PreflightCheck[] = [
   connection,
   connectionLimits,
   writable,
-  lockTimeout,
   encoding,
   eventTriggers,
   extensions,

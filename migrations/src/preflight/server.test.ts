@@ -116,16 +116,6 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     );
   });
 
-  it.each([50, 49])(
-    'refuses a deadlock_timeout of %d ms beside a lock timeout of 50 ms',
-    async timeout => {
-      await alterDatabase(`set deadlock_timeout = ${timeout}`);
-      const [found, ...more] = findings(await preflight(database), 'failure');
-      expect(found.advice).toContain(`from 1 to ${timeout - 1}`);
-      expect(more).toEqual([]);
-    },
-  );
-
   it('refuses without pg_cron unless that is allowed', async () => {
     const refused = await preflight(database, {
       options: { allowMissing: [] },

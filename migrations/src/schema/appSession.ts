@@ -30,29 +30,26 @@ export async function tryOut(
   { executor, settings, reporter }: StepContext,
   { title, locks, begin, statements, failure }: Trial,
 ): Promise<void> {
-  const script = [
+  const { maxPauseMs } = settings;
+  const script = (timeoutMs: number) => [
     begin,
-    `set local lock_timeout = ${settings.lockTimeoutMs}`,
+    `set local lock_timeout = ${timeoutMs}`,
     ...statements,
     'rollback',
   ];
   // With SET LOCAL, Citus sends the whole message to the nodes: so a message for each statement.
-  const messages = (await isSharded(executor)) ? script : [script.join(';\n')];
+  const sharded = await isSharded(executor);
   await executor.work({
     title: `${title}. ${locks}`,
-    script,
+    script: script(maxPauseMs),
     async run(session) {
       try {
         await withLockRetries(
-          {
-            title,
-            session,
-            reporter,
-            lockTimeoutMs: settings.lockTimeoutMs,
-          },
-          async () => {
+          { title, session, reporter, maxPauseMs },
+          async timeoutMs => {
+            const text = script(timeoutMs);
             try {
-              for (const message of messages) {
+              for (const message of sharded ? text : [text.join(';\n')]) {
                 await session.query(message);
               }
             } finally {

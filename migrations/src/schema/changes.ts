@@ -52,7 +52,9 @@ export interface ConstraintDefinition {
   table: string;
   /** `check (…)` or `foreign key (…) references …`. */
   definition: string;
-  /** Which locks adding it takes, for the log and the dry run. */
+  /** The table that it references. */
+  references?: string;
+  /** Which locks it takes, for the log and the dry run. */
   locks: string;
 }
 
@@ -64,14 +66,15 @@ export interface ConstraintDefinition {
  */
 export async function addConstraint(
   { executor }: StepContext,
-  { name, table, definition, locks }: ConstraintDefinition,
+  { name, table, references, definition, locks }: ConstraintDefinition,
 ): Promise<void> {
   const found = await constraintValidity(executor, table, name);
   if (found === 'missing') {
     await executor.transaction({
       title: `Add the constraint ${name} to ${table}`,
       locks,
-      tables: [escapeIdentifier(table)],
+      tables: tablesOf(table, references),
+      mode: references ? 'share row exclusive' : 'access exclusive',
       statements: [
         `alter table ${escapeIdentifier(table)} add constraint ` +
           `${escapeIdentifier(name)} ${definition} not valid`,
@@ -89,15 +92,19 @@ export async function addConstraint(
 /** Drops a constraint, if it exists. */
 export async function dropConstraint(
   { executor }: StepContext,
-  { name, table, locks }: Omit<ConstraintDefinition, 'definition'>,
+  { name, table, references, locks }: Omit<ConstraintDefinition, 'definition'>,
 ): Promise<void> {
   await executor.transaction({
     title: `Drop the constraint ${name} of ${table}`,
     locks,
-    tables: [escapeIdentifier(table)],
+    tables: tablesOf(table, references),
     statements: [
       `alter table ${escapeIdentifier(table)} drop constraint if exists ` +
         `${escapeIdentifier(name)}`,
     ],
   });
+}
+
+function tablesOf(table: string, references: string | undefined): string[] {
+  return [table, ...(references ? [references] : [])].map(escapeIdentifier);
 }

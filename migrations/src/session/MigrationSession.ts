@@ -161,15 +161,6 @@ export class MigrationSession {
     }
   }
 
-  /** A second session with the same settings, which the caller closes. */
-  async openAnother(purpose: string): Promise<MigrationSession> {
-    const { applicationName } = this.options;
-    return MigrationSession.open({
-      ...this.options,
-      applicationName: `${applicationName} (${purpose})`,
-    });
-  }
-
   /**
    * The server process that the greeting named. A pooler may name another number there.
    */

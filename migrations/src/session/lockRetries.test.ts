@@ -1,14 +1,21 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Postgres } from '@internal/postgres';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { Client, DatabaseError } from 'pg';
+import { openCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { seedCatalog } from '../__testUtils__/seed';
 import { stopBefore } from '../__testUtils__/stopBefore';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 import { silentReporter } from '../Reporter';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { CancelledError, EXIT_CODES, LockNotGrantedError } from '../errors';
+import { notNull } from '../phases/phase2_backfill/30_not_null';
+import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
 import { copyRows } from '../phases/phase5_partitions/30_copy';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import {
@@ -16,30 +23,44 @@ import {
   lockTogether,
   withLockRetries,
 } from './lockRetries';
-import type { LockedWork, LockRequest } from './lockRetries';
 
 const databases = createTestDatabases();
 
-// Nothing waits for so long: what ends the wait is what the test does.
-const LONG_MS = 600_000;
+const lockEntities = ({ context }: TenancyMigration) =>
+  context.executor.transaction({
+    title: 'Lock the table',
+    locks: '',
+    tables: ['entities'],
+    statements: [],
+  });
 
 describe.each(databases.eachSupportedId())('a command on %s', id => {
-  const create = catalogTemplate(databases, id, {
+  const create = catalogTemplate(databases, id, { entities: 200 });
+  const createMigrated = catalogTemplate(databases, id, {
     entities: 200,
     phase: 4,
   });
   let database: CatalogDatabase;
-  let other: Client;
-  beforeEach(async () => {
-    database = await create();
-    other = new Client(database.connection);
-    await other.connect();
-    await other.query('set search_path = tenancy');
-  });
+  const clients: Client[] = [];
+
+  const use = async (make: () => Promise<CatalogDatabase>) => {
+    database = await make();
+  };
   afterEach(async () => {
-    await other.end();
+    await Promise.all(clients.splice(0).map(client => client.end()));
     await database.close();
   });
+
+  async function connect(applicationName = 'reports'): Promise<Client> {
+    const client = new Client({
+      ...database.connection,
+      application_name: applicationName,
+    });
+    await client.connect();
+    await client.query('set search_path = tenancy');
+    clients.push(client);
+    return client;
+  }
 
   /** Cancels what waits as `condition` says, until that is over; a test ends a wait. */
   async function cancelWhile(
@@ -55,40 +76,81 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
     }
   }
 
-  /** The failure of a command, and how often it asked for a lock again. */
-  async function failureOf(
+  /** Runs while transactions of 0.3 seconds overlap all the time, none of which may fail. */
+  async function besideOverlapping(
+    transaction: string,
     run: (migration: TenancyMigration) => Promise<unknown>,
-    options: {
-      lockTimeoutMs?: number;
-      meanwhile?: (isOver: () => boolean) => Promise<void>;
-    },
-  ): Promise<{ error: unknown; waited: number }> {
-    let waited = 0;
-    let over = false;
-    const reporter = {
-      ...silentReporter,
-      waiting: () => {
-        waited += 1;
-      },
-    };
-    const failing = database
-      .migrate(run, {
-        reporter,
-        settings: { lockTimeoutMs: options.lockTimeoutMs ?? 50 },
-      })
-      .then(
-        () => undefined,
-        error => error,
-      )
-      .finally(() => {
-        over = true;
-      });
-    await options.meanwhile?.(() => over);
-    return { error: await failing, waited };
+  ): Promise<void> {
+    const writers = await Promise.all([1, 2, 3, 4].map(() => connect()));
+    let isOver = false;
+    const writing = Promise.all(
+      writers.map(async (writer, index) => {
+        await writer.query('select pg_sleep($1)', [index * 0.075]);
+        while (!isOver) {
+          await writer.query(
+            `begin; ${transaction}; select pg_sleep(0.3); commit`,
+          );
+        }
+      }),
+    );
+    await database.migrate(run).finally(() => {
+      isOver = true;
+    });
+    await writing;
   }
 
-  /** Stops in the middle of the copy, and has the rest of it wait for `other`. */
-  async function blockCopy(): Promise<void> {
+  it('gets NOT NULL beside writers that overlap all the time, and fails none', async () => {
+    await use(create);
+    await database.migrate(migration => migration.runPhase(1));
+    await stopBefore(database, 2, notNull);
+    await besideOverlapping(
+      'update entities set hash = hash where false',
+      migration => migration.runPhase(2),
+    );
+  });
+
+  it('creates the partitioned tables beside readers of the registry that overlap all the time', async () => {
+    await use(createMigrated);
+    await stopBefore(database, 5, partitionedTables);
+    await besideOverlapping('select from tenants', migration =>
+      migration.runPhase(5),
+    );
+  });
+
+  it('swaps the tables beside writers that overlap all the time, and fails none', async () => {
+    await use(createMigrated);
+    await stopBefore(database, 5, swap);
+    await besideOverlapping(
+      `update entities set hash = hash where false;
+       update relations set type = type where false;
+       update refresh_state set errors = errors where false`,
+      migration => migration.runPhase(5),
+    );
+  });
+
+  it('names the session that holds a lock', async () => {
+    await use(create);
+    const other = await connect();
+    await other.query('begin; lock table entities in access share mode');
+    const { rows } = await other.query('select pg_backend_pid() as pid');
+    const [{ pid }] = rows;
+    const seen: string[][] = [];
+    await database.migrate(lockEntities, {
+      reporter: {
+        ...silentReporter,
+        waiting: (_what, _attempts, holders) => {
+          seen.push(holders);
+          void other.query('commit');
+        },
+      },
+    });
+    expect(seen[0]).toEqual([
+      `process ${pid} (reports, user ${database.connection.user})`,
+    ]);
+  });
+
+  it('that copies ends when it is cancelled, says so, and goes on when run again', async () => {
+    await use(createMigrated);
     const stop = new Error('stopped');
     const reporter = {
       ...silentReporter,
@@ -104,6 +166,7 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
       database.migrate(migration => migration.runPhase(5), { reporter }),
     ).rejects.toBe(stop);
     // The copy waits to see whether this one is there.
+    const other = await connect();
     await other.query(
       `begin;
        insert into entities_tenant_default
@@ -111,10 +174,6 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
        select tenant_id, entity_id, entity_ref, entity_kind, entity_name, final_entity, hash
          from entities order by ctid desc limit 1`,
     );
-  }
-
-  it('that copies ends when it is cancelled, says so, and goes on when run again', async () => {
-    await blockCopy();
     let over = false;
     const running = runInProcess(
       database.connection,
@@ -130,7 +189,6 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
     expect(stderr).toMatch(
       /was cancelled in the database .* goes on from there/,
     );
-    expect(stderr).not.toContain('Waiting for a lock');
     expect(JSON.parse(stdout)).toMatchObject({
       phase: 4,
       error: { name: 'CancelledError', exitCode: EXIT_CODES.cancelled },
@@ -141,61 +199,108 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
     ).resolves.toBe(5);
   });
 
-  it('that waits for a lock between two attempts ends when it is cancelled', async () => {
-    await other.query('begin; lock table entities in access share mode');
-    const { error, waited } = await failureOf(
-      ({ context }) =>
-        context.executor.transaction({
-          title: 'Lock the table',
-          locks: '',
-          statements: ['lock table entities in access exclusive mode'],
-        }),
-      { meanwhile: isOver => cancelWhile(`wait_event = 'PgSleep'`, isOver) },
-    );
-    await other.query('commit');
-    expect(error).toBeInstanceOf(CancelledError);
-    expect(waited).toBeGreaterThan(0);
-  });
+  it.each([`wait_event = 'PgSleep'`, `wait_event_type = 'Lock'`])(
+    'that waits for a lock ends when it is cancelled: %s',
+    async condition => {
+      await use(create);
+      const other = await connect();
+      await other.query('begin; lock table entities in access share mode');
+      let over = false;
+      const running = database
+        .migrate(lockEntities)
+        .catch(error => error)
+        .finally(() => {
+          over = true;
+        });
+      await cancelWhile(condition, () => over);
+      expect(await running).toBeInstanceOf(CancelledError);
+    },
+  );
 
-  it('that swaps the tables ends when it is cancelled, and does not ask for the locks again', async () => {
-    await stopBefore(database, 5, swap);
-    await other.query('begin; lock table entities in access share mode');
-    const { error, waited } = await failureOf(
-      migration => migration.runPhase(5),
-      {
-        lockTimeoutMs: LONG_MS,
-        meanwhile: isOver => cancelWhile(`wait_event_type = 'Lock'`, isOver),
-      },
+  it('ends no transaction that waits behind it and holds another of its tables', async () => {
+    await use(create);
+    const [ours, first, crossing] = await Promise.all([
+      connect('ours'),
+      connect('first'),
+      connect('crossing'),
+    ]);
+    // Only this one looks for deadlocks, and finds one where we wait for it.
+    await ours.query(`set deadlock_timeout = '600s'`);
+    await first.query(`set deadlock_timeout = '600s'`);
+    await crossing.query('set deadlock_timeout = 300');
+    const isWaiting = (name: string) =>
+      waitUntil(`${name} to wait`, async () => {
+        const { rowCount } = await database.client.query(
+          `select from pg_stat_activity
+            where application_name = $1 and wait_event_type = 'Lock'`,
+          [name],
+        );
+        return rowCount;
+      });
+    await first.query('begin; lock table entities in row exclusive mode');
+    await crossing.query(
+      'begin; lock table refresh_state in row exclusive mode',
     );
-    await other.query('commit');
-    expect(error).toBeInstanceOf(CancelledError);
-    expect(waited).toBe(0);
+    const locked = ours
+      .query(
+        `begin; ${lockTogether(
+          ['entities', 'relations', 'refresh_state'],
+          600_000,
+        )}`,
+      )
+      .catch(error => error);
+    await isWaiting('ours');
+    const crossed = crossing.query(
+      'lock table entities in row exclusive mode; commit',
+    );
+    await isWaiting('crossing');
+    await first.query('commit');
+    expect(await locked).toMatchObject({ code: '55P03' });
+    await ours.query('rollback');
+    await expect(crossed).resolves.toHaveLength(2);
   });
+});
 
-  it('that locks tables together gives up after its time, as for any lock', async () => {
-    await other.query('begin; lock table refresh_state in access share mode');
-    const attempt = async ({ context }: TenancyMigration) => {
-      await context.executor.read('begin');
-      await context.executor.read(
-        lockTogether(['entities', 'relations', 'refresh_state'], {
-          timeoutMs: 20,
-          queueMs: 20,
-        }),
-      );
-    };
-    await expect(database.migrate(attempt)).rejects.toMatchObject({
-      code: '55P03',
+describe('on a server with prepared transactions', () => {
+  let folder: string;
+  let server: Postgres;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'locks-'));
+    server = await Postgres.start({
+      version: 18,
+      dataDirectory: folder,
+      settings: { max_prepared_transactions: '5' },
     });
-    await other.query('commit');
+  });
+  afterAll(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('names one that is in the way by its gid', async () => {
+    const database = await openCatalogDatabase({
+      connectionString: server.connectionString(),
+    });
+    await seedCatalog(database.client, { entities: 5 });
+    await database.client.query(
+      `begin; update tenancy.entities set hash = hash; prepare transaction 'nightly report'`,
+    );
+    const seen: string[][] = [];
+    await database.migrate(lockEntities, {
+      reporter: {
+        ...silentReporter,
+        waiting: (_what, _attempts, holders) => {
+          seen.push(holders);
+          void database.client.query(`rollback prepared 'nightly report'`);
+        },
+      },
+    });
+    expect(seen[0]).toEqual([`the prepared transaction 'nightly report'`]);
+    await database.close();
   });
 });
 
 describe('a lock that is never granted', () => {
-  const refusal = () => {
-    const error = new DatabaseError('lock not available', 0, 'error');
-    error.code = '55P03';
-    return Promise.reject(error);
-  };
   let now: number;
   beforeEach(() => {
     now = 0;
@@ -203,31 +308,39 @@ describe('a lock that is never granted', () => {
   });
   afterEach(() => jest.restoreAllMocks());
 
-  const ask = (
-    work: Partial<LockedWork> = {},
-    attempt: (request: LockRequest) => Promise<never> = refusal,
-  ) =>
-    withLockRetries(
+  it('is asked for longer each time, up to --max-pause and for ten minutes', async () => {
+    const asked: { timeoutMs: number; at: number }[] = [];
+    const error = await withLockRetries(
       {
         title: 'Swap the tables',
         session: {
           pause: async milliseconds => {
             now += milliseconds;
           },
-          query: async <Row>() => [{ pid: 1 }] as Row[],
-          openAnother: () => Promise.reject(new Error('too many connections')),
+          query: async <Row>() => [{ holder: 'process 7 (psql)' }] as Row[],
         },
         reporter: silentReporter,
-        ...work,
+        maxPauseMs: 1000,
       },
-      attempt,
-    ).catch(error => error);
-
-  it('is asked for during the minutes that the message and the runbook say', async () => {
-    const error = await ask();
+      timeoutMs => {
+        asked.push({ timeoutMs, at: now });
+        now += timeoutMs;
+        const refusal = new DatabaseError('lock not available', 0, 'error');
+        refusal.code = '55P03';
+        return Promise.reject(refusal);
+      },
+    ).catch(failure => failure);
+    const times = asked.map(({ timeoutMs }) => timeoutMs);
+    expect(times[0]).toBe(50);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    expect(times[times.length - 1]).toBe(1000);
+    asked.slice(1).forEach(({ at }, index) => {
+      const before = asked[index];
+      expect(at - before.at).toBeGreaterThanOrEqual(2 * before.timeoutMs);
+    });
     expect(error).toBeInstanceOf(LockNotGrantedError);
     expect(error.message).toMatch(
-      /"Swap the tables" was not granted for 10 minutes, in \d+ attempts:/,
+      /"Swap the tables" was not granted for 10m 00s, in \d+ attempts: held by process 7 \(psql\)\. End them, or give a longer --max-pause than 1,000 ms\./,
     );
     const minutes = now / 60_000;
     expect(minutes).toBeGreaterThanOrEqual(LOCK_PATIENCE_MINUTES);
@@ -240,59 +353,4 @@ describe('a lock that is never granted', () => {
       String(LOCK_PATIENCE_MINUTES),
     );
   });
-
-  it.each([
-    [
-      'a longer --max-pause where the work queues for it',
-      { lockTimeoutMs: 30, queues: true },
-      /--max-pause, which is 30 ms as long as none is given/,
-    ],
-    [
-      'a longer --lock-timeout where that alone ends the wait',
-      { lockTimeoutMs: 30, maxPauseMs: 6000 },
-      /give a longer --lock-timeout than 30 ms/,
-    ],
-    [
-      'no option where none would change anything',
-      { maxPauseMs: 6000 },
-      /pg_prepared_xacts\.$/,
-    ],
-  ])('has the advice of %s', async (_, work, advice) => {
-    const { message } = await ask(work);
-    expect(message).toMatch(advice);
-    expect(message.match(/--[a-z-]+/)?.[0]).toBe(
-      advice.source.match(/--[a-z-]+/)?.[0],
-    );
-  });
-
-  it.each([
-    [1000, '1,000 ms'],
-    [60_000, '60,000 ms'],
-  ])(
-    'is asked for longer each time, up to --max-pause %d and ten times as long as that, with a longer rest each time',
-    async (maxPauseMs, text) => {
-      const asked: { queueMs: number; at: number }[] = [];
-      const error = await ask(
-        { lockTimeoutMs: 30, queues: true, maxPauseMs },
-        ({ queueMs }) => {
-          asked.push({ queueMs, at: now });
-          now += queueMs;
-          return refusal();
-        },
-      );
-      const times = asked.map(({ queueMs }) => queueMs);
-      expect(times[0]).toBe(30);
-      expect(times).toEqual([...times].sort((a, b) => a - b));
-      expect(times.filter(time => time === maxPauseMs)).toHaveLength(10);
-      expect(Math.max(...times)).toBe(maxPauseMs);
-      asked.slice(2).forEach(({ at }, index) => {
-        const before = asked[index + 1];
-        expect(at - before.at).toBeGreaterThan(2 * before.queueMs);
-      });
-      expect(error).toBeInstanceOf(LockNotGrantedError);
-      expect(error.message).toContain(
-        `held up the application for ${text}, as --max-pause grants`,
-      );
-    },
-  );
 });

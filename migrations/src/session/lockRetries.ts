@@ -3,23 +3,20 @@ import type { Reporter } from '../Reporter';
 import { LockNotGrantedError } from '../errors';
 import { escapeLiteral } from '../sql';
 import { formatCount, formatSeconds, formatThings } from '../text';
-import { LockWatch } from './LockWatch';
 import type { MigrationSession } from './MigrationSession';
 
 /** For how long {@link withLockRetries} repeats its attempts. */
 export const LOCK_PATIENCE_MINUTES = 10;
 
-// The pauses grow from the first to the longest: a lock may be held by a transaction of
-// milliseconds, or by a report of minutes.
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 2000;
-const GROWTH = 1.3;
+/** The default of `--max-pause`. */
+export const DEFAULT_MAX_PAUSE_MS = 1000;
 
-// Each attempt queues longer than the one before, up to --max-pause and that long ten
-// times at the most. Between two attempts the application has 1.5 times as long.
-const QUEUE_GROWTH = 1.6;
-const LONGEST_QUEUES = 10;
-const REST = 1.5;
+const FIRST_TIMEOUT_MS = 50;
+const GROWTH = 1.5;
+
+// Longer than deadlock_timeout (a second, by default), after which PostgreSQL cancels an
+// autovacuum that blocks another session.
+const AUTOVACUUM_TIMEOUT_MS = 5000;
 
 /**
  * lock_not_available and deadlock_detected. Not query_canceled (57014): no statement
@@ -28,138 +25,76 @@ const REST = 1.5;
  */
 const LOCK_FAILURES = ['55P03', '40P01'];
 
+// The locks of others that do not conflict with a lock of ours. `rows` are locks of rows.
+const HARMLESS = {
+  'access exclusive': [],
+  exclusive: ['AccessShareLock'],
+  'share row exclusive': ['AccessShareLock', 'RowShareLock'],
+  rows: ['AccessShareLock'],
+};
+
+/** The mode in which a transaction locks tables, or `rows` if it locks some of their rows. */
+export type LockMode = keyof typeof HARMLESS;
+
+/** The tables in use that a transaction locks. */
+export interface TableLocks {
+  /** As LOCK TABLE takes them. */
+  tables?: readonly string[];
+  /** ACCESS EXCLUSIVE by default. */
+  mode?: LockMode;
+}
+
+const nameOf = (table: string) => table.replace(/^only /, '');
+
 /** A short transaction that takes locks. */
-export interface LockedWork {
+export interface LockedWork extends TableLocks {
   /** What it does, for the log: `Add the column tenant_id`. */
   title: string;
-  session: Pick<MigrationSession, 'pause' | 'openAnother' | 'query'>;
+  session: Pick<MigrationSession, 'pause' | 'query'>;
   reporter: Pick<Reporter, 'waiting'>;
-  /**
-   * The operator's `--lock-timeout`, if it ends the wait. Left out if another timeout
-   * does, for which the error must not advise a longer one.
-   */
-  lockTimeoutMs?: number;
-  /**
-   * Whether the attempts take their locks by {@link lockTogether}, and so may wait up to
-   * `maxPauseMs`.
-   */
-  queues?: boolean;
-  /** The operator's `--max-pause`; has an effect with `queues` only. */
-  maxPauseMs?: number;
+  /** The operator's `--max-pause`. */
+  maxPauseMs: number;
   /** In place of {@link LOCK_PATIENCE_MINUTES}. */
   patienceMs?: number;
-}
-
-/** How an attempt takes its locks: see {@link lockTogether}. */
-export interface LockRequest {
-  /** For how long, in milliseconds, sessions may wait behind it. */
-  timeoutMs: number;
-  /**
-   * For how long, in milliseconds, it may queue for the first table: `timeoutMs`, or up to
-   * `--max-pause`.
-   */
-  queueMs: number;
-  /** Rotates the order of the tables: see {@link inTurn}. */
-  turn: number;
-}
-
-/** The request of a script, which makes one attempt. */
-export function longestRequest({
-  lockTimeoutMs,
-  maxPauseMs = 0,
-}: {
-  lockTimeoutMs: number;
-  maxPauseMs?: number;
-}): LockRequest {
-  return {
-    timeoutMs: lockTimeoutMs,
-    queueMs: Math.max(maxPauseMs, lockTimeoutMs),
-    turn: 0,
-  };
 }
 
 /**
  * Repeats a short transaction until it gets its locks.
  *
- * Other sessions queue behind a waiting request, so it ends after the lock timeout and
- * lets them go on. If transactions last longer than that and overlap, no such request is
- * ever granted. With `--max-pause` each attempt waits longer than the one before, up to
- * that.
+ * Other sessions queue behind a waiting request, so it ends after its lock timeout and lets
+ * them go on for longer than they waited. Each attempt waits longer than the one before, up
+ * to `--max-pause`: where transactions overlap all the time, only a request that is longer
+ * than they are is granted.
  *
- * @throws {@link LockNotGrantedError} after {@link LOCK_PATIENCE_MINUTES}; with
- *   `--max-pause`, after ten attempts of that length
+ * @param attempt - gets the lock timeout in milliseconds
+ * @throws {@link LockNotGrantedError} after {@link LOCK_PATIENCE_MINUTES}
  * @throws {@link CancelledError} if another session cancels the statement
  */
 export async function withLockRetries<T>(
   work: LockedWork,
-  attempt: (request: LockRequest) => Promise<T>,
+  attempt: (timeoutMs: number) => Promise<T>,
 ): Promise<T> {
-  const { title, session, reporter, lockTimeoutMs = 0 } = work;
-  const longestMs = Math.max(grantedMs(work), lockTimeoutMs);
+  const { title, session, reporter, maxPauseMs } = work;
   const patienceMs = work.patienceMs ?? LOCK_PATIENCE_MINUTES * 60_000;
   const end = performance.now() + patienceMs;
-  let pauseMs = FIRST_PAUSE_MS;
-  let queueMs = lockTimeoutMs;
-  let queued = 0;
-  let longest = 0;
-  // With --max-pause the number of full-length attempts decides, not the time.
-  const isOver = () =>
-    longestMs > lockTimeoutMs
-      ? longest === LONGEST_QUEUES
-      : performance.now() >= end;
+  let timeoutMs = Math.min(FIRST_TIMEOUT_MS, maxPauseMs);
   for (let attempts = 1; ; attempts += 1) {
-    const isGranted = queueMs > lockTimeoutMs;
-    const watch = isGranted
-      ? await LockWatch.start(session, seen =>
-          reporter.waiting(title, attempts, seen),
-        )
-      : undefined;
     try {
-      return await attempt({
-        timeoutMs: lockTimeoutMs,
-        queueMs,
-        turn: queued,
-      });
+      return await attempt(timeoutMs);
     } catch (error) {
       if (!isLockFailure(error)) {
         throw error;
       }
-      queued += isGranted ? 1 : 0;
-      longest += isGranted && queueMs === longestMs ? 1 : 0;
-      if (isOver()) {
-        throw notGranted(work, attempts);
-      }
-    } finally {
-      await watch?.stop();
     }
-    if (!watch) {
-      reporter.waiting(title, attempts);
+    const holders = await findHolders(work);
+    if (performance.now() >= end) {
+      throw notGranted(title, patienceMs, attempts, holders, maxPauseMs);
     }
+    reporter.waiting(title, attempts, holders);
     // Random, so as not to coincide with a regular transaction each time.
-    await session.pause(
-      Math.max(
-        Math.min(pauseMs * (1 + Math.random()), LONGEST_PAUSE_MS),
-        isGranted ? REST * queueMs : 0,
-      ),
-    );
-    pauseMs = Math.min(pauseMs * GROWTH, LONGEST_PAUSE_MS);
-    queueMs = Math.min(Math.ceil(queueMs * QUEUE_GROWTH), longestMs);
+    await session.pause(timeoutMs * (1 + Math.random()));
+    timeoutMs = Math.min(Math.ceil(timeoutMs * GROWTH), maxPauseMs);
   }
-}
-
-/**
- * The operator's `--lock-timeout` for {@link LockedWork}, unless the wait ends sooner.
- */
-export function ownTimeout(
-  { lockTimeoutMs }: { lockTimeoutMs: number },
-  timeoutMs: number,
-): number | undefined {
-  return timeoutMs < lockTimeoutMs ? undefined : lockTimeoutMs;
-}
-
-/** The `--max-pause` of this work in milliseconds; 0 if it does not queue. */
-function grantedMs({ queues = false, maxPauseMs = 0 }: LockedWork): number {
-  return queues ? maxPauseMs : 0;
 }
 
 function isLockFailure(error: unknown): boolean {
@@ -168,106 +103,175 @@ function isLockFailure(error: unknown): boolean {
   );
 }
 
-function notGranted(work: LockedWork, attempts: number): LockNotGrantedError {
-  const { title, lockTimeoutMs, patienceMs } = work;
-  const tried = formatThings(attempts, 'attempt');
-  const look = 'Look for long ones in pg_stat_activity and pg_prepared_xacts';
-  const maxPauseMs = grantedMs(work);
-  if (lockTimeoutMs !== undefined && maxPauseMs > lockTimeoutMs) {
-    return new LockNotGrantedError(
-      `The lock for "${title}" was not granted in ${tried}, the longest of which held ` +
-        `up the application for ${formatCount(
-          maxPauseMs,
-        )} ms, as --max-pause grants: ` +
-        'transactions in the way are longer, or use the tables in several orders. ' +
-        `${look}, or give a longer --max-pause.`,
-    );
-  }
-  const patience =
-    patienceMs === undefined
-      ? `${LOCK_PATIENCE_MINUTES} minutes`
-      : formatSeconds(patienceMs / 1000);
+/**
+ * The sessions and prepared transactions that hold what conflicts with our locks, the longest
+ * transaction first. A session that locks a row also holds a lock on its table.
+ */
+async function findHolders({
+  session,
+  tables = [],
+  mode = 'access exclusive',
+}: LockedWork): Promise<string[]> {
+  const names = tables.map(nameOf);
+  const holders = await session.query<{ holder: string }>(
+    `with named as (
+       select to_regclass(name) as oid from unnest($1::text[]) name),
+     ours as (
+       select oid from named
+        union select relid from named, pg_partition_tree(oid))
+     select coalesce(
+              'the prepared transaction ' || quote_literal(p.gid),
+              format('process %s (%s, user %s)', l.pid,
+                     coalesce(nullif(a.application_name, ''), a.backend_type, 'no application_name'),
+                     coalesce(a.usename, 'none'))) as holder
+       from pg_locks l
+       left join pg_stat_activity a on a.pid = l.pid
+       left join pg_locks x on l.pid is null and x.pid is null and x.granted
+         and x.locktype = 'transactionid' and x.virtualtransaction = l.virtualtransaction
+       left join pg_prepared_xacts p on p.transaction = x.transactionid
+      where l.locktype = 'relation' and l.granted and l.relation in (select oid from ours)
+        and l.database = (select oid from pg_database where datname = current_database())
+        and l.pid is distinct from pg_backend_pid() and l.mode <> all ($2::text[])
+      group by 1 order by min(coalesce(a.xact_start, p.prepared)) limit 3`,
+    [names, HARMLESS[mode]],
+  );
+  return holders.map(({ holder }) => holder);
+}
+
+function notGranted(
+  title: string,
+  patienceMs: number,
+  attempts: number,
+  holders: string[],
+  maxPauseMs: number,
+): LockNotGrantedError {
+  const held =
+    holders.length > 0
+      ? `held by ${holders.join('; ')}`
+      : 'held by other transactions';
   return new LockNotGrantedError(
-    `The lock for "${title}" was not granted for ${patience}, in ` +
-      `${tried}: other transactions hold the tables without a pause. ${look}${waitLonger(
-        work,
-      )}.`,
+    `The lock for "${title}" was not granted for ${formatSeconds(
+      patienceMs / 1000,
+    )}, in ${formatThings(attempts, 'attempt')}: ${held}. End them, or give ` +
+      `a longer --max-pause than ${formatCount(maxPauseMs)} ms.`,
   );
 }
 
-/** Names the option that makes the request wait longer. */
-function waitLonger({ lockTimeoutMs, queues }: LockedWork): string {
-  if (lockTimeoutMs === undefined) {
-    return '';
-  }
-  return queues
-    ? `, or let the application wait for longer: --max-pause, which is ${lockTimeoutMs} ms ` +
-        'as long as none is given (like --lock-timeout), should be longer than they are'
-    : `, or give a longer --lock-timeout than ${lockTimeoutMs} ms, which has to stay ` +
-        "below the server's deadlock_timeout";
+/**
+ * The statements that take the locks of a transaction on tables in use, at its beginning: a
+ * statement that asks for a stronger lock than the transaction holds could deadlock.
+ *
+ * An autovacuum may hold a table for hours, and PostgreSQL cancels it only for a request
+ * that waits longer than writers may. SHARE UPDATE EXCLUSIVE blocks no writer, so it can
+ * wait that long, and it keeps the next autovacuum off.
+ *
+ * @param conditions - statements that fail unless the catalog is as it must be: run once
+ *   no session can change the catalog of the tables, and before any session waits
+ */
+export function lockStatements(
+  { tables = [], mode = 'access exclusive' }: TableLocks,
+  timeoutMs: number,
+  conditions: string[] = [],
+): string[] {
+  return [
+    ...(tables.length > 0 && mode !== 'rows'
+      ? [
+          `set local lock_timeout = ${AUTOVACUUM_TIMEOUT_MS}`,
+          keepCatalog(tables),
+          ...conditions,
+          lockTogether(tables, timeoutMs, mode),
+        ]
+      : []),
+    limitWaits(timeoutMs),
+  ];
+}
+
+const list = (names: readonly string[]) =>
+  `array[${names.map(escapeLiteral).join(', ')}]::text[]`;
+
+/** The tables that exist, in their order: an undo may find some of its own missing. */
+const existing = (tables: readonly string[]) =>
+  `select t from unnest(${list(tables)}) with ordinality as each (t, n)
+    where to_regclass(replace(t, 'only ', '')) is not null order by n`;
+
+function keepCatalog(tables: readonly string[]): string {
+  return `do $$
+declare
+  names text := (select string_agg(t, ', ') from (${existing(tables)}) found);
+begin
+  if names is not null then
+    execute 'lock table ' || names || ' in share update exclusive mode';
+  end if;
+end $$`;
+}
+
+/** Half of deadlock_timeout, and `timeoutMs` at most. */
+const held = (timeoutMs: number) =>
+  `least(${timeoutMs}, greatest((extract(epoch from current_setting('deadlock_timeout')::interval) * 500)::int, 1))`;
+
+/**
+ * The statement that limits waits of a transaction that already holds locks. It ends before
+ * the deadlock_timeout of a session that waits for these: PostgreSQL never aborts one of
+ * the application's for it.
+ */
+export function limitWaits(timeoutMs: number): string {
+  return `select set_config('lock_timeout', ${held(timeoutMs)}::text, true)`;
 }
 
 /**
- * The statement that locks tables one after the other, in ACCESS EXCLUSIVE mode or a
- * weaker one, and fails with lock_not_available unless all are granted in time.
+ * The statement that locks tables one after the other, and fails with lock_not_available
+ * unless all are granted in time.
  *
- * It sets `lock_timeout` for each lock to the time that is left. `statement_timeout` would
- * limit all of them, but raises the error of a cancelled statement. A partition comes
- * after its table, so it waits in addition only for sessions that use the partition
- * directly, which no application may.
- *
- * With `--max-pause` it may queue longer for the first table. It holds no lock meanwhile,
- * so a session behind it in the queue cannot deadlock with it: PostgreSQL reorders the
- * queue and aborts no transaction. After the first lock it takes `timeoutMs` at most for
+ * It may queue for the first table for `timeoutMs`. It holds no lock meanwhile, so a
+ * session behind it in the queue cannot deadlock with it: PostgreSQL reorders the queue and
+ * aborts no transaction. After the first lock it takes half of deadlock_timeout at most for
  * the others together, and fails at once if a session in the queue of the first table
  * holds another one of them: that would be a deadlock, and the session's deadlock_timeout
  * may be nearly over.
  *
- * @param tables - as LOCK TABLE takes them, without ONLY
+ * A partition comes after its table, so it waits in addition only for sessions that use the
+ * partition directly, which no application may.
+ *
+ * @param tables - as LOCK TABLE takes them
  */
 export function lockTogether(
   tables: readonly string[],
-  { timeoutMs, queueMs }: Omit<LockRequest, 'turn'>,
-  mode: 'access exclusive' | 'share row exclusive' = 'access exclusive',
+  timeoutMs: number,
+  mode: Exclude<LockMode, 'rows'> = 'access exclusive',
 ): string {
   const [first, ...others] = tables;
-  const list = (items: readonly string[]) =>
-    `array[${items.map(escapeLiteral).join(', ')}]::text[]`;
-  const queue = `perform set_config('lock_timeout', '${queueMs}', true);
-  lock table ${first} in ${mode} mode;
-  if exists (
-    select from pg_locks w join pg_locks h on h.pid = w.pid and h.database = w.database
-     where not w.granted and w.relation = ${escapeLiteral(
-       first,
-     )}::regclass and h.granted
-       and h.relation = any (select t::regclass from unnest(${list(others)}) t)
-       and w.database = (select oid from pg_database where datname = current_database())) then
-    raise exception 'Transactions that wait for ${first} hold another of the tables' using errcode = 'lock_not_available';
-  end if;
-  `;
-  const isQueued = queueMs > timeoutMs;
+  const name = escapeLiteral(nameOf(first));
+  // The limits are set for each lock: statement_timeout would limit all of them, but raises
+  // the error of a cancelled statement.
   return `do $$
 declare
   give_up_at timestamptz;
   left_ms int;
   item text;
 begin
-  ${
-    isQueued ? queue : ''
-  }give_up_at := clock_timestamp() + interval '${timeoutMs} milliseconds';
-  foreach item in array ${list(isQueued ? others : tables)} loop
+  perform set_config('lock_timeout', '${timeoutMs}', true);
+  if to_regclass(${name}) is not null then
+    lock table ${first} in ${mode} mode;
+  end if;
+  if exists (
+    select from pg_locks w join pg_locks h on h.pid = w.pid and h.database = w.database
+     where not w.granted and w.relation = to_regclass(${name}) and h.granted
+       and h.relation = any (select to_regclass(t) from unnest(${list(
+         others.map(nameOf),
+       )}) t)
+       and w.database = (select oid from pg_database where datname = current_database())) then
+    raise exception 'Transactions that wait for the first table hold another one' using errcode = 'lock_not_available';
+  end if;
+  give_up_at := clock_timestamp() + ${held(
+    timeoutMs,
+  )} * interval '1 millisecond';
+  for item in ${existing(others)} loop
     left_ms := ceil(extract(epoch from give_up_at - clock_timestamp()) * 1000);
     if left_ms < 1 then
-      raise exception 'The tables were not free within ${timeoutMs} ms' using errcode = 'lock_not_available';
+      raise exception 'The tables were not free in time' using errcode = 'lock_not_available';
     end if;
     perform set_config('lock_timeout', left_ms::text, true);
     execute 'lock table ' || item || ' in ${mode} mode';
   end loop;
 end $$`;
-}
-
-/** Rotates the tables, so that each is the first once. */
-export function inTurn<T>(tables: readonly T[], turn: number): T[] {
-  const first = turn % tables.length;
-  return [...tables.slice(first), ...tables.slice(0, first)];
 }

@@ -28,16 +28,3 @@ export async function estimateRows(
   const all = Math.max(await pageCount(session, table), 1);
   return Math.round((rows * pages) / all);
 }
-
-/**
- * For how long a lock can be waited for without a risk to the application: half of
- * deadlock_timeout. A request that ends before that is never part of a deadlock that
- * PostgreSQL resolves by aborting a transaction.
- */
-export async function patienceMs(session: MigrationSession): Promise<number> {
-  const [{ timeout }] = await session.query<{ timeout: number }>(
-    `select setting::int as timeout from pg_settings
-      where name = 'deadlock_timeout'`,
-  );
-  return Math.max(Math.floor(timeout / 2), 1);
-}

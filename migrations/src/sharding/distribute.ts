@@ -446,9 +446,11 @@ async function rebuild(
           title: plan.title,
           session,
           reporter,
-          lockTimeoutMs: settings.lockTimeoutMs,
+          tables,
+          mode: 'exclusive',
+          maxPauseMs: settings.maxPauseMs,
         },
-        async ({ timeoutMs }) => {
+        async timeoutMs => {
           try {
             await runAll(session, [
               ...begin,

@@ -17,8 +17,8 @@ export interface DistributeOptions {
   schema?: string;
   /** How many shards each table has; as Citus is configured by default. */
   shards?: number;
-  /** For how long, in milliseconds, a request for a lock may hold up writers; 30 by default. */
-  lockTimeoutMs?: number;
+  /** Up to how long, in milliseconds, a request for a lock may hold up writers; 1000 by default. */
+  maxPauseMs?: number;
   /** Reports progress and warnings; silent by default. */
   reporter?: Reporter;
 }

@@ -56,6 +56,7 @@ export const tenantsTable: Step = {
       locks:
         'ACCESS EXCLUSIVE on tenants, for a change of the catalog. Nothing ' +
         'references it any more.',
+      tables: ['tenants'],
       statements: ['drop table if exists tenants'],
     });
   },

@@ -20,7 +20,7 @@ export const backfill: Step = {
           '-- Each range of pages, and then what is left, in batches',
           ...fillStatements(table, {
             rows: `limit ${context.settings.batchSize} for no key update skip locked`,
-            lockTimeoutMs: context.settings.lockTimeoutMs,
+            timeoutMs: context.settings.maxPauseMs,
           }),
         ],
         run: async session =>

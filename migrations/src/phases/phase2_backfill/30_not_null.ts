@@ -43,6 +43,7 @@ export const notNull: Step = {
       await context.executor.transaction({
         title: `Drop NOT NULL of ${table}.tenant_id`,
         locks: catalogOnly(table),
+        tables: [table],
         statements: [
           `alter table ${table} alter column tenant_id drop not null`,
         ],
@@ -70,6 +71,7 @@ async function setNotNull(
   await context.executor.transaction({
     title: `Set ${table}.tenant_id NOT NULL`,
     locks: `${catalogOnly(table)} The validated constraint proves them.`,
+    tables: [table],
     statements: [
       `alter table ${table} alter column tenant_id set not null`,
       `alter table ${table} drop constraint if exists ${proof(table)}`,

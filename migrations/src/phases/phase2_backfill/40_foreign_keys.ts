@@ -20,6 +20,7 @@ export const foreignKeys: Step = {
       await addConstraint(context, {
         name: foreignKey(table),
         table,
+        references: 'tenants',
         definition:
           'foreign key (tenant_id) references tenants (tenant_id) on delete cascade',
         locks:
@@ -34,6 +35,7 @@ export const foreignKeys: Step = {
       await dropConstraint(context, {
         name: foreignKey(table),
         table,
+        references: 'tenants',
         locks: `ACCESS EXCLUSIVE on ${table} and tenants, for a change of the catalog.`,
       });
     }

@@ -2,18 +2,16 @@ import { DatabaseError } from 'pg';
 import { STATE_TABLE } from '../../engine/MigrationState';
 import type { Progress } from '../../Reporter';
 import type { StepContext } from '../../engine/Step';
-import { ownTimeout, withLockRetries } from '../../session/lockRetries';
+import { limitWaits, withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
-import { estimateRows, pageCount, patienceMs } from '../../session/tableSize';
+import { estimateRows, pageCount } from '../../session/tableSize';
 
 // The first batch; later ones are sized by the rows that the one before found.
 const FIRST_PAGES = 16;
 // 128 MB, the limit for a table with few rows in its pages.
 const MAX_PAGES = 16_384;
-
-const LOCK_NOT_AVAILABLE = '55P03';
 
 // By statistics from before the backfill all rows lack a tenant, so the planner would scan
 // the table for each sweep instead of the temporary index.
@@ -36,7 +34,7 @@ interface Cursor {
 interface Batch {
   /** The rows to lock: a condition, a limit and the lock. */
   rows: string;
-  lockTimeoutMs: number;
+  timeoutMs: number;
   /** What else happens in its last statement, and its result. */
   outcome?: string;
   /** Statements that disable the triggers. */
@@ -73,18 +71,14 @@ export class Backfill {
     table: TenantTable,
   ): Promise<Backfill> {
     const silence = await silenceTriggers(context, session, table);
-    const patience = await patienceMs(session);
-    return new Backfill(context, session, table, silence, patience);
+    return new Backfill(context, session, table, silence);
   }
-
-  private holders?: string;
 
   private constructor(
     private readonly context: StepContext,
     private readonly session: MigrationSession,
     private readonly table: TenantTable,
     private readonly silence: string[],
-    private readonly patience: number,
   ) {}
 
   /**
@@ -134,19 +128,15 @@ export class Backfill {
     to: number,
     end: number,
   ): Promise<Filled & { next: number }> {
-    const { settings } = this.context;
-    const { batchSize } = settings;
-    // Shorter than deadlock_timeout, so that this wait is never part of a resolved deadlock.
-    const lockTimeoutMs = Math.min(settings.lockTimeoutMs, this.patience);
+    const { batchSize } = this.context.settings;
     const reached = `(last::text::point)[0] + (filled = 0)::int`;
-    return this.retried(
-      () =>
-        this.fill<Filled & { next: number }>({
-          rows:
-            `and ctid >= '(${from},0)' and ctid < '(${to},0)' ` +
-            `limit ${batchSize} for no key update skip locked`,
-          lockTimeoutMs,
-          outcome: `moved as (
+    return this.retried(timeoutMs =>
+      this.fill<Filled & { next: number }>({
+        rows:
+          `and ctid >= '(${from},0)' and ctid < '(${to},0)' ` +
+          `limit ${batchSize} for no key update skip locked`,
+        timeoutMs,
+        outcome: `moved as (
           insert into ${STATE_TABLE} (key, value)
           select '${cursorKey(this.table)}', jsonb_build_object('end', ${end},
                    'next', case when locked >= ${batchSize}
@@ -155,14 +145,15 @@ export class Backfill {
           on conflict (key) do update set value = excluded.value
           returning (value ->> 'next')::float8 as next
         ) select locked, filled, next from tally, moved`,
-        }),
-      ownTimeout(settings, lockTimeoutMs),
+      }),
     );
   }
 
   private async sweep(progress: Progress): Promise<void> {
     while (await this.isAnyLeft()) {
-      const { locked, filled } = await this.retried(() => this.sweepOnce());
+      const { locked, filled } = await this.retried(timeoutMs =>
+        this.sweepOnce(timeoutMs),
+      );
       progress.advance(filled);
       if (locked > 0 && filled === 0) {
         // A trigger or a rule reverts the update, and would do so each time.
@@ -171,41 +162,20 @@ export class Backfill {
     }
   }
 
-  private async sweepOnce(): Promise<Filled> {
-    const { batchSize, lockTimeoutMs } = this.context.settings;
+  private async sweepOnce(timeoutMs: number): Promise<Filled> {
+    const { batchSize } = this.context.settings;
     const free = await this.fill<Filled>({
       rows: `limit ${batchSize} for no key update skip locked`,
-      lockTimeoutMs: Math.min(lockTimeoutMs, this.patience),
+      timeoutMs,
     });
-    return free.locked > 0 ? free : this.fillLockedRow();
-  }
-
-  /**
-   * Waits for the lock of one row while it holds no other, so that it cannot deadlock with
-   * the transaction that holds the row.
-   */
-  private async fillLockedRow(): Promise<Filled> {
-    try {
-      return await this.fill<Filled>({
-        rows: 'limit 1 for no key update',
-        lockTimeoutMs: this.patience,
-      });
-    } catch (error) {
-      if (error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE) {
-        await this.reportHolders();
-      }
-      throw error;
-    }
-  }
-
-  private async reportHolders(): Promise<void> {
-    const holders = await describeRowHolders(this.session, this.table);
-    if (holders !== this.holders) {
-      this.holders = holders;
-      this.context.reporter.warn(
-        `Waiting for locked rows of ${this.table}: ${holders}`,
-      );
-    }
+    // One row, while it holds no other, so that it cannot deadlock with the transaction
+    // that holds the row.
+    return free.locked > 0
+      ? free
+      : this.fill<Filled>({
+          rows: 'limit 1 for no key update',
+          timeoutMs,
+        });
   }
 
   private async fill<Result>(batch: Omit<Batch, 'silence'>): Promise<Result> {
@@ -223,14 +193,18 @@ export class Backfill {
     return left;
   }
 
-  private retried<T>(
-    attempt: () => Promise<T>,
-    lockTimeoutMs?: number,
-  ): Promise<T> {
+  private retried<T>(attempt: (timeoutMs: number) => Promise<T>): Promise<T> {
     const { session, table, context } = this;
-    const { reporter } = context;
+    const { reporter, settings } = context;
     return withLockRetries(
-      { title: `Fill ${table}`, session, reporter, lockTimeoutMs },
+      {
+        title: `Fill ${table}`,
+        session,
+        reporter,
+        tables: [table],
+        mode: 'rows',
+        maxPauseMs: settings.maxPauseMs,
+      },
       attempt,
     );
   }
@@ -244,10 +218,10 @@ export class Backfill {
  */
 export function fillStatements(
   table: TenantTable,
-  { rows, lockTimeoutMs, outcome, silence = [] }: Batch,
+  { rows, timeoutMs, outcome, silence = [] }: Batch,
 ): string[] {
   return [
-    `set local lock_timeout = ${lockTimeoutMs}`,
+    limitWaits(timeoutMs),
     USE_INDEX,
     ...silence,
     `select set_config('tenancy.locked_rows', coalesce(array_agg(ctid), '{}')::text, true)
@@ -261,38 +235,6 @@ export function fillStatements(
              from unnest(${LOCKED}) address
          )${outcome ? `, ${outcome}` : ' select locked, filled from tally'}`,
   ];
-}
-
-/**
- * The processes that may hold row locks of a table, the longest transaction first.
- *
- * They come from pg_locks, because each holder of a row lock also holds a lock on the
- * table. The row's xmax may be a multixact or a subtransaction instead.
- */
-async function describeRowHolders(
-  session: MigrationSession,
-  table: TenantTable,
-): Promise<string> {
-  const holders = await session.query<{ holder: string }>(
-    `select coalesce(
-              format('process %s of the server (user %s, application "%s")%s',
-                a.pid, a.usename, a.application_name,
-                -- Null for a login that may not see it.
-                ', in a transaction since ' ||
-                  to_char(a.xact_start, 'YYYY-MM-DD HH24:MI:SS TZ')),
-              'a prepared transaction, see pg_prepared_xacts') as holder
-       from (select distinct pid from pg_locks
-              where locktype = 'relation' and relation = '${table}'::regclass
-                and database = (select oid from pg_database
-                                 where datname = current_database())
-                and granted and pid is distinct from pg_backend_pid()
-                and mode in ('RowShareLock', 'RowExclusiveLock')) l
-       left join pg_stat_activity a using (pid)
-      order by a.xact_start limit 3`,
-  );
-  return (
-    holders.map(({ holder }) => holder).join('; ') || 'no session any more'
-  );
 }
 
 const INSUFFICIENT_PRIVILEGE = '42501';

@@ -29,6 +29,7 @@ export const entityKeys: Step = {
       await addConstraint(context, {
         name: entityKey(table),
         table,
+        references: 'entities',
         definition:
           `foreign key (${ENTITY_KEY[table]}) ` +
           'references entities (entity_id) on delete cascade',
@@ -44,6 +45,7 @@ export const entityKeys: Step = {
       await dropConstraint(context, {
         name: entityKey(table),
         table,
+        references: 'entities',
         locks: `ACCESS EXCLUSIVE on ${table} and entities, for a change of the catalog.`,
       });
     }

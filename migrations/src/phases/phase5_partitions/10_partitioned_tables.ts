@@ -58,7 +58,11 @@ export const partitionedTables: Step = {
       const name = await waitingName(context.executor, table);
       await context.executor.transaction({
         title: `Create ${name} and its partitions`,
-        locks: `New tables, which no session uses yet. ACCESS SHARE on ${table}.`,
+        locks:
+          'New tables. Their foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of ' +
+          'the catalog: a change of the registry waits for --max-pause at most.',
+        tables: ['tenants'],
+        mode: 'share row exclusive',
         statements: [
           createTable(table, name),
           // The check that keeps the table in use to one tenant is not copied.
@@ -82,7 +86,10 @@ export const partitionedTables: Step = {
     await dropOldKeys(context);
     await executor.transaction({
       title: 'Drop the partitioned tables',
-      locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
+      locks:
+        'ACCESS EXCLUSIVE on tenants, which they reference, for a change of the catalog, and on ' +
+        'tables that are not in use.',
+      tables: ['tenants'],
       statements: [
         // Under both names, so that a dry run names those of a swap that stands.
         `drop table if exists ${[...TENANT_TABLES]
@@ -101,12 +108,13 @@ export const partitionedTables: Step = {
 function createTable(table: TenantTable, name: string): string {
   const key =
     table === 'entities'
-      ? `,\n  constraint ${partitionedName(
-          table,
-        )}_pkey primary key (tenant_id, entity_id)`
+      ? `,
+  constraint ${partitionedName(table)}_pkey primary key (tenant_id, entity_id)`
       : '';
   return `create table if not exists ${name} (
-  like ${table} including all excluding indexes${key}
+  like ${table} including all excluding indexes${key},
+  -- Now, while it is empty: to attach the key of a partition later takes ACCESS EXCLUSIVE on tenants.
+  constraint ${table}_tenant_id_fkey foreign key (tenant_id) references tenants (tenant_id) on delete cascade
 ) partition by list (tenant_id)`;
 }
 

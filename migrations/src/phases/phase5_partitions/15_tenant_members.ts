@@ -51,8 +51,9 @@ export const tenantMembers: Step = {
       title: `Create the table ${MEMBERS_TABLE}`,
       locks:
         'A new table. Its foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of ' +
-        'the catalog: who writes rows of tenants does not wait, and who creates, changes or ' +
-        'deletes a tenant waits for the lock timeout at most.',
+        'the catalog: a change of the registry waits for --max-pause at most.',
+      tables: ['tenants'],
+      mode: 'share row exclusive',
       statements: [
         CREATE_TABLE,
         // For the tenants of one caller.
@@ -75,8 +76,9 @@ export const tenantMembers: Step = {
     await executor.transaction({
       title: `Drop the table ${MEMBERS_TABLE}`,
       locks:
-        'ACCESS EXCLUSIVE on it and on tenants, for a change of the catalog. An application ' +
-        'that asks who may enter a tenant waits for the lock timeout at most.',
+        `ACCESS EXCLUSIVE on ${MEMBERS_TABLE} and tenants, for a change of the catalog. An application ` +
+        'that reads them waits for --max-pause at most.',
+      tables: [MEMBERS_TABLE, 'tenants'],
       statements: [`drop table if exists ${MEMBERS_TABLE}`],
     });
   },

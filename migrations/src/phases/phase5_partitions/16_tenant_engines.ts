@@ -52,8 +52,9 @@ export const tenantEngines: Step = {
       title: `Create the table ${ENGINES_TABLE}`,
       locks:
         'A new table. Its foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of ' +
-        'the catalog: who writes rows of tenants does not wait, and who creates, changes or ' +
-        'deletes a tenant waits for the lock timeout at most.',
+        'the catalog: a change of the registry waits for --max-pause at most.',
+      tables: ['tenants'],
+      mode: 'share row exclusive',
       statements: [
         CREATE_TABLE,
         ...COMMENTS,
@@ -74,8 +75,9 @@ export const tenantEngines: Step = {
     await executor.transaction({
       title: `Drop the table ${ENGINES_TABLE}`,
       locks:
-        'ACCESS EXCLUSIVE on it and on tenants, for a change of the catalog. An application ' +
-        'that asks what feeds a tenant waits for the lock timeout at most.',
+        `ACCESS EXCLUSIVE on ${ENGINES_TABLE} and tenants, for a change of the catalog. An application ` +
+        'that reads them waits for --max-pause at most.',
+      tables: [ENGINES_TABLE, 'tenants'],
       statements: [`drop table if exists ${ENGINES_TABLE}`],
     });
   },

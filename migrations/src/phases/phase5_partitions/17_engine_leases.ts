@@ -56,8 +56,9 @@ export const engineLeases: Step = {
       title: `Create the tables ${PROCESSES_TABLE} and ${LEASES_TABLE}`,
       locks:
         'New tables. The foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of ' +
-        'the catalog: who writes rows of tenants does not wait, and who creates, changes or ' +
-        'deletes a tenant waits for the lock timeout at most.',
+        'the catalog: a change of the registry waits for --max-pause at most.',
+      tables: ['tenants'],
+      mode: 'share row exclusive',
       statements: [
         CREATE_PROCESSES,
         CREATE_LEASES,
@@ -74,8 +75,11 @@ export const engineLeases: Step = {
     await executor.transaction({
       title: `Drop the tables ${LEASES_TABLE} and ${PROCESSES_TABLE}`,
       locks:
-        'ACCESS EXCLUSIVE on them and on tenants, for a change of the catalog. A process that ' +
-        'renews its leases waits for the lock timeout at most.',
+        `ACCESS EXCLUSIVE on ${TABLES.join(
+          ', ',
+        )} and tenants, for a change of the catalog. A ` +
+        'process that renews its leases waits for --max-pause at most.',
+      tables: [...TABLES, 'tenants'],
       statements: [LEASES_TABLE, PROCESSES_TABLE].map(
         table => `drop table if exists ${table}`,
       ),

@@ -27,6 +27,9 @@ const COMMENTS = [
   `comment on column ${ENGINE_STATUS_TABLE}.last_error is 'Why the engine failed last, also after it has started since'`,
   `comment on column ${ENGINE_STATUS_TABLE}.caught_up_at is 'When the engine last had nothing left that was due'`,
   `comment on column ${ENGINE_STATUS_TABLE}.process_id is 'The process that wrote the row, in engine_processes while it lives'`,
+];
+
+const COLUMN_COMMENTS = [
   `comment on column ${ENGINES_TABLE}.paused_at is 'Since when the engine ingests nothing and runs no scheduled task'`,
   `comment on column ${ENGINES_TABLE}.paused_by is 'The user or service that paused it'`,
 ];
@@ -54,17 +57,22 @@ export const engineStatus: Step = {
     await executor.transaction({
       title: `Create the table ${ENGINE_STATUS_TABLE}`,
       locks:
-        'A new table. Its foreign key takes SHARE ROW EXCLUSIVE on tenants, and the columns take ' +
-        `ACCESS EXCLUSIVE on ${ENGINES_TABLE}, for changes of the catalog that read no row: who ` +
-        'creates, changes or deletes a tenant, or asks what feeds one, waits for the lock ' +
-        'timeout at most.',
+        'A new table. Its foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of ' +
+        'the catalog: a change of the registry waits for --max-pause at most.',
+      tables: ['tenants'],
+      mode: 'share row exclusive',
       statements: [
         CREATE_TABLE,
-        ADD_COLUMNS,
         ...COMMENTS,
         ownerStatement(ENGINE_STATUS_TABLE),
         revokeAllStatement(ENGINE_STATUS_TABLE),
       ],
+    });
+    await executor.transaction({
+      title: 'Add the columns for a pause of engines',
+      locks: `ACCESS EXCLUSIVE on ${ENGINES_TABLE}, for a change of the catalog that reads no row.`,
+      tables: [ENGINES_TABLE],
+      statements: [ADD_COLUMNS, ...COLUMN_COMMENTS],
     });
   },
 
@@ -72,8 +80,9 @@ export const engineStatus: Step = {
     await executor.transaction({
       title: `Drop the table ${ENGINE_STATUS_TABLE}`,
       locks:
-        `ACCESS EXCLUSIVE on it, on tenants and on ${ENGINES_TABLE}, for a change of the catalog. ` +
-        'An application that asks what feeds a tenant waits for the lock timeout at most.',
+        `ACCESS EXCLUSIVE on ${ENGINE_STATUS_TABLE}, ${ENGINES_TABLE} and tenants, for a change of the ` +
+        'catalog. An application that reads them waits for --max-pause at most.',
+      tables: [ENGINE_STATUS_TABLE, ENGINES_TABLE, 'tenants'],
       statements: [
         `drop table if exists ${ENGINE_STATUS_TABLE}`,
         `alter table if exists ${ENGINES_TABLE}

@@ -59,6 +59,7 @@ export const changeLog: Step = {
           `SHARE ROW EXCLUSIVE on ${table}, for a change of the catalog. It waits for ` +
           'the transactions that have written, so that none of them is missed.',
         tables: [table],
+        mode: 'share row exclusive',
         statements: createLogTriggers(table, table),
       });
     }
@@ -76,6 +77,7 @@ export const changeLog: Step = {
     await executor.transaction({
       title: 'Drop the change log',
       locks: `ACCESS EXCLUSIVE on ${CHANGE_LOG}, which no session writes to any more.`,
+      tables: [CHANGE_LOG],
       statements: [...dropChangeLog(), `drop function if exists ${REPLAY}()`],
     });
   },

@@ -16,8 +16,7 @@ import type { TenantTable } from '../../schema/tables';
 const REFERENCING = ['relations', 'refresh_state'] as const;
 
 /**
- * Adds the foreign keys of the copies: on the composite key of entities, on tenants, and
- * those that users have added to the tables.
+ * Adds the foreign keys of the copies: on the composite key of entities, and those that users have added to the tables.
  *
  * A partitioned table accepts no NOT VALID foreign key, and to add a validated one locks
  * the referenced table during a scan. So the partition with the rows gets it first, NOT
@@ -74,20 +73,21 @@ async function addForeignKey(
   key: ForeignKey,
 ): Promise<void> {
   const { executor } = context;
-  const locks =
-    `SHARE ROW EXCLUSIVE on ${key.referenced}, for a change of the catalog: foreign ` +
-    'keys of the application go on being checked.';
+  const locksIn = (mode: string) =>
+    `${mode} on ${key.referenced}, for a change of the catalog, and on tables that are not in use.`;
   await addConstraint(context, {
+    references: key.referenced,
     table: defaultTenantPartition(key.table),
     name: key.name,
     definition: key.definition,
-    locks,
+    locks: locksIn('SHARE ROW EXCLUSIVE'),
   });
   const found = await constraintValidity(executor, key.target, key.name);
   if (found === 'missing') {
     await executor.transaction({
       title: `Add the constraint ${key.name} to ${key.target}`,
-      locks,
+      locks: locksIn('ACCESS EXCLUSIVE'),
+      tables: [key.referenced],
       statements: [
         `alter table ${key.target} add constraint ${escapeIdentifier(
           key.name,
@@ -116,7 +116,7 @@ export interface ForeignKey {
 }
 
 /**
- * The foreign keys of a copy: those of the specification (B.2, B.3), and those of its
+ * The foreign keys of a copy: that on the entity (specification, B.3), and those of its
  * source on other tables than tenants and entities.
  */
 export async function readForeignKeys(
@@ -125,16 +125,7 @@ export async function readForeignKeys(
   entities: TableCopy,
 ): Promise<ForeignKey[]> {
   const { table, target } = copy;
-  const keys = [
-    {
-      table,
-      target,
-      name: `${table}_tenant_id_fkey`,
-      definition:
-        'foreign key (tenant_id) references tenants (tenant_id) on delete cascade',
-      referenced: 'tenants',
-    },
-  ];
+  const keys: ForeignKey[] = [];
   if (table !== 'entities') {
     keys.push({
       table,

@@ -17,8 +17,7 @@ import type { Creation, Step, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { archiveName, isSwapped, oldName } from '../../schema/partitions';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
-import { longestRequest, withLockRetries } from '../../session/lockRetries';
-import type { LockRequest } from '../../session/lockRetries';
+import { withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
 import { indexes } from './50_indexes';
 import { foreignKeys } from './60_foreign_keys';
@@ -103,15 +102,15 @@ async function exchange(
     await refuseLaterAdditions(executor),
     refuseLaterPublications,
   ];
-  const statements = (request: LockRequest) =>
-    swapStatements(copies.map(sidesOf), request, conditions);
+  const statements = (timeoutMs: number) =>
+    swapStatements(copies.map(sidesOf), timeoutMs, conditions);
   await executor.work({
     title:
       'Swap the tables. ACCESS EXCLUSIVE on all of them, for milliseconds.',
     script: [
       ...CATCH_UP_SCRIPT,
       'begin',
-      ...statements(longestRequest(settings)),
+      ...statements(settings.maxPauseMs),
       'commit',
     ],
     async run(session) {
@@ -158,23 +157,22 @@ async function verify(
 async function swapOnce(
   { reporter, settings }: StepContext,
   session: MigrationSession,
-  statements: (request: LockRequest) => string[],
+  statements: (timeoutMs: number) => string[],
 ): Promise<void> {
   await withLockRetries(
     {
       title: 'Swap the tables',
       session,
       reporter,
-      lockTimeoutMs: settings.lockTimeoutMs,
-      queues: true,
+      tables: TENANT_TABLES,
       maxPauseMs: settings.maxPauseMs,
     },
-    async request => {
+    async timeoutMs => {
       await replayOnce(session);
       try {
         // In one message: no round trip while the locks are held.
         await session.query(
-          ['begin', ...statements(request), 'commit'].join(';\n'),
+          ['begin', ...statements(timeoutMs), 'commit'].join(';\n'),
         );
       } catch (error) {
         await session.rollback();

@@ -40,8 +40,9 @@ export const ready: Step = {
     await executor.transaction({
       title: `Drop ${READY_TABLE}`,
       locks:
-        'ACCESS EXCLUSIVE on it. It waits for the transactions of an application that ' +
-        'serves tenants; those that begin meanwhile wait for the lock timeout at most.',
+        `ACCESS EXCLUSIVE on ${READY_TABLE}. It waits for the transactions of an application that ` +
+        'serves tenants; those that begin meanwhile wait for --max-pause at most.',
+      tables: [READY_TABLE],
       statements: [`drop table if exists ${READY_TABLE}`],
     });
   },

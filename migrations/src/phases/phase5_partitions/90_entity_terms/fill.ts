@@ -4,7 +4,8 @@ import type { MigrationSettings, StepContext } from '../../../engine/Step';
 import { relationExists } from '../../../schema/lookups';
 import { escapeLiteral } from '../../../sql';
 import type { MigrationSession } from '../../../session/MigrationSession';
-import { withLockRetries } from '../../../session/lockRetries';
+import { limitWaits, withLockRetries } from '../../../session/lockRetries';
+import type { TableLocks } from '../../../session/lockRetries';
 import { waitForOlderSnapshots } from '../../../engine/olderTransactions';
 import { findChanged, findDifferencesSince } from './differences';
 import {
@@ -22,6 +23,10 @@ import {
 } from './triggers';
 
 const TITLE = 'Fill entity_terms';
+const LOCKED: TableLocks = {
+  tables: ['entities', 'entity_terms'],
+  mode: 'rows',
+};
 const CATCH_UP_TITLE = 'Follow the changes during the fill';
 
 /** The state of a fill: when it began, and the ranges that are left. */
@@ -126,6 +131,7 @@ export async function fillTerms(context: StepContext): Promise<void> {
       'SHARE ROW EXCLUSIVE on entities, for a change of the catalog. It waits for ' +
       'the transactions that have written, so that none of them is missed.',
     tables: ['entities'],
+    mode: 'share row exclusive',
     statements: triggerStatements,
   });
   reporter.info(CATCH_UP_TITLE);
@@ -179,9 +185,8 @@ async function beginAnew(context: StepContext): Promise<void> {
   await executor.transaction({
     title: `${TITLE} anew`,
     locks:
-      'ACCESS EXCLUSIVE on entities, for a change of the catalog, and on entity_terms, ' +
-      'which is not complete.',
-    tables: ['entities'],
+      'ACCESS EXCLUSIVE on entities and entity_terms, for a change of the catalog.',
+    tables: ['entities', 'entity_terms'],
     statements: [
       ...dropTriggerStatements,
       'truncate entity_terms',
@@ -357,12 +362,15 @@ async function fillRange(
         title: TITLE,
         session,
         reporter,
-        lockTimeoutMs: settings.lockTimeoutMs,
+        ...LOCKED,
+        maxPauseMs: settings.maxPauseMs,
       },
-      async () => {
+      async timeoutMs => {
         const [filled] = await session.query<Batch>(
           // Statements of one message form one transaction.
-          `set local synchronous_commit = off;\n${fillBatch(
+          `${limitWaits(
+            timeoutMs,
+          )};\nset local synchronous_commit = off;\n${fillBatch(
             range.key,
             settings,
           )}`,
@@ -404,13 +412,14 @@ async function catchUp(
           title: CATCH_UP_TITLE,
           session,
           reporter,
-          lockTimeoutMs: settings.lockTimeoutMs,
+          ...LOCKED,
+          maxPauseMs: settings.maxPauseMs,
         },
-        () =>
+        timeoutMs =>
           // In one message: no round trip while rows are locked.
           session.query(
             [
-              `set local lock_timeout = ${settings.lockTimeoutMs}`,
+              limitWaits(timeoutMs),
               'set local synchronous_commit = off',
               `select ${CATCH_UP}(${escapeLiteral(tenant)}, ${escapeLiteral(
                 `{${ids.slice(first, first + LOCKED_AT_ONCE)}}`,
@@ -433,14 +442,13 @@ async function mend(
         title: `Repair the terms of the entity ${entity}`,
         session,
         reporter,
-        lockTimeoutMs: settings.lockTimeoutMs,
+        ...LOCKED,
+        maxPauseMs: settings.maxPauseMs,
       },
       // One entity at a time, so that it never waits for a row while it holds another.
-      () =>
+      timeoutMs =>
         session.transaction('begin', async () => {
-          await session.query(
-            `set local lock_timeout = ${settings.lockTimeoutMs}`,
-          );
+          await session.query(limitWaits(timeoutMs));
           await session.query(`select ${REPAIR}($1, $2)`, [tenant, entity]);
         }),
     );

@@ -39,7 +39,9 @@ export const entityParents: Step = {
   async down({ executor }) {
     await executor.transaction({
       title: 'Drop entity_parents',
-      locks: 'ACCESS EXCLUSIVE on a table that no session writes to any more.',
+      locks:
+        'ACCESS EXCLUSIVE on entity_parents, which no session writes to any more.',
+      tables: ['entity_parents'],
       statements: ['drop table if exists entity_parents'],
     });
   },
@@ -89,7 +91,9 @@ export const entityTerms: Step = {
     });
     await executor.transaction({
       title: 'Drop entity_terms',
-      locks: 'ACCESS EXCLUSIVE on a table that no session writes to any more.',
+      locks:
+        'ACCESS EXCLUSIVE on entity_terms, which no session writes to any more.',
+      tables: ['entity_terms'],
       statements: [
         'drop table if exists entity_terms',
         ...dropFunctionStatements,
