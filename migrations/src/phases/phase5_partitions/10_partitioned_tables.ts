@@ -60,7 +60,7 @@ export const partitionedTables: Step = {
         title: `Create ${name} and its partitions`,
         locks:
           'New tables. Their foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of ' +
-          'the catalog: a change of the registry waits for --max-pause at most.',
+          'the catalog: a change of the registry waits behind it.',
         tables: ['tenants'],
         mode: 'share row exclusive',
         statements: [

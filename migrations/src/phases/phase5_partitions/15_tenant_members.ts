@@ -51,7 +51,7 @@ export const tenantMembers: Step = {
       title: `Create the table ${MEMBERS_TABLE}`,
       locks:
         'A new table. Its foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of ' +
-        'the catalog: a change of the registry waits for --max-pause at most.',
+        'the catalog: a change of the registry waits behind it.',
       tables: ['tenants'],
       mode: 'share row exclusive',
       statements: [
@@ -77,7 +77,7 @@ export const tenantMembers: Step = {
       title: `Drop the table ${MEMBERS_TABLE}`,
       locks:
         `ACCESS EXCLUSIVE on ${MEMBERS_TABLE} and tenants, for a change of the catalog. An application ` +
-        'that reads them waits for --max-pause at most.',
+        'that reads them waits behind it.',
       tables: [MEMBERS_TABLE, 'tenants'],
       statements: [`drop table if exists ${MEMBERS_TABLE}`],
     });

@@ -52,7 +52,7 @@ export const tenantEngines: Step = {
       title: `Create the table ${ENGINES_TABLE}`,
       locks:
         'A new table. Its foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of ' +
-        'the catalog: a change of the registry waits for --max-pause at most.',
+        'the catalog: a change of the registry waits behind it.',
       tables: ['tenants'],
       mode: 'share row exclusive',
       statements: [
@@ -76,7 +76,7 @@ export const tenantEngines: Step = {
       title: `Drop the table ${ENGINES_TABLE}`,
       locks:
         `ACCESS EXCLUSIVE on ${ENGINES_TABLE} and tenants, for a change of the catalog. An application ` +
-        'that reads them waits for --max-pause at most.',
+        'that reads them waits behind it.',
       tables: [ENGINES_TABLE, 'tenants'],
       statements: [`drop table if exists ${ENGINES_TABLE}`],
     });

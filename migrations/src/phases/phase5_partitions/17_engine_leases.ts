@@ -56,7 +56,7 @@ export const engineLeases: Step = {
       title: `Create the tables ${PROCESSES_TABLE} and ${LEASES_TABLE}`,
       locks:
         'New tables. The foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of ' +
-        'the catalog: a change of the registry waits for --max-pause at most.',
+        'the catalog: a change of the registry waits behind it.',
       tables: ['tenants'],
       mode: 'share row exclusive',
       statements: [
@@ -78,7 +78,7 @@ export const engineLeases: Step = {
         `ACCESS EXCLUSIVE on ${TABLES.join(
           ', ',
         )} and tenants, for a change of the catalog. A ` +
-        'process that renews its leases waits for --max-pause at most.',
+        'process that renews its leases waits behind it.',
       tables: [...TABLES, 'tenants'],
       statements: [LEASES_TABLE, PROCESSES_TABLE].map(
         table => `drop table if exists ${table}`,

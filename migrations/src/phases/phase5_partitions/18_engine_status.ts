@@ -58,7 +58,7 @@ export const engineStatus: Step = {
       title: `Create the table ${ENGINE_STATUS_TABLE}`,
       locks:
         'A new table. Its foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of ' +
-        'the catalog: a change of the registry waits for --max-pause at most.',
+        'the catalog: a change of the registry waits behind it.',
       tables: ['tenants'],
       mode: 'share row exclusive',
       statements: [
@@ -81,7 +81,7 @@ export const engineStatus: Step = {
       title: `Drop the table ${ENGINE_STATUS_TABLE}`,
       locks:
         `ACCESS EXCLUSIVE on ${ENGINE_STATUS_TABLE}, ${ENGINES_TABLE} and tenants, for a change of the ` +
-        'catalog. An application that reads them waits for --max-pause at most.',
+        'catalog. An application that reads them waits behind it.',
       tables: [ENGINE_STATUS_TABLE, ENGINES_TABLE, 'tenants'],
       statements: [
         `drop table if exists ${ENGINE_STATUS_TABLE}`,

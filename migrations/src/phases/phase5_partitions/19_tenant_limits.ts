@@ -53,7 +53,7 @@ export const tenantLimits: Step = {
       locks:
         'ACCESS EXCLUSIVE on tenants, for a change of the catalog and a scan of the registry, ' +
         'which has one row for each tenant. Who reads the registry, and who writes rows of ' +
-        'tenants, whose foreign keys look there, waits for --max-pause at most.',
+        'tenants, whose foreign keys look there, waits behind it.',
       tables: ['tenants'],
       patienceMs: PATIENCE_MS,
       statements: [ADD_COLUMNS, ...COMMENTS],
@@ -69,7 +69,7 @@ export const tenantLimits: Step = {
       title: 'Drop the columns for limits of single tenants',
       locks:
         'ACCESS EXCLUSIVE on tenants, for a change of the catalog that reads no row. Who reads ' +
-        'the registry, and who writes rows of tenants, waits for --max-pause at most.',
+        'the registry, and who writes rows of tenants, waits behind it.',
       tables: ['tenants'],
       statements: [DROP_COLUMNS],
     });

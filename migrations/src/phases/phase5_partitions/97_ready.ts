@@ -41,7 +41,7 @@ export const ready: Step = {
       title: `Drop ${READY_TABLE}`,
       locks:
         `ACCESS EXCLUSIVE on ${READY_TABLE}. It waits for the transactions of an application that ` +
-        'serves tenants; those that begin meanwhile wait for --max-pause at most.',
+        'serves tenants; those that begin meanwhile wait behind it.',
       tables: [READY_TABLE],
       statements: [`drop table if exists ${READY_TABLE}`],
     });

@@ -4,7 +4,7 @@ import type { Reporter } from '../../../Reporter';
 export interface ReporterHooks {
   onAdvance?: (what: string, count: number) => void;
   onFinish?: (what: string) => void;
-  onWaiting?: (what: string) => void;
+  onWaiting?: (what: string, holders: string[]) => void;
 }
 
 /** A reporter that keeps what it was told. */
@@ -23,7 +23,7 @@ export function recordingReporter(
     bars,
     info: () => undefined,
     warn: message => warnings.push(message),
-    waiting: what => hooks.onWaiting?.(what),
+    waiting: (what, _attempts, holders) => hooks.onWaiting?.(what, holders),
     progress(what, total) {
       const advances: number[] = [];
       bars.push({ what, total, advances });
