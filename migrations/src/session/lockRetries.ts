@@ -192,17 +192,20 @@ const list = (names: readonly string[]) =>
 /** The tables that exist, in their order: an undo may find some of its own missing. */
 const existing = (tables: readonly string[]) =>
   `select t from unnest(${list(tables)}) with ordinality as each (t, n)
-    where to_regclass(replace(t, 'only ', '')) is not null order by n`;
+    where to_regclass(regexp_replace(t, '^only ', '')) is not null order by n`;
+
+/** A block, whose body may have a name of any form. */
+const block = (body: string) =>
+  `do ${body.includes('$$') ? escapeLiteral(body) : `$$\n${body} $$`}`;
 
 function keepCatalog(tables: readonly string[]): string {
-  return `do $$
-declare
+  return block(`declare
   names text := (select string_agg(t, ', ') from (${existing(tables)}) found);
 begin
   if names is not null then
     execute 'lock table ' || names || ' in share update exclusive mode';
   end if;
-end $$`;
+end`);
 }
 
 /** Half of deadlock_timeout, and `timeoutMs` at most. */
@@ -243,8 +246,7 @@ export function lockTogether(
   const name = escapeLiteral(nameOf(first));
   // The limits are set for each lock: statement_timeout would limit all of them, but raises
   // the error of a cancelled statement.
-  return `do $$
-declare
+  return block(`declare
   give_up_at timestamptz;
   left_ms int;
   item text;
@@ -273,5 +275,5 @@ begin
     perform set_config('lock_timeout', left_ms::text, true);
     execute 'lock table ' || item || ' in ${mode} mode';
   end loop;
-end $$`;
+end`);
 }
