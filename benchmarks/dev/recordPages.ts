@@ -3,16 +3,13 @@
 // `packages/app` has to be built. The variable CHROMIUM names the browser, if it is not
 // `/usr/bin/chromium`.
 
+import { Postgres } from '@internal/postgres';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, type Page, type Request } from 'playwright-core';
-import {
-  createOurCatalog,
-  createStockCatalog,
-} from '../src/harness/catalogDatabases';
-import { startPostgres } from '../src/harness/database';
+import { CatalogPairs } from '../src/harness/catalogs';
+import { CatalogServer } from '../src/harness/CatalogServer';
 import { createEntity } from '../src/harness/entities';
-import { ServerProcess } from '../src/harness/servers';
 import { LinkedEntities, RECORDED } from '../src/pages/entities';
 import type { RecordedRequest, View } from '../src/pages/views';
 
@@ -84,15 +81,20 @@ function pageOf(number: number): string {
 
 async function main(): Promise<void> {
   const progress = (line: string) => process.stderr.write(`${line}\n`);
-  const postgres = await startPostgres();
+  const postgres = await Postgres.start();
+  const { connection } = postgres;
   try {
-    const context = { postgres, progress };
+    const pairs = new CatalogPairs({ postgres, progress });
     const size = { entities: ENTITIES };
-    const stock = await createStockCatalog(context, size, entities.create);
-    const ours = await createOurCatalog(context, stock, size, entities.create);
-    const server = await ServerProcess.start(
-      require.resolve('./recordBackend'),
-      { connection: { ...postgres.connection, database: ours.name } },
+    const { ours } = await pairs.create(size, entities.create);
+    const server = await CatalogServer.start(
+      { connection },
+      {
+        name: 'the portal',
+        database: ours.name,
+        tenant: 'default',
+        withPages: true,
+      },
     );
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',

@@ -1,13 +1,13 @@
 // What `npm run bench` runs.
 
+import { Postgres, type PostgresConnection } from '@internal/postgres';
 import { catalogBenchmark } from './catalog';
 import { enginesBenchmark } from './engines';
 import { fairnessBenchmark } from './fairness';
 import type { Benchmark, BenchmarkResult } from './harness/Benchmark';
-import { startPostgres } from './harness/database';
-import { DelayingProxy } from './harness/delayingProxy';
+import { QUIET_SETTINGS } from './harness/database';
+import { withDelay } from './harness/delayingProxy';
 import { describeMachine, toJson, toText } from './harness/report';
-import { loadBenchmark } from './load';
 import { migrationBenchmark } from './migration';
 import { type Options, parseOptions, settingsOf } from './options';
 import { pagesBenchmark } from './pages';
@@ -19,7 +19,6 @@ const benchmarks: Benchmark[] = [
   pagesBenchmark,
   scopeBenchmark,
   migrationBenchmark,
-  loadBenchmark,
   fairnessBenchmark,
   enginesBenchmark,
 ];
@@ -49,22 +48,24 @@ async function run(
   options: Options,
 ): Promise<BenchmarkResult> {
   const settings = settingsOf(benchmark, options);
-  const postgres = await startPostgres(benchmark.serverSettings?.(settings));
-  const proxy =
-    settings.rttMs > 0
-      ? await DelayingProxy.start(postgres.connection, settings.rttMs)
-      : undefined;
-  try {
-    return await benchmark.run({
+  const postgres = await Postgres.start({
+    settings: benchmark.serverSettings?.(settings) ?? QUIET_SETTINGS,
+  });
+  const runOn = (connection: PostgresConnection) =>
+    benchmark.run({
       postgres,
-      connection: proxy?.connection ?? postgres.connection,
+      connection,
       settings,
       // Apart from the results, which may go to a file.
       progress: message =>
         process.stderr.write(`${benchmark.name}: ${message}\n`),
     });
+  const { connection } = postgres;
+  try {
+    return settings.rttMs > 0
+      ? await withDelay(connection, settings.rttMs, runOn)
+      : await runOn(connection);
   } finally {
-    await proxy?.stop();
     await postgres.stop();
   }
 }

@@ -37,7 +37,7 @@ export function parseOptions(args: string[], available: string[]): Options {
     )
     .option(
       '--only <text>',
-      'of the catalog and the pages: only what has this name, or has it in its name; of the engines: work or many',
+      'of the catalog and the pages: only what has this text in its name',
     )
     .option(
       '--entities <list>',

@@ -4,254 +4,211 @@ import type {
   BenchmarkResult,
 } from '../harness/Benchmark';
 import {
+  CatalogPairs,
   type CatalogSize,
-  createOurCatalog,
-  createStockCatalog,
   describeSize,
   tenantOf,
-} from '../harness/catalogDatabases';
-import { compare, type Comparison, measureInTurn } from '../harness/comparison';
-import { CpuRecorder } from '../harness/cpuTime';
-import type { Database } from '../harness/database';
-import { startTogether } from '../harness/servers';
+} from '../harness/catalogs';
+import { CatalogServer, NOTHING } from '../harness/CatalogServer';
 import {
-  assertSameAnswers,
-  CatalogServer,
-  createScenarios,
-  NOTHING_PATH,
-  type Scenario,
-} from './requests';
+  compare,
+  type Comparison,
+  type Contestant,
+  measureInTurn,
+} from '../harness/comparison';
+import { QUIET_SETTINGS } from '../harness/database';
+import { startTogether } from '../harness/servers';
+import { assertSameAnswers, createScenarios, type Scenario } from './scenarios';
 
-export const FULL: CatalogSize[] = [
+const FULL: CatalogSize[] = [
   { entities: 5_000 },
   { entities: 50_000 },
   { entities: 50_000, tenants: 500 },
 ];
 
-// Each takes two backends. That the default tenant's answers are the stock catalog's,
-// the tests of the module show.
-export const SHORT: CatalogSize[] = [{ entities: 500, tenants: 10 }];
+// The tests of the module show that the default tenant answers like the stock catalog.
+const SHORT: CatalogSize[] = [{ entities: 500, tenants: 10 }];
 
 // V8 compiles what is called often, in several steps: it takes thousands of requests.
 const WARM_UP_ROUNDS = 15;
 
 const VARIANTS = { full: 200, short: 10 };
 
-/** The read API of the catalog over HTTP, against that of the stock catalog. */
+/** The read API of the catalog over HTTP, beside that of the stock catalog. */
 export const catalogBenchmark: Benchmark = {
   name: 'catalog',
   rounds: { full: 20, short: 2 },
   serverSettings: ({ short }) => ({
-    // What runs now and then would hit one side only.
-    autovacuum: 'off',
-    checkpoint_timeout: '1h',
-    max_wal_size: '16GB',
-    // All data stays in memory.
+    ...QUIET_SETTINGS,
     shared_buffers: short ? '256MB' : '3GB',
   }),
   run,
 };
 
+interface Servers {
+  stock: CatalogServer;
+  ours: CatalogServer;
+  /** Ours without the question who is a member. */
+  open?: CatalogServer;
+}
+
+async function startServers(
+  context: BenchmarkContext,
+  size: CatalogSize,
+  stockDatabase: string,
+  database: string,
+): Promise<Servers> {
+  const tenant = tenantOf(size);
+  const [stock, ours] = await startTogether([
+    CatalogServer.start(context, {
+      name: 'stock catalog',
+      database: stockDatabase,
+    }),
+    CatalogServer.start(context, { name: 'ours', database, tenant }),
+  ]);
+  if (!size.tenants) {
+    return { stock, ours };
+  }
+  // Not at the same time: two backends would both create Backstage's own tables.
+  const [open] = await startTogether([
+    CatalogServer.start(context, {
+      name: 'ours, not asking who is a member',
+      database,
+      tenant,
+      tenancy: { membership: 'open' },
+    }),
+    Promise.resolve(ours),
+    Promise.resolve(stock),
+  ]);
+  return { stock, ours, open };
+}
+
+/** What is compared on catalogs of one size. */
+class SizeMeasurement {
+  constructor(
+    private readonly context: BenchmarkContext,
+    private readonly size: CatalogSize,
+    private readonly servers: Servers,
+  ) {}
+
+  async run(): Promise<Comparison[]> {
+    const { stock, ours, open } = this.servers;
+    const { short, only } = this.context.settings;
+    const scenarios = await createScenarios(
+      stock,
+      this.size.entities,
+      short ? VARIANTS.short : VARIANTS.full,
+    );
+    await this.#warmUp(scenarios[0]);
+    const comparisons = [await this.#compareWithNothing(scenarios[0])];
+    // First, while both have answered as many requests as each other.
+    for (const scenario of open ? scenarios.filter(isByName) : []) {
+      const what = `${scenario.what}, asking for membership`;
+      comparisons.push(
+        await this.#compare([open!, ours], {
+          ...scenario,
+          what,
+          target: undefined,
+        }),
+      );
+    }
+    for (const scenario of wanted(scenarios, only)) {
+      comparisons.push(await this.#compare([stock, ours], scenario));
+    }
+    return comparisons;
+  }
+
+  /** Keeps all busy for as long before any is measured, or the first one would be cold. */
+  async #warmUp({ requests }: Scenario): Promise<void> {
+    for (const server of Object.values(this.servers)) {
+      const contestant = await this.#answering(server, requests);
+      await contestant.measure(WARM_UP_ROUNDS * secondsOf(this.context));
+    }
+  }
+
+  async #compare(
+    servers: [CatalogServer, CatalogServer],
+    scenario: Scenario,
+  ): Promise<Comparison> {
+    await assertSameAnswers(servers, scenario);
+    const what = this.#describe(scenario.what);
+    const contestants: Contestant[] = [];
+    for (const server of servers) {
+      contestants.push(await this.#answering(server, scenario.requests));
+    }
+    const [alternative, ours] = await this.#measure(contestants);
+    return compare({ what, ours, alternative, target: scenario.target });
+  }
+
+  /** How much faster a route is that does nothing: no route can be faster than that. */
+  async #compareWithNothing({ what, requests }: Scenario): Promise<Comparison> {
+    const { stock } = this.servers;
+    const [alternative, ours] = await this.#measure([
+      await this.#answering(stock, requests),
+      await this.#answering(stock, [NOTHING], 'nothing'),
+    ]);
+    return compare({ what: this.#describe(what), ours, alternative });
+  }
+
+  #answering(
+    server: CatalogServer,
+    requests: Scenario['requests'],
+    name?: string,
+  ) {
+    const { concurrency } = this.context.settings;
+    return server.answering(requests, concurrency, name);
+  }
+
+  #measure(contestants: Contestant[]) {
+    const { rounds } = this.context.settings;
+    const seconds = secondsOf(this.context);
+    return measureInTurn(contestants, { rounds, seconds });
+  }
+
+  #describe(what: string): string {
+    const description = `${describeSize(this.size)}: ${what}`;
+    this.context.progress(description);
+    return description;
+  }
+}
+
 async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
-  const { rounds, concurrency } = context.settings;
-  const seconds = secondsOf(context);
-  const sizes = context.settings.short ? SHORT : FULL;
-  // One for all sizes that have as many entities.
-  const stocks = new Map<number, Database>();
+  const { short, rounds, concurrency } = context.settings;
+  const pairs = new CatalogPairs(context);
   const comparisons: Comparison[] = [];
-  const cpu = new CpuRecorder({ postgres: context.postgres.pid });
-  for (const size of sizes) {
-    const stock =
-      stocks.get(size.entities) ?? (await createStockCatalog(context, size));
-    stocks.set(size.entities, stock);
-    comparisons.push(...(await compareSize(context, stock, size, cpu)));
+  for (const size of short ? SHORT : FULL) {
+    const { stock, ours } = await pairs.create(size);
+    const servers = await startServers(context, size, stock.name, ours.name);
+    try {
+      const measurement = new SizeMeasurement(context, size, servers);
+      comparisons.push(...(await measurement.run()));
+    } finally {
+      await Promise.all(Object.values(servers).map(each => each?.stop()));
+    }
   }
   return {
-    circumstances: `${rounds} rounds of ${seconds} s, ${concurrency} requests at a time`,
+    circumstances: `${rounds} rounds of ${secondsOf(
+      context,
+    )} s, ${concurrency} requests at a time`,
     comparisons,
-    figures: cpu.figures,
     notes: [],
   };
 }
 
-async function compareSize(
-  context: BenchmarkContext,
-  stock: Database,
-  size: CatalogSize,
-  cpu: CpuRecorder,
-): Promise<Comparison[]> {
-  const { progress, settings } = context;
-  const description = describeSize(size);
-  const ours = await createOurCatalog(context, stock, size);
-  const servers = await startTogether([
-    CatalogServer.start({
-      name: 'stock catalog',
-      database: stock.name,
-      context,
-    }),
-    CatalogServer.start({
-      name: 'ours',
-      database: ours.name,
-      context,
-      tenant: tenantOf(size),
-    }),
-  ]);
-  const [stockServer, ourServer] = servers;
-  try {
-    if (size.tenants) {
-      // After the other one on its database: of two backends that create Backstage's own
-      // tables at the same time, one does not start.
-      servers.push(
-        await CatalogServer.start({
-          name: 'ours, not asking who is a member',
-          database: ours.name,
-          context,
-          tenant: tenantOf(size),
-          membership: 'open',
-        }),
-      );
-    }
-    const openServer = servers.at(2);
-    const scenarios = await createScenarios(
-      servers[0],
-      size.entities,
-      settings.short ? VARIANTS.short : VARIANTS.full,
-    );
-    await warmUp(context, servers, scenarios[0]);
-    const compared = [stockServer, ourServer];
-    const comparisons = [
-      await compareWithNothing(
-        context,
-        servers[0],
-        scenarios[0],
-        description,
-        cpu,
-      ),
-    ];
-    // First, while both have answered as many requests as each other.
-    if (openServer) {
-      for (const scenario of scenarios.filter(isByName)) {
-        progress(`${description}: ${scenario.what}, membership`);
-        comparisons.push(
-          await compareServers(
-            context,
-            [openServer, ourServer],
-            {
-              ...scenario,
-              what: `${scenario.what}, asking for membership`,
-              target: undefined,
-            },
-            description,
-            cpu,
-          ),
-        );
-      }
-    }
-    for (const scenario of wanted(scenarios, settings)) {
-      progress(`${description}: ${scenario.what}`);
-      comparisons.push(
-        await compareServers(context, compared, scenario, description, cpu),
-      );
-    }
-    return comparisons;
-  } finally {
-    await Promise.all(servers.map(server => server.stop()));
-  }
-}
-
-/**
- * Keeps all busy for as long, before any is measured: or the first requests would be
- * answered by a backend that has answered others before, and by one that has not.
- */
-async function warmUp(
-  context: BenchmarkContext,
-  servers: CatalogServer[],
-  { requests }: Scenario,
-): Promise<void> {
-  for (const server of servers) {
-    const contestant = await server.answering(requests);
-    await contestant.measure(WARM_UP_ROUNDS * secondsOf(context));
-  }
-}
-
 /** @throws Error if there are none */
-function wanted(
-  scenarios: Scenario[],
-  { only = '' }: BenchmarkContext['settings'],
-): Scenario[] {
+function wanted(scenarios: Scenario[], only = ''): Scenario[] {
   const exactly = scenarios.filter(({ what }) => what === only);
   const some = exactly.length
     ? exactly
     : scenarios.filter(({ what }) => what.includes(only));
   if (some.length === 0) {
-    throw new Error(
-      `There are no requests "${only}". There are: ${scenarios
-        .map(({ what }) => what)
-        .join('; ')}`,
-    );
+    const known = scenarios.map(({ what }) => what).join('; ');
+    throw new Error(`There are no requests "${only}". There are: ${known}`);
   }
   return some;
 }
 
-async function compareServers(
-  context: BenchmarkContext,
-  servers: CatalogServer[],
-  scenario: Scenario,
-  description: string,
-  cpu: CpuRecorder,
-): Promise<Comparison> {
-  await assertSameAnswers(servers, scenario);
-  const what = `${description}: ${scenario.what}`;
-  const [alternative, ours] = await Promise.all(
-    servers.map(async server =>
-      cpu.recorded(what, await server.answering(scenario.requests), server.pid),
-    ),
-  );
-  const [stockRounds, ourRounds] = await measureInTurn([alternative, ours], {
-    ...context.settings,
-    seconds: secondsOf(context),
-  });
-  return compare({
-    what,
-    ours: { name: ours.name, rounds: ourRounds },
-    alternative: { name: alternative.name, rounds: stockRounds },
-    target: scenario.target,
-  });
-}
-
-/**
- * What the stock catalog has to itself of a request for one entity. How much faster a
- * route that does nothing is, no route can be.
- */
-async function compareWithNothing(
-  context: BenchmarkContext,
-  stock: CatalogServer,
-  { what, requests }: Scenario,
-  description: string,
-  cpu: CpuRecorder,
-): Promise<Comparison> {
-  context.progress(`${description}: nothing`);
-  const name = 'nothing';
-  const contestants = [
-    await stock.answering(requests),
-    cpu.recorded(
-      `${description}: ${name}`,
-      await stock.answering([{ method: 'GET', path: NOTHING_PATH }], name),
-      stock.pid,
-    ),
-  ];
-  const [stockRounds, rounds] = await measureInTurn(contestants, {
-    ...context.settings,
-    seconds: secondsOf(context),
-  });
-  return compare({
-    what: `${description}: ${what}`,
-    ours: { name, rounds },
-    alternative: { name: stock.name, rounds: stockRounds },
-  });
-}
-
-// There is a lot to measure: what is only to show that it works is to be over soon.
+// There is a lot to measure: a short run is to be over soon.
 function secondsOf({ settings }: BenchmarkContext): number {
   return settings.short ? settings.seconds / 4 : settings.seconds;
 }

@@ -13,17 +13,16 @@ import express from 'express';
 import PromiseRouter from 'express-promise-router';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createEntities } from '../harness/entities';
 import {
   APP_LOGIN,
   type DatabaseConnection,
   PASSWORD,
   SCHEMA,
-  serve,
   SERVICE_SUBJECT,
-  SERVICE_TOKEN,
   startBackend,
-} from '../harness/servers';
+} from '../harness/backend';
+import { createEntities } from '../harness/entities';
+import { serve } from '../harness/servers';
 
 /** What this server gets from the benchmark. */
 export interface EnginesBackendSettings {
@@ -45,12 +44,10 @@ export interface Provision {
 
 serve<EnginesBackendSettings>(({ connection, withEngines }) =>
   startBackend({
-    plugin: 'catalog',
     connection,
-    service: { token: SERVICE_TOKEN, subject: SERVICE_SUBJECT },
     config: {
       permission: { enabled: false },
-      // As the engines of tenants have it by default: nothing is due again meanwhile.
+      // The default of tenants' engines: nothing is due again meanwhile.
       catalog: { processingInterval: { minutes: 30 } },
       tenancy: {
         enabled: withEngines,
@@ -61,7 +58,7 @@ serve<EnginesBackendSettings>(({ connection, withEngines }) =>
     },
     features: [
       import('@backstage/plugin-catalog-backend'),
-      createMemoryPlugin(),
+      createHeapPlugin(),
       ...(withEngines
         ? [
             import('backstage-plugin-catalog-backend-module-tenancy'),
@@ -90,19 +87,14 @@ function createProviderModule() {
             getProviderName: () => 'benchmark',
             async connect(given) {
               connection = given;
-              await given.applyMutation(
-                fullMutation({ first: 0, length: 1, revision: 0 }),
-              );
+              const one = { first: 0, length: 1, revision: 0 };
+              await given.applyMutation(fullMutation(one));
             },
           });
           const router = PromiseRouter();
           router.post('/benchmark', express.json(), async (req, res) => {
-            if (!connection) {
-              res.status(503).json({ error: 'Not connected' });
-              return;
-            }
-            await connection.applyMutation(fullMutation(req.body));
-            res.status(204).end();
+            await connection?.applyMutation(fullMutation(req.body));
+            res.status(connection ? 204 : 503).end();
           });
           httpRouter.use(router);
         },
@@ -119,18 +111,16 @@ function fullMutation({
   return {
     type: 'full',
     entities: createEntities(first, length).map(({ entity, locationKey }) => {
-      // What the engine itself adds.
+      // The engine itself adds these.
       const { relations: _, metadata, spec, ...rest } = entity;
-      const { uid: _uid, etag: _etag, labels, ...given } = metadata;
+      const { uid: _uid, etag: _etag, ...given } = metadata;
+      const labels = { ...given.labels, revision: String(revision) };
       return {
         locationKey,
         entity: {
           ...rest,
-          metadata: {
-            ...given,
-            labels: { ...labels, revision: String(revision) },
-          },
-          // Which groups must have.
+          metadata: { ...given, labels },
+          // Groups must have children.
           spec: entity.kind === 'Group' ? { ...spec, children: [] } : spec,
         },
       };
@@ -138,8 +128,8 @@ function fullMutation({
   };
 }
 
-/** Tells what memory the process has after a garbage collection. */
-function createMemoryPlugin() {
+/** Reports the heap of the process after a garbage collection. */
+function createHeapPlugin() {
   return createBackendPlugin({
     pluginId: 'benchmark',
     register(env) {
@@ -149,9 +139,9 @@ function createMemoryPlugin() {
           setFlagsFromString('--expose-gc');
           const collectGarbage: () => void = runInNewContext('gc');
           const router = PromiseRouter();
-          router.get('/memory', (_req, res) => {
+          router.get('/heap', (_req, res) => {
             collectGarbage();
-            res.json(process.memoryUsage());
+            res.json(process.memoryUsage().heapUsed);
           });
           httpRouter.use(router);
         },

@@ -1,52 +1,53 @@
-import { Random } from '@internal/postgres';
-import { setTimeout as delay } from 'node:timers/promises';
+import { POOL_SIZE } from '../harness/backend';
 import type {
   Benchmark,
   BenchmarkContext,
   BenchmarkResult,
+  FigureTable,
 } from '../harness/Benchmark';
 import {
+  adoptCatalog,
+  createEmptyCatalog,
+  createTenant,
+} from '../harness/catalogs';
+import { CatalogServer } from '../harness/CatalogServer';
+import {
   compare,
+  formatRatio,
+  type Measured,
   measureInTurn,
-  type Measurement,
-  ratiosOf,
-  type Spread,
+  ratioOf,
   spreadOf,
 } from '../harness/comparison';
-import { runStatements } from '../harness/database';
-import { type EventLoopDelay, POOL_SIZE } from '../harness/servers';
-import { createCatalog, createTenants, keepBusy } from '../load';
+import { type Database, vacuum } from '../harness/database';
 import {
-  type LoadClient,
-  LoadServer,
-  RequestLog,
-  REQUEST_LOG_HEAD,
-} from '../load/LoadClient';
-import { type LoadTenant, READS, type Task } from '../load/requests';
-import { listWithFields, NOISE, type Noise } from './noise';
+  keepAskingFor,
+  type LoadMeasurement,
+  type LoadRequest,
+} from '../harness/load';
+import { verdictOf } from '../harness/report';
+import { startTogether } from '../harness/servers';
 import { NoisyClients } from './NoisyClients';
+import { NOISE, quietReads } from './requests';
 
 /** How much there is to ask for. */
 interface Size {
-  /** Of the quiet tenant. */
+  /** Entities of the quiet tenant. */
   quiet: number;
-  /** Of the noisy tenant. */
+  /** Entities of the noisy tenant. */
   noisy: number;
-  /** Heavy requests of the noisy tenant that are under way at any time. */
-  requests: number;
   /** How long a measurement is, in the unit of `--seconds`. */
   seconds: number;
 }
 
-const FULL: Size = { quiet: 100, noisy: 5_000, requests: 20, seconds: 3 };
-const SHORT: Size = { quiet: 30, noisy: 200, requests: 20, seconds: 1 };
+const FULL: Size = { quiet: 100, noisy: 5_000, seconds: 3 };
+const SHORT: Size = { quiet: 30, noisy: 200, seconds: 1 };
 
-/** What the median of a quiet tenant may be beside a noisy one, against being alone. */
+/** Heavy requests of the noisy tenant that are under way at any time. */
+const REQUESTS = 20;
+
+/** The greatest median of a quiet tenant beside a noisy one, in that of being alone. */
 const TARGET = 2;
-
-/** What an answer may hold the event loop for, in milliseconds. */
-const EVENT_LOOP_TARGET_MS = 20;
-const LISTED = 1_000;
 
 /** A quiet tenant alone, and beside a noisy one with and without limits. */
 export const fairnessBenchmark: Benchmark = {
@@ -55,229 +56,206 @@ export const fairnessBenchmark: Benchmark = {
   run,
 };
 
+/** A backend, and what the quiet tenant asks it for. */
 interface Side {
-  name: string;
-  quiet: LoadClient[];
-  noisy: NoisyClients;
+  server: CatalogServer;
+  reads: LoadRequest[];
 }
-
-/** What the quiet tenant felt in one round. */
-type Round = Measurement & { p50: number; p95: number };
 
 async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   const { progress, settings } = context;
   const size = settings.short ? SHORT : FULL;
-  const database = await createCatalog(context);
-  const limited = await LoadServer.start(context, database, {
-    pool: POOL_SIZE,
-  });
-  const unlimited = await LoadServer.start(context, database, {
-    pool: POOL_SIZE,
-    // As many as there are connections: no tenant waits for its own.
-    concurrency: POOL_SIZE,
-  });
+  progress(`creating a tenant with ${size.noisy} entities`);
+  const database = await createTenants(context, size);
+  const servers = await startServers(context, database);
   try {
-    progress(`creating a tenant with ${size.noisy} entities`);
-    const {
-      tenants: [quiet],
-      noisy,
-    } = await createTenants(limited, {
-      tenants: 1,
-      entities: size.quiet,
-      noisy: { entities: size.noisy },
-    });
-    // What autovacuum does, at a moment of its own: see the docs on statistics that lack a tenant.
-    await runStatements({ postgres: context.postgres, name: database }, [
-      'vacuum (analyze)',
-    ]);
-    const results: Array<Awaited<ReturnType<typeof measureNoise>>> = [];
-    for (const kind of Object.keys(NOISE) as Noise[]) {
-      progress(`a quiet tenant beside ${size.requests} × ${kind}`);
-      const { requests } = size;
-      const sideOf = (server: LoadServer, side: string): Side => ({
-        name: side,
-        quiet: [createClient(server, quiet, READS)],
-        noisy: NoisyClients.start(server, {
-          tenant: noisy,
-          noise: kind,
-          requests,
-        }),
-      });
-      const sides = {
-        limited: sideOf(limited, 'with limits'),
-        unlimited: sideOf(unlimited, 'without limits'),
-      };
-      try {
-        results.push(
-          await measureNoise(`${requests} × ${kind}`, {
-            ...sides,
+    const sides: Side[] = [];
+    for (const server of servers) {
+      const reads = await server.check(quietReads(size.quiet), 'quiet');
+      sides.push({ server, reads });
+    }
+    const [limited, unlimited] = sides;
+    const results: NoiseResult[] = [];
+    for (const [kind, noise] of Object.entries(NOISE)) {
+      const what = `${REQUESTS} × ${kind}`;
+      progress(`a quiet tenant beside ${what}`);
+      results.push(
+        await measureNoise(
+          what,
+          noise,
+          { limited, unlimited },
+          {
             rounds: settings.rounds,
             seconds: settings.seconds * size.seconds,
-          }),
-        );
-      } finally {
-        await Promise.all(Object.values(sides).map(side => side.noisy.stop()));
-      }
+          },
+        ),
+      );
     }
-    progress(`the event loop under lists of ${LISTED} entities`);
-    const eventLoop = await measureEventLoop(limited, noisy, settings.seconds);
-    return {
-      circumstances:
-        `A quiet tenant with ${size.quiet} entities and one request at a time, beside ` +
-        `${size.requests} heavy requests of one with ${size.noisy}; ${POOL_SIZE} connections`,
-      comparisons: results.map(({ comparison }) => comparison),
-      figures: [
-        {
-          title:
-            'Milliseconds of a request of the quiet tenant: median over the rounds, and ' +
-            'against being alone, with the smallest and the largest',
-          head: ['beside', 'side', 'p50', 'ratio', 'p95', 'ratio'],
-          rows: results.flatMap(({ rows }) => rows),
-        },
-        eventLoop.figure,
-        {
-          title: 'What the noisy tenant got, warm-up included',
-          head: REQUEST_LOG_HEAD,
-          rows: results.flatMap(({ noiseRows }) => noiseRows),
-        },
-      ],
-      notes: [...results.map(({ note }) => note), eventLoop.note],
-      failures: [...results, eventLoop].flatMap(({ failures }) => failures),
-    };
+    return report(size, results);
   } finally {
-    await Promise.all([limited.stop(), unlimited.stop()]);
+    await Promise.all(servers.map(server => server.stop()));
   }
+}
+
+async function createTenants(
+  { postgres }: BenchmarkContext,
+  { quiet, noisy }: Size,
+): Promise<Database> {
+  const database = await createEmptyCatalog({ postgres, name: 'fairness' });
+  await adoptCatalog(database);
+  await createTenant(database, { slug: 'quiet', entities: quiet });
+  await createTenant(database, { slug: 'noisy', entities: noisy });
+  await vacuum(database);
+  return database;
+}
+
+async function startServers(
+  context: BenchmarkContext,
+  { name: database }: Database,
+): Promise<CatalogServer[]> {
+  const tenant = 'noisy';
+  const limited = await CatalogServer.start(context, {
+    name: 'with limits',
+    database,
+    tenant,
+  });
+  const unlimited = CatalogServer.start(context, {
+    name: 'without limits',
+    database,
+    tenant,
+    // As many as there are connections: no tenant waits for its own.
+    tenancy: { concurrency: POOL_SIZE },
+  });
+  return startTogether([Promise.resolve(limited), unlimited]);
+}
+
+/** What a quiet tenant and a noisy one got of both backends. */
+interface NoiseResult {
+  what: string;
+  alone: Measured<LoadMeasurement>;
+  unlimited: Measured<LoadMeasurement>;
+  limited: Measured<LoadMeasurement>;
+  /** Without limits, and with them. */
+  noise: Measured<LoadMeasurement>[];
 }
 
 /** Alone, without limits and with them, in turn. */
 async function measureNoise(
   what: string,
-  options: { limited: Side; unlimited: Side; rounds: number; seconds: number },
-) {
-  const { limited, unlimited, ...howLong } = options;
-  const failures: string[] = [];
-  const measure = async (side: Side, seconds: number): Promise<Round> => {
-    const log = await keepBusy(side.quiet, seconds);
-    // A round in which all were refused has no median: it lasts until one is answered.
-    while (log.measurement().count === 0 && log.failed === 0) {
-      log.add(await keepBusy(side.quiet, seconds));
-    }
-    failures.push(...log.failures);
-    return { ...log.measurement(), p95: log.percentile(95) };
-  };
-  const beside = (side: Side, seconds: number) =>
-    side.noisy.during(() => measure(side, seconds));
-  const [alone, without, withLimits] = (await measureInTurn(
-    [
-      { name: 'alone', measure: seconds => measure(limited, seconds) },
-      {
-        name: unlimited.name,
-        measure: seconds => beside(unlimited, seconds),
-      },
-      { name: limited.name, measure: seconds => beside(limited, seconds) },
-    ],
-    howLong,
-  )) as Round[][];
-
-  const rowOf = (name: string, rounds: Round[]) => [
-    what,
-    name,
-    ...(['p50', 'p95'] as const).flatMap(share => {
-      const [ours, others] = [rounds, alone].map(side =>
-        side.map(round => round[share]),
-      );
-      return [
-        spreadOf(ours).median.toFixed(1),
-        formatSpread(spreadOf(ratiosOf(ours, others))),
-      ];
+  noise: (typeof NOISE)[keyof typeof NOISE],
+  sides: { limited: Side; unlimited: Side },
+  howLong: { rounds: number; seconds: number },
+): Promise<NoiseResult> {
+  const noisy = [sides.unlimited, sides.limited].map(side => ({
+    ...side,
+    name: side.server.name,
+    clients: new NoisyClients({
+      url: side.server.url,
+      requests: noise.map(request => side.server.complete(request)),
+      connections: REQUESTS,
     }),
-  ];
-  const ratio = spreadOf(
-    ratiosOf(
-      withLimits.map(({ p50 }) => p50),
-      alone.map(({ p50 }) => p50),
-    ),
-  );
-  return {
-    comparison: compare({
-      what: `quiet, beside ${what}`,
-      ours: { name: limited.name, rounds: withLimits },
-      alternative: { name: unlimited.name, rounds: without },
-    }),
-    rows: [
-      rowOf('alone', alone),
-      rowOf(unlimited.name, without),
-      rowOf(limited.name, withLimits),
-    ],
-    noiseRows: [unlimited, limited].map(side => {
-      const [[name, ...row]] = side.noisy.report.rows;
-      return [`${name}, ${side.name}`, ...row];
-    }),
-    note:
-      `Beside ${what}: the median is ${formatSpread(
-        ratio,
-      )} that of being alone; ` +
-      `${TARGET}× is the target, which it ${
-        ratio.median <= TARGET ? 'meets' : 'misses'
-      }`,
-    failures: [
-      ...failures,
-      ...[unlimited, limited].flatMap(side => side.noisy.report.failures),
-    ],
-  };
+  }));
+  try {
+    const [alone, unlimited, limited] = await measureInTurn(
+      [
+        {
+          name: 'alone',
+          measure: seconds => readQuietly(sides.limited, seconds),
+        },
+        ...noisy.map(({ name, clients, ...side }) => ({
+          name,
+          measure: (seconds: number) =>
+            clients.during(() => readQuietly(side, seconds)),
+        })),
+      ],
+      howLong,
+    );
+    return {
+      ...{ what, alone, unlimited, limited },
+      noise: noisy.map(({ name, clients: { rounds } }) => ({ name, rounds })),
+    };
+  } finally {
+    await Promise.all(noisy.map(({ clients }) => clients.stop()));
+  }
 }
 
-/** For how long at a time nobody else gets anything, while nothing and while lists are asked for. */
-async function measureEventLoop(
-  server: LoadServer,
-  tenant: LoadTenant,
+/** A round in which all were refused has no median: it lasts until one is answered. */
+async function readQuietly(
+  { server, reads }: Side,
   seconds: number,
-) {
-  const clients = [createClient(server, tenant, [listWithFields(LISTED)])];
-  const warmUp = await keepBusy(clients, seconds);
-  const idle = await server.watchEventLoop(() => delay(seconds * 1000));
-  const log = new RequestLog();
-  const busy = await server.watchEventLoop(async () => {
-    log.add(await keepBusy(clients, seconds * 3));
-  });
-  const rowOf = (name: string, { p99, longest }: EventLoopDelay) => [
-    name,
-    ...[p99, longest].map(ms => ms.toFixed(1)),
-  ];
-  const name = `lists of ${LISTED} entities with fields, one after the other`;
+): Promise<LoadMeasurement> {
+  const options = { connections: 1, allowRefusals: true };
+  for (;;) {
+    const round = await keepAskingFor(seconds, server.url, reads, options);
+    if (round.count > 0) {
+      return round;
+    }
+  }
+}
+
+function report(size: Size, results: NoiseResult[]): BenchmarkResult {
   return {
-    figure: {
-      title: 'Milliseconds for which the event loop of the backend was held',
-      head: ['while', 'p99', 'longest'],
-      rows: [rowOf('nothing is asked for', idle), rowOf(name, busy)],
-    },
-    note:
-      `The event loop was held for ${busy.longest.toFixed(1)} ms at most by ` +
-      `${
-        log.measurement().count
-      } ${name}; ${EVENT_LOOP_TARGET_MS} ms is the target, ` +
-      `which it ${busy.longest <= EVENT_LOOP_TARGET_MS ? 'meets' : 'misses'}`,
-    failures: [...warmUp.failures, ...log.failures],
+    circumstances:
+      `A quiet tenant with ${size.quiet} entities and one request at a time, beside ` +
+      `${REQUESTS} heavy requests of one with ${size.noisy}; ${POOL_SIZE} connections`,
+    comparisons: results.map(({ what, limited, unlimited }) =>
+      compare({
+        what: `quiet, beside ${what}`,
+        ours: limited,
+        alternative: unlimited,
+      }),
+    ),
+    figures: [quietTable(results), noiseTable(results)],
+    notes: results.map(({ what, limited, alone }) => {
+      const ratio = ratioOf(limited, alone, ({ p50 }) => p50);
+      return (
+        `Beside ${what}: the median is ${formatRatio(
+          ratio,
+        )} that of being alone; ` +
+        `target ≤ ${TARGET}×: ${verdictOf(ratio.median <= TARGET)}`
+      );
+    }),
   };
 }
 
-function formatSpread({ median, min, max }: Spread): string {
-  return `${median.toFixed(2)}× (${min.toFixed(2)}–${max.toFixed(2)})`;
+function quietTable(results: NoiseResult[]): FigureTable {
+  const cells = (
+    side: Measured<LoadMeasurement>,
+    alone: Measured<LoadMeasurement>,
+    share: 'p50' | 'p95',
+  ) => [
+    spreadOf(side.rounds.map(round => round[share])).median.toFixed(1),
+    formatRatio(ratioOf(side, alone, round => round[share])),
+  ];
+  return {
+    title:
+      'Milliseconds of a request of the quiet tenant: median over the rounds, and ' +
+      'against being alone, with the smallest and the largest',
+    head: ['beside', 'side', 'p50', 'ratio', 'p95', 'ratio'],
+    rows: results.flatMap(({ what, alone, unlimited, limited }) =>
+      [alone, unlimited, limited].map(side => [
+        ...[what, side.name],
+        ...cells(side, alone, 'p50'),
+        ...cells(side, alone, 'p95'),
+      ]),
+    ),
+  };
 }
 
-function createClient(
-  server: LoadServer,
-  tenant: LoadTenant,
-  tasks: Task[],
-): LoadClient {
-  const [client] = server.createClients([
-    {
-      caller: 'service',
-      naming: 'header',
-      tenant,
-      tasks,
-      random: new Random(0),
-    },
-  ]);
-  return client;
+function noiseTable(results: NoiseResult[]): FigureTable {
+  const sum = (values: number[]) => values.reduce((a, b) => a + b, 0);
+  const median = (values: number[]) => spreadOf(values).median.toFixed(1);
+  return {
+    title: 'What the noisy tenant got, warm-up included',
+    head: ['noise', 'side', 'answered', 'req/s', 'p50 ms', 'p99 ms', 'refused'],
+    rows: results.flatMap(({ what, noise }) =>
+      noise.map(({ name, rounds }) => [
+        ...[what, name, sum(rounds.map(round => round.count))],
+        median(rounds.map(({ perSecond }) => perSecond)),
+        median(rounds.map(({ p50 }) => p50)),
+        median(rounds.map(({ p99 }) => p99)),
+        sum(rounds.map(({ refused }) => refused)),
+      ]),
+    ),
+  };
 }

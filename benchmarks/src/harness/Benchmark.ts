@@ -1,6 +1,5 @@
 import type { Postgres, PostgresConnection } from '@internal/postgres';
 import type { Comparison } from './comparison';
-import type { Duration, Waits } from './waits';
 
 /** How a benchmark is to be run. */
 export interface Settings {
@@ -12,11 +11,11 @@ export interface Settings {
   seconds: number;
   /** How many requests are under way at any time. */
   concurrency: number;
-  /** How much longer each answer of the database is to be on its way; 0 is none. */
+  /** The simulated round-trip time to the database, in milliseconds; 0 is none. */
   rttMs: number;
-  /** What the names of the requests must hold that are to be measured; all by default. */
+  /** Runs only the parts whose names contain this text. */
   only?: string;
-  /** How many entities the catalogs have, where not those of the benchmark. */
+  /** The numbers of entities of the catalogs, instead of the benchmark's own. */
   entities?: number[];
 }
 
@@ -27,41 +26,36 @@ export interface BenchmarkContext {
   postgres: Postgres;
   /** How the sides reach it: with the simulated round-trip time, if there is one. */
   connection: PostgresConnection;
-  /** Says what is going on, for those who wait. */
+  /** Prints a line about the work that begins now. */
   progress(message: string): void;
 }
 
-/** Figures that are not compared with anything. */
+/** Figures that are no comparison of throughput. */
 export interface FigureTable {
   title: string;
-  /** What the columns are, the first of which names the row. */
+  /** The titles of the columns, the first of which names the row. */
   head: string[];
   rows: Array<Array<string | number>>;
 }
 
-/** What a benchmark found out. */
+/** What a benchmark measured. */
 export interface BenchmarkResult {
   /** How it was measured, and with how much data. */
   circumstances: string;
   comparisons: Comparison[];
-  /** How long others were kept waiting. */
-  waits?: Waits[];
-  /** How long things took. */
-  durations?: Duration[];
-  /** What fits in none of these. */
   figures?: FigureTable[];
-  /** What is worth knowing beside the figures, one line each. */
+  /** Lines printed below the tables. */
   notes: string[];
-  /** What must not have happened: the run counts as failed, but is reported. */
+  /** What must not have happened: the run fails, but prints its results. */
   failures?: string[];
 }
 
-/** Something that we claim about speed, by the name of what it is about. */
+/** A claim about speed, measured beside an alternative. */
 export interface Benchmark {
   name: string;
-  /** How often each side is measured where nobody asks for another number. */
+  /** How often each side is measured without `--rounds`. */
   rounds?: { full: number; short: number };
-  /** PostgreSQL's settings, where they are not to be the usual ones. */
+  /** PostgreSQL's settings, where the harness's own do not fit. */
   serverSettings?(settings: Settings): Record<string, string>;
   run(context: BenchmarkContext): Promise<BenchmarkResult>;
 }

@@ -2,7 +2,7 @@ import {
   compare,
   measureInTurn,
   type Measurement,
-  ratiosOf,
+  ratioOf,
   spreadOf,
 } from './comparison';
 
@@ -86,7 +86,7 @@ it('measures contestants in turn, after they have warmed up', async () => {
   });
 
   expect(calls.join(' ')).toBe('A9 B9 A3 B3 A3 B3');
-  expect(measured.map(rounds => rounds.map(r => r.count))).toEqual([
+  expect(measured.map(({ rounds }) => rounds.map(r => r.count))).toEqual([
     [3, 5],
     [4, 6],
   ]);
@@ -120,12 +120,22 @@ describe('spreadOf', () => {
   });
 });
 
-describe('ratiosOf', () => {
+describe('ratioOf', () => {
+  const side = (...values: number[]) => ({
+    name: 'side',
+    rounds: values.map(perSecond => ({ count: 1, perSecond })),
+  });
+  const valueOf = ({ perSecond }: Measurement) => perSecond;
+
   it('divides within pairs', () => {
-    expect(ratiosOf([50, 90, 20], [100, 100, 10])).toEqual([0.5, 0.9, 2]);
+    expect(ratioOf(side(50, 90, 20), side(100, 100, 10), valueOf)).toEqual({
+      median: 0.9,
+      min: 0.5,
+      max: 2,
+    });
   });
 
-  it('refuses values without a partner', () => {
-    expect(() => ratiosOf([1, 2], [1])).toThrow('Each measurement');
+  it('refuses rounds without a partner', () => {
+    expect(() => ratioOf(side(1, 2), side(1), valueOf)).toThrow('Each round');
   });
 });

@@ -1,6 +1,6 @@
 /** What one round of one side came to. */
 export interface Measurement {
-  /** Requests that were answered, or rows that were written. */
+  /** How many requests were answered, or rows written. */
   count: number;
   perSecond: number;
   /** Median latency in milliseconds. */
@@ -9,14 +9,23 @@ export interface Measurement {
   p99?: number;
 }
 
-/** One side of a comparison. */
-export interface Side {
+/** Something that is measured, round by round. */
+export interface Contestant<T extends Measurement = Measurement> {
   name: string;
-  /** Medians over all rounds. */
+  measure(seconds: number): Promise<T>;
+}
+
+/** The rounds of one contestant. */
+export interface Measured<T extends Measurement = Measurement> {
+  name: string;
+  rounds: T[];
+}
+
+/** One side of a comparison. */
+export interface Side extends Measured {
   perSecond: Spread;
   p50?: Spread;
   p99?: Spread;
-  rounds: Measurement[];
 }
 
 /** How our throughput compares with that of the alternative. */
@@ -28,9 +37,7 @@ export interface Comparison {
   alternative: Side;
   /** Our throughput over that of the alternative, by pair of rounds. */
   ratio: Spread;
-  /** Our median latency over that of the alternative, by pair of rounds. */
-  latencyRatio?: Spread;
-  /** What the ratio is to be at least. Without one, it is reported only. */
+  /** The least ratio that was promised, if any. */
   target?: number;
   /** Whether the median reaches the target. */
   met?: boolean;
@@ -40,99 +47,79 @@ export interface Comparison {
 export function compare(options: {
   what: string;
   unit?: Comparison['unit'];
-  ours: { name: string; rounds: Measurement[] };
-  alternative: { name: string; rounds: Measurement[] };
+  ours: Measured;
+  alternative: Measured;
   target?: number;
 }): Comparison {
   const { what, unit = 'req', ours, alternative, target } = options;
-  const ratio = spreadOf(
-    ratiosOf(
-      ours.rounds.map(round => round.perSecond),
-      alternative.rounds.map(round => round.perSecond),
-    ),
-  );
+  const ratio = ratioOf(ours, alternative, round => round.perSecond);
   return {
     what,
     unit,
     ours: summarize(ours),
     alternative: summarize(alternative),
     ratio,
-    ...latencyRatio(ours.rounds, alternative.rounds),
     ...(target !== undefined && { target, met: ratio.median >= target }),
   };
 }
 
-function summarize({
-  name,
-  rounds,
-}: {
-  name: string;
-  rounds: Measurement[];
-}): Side {
+function summarize({ name, rounds }: Measured): Side {
+  const latency = (field: 'p50' | 'p99') => {
+    const values = rounds.flatMap(round => round[field] ?? []);
+    return values.length > 0 ? { [field]: spreadOf(values) } : {};
+  };
   return {
     name,
     perSecond: spreadOf(rounds.map(({ perSecond }) => perSecond)),
-    ...latency(rounds, 'p50'),
-    ...latency(rounds, 'p99'),
+    ...latency('p50'),
+    ...latency('p99'),
     rounds,
   };
 }
 
-function latencyRatio(
-  ours: Measurement[],
-  alternative: Measurement[],
-): { latencyRatio?: Spread } {
-  const [a, b] = [ours, alternative].map(rounds =>
-    rounds.flatMap(({ p50 }) => p50 ?? []),
+/**
+ * The ratio of a value, by pair of rounds. Dividing within pairs takes out what made the
+ * machine as a whole faster or slower in the course of a run.
+ */
+export function ratioOf<T extends Measurement>(
+  ours: Measured<T>,
+  alternative: Measured<T>,
+  valueOf: (round: T) => number,
+): Spread {
+  if (ours.rounds.length !== alternative.rounds.length) {
+    throw new Error('Each round of ours needs one of the alternative');
+  }
+  return spreadOf(
+    ours.rounds.map(
+      (round, index) => valueOf(round) / valueOf(alternative.rounds[index]),
+    ),
   );
-  return a.length === ours.length && b.length === alternative.length
-    ? { latencyRatio: spreadOf(ratiosOf(a, b)) }
-    : {};
-}
-
-function latency<Field extends 'p50' | 'p99'>(
-  rounds: Measurement[],
-  field: Field,
-): { [name in Field]?: Spread } {
-  const values = rounds.flatMap(round => round[field] ?? []);
-  return values.length > 0
-    ? ({ [field]: spreadOf(values) } as { [name in Field]: Spread })
-    : {};
-}
-
-/** Something that is measured, round by round. */
-export interface Contestant {
-  name: string;
-  measure(seconds: number): Promise<Measurement>;
 }
 
 // Caches fill, connections open, and V8 compiles what is called often.
 const WARM_UP_ROUNDS = 3;
 
 /**
- * Measures contestants in turn, A B A B …, so that whatever else the machine
- * does hits all of them alike. Many short rounds serve that better than a few
- * long ones.
- *
- * @returns The measurements of each contestant by round, in the order in which
- * the contestants were given.
+ * Measures contestants in turn, A B A B …, so that other work on the machine disturbs all of
+ * them alike.
  */
-export async function measureInTurn(
-  contestants: Contestant[],
+export async function measureInTurn<T extends Measurement>(
+  contestants: Contestant<T>[],
   options: { rounds: number; seconds: number },
-): Promise<Measurement[][]> {
-  const { rounds, seconds } = options;
+): Promise<Measured<T>[]> {
   for (const contestant of contestants) {
-    await contestant.measure(WARM_UP_ROUNDS * seconds);
+    await contestant.measure(WARM_UP_ROUNDS * options.seconds);
   }
-
-  const measurements: Measurement[][] = contestants.map(() => []);
-  for (let round = 0; round < rounds; round++) {
+  const measured = contestants.map(({ name }) => ({
+    name,
+    rounds: new Array<T>(),
+  }));
+  for (let round = 0; round < options.rounds; round++) {
     for (const [index, contestant] of contestants.entries()) {
-      measurements[index].push(await contestant.measure(seconds));
+      measured[index].rounds.push(await contestant.measure(options.seconds));
     }
   }
-  return measurements;
+  return measured;
 }
 
 /** The middle of several values, and how far apart they lie. */
@@ -142,10 +129,7 @@ export interface Spread {
   max: number;
 }
 
-/**
- * The median with the smallest and the largest value. The median, because one
- * round that something else on the machine disturbed must not move the result.
- */
+/** The median, which a single disturbed round does not move, with the extremes. */
 export function spreadOf(values: number[]): Spread {
   if (values.length === 0) {
     throw new Error('There is no median of no values');
@@ -159,14 +143,7 @@ export function spreadOf(values: number[]): Spread {
   };
 }
 
-/**
- * The ratio of each pair of values that were measured one after the other.
- * Dividing within pairs, and not one average by the other, takes out whatever
- * made the machine as a whole faster or slower in the course of a run.
- */
-export function ratiosOf(ours: number[], alternative: number[]): number[] {
-  if (ours.length !== alternative.length) {
-    throw new Error('Each measurement of ours needs one of the alternative');
-  }
-  return ours.map((value, round) => value / alternative[round]);
+/** A spread of ratios as text: `1.20× (1.10–1.30)`. */
+export function formatRatio({ median, min, max }: Spread): string {
+  return `${median.toFixed(2)}× (${min.toFixed(2)}–${max.toFixed(2)})`;
 }

@@ -13,12 +13,9 @@ function connectionOf(knex: Knex) {
 }
 
 describe('startProxy', () => {
-  it.each([
-    { rttMs: 1, exact: false },
-    { rttMs: 1, exact: true },
-  ])('passes on everything in its order, and the end (%p)', async settings => {
+  it('passes on everything in its order, and the end', async () => {
     const connection = connectionOf(await databases.init('POSTGRES_18'));
-    const proxy = await startProxy({ ...connection, ...settings });
+    const proxy = await startProxy({ ...connection, rttMs: 1 });
     const { port } = proxy.address() as AddressInfo;
     const client = new Client({ ...connection, port });
     await client.connect();

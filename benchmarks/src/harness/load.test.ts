@@ -1,97 +1,99 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
-import { LoadGenerator } from './load';
+import { keepAsking, keepAskingFor, type LoadRequest } from './load';
 
-const CONCURRENCY = 3;
-const request = () => ({ method: 'GET' as const, path: '/' });
+const CONNECTIONS = 3;
+const REQUESTS: LoadRequest[] = ['/a', '/b', '/c'].map(path => ({
+  method: 'GET',
+  path,
+}));
 
-function withResolvers() {
-  let resolve = () => {};
-  const promise = new Promise<void>(done => {
-    resolve = done;
-  });
-  return { promise, resolve };
-}
-
-async function withLoadOn(
+async function withServer(
   listener: RequestListener,
-  action: (load: LoadGenerator) => Promise<void>,
+  action: (url: string) => Promise<void>,
 ) {
   const server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const load = new LoadGenerator({
-    url: `http://127.0.0.1:${port}`,
-    concurrency: CONCURRENCY,
-  });
   try {
-    await action(load);
+    await action(`http://127.0.0.1:${port}`);
   } finally {
-    await load.close();
     server.close();
   }
 }
 
-it('keeps as many requests under way as it was told to, and no more', async () => {
-  let underWay = 0;
-  let most = 0;
+it('keeps as many different requests under way as it was told to, and waits for all answers', async () => {
+  const waiting = new Map<string, () => void>();
   let answered = 0;
-  const { promise: allAreUnderWay, resolve: answerAll } = withResolvers();
-  await withLoadOn(
-    async (_req, res) => {
-      underWay += 1;
-      most = Math.max(most, underWay);
-      if (underWay === CONCURRENCY) {
-        answerAll();
+  let begun: () => void;
+  const allAreUnderWay = new Promise<void>(resolve => {
+    begun = resolve;
+  });
+  await withServer(
+    (req, res) => {
+      waiting.set(req.url!, () => {
+        answered += 1;
+        res.end('{}');
+      });
+      if (waiting.size === CONNECTIONS) {
+        begun();
       }
-      // The first wait for each other, on a busy machine too.
-      await Promise.race([
-        allAreUnderWay,
-        delay(20_000, undefined, { ref: false }),
-      ]);
-      underWay -= 1;
-      answered += 1;
-      res.end('{}');
     },
-    async load => {
-      const { count, perSecond, p50, p99 } = await load.run(0.2, request);
-      expect(most).toBe(CONCURRENCY);
-      expect(count).toBe(answered);
+    async url => {
+      const until = allAreUnderWay;
+      const options = { connections: CONNECTIONS, until };
+      const load = keepAsking(url, REQUESTS, options);
+      await allAreUnderWay;
+      // It is over by now, but for these answers.
+      waiting.forEach(answer => answer());
+      const { count, perSecond, p50, p99, refused } = await load;
+      expect([count, answered, refused]).toEqual([3, 3, 0]);
       expect(perSecond).toBeGreaterThan(0);
       expect(p99).toBeGreaterThanOrEqual(p50);
     },
   );
 });
 
-it('fails when a request does', async () => {
-  await withLoadOn(
+it('fails when a request does, and counts refusals where they are allowed', async () => {
+  await withServer(
     (_req, res) => {
       res.writeHead(503).end('busy');
     },
-    async load => {
-      await expect(load.run(0.1, request)).rejects.toThrow(
-        'GET / failed with 503: busy',
-      );
+    async url => {
+      const load = (allowRefusals: boolean) =>
+        keepAskingFor(0.01, url, REQUESTS, { connections: 1, allowRefusals });
+      await expect(load(false)).rejects.toThrow('GET /a failed with 503: busy');
+      const { count, refused } = await load(true);
+      expect(count).toBe(0);
+      expect(refused).toBeGreaterThan(0);
     },
   );
 });
 
 it('fails when an answer is not as long as it should be', async () => {
-  await withLoadOn(
+  await withServer(
     (_req, res) => {
       res.end('[]');
     },
-    async load => {
-      const expecting = (answerBytes: number) => () => ({
-        ...request(),
-        answerBytes,
-      });
-      expect((await load.run(0.01, expecting(2))).count).toBeGreaterThan(0);
-      await expect(load.run(0.1, expecting(3))).rejects.toThrow(
-        'GET / was answered with 2 bytes, where 3 are right',
+    async url => {
+      const load = (answerLength: number) =>
+        keepAskingFor(
+          0.01,
+          url,
+          REQUESTS.map(request => ({ ...request, answerLength })),
+          { connections: 1 },
+        );
+      expect((await load(2)).count).toBeGreaterThan(0);
+      await expect(load(3)).rejects.toThrow(
+        'GET /a was answered with 2 characters, where 3 are right',
       );
     },
   );
+});
+
+it('fails when nobody listens', async () => {
+  await expect(
+    keepAskingFor(0.01, 'http://127.0.0.1:1', REQUESTS, { connections: 1 }),
+  ).rejects.toThrow('A request failed');
 });

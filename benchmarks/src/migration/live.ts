@@ -1,257 +1,147 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BenchmarkContext, BenchmarkResult } from '../harness/Benchmark';
+import { APP_LOGIN, PASSWORD } from '../harness/backend';
+import type {
+  BenchmarkContext,
+  BenchmarkResult,
+  FigureTable,
+} from '../harness/Benchmark';
 import { type Database, runStatements } from '../harness/database';
-import { APP_ROLE, type LiveTraffic, silentReporter } from '../harness/engine';
-import {
-  goBack,
-  runPhase,
-  StepClock,
-  type StepTime,
-} from '../harness/migrations';
-import { judge, waitsOfEach } from '../harness/waits';
-import { PASSWORD } from '../harness/servers';
+import { percentileOf } from '../harness/load';
+import { goBack, runPhase } from '../harness/operator';
+import { verdictOf } from '../harness/report';
 import type { Size } from './catalog';
-import { type Longest, WriteLog } from './WriteLog';
-import { newApplication, oldApplication, startWriters } from './writers';
-
-/** What the specification expects, by what it is about (B, Migration phases). */
-const expectations: Record<string, string> = {
-  'phase 1': 'about 5–10 min, no downtime',
-  'phase 2': 'about 10–30 min, no downtime',
-  'phase 3': 'about 1–2 h with the deployment, no downtime',
-  'phase 4': 'about 5 min, no downtime',
-  'phase 5': '30–60 min',
-  swap: '5–10 min of downtime',
-  rollback: 'a maintenance window of 10–15 min',
-};
+import { type Reporter, silentReporter } from './internals';
+import { Writers } from './Writers';
 
 const SWAP_TARGET_MS = 50;
 
-/** What the migration of one database went through. */
-interface Course {
-  /** Seconds of each command, by its name. */
-  seconds: Map<string, number>;
-  /** The steps of phase 5. */
-  steps: StepTime[];
-  back: SwapResult[];
-  forth: SwapResult[];
+/** The migration of one database, and what it did to the writers. */
+class Course {
+  /** The longest wait of each swap and each of its rollbacks, in milliseconds. */
+  readonly longest: number[] = [];
+  /** Of each command, by its name. */
+  readonly seconds = new Map<string, number>();
+
+  constructor(
+    private readonly context: BenchmarkContext,
+    private readonly database: Database,
+    private readonly writers: Writers,
+  ) {}
+
+  async follow({ baselineSeconds, swaps }: Size): Promise<void> {
+    const { database, writers } = this;
+    await pause(baselineSeconds * 1000);
+    await this.#time('phase 1', () => runPhase(database, 1));
+    await this.#time('phase 2', () => runPhase(database, 2));
+    await this.#time('phase 3', () => runPhase(database, 3));
+    await runStatements(database, [
+      `alter role ${APP_LOGIN} password '${PASSWORD}'`,
+    ]);
+    writers.deploy('new');
+    await this.#time('phase 4', () => runPhase(database, 4));
+    const swap = () => this.#swap(reporter => runPhase(database, 5, reporter));
+    await this.#time('phase 5', swap);
+    for (let count = 0; count < swaps; count += 1) {
+      await this.#time('rollback of the swap, all of the command', () =>
+        this.#swap(reporter => goBack(database, undefined, reporter)),
+      );
+      await this.#time('swap again, all of the command', swap);
+    }
+    await this.#time('rollback to phase 3', () => goBack(database, 3));
+    writers.deploy('old');
+    await this.#time('rollback to before phase 1', () => goBack(database, 0));
+  }
+
+  async #time(name: string, command: () => Promise<void>): Promise<void> {
+    this.context.progress(`${name}, with writers`);
+    this.writers.begin(name);
+    const start = performance.now();
+    await command();
+    this.seconds.set(name, (performance.now() - start) / 1000);
+  }
+
+  /** Finds the longest wait from the moment on at which a command asks for the locks. */
+  async #swap(command: (reporter: Reporter) => Promise<void>): Promise<void> {
+    let from = performance.now();
+    this.writers.keepWaits();
+    await command({
+      ...silentReporter,
+      progress: () => ({
+        advance: () => undefined,
+        finish: () => {
+          // The last thing before the swap is to replay the change log.
+          from = performance.now();
+          this.writers.keepWaits();
+        },
+      }),
+    });
+    this.longest.push(this.writers.longestWaitFrom(from));
+  }
 }
 
 /**
- * Migrates a database and takes it back again, while four connections write to it
- * without a pause: as the old application up to phase 3, then as the new one.
+ * Migrates a database and takes it back again, while four connections write to it without a
+ * pause: as the old application up to phase 3, then as the new one.
  */
 export async function migrateLive(
   context: BenchmarkContext,
   database: Database,
   size: Size,
-): Promise<
-  Required<Pick<BenchmarkResult, 'waits' | 'durations' | 'notes' | 'failures'>>
-> {
-  const log = new WriteLog();
-  log.begin('before phase 1');
-  const writers = await startWriters(database, log);
+): Promise<Required<Pick<BenchmarkResult, 'figures' | 'notes' | 'failures'>>> {
+  const writers = await Writers.start(database, 'before phase 1');
   const lateness = monitorEventLoopDelay({ resolution: 1 });
   lateness.enable();
   try {
-    const course = await follow(context, database, size, { writers, log });
+    const course = new Course(context, database, writers);
+    await course.follow(size);
     lateness.disable();
+    const { longest, seconds } = course;
+    const p99 = nearestRank(longest, 0.99);
+    const isMet = p99 <= SWAP_TARGET_MS && writers.failed === 0;
     return {
-      ...report(course, log),
+      figures: [waitTable(writers, seconds)],
       notes: [
-        ...describeCourse(course),
-        `Longest write with its COMMIT, which waits for the disk: ${log
-          .wholes()
-          .map(({ what, p100 }) => `${what} ${ms(p100)}`)
-          .join(', ')}`,
-        `This process itself was late by at most ${ms(lateness.max / 1e6)}: ` +
-          'a write can seem to take that much longer than it did',
+        `Longest waits of ${longest.length} swaps and rollbacks: ` +
+          `${longest.map(ms).join(', ')} ms; p99 ${ms(p99)} ms, ` +
+          `target ≤ ${SWAP_TARGET_MS} ms: ${verdictOf(isMet)}`,
+        `This process itself was late by at most ${ms(
+          lateness.max / 1e6,
+        )} ms: ` + 'a write can seem to wait that much longer than it did',
       ],
+      failures:
+        writers.failed > 0
+          ? [`${writers.failed} writes failed`, ...writers.failures]
+          : [],
     };
   } finally {
     await writers.stop();
   }
 }
 
-async function follow(
-  { progress }: BenchmarkContext,
-  database: Database,
-  size: Size,
-  { writers, log }: { writers: LiveTraffic; log: WriteLog },
-): Promise<Course> {
-  const seconds = new Map<string, number>();
-  const timed = async (name: string, command: () => Promise<unknown>) => {
-    progress(`${name}, with writers`);
-    log.begin(name);
-    const start = performance.now();
-    await command();
-    seconds.set(name, (performance.now() - start) / 1000);
-  };
-
-  await pause(size.baselineSeconds * 1000);
-  await timed('phase 1', () => runPhase(database, 1));
-  await timed('phase 2', () => runPhase(database, 2));
-  await timed('phase 3', () => runPhase(database, 3));
-
-  await runStatements(database, [
-    `alter role ${APP_ROLE} password '${PASSWORD}'`,
-  ]);
-  await writers.deploy(newApplication(database));
-  await timed('phase 4', () => runPhase(database, 4));
-
-  const clock = new StepClock();
-  const forth: SwapResult[] = [];
-  await timed('phase 5', async () => {
-    forth.push(
-      await watchSwap(
-        log,
-        reporter => runPhase(database, 5, reporter),
-        clock.reporter,
-      ),
-    );
-  });
-  const steps = clock.times();
-
-  progress(`${size.swaps} times the swap back and forth, with writers`);
-  const swaps = await swapBackAndForth(database, log, size.swaps);
-  await timed('rollback to phase 3', () => goBack(database, 3));
-
-  await writers.deploy(oldApplication(database));
-  await timed('rollback to before phase 1', () => goBack(database, 0));
+function waitTable(
+  { stages }: Writers,
+  seconds: Map<string, number>,
+): FigureTable {
   return {
-    seconds,
-    steps,
-    back: swaps.back,
-    forth: [...forth, ...swaps.forth],
+    title: 'Milliseconds that a write waited while something went on',
+    head: ['what', 'took s', 'writes', 'p50', 'p99', 'longest', 'failed'],
+    rows: stages.map(({ name, waits, failed }) => [
+      name,
+      seconds.get(name)?.toFixed(1) ?? '',
+      waits.count,
+      ...[50, 99, 100].map(share => ms(percentileOf(waits, share))),
+      failed,
+    ]),
   };
 }
 
-function report({ seconds, back, forth }: Course, log: WriteLog) {
-  const longest = (results: SwapResult[]) =>
-    results.map(({ longest: { wait } }) => wait);
-  const swaps = waitsOfEach(
-    'longest wait of each swap and rollback',
-    longest([...forth, ...back]),
-    log.failed,
-  );
-  return {
-    waits: [...log.waits(), judge(swaps, SWAP_TARGET_MS)],
-    durations: [
-      ...Array.from(seconds, ([what, took]) => ({
-        what,
-        seconds: took,
-        expected: expectations[what] ?? '',
-      })),
-      {
-        what: 'downtime of the swap: its longest wait',
-        seconds: Math.max(...longest(forth)) / 1000,
-        expected: expectations.swap,
-      },
-      {
-        what: 'downtime of its rollback: its longest wait',
-        seconds: Math.max(...longest(back)) / 1000,
-        expected: expectations.rollback,
-      },
-    ],
-    failures:
-      log.failed > 0
-        ? [
-            `${log.failed} writes failed, which must not happen`,
-            ...log.failures,
-          ]
-        : [],
-  };
-}
-
-function describeCourse({ steps, back, forth }: Course): string[] {
-  const describe = (what: string, results: SwapResult[]) =>
-    `${what}, each: longest wait ${results
-      .map(({ longest }) => ms(longest.wait))
-      .join(', ')}; with COMMIT ${results
-      .map(({ longest }) => ms(longest.whole))
-      .join(', ')}; retries ${results
-      .map(({ retries }) => retries)
-      .join(', ')}; whole command ${results
-      .map(({ seconds }) => `${seconds.toFixed(1)} s`)
-      .join(', ')}`;
-  return [
-    `Phase 5 with writers: ${steps
-      .map(({ name, seconds }) => `${name} ${seconds.toFixed(1)} s`)
-      .join(', ')}`,
-    describe('Swaps', forth),
-    describe('Rollbacks of the swap', back),
-  ];
+/** The value that a share of the values does not exceed: one that was measured. */
+function nearestRank(values: number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)];
 }
 
 function ms(value: number): string {
-  return `${value.toFixed(1)} ms`;
-}
-
-/** What a command that swaps the tables did to the writers. */
-interface SwapResult {
-  /** Of the writes that were under way during the swap. */
-  longest: Longest;
-  /** How often the swap was begun again, because a lock was not granted in time. */
-  retries: number;
-  seconds: number;
-}
-
-/**
- * Runs a command that swaps the tables once, and finds the longest write from the
- * moment on at which the command begins to ask for the locks.
- */
-async function watchSwap(
-  log: WriteLog,
-  command: (reporter: typeof silentReporter) => Promise<unknown>,
-  reporter = silentReporter,
-): Promise<SwapResult> {
-  const start = performance.now();
-  let from = start;
-  let retries = 0;
-  await command({
-    ...reporter,
-    waiting: (what, attempts) => {
-      retries = Math.max(retries, what === 'Swap the tables' ? attempts : 0);
-    },
-    progress: (what, total) => {
-      const progress = reporter.progress(what, total);
-      return {
-        advance: rows => progress.advance(rows),
-        finish: () => {
-          progress.finish();
-          // The last thing before the swap is to replay the change log.
-          from = performance.now();
-          log.keep();
-        },
-      };
-    },
-  });
-  const to = performance.now();
-  return {
-    longest: log.longestWithin({ from, to }),
-    retries,
-    seconds: (to - start) / 1000,
-  };
-}
-
-/** Rolls the swap back, and swaps again, so many times. */
-async function swapBackAndForth(
-  database: Database,
-  log: WriteLog,
-  times: number,
-): Promise<{ back: SwapResult[]; forth: SwapResult[] }> {
-  const back: SwapResult[] = [];
-  const forth: SwapResult[] = [];
-  for (let count = 0; count < times; count += 1) {
-    log.begin('rollback of the swap, all of the command');
-    back.push(
-      await watchSwap(log, reporter => goBack(database, undefined, reporter)),
-    );
-    log.begin('swap again, all of the command');
-    forth.push(
-      await watchSwap(log, reporter => runPhase(database, 5, reporter)),
-    );
-  }
-  return { back, forth };
+  return value.toFixed(1);
 }

@@ -1,79 +1,74 @@
 import type { BenchmarkContext } from '../harness/Benchmark';
-import {
-  compare,
-  type Comparison,
-  type Measurement,
-} from '../harness/comparison';
+import { compare, type Comparison, type Measured } from '../harness/comparison';
+import { SCHEMA } from '../harness/backend';
 import {
   type Database,
   runStatements,
-  secondsOf,
   withClient,
   withCopyOf,
 } from '../harness/database';
+import { goBack, runSteps } from '../harness/operator';
 import {
   backfill,
   catchAllPartition,
   copyRows,
-  createCatalogTables,
   DEFAULT_TENANT_ID,
   defaultTenantPartition,
-  entityTermsFill,
-  findDifferences,
-  firstCatchUp,
-  foreignKeys,
-  indexes,
+  notNull,
   partitionedName,
-  TERM_INDEXES,
   swap,
   TENANT_TABLES,
-} from '../harness/engine';
-import {
-  goBack,
-  operate,
-  runPhase,
-  runPhaseUpTo,
-  StepClock,
-} from '../harness/migrations';
-import { SCHEMA } from '../harness/servers';
-import { formatSeconds } from '../harness/report';
-import { fillStatements } from './catalog';
+} from './internals';
 
-/** Something that is measured by how long it takes for all rows. */
-interface SideToMeasure {
+const INSERT_INTO_BARE = TENANT_TABLES.map(
+  table => `insert into bare.${table} select * from ${SCHEMA}.${table}`,
+);
+
+/** Something that is measured by the seconds that it takes for all rows. */
+interface Candidate {
   name: string;
-  /** Seconds. */
   measure(): Promise<number>;
 }
 
 /**
- * Measures sides in turn, and in the opposite order in every other round: what
- * comes later in a round finds other things in memory and on the disk.
+ * Measures candidates in turn, and in the opposite order in every other round: what comes later
+ * in a round finds other things in memory and on the disk.
  */
-export async function measureSides(
-  { progress, settings }: Pick<BenchmarkContext, 'progress' | 'settings'>,
+async function measureSeconds(
+  { progress, settings }: BenchmarkContext,
   rows: number,
-  sides: SideToMeasure[],
-): Promise<{ name: string; rounds: Measurement[] }[]> {
-  const measured = sides.map(({ name }) => ({
+  candidates: Candidate[],
+): Promise<Measured[]> {
+  const measured: Measured[] = candidates.map(({ name }) => ({
     name,
-    rounds: [] as Measurement[],
+    rounds: [],
   }));
   for (let round = 0; round < settings.rounds; round += 1) {
-    const order = Array.from(sides.keys());
+    const order = [...candidates.keys()];
     for (const index of round % 2 === 0 ? order : order.reverse()) {
-      const seconds = await sides[index].measure();
-      progress(`${sides[index].name}: ${formatSeconds(seconds)}`);
+      const seconds = await candidates[index].measure();
+      progress(`${candidates[index].name}: ${seconds.toFixed(1)} s`);
       measured[index].rounds.push({ count: rows, perSecond: rows / seconds });
     }
   }
   return measured;
 }
 
+/** Seconds of statements after a checkpoint, since earlier writes are flushed then. */
+async function secondsOf(
+  database: Database,
+  statements: string[],
+): Promise<number> {
+  await runStatements(database, ['checkpoint']);
+  const start = performance.now();
+  await runStatements(database, statements);
+  return (performance.now() - start) / 1000;
+}
+
 /**
- * Compares the backfill of phase 2 with what it could be at most: one UPDATE of
- * all rows, which would lock each of them until the last one is done, and one
- * INSERT … SELECT into tables with the same indexes.
+ * Compares the backfill of phase 2 with its bounds: one UPDATE of all rows, which would lock
+ * each of them until the last one is done, and one INSERT … SELECT into tables with the same
+ * indexes.
  *
  * @param start - a catalog before phase 2, of which each side gets a copy
  */
@@ -82,62 +77,52 @@ export async function compareBackfill(
   start: Database,
   rows: number,
 ): Promise<Comparison[]> {
-  const [ours, update, insert] = await measureSides(context, rows, [
+  const [ours, ...alternatives] = await measureSeconds(context, rows, [
     {
-      name: 'phase 2, 2_20_backfill',
-      measure: () => withCopyOf(start, runBackfill),
-    },
-    {
-      name: 'one UPDATE per table',
-      measure: () => withCopyOf(start, updateAll),
+      name: `phase 2, ${backfill.name}`,
+      measure: () =>
+        withCopyOf(start, copy =>
+          runSteps(copy, 2, { from: backfill, until: notNull }),
+        ),
     },
     {
       name: 'INSERT … SELECT',
-      measure: () => withCopyOf(start, insertAll),
+      measure: () =>
+        withCopyOf(start, async copy => {
+          await runStatements(copy, [
+            'create schema bare',
+            ...TENANT_TABLES.map(
+              table =>
+                `create table bare.${table} (like ${SCHEMA}.${table} including all)`,
+            ),
+          ]);
+          return secondsOf(copy, INSERT_INTO_BARE);
+        }),
+    },
+    {
+      name: 'one UPDATE per table',
+      measure: () =>
+        withCopyOf(start, copy =>
+          secondsOf(
+            copy,
+            TENANT_TABLES.map(
+              table =>
+                `update ${SCHEMA}.${table} set tenant_id = '${DEFAULT_TENANT_ID}'`,
+            ),
+          ),
+        ),
     },
   ]);
-  return [insert, update].map(alternative =>
+  return alternatives.map(alternative =>
     compare({ what: 'backfill', unit: 'rows', ours, alternative }),
   );
 }
 
-async function runBackfill(database: Database): Promise<number> {
-  const clock = new StepClock();
-  await secondsOf(database, () => runPhase(database, 2, clock.reporter));
-  return clock.secondsOf([backfill]);
-}
-
-async function updateAll(database: Database): Promise<number> {
-  const statements = TENANT_TABLES.map(
-    table => `update ${SCHEMA}.${table} set tenant_id = '${DEFAULT_TENANT_ID}'`,
-  );
-  return secondsOf(database, () => runStatements(database, statements));
-}
-
-async function insertAll(database: Database): Promise<number> {
-  // All indexes, but no foreign keys: those say nothing about tenant_id, and the
-  // backfill does not check them either.
-  await runStatements(database, [
-    'create schema bare',
-    ...TENANT_TABLES.map(
-      table =>
-        `create table bare.${table} (like ${SCHEMA}.${table} including all)`,
-    ),
-  ]);
-  const statements = TENANT_TABLES.map(
-    table => `insert into bare.${table} select * from ${SCHEMA}.${table}`,
-  );
-  return secondsOf(database, () => runStatements(database, statements));
-}
-
 const COPY_TARGET = 0.6;
 
-/** All that builds the copy. Verification and swap come after it. */
-const BUILDING = [copyRows, firstCatchUp, indexes, foreignKeys];
-
 /**
- * Compares the copy of phase 5 with one INSERT … SELECT per table into partitioned
- * tables that have the same indexes, constraints and foreign keys from the start.
+ * Compares the copy of phase 5 with one INSERT … SELECT per table into partitioned tables that
+ * have the same indexes, constraints and foreign keys from the start.
  *
  * @param database - a catalog after phase 4, which is left as it was
  */
@@ -145,263 +130,73 @@ export async function compareCopy(
   context: BenchmarkContext,
   database: Database,
   rows: number,
-): Promise<{ comparison: Comparison; notes: string[] }> {
-  // What the alternative fills is made after what ours has built.
+): Promise<Comparison> {
+  // The alternative fills tables like those that ours has built.
   await build(database);
   await createBareTables(database);
   await goBack(database, 4);
 
-  let clock = new StepClock();
-  const [ours, alternative] = await measureSides(context, rows, [
+  const bare = TENANT_TABLES.map(table => `bare.${table}`).join(', ');
+  const [ours, alternative] = await measureSeconds(context, rows, [
     {
       name: 'phase 5, 5_30 to 5_60',
       measure: async () => {
-        clock = await build(database);
+        const seconds = await build(database);
         await goBack(database, 4);
-        return clock.secondsOf(BUILDING);
+        return seconds;
       },
     },
     {
       name: 'INSERT … SELECT',
       measure: async () => {
-        const seconds = await secondsOf(database, () =>
-          insertIntoBare(database),
-        );
-        await emptyBareTables(database);
+        const seconds = await secondsOf(database, INSERT_INTO_BARE);
+        await runStatements(database, [`truncate ${bare}`]);
         return seconds;
       },
     },
   ]);
-  const steps = clock
-    .times()
-    .map(({ name, seconds }) => `${name} ${seconds.toFixed(1)} s`);
-  return {
-    comparison: compare({
-      what: 'copy',
-      unit: 'rows',
-      ours,
-      alternative,
-      target: COPY_TARGET,
-    }),
-    notes: [`Copy, the last round, nobody else writing: ${steps.join(', ')}`],
-  };
+  const target = COPY_TARGET;
+  return compare({ what: 'copy', unit: 'rows', ours, alternative, target });
 }
 
-/** Runs phase 5 until the copies are complete. */
-async function build(database: Database): Promise<StepClock> {
-  await runStatements(database, ['checkpoint']);
-  return runPhaseUpTo(database, 5, swap);
+/** Runs phase 5 until the copies are complete, and returns the seconds that these take. */
+function build(database: Database): Promise<number> {
+  return runSteps(database, 5, { from: copyRows, until: swap });
 }
 
-const BARE = 'bare';
-
-/**
- * Creates partitioned tables like those that phase 5 has built, with all their
- * columns, indexes, constraints and foreign keys, and without a row.
- */
+/** Creates partitioned tables like those that phase 5 has built, without a row. */
 async function createBareTables(database: Database): Promise<void> {
   await runStatements(database, [
-    `create schema ${BARE}`,
+    'create schema bare',
     ...TENANT_TABLES.flatMap(table => [
-      `create table ${BARE}.${table} (
+      `create table bare.${table} (
          like ${SCHEMA}.${partitionedName(table)} including all
        ) partition by list (tenant_id)`,
-      `create table ${BARE}.${defaultTenantPartition(table)}
-         partition of ${BARE}.${table} for values in ('${DEFAULT_TENANT_ID}')`,
-      `create table ${BARE}.${catchAllPartition(table)}
-         partition of ${BARE}.${table} default`,
+      `create table bare.${defaultTenantPartition(table)}
+         partition of bare.${table} for values in ('${DEFAULT_TENANT_ID}')`,
+      `create table bare.${catchAllPartition(table)}
+         partition of bare.${table} default`,
     ]),
     ...(await readForeignKeys(database)),
   ]);
-  await assertAlike(database);
-}
-
-/** One INSERT … SELECT per table. */
-async function insertIntoBare(database: Database): Promise<void> {
-  await runStatements(
-    database,
-    TENANT_TABLES.map(
-      table => `insert into ${BARE}.${table} select * from ${SCHEMA}.${table}`,
-    ),
-  );
-}
-
-async function emptyBareTables(database: Database): Promise<void> {
-  const names = TENANT_TABLES.map(table => `${BARE}.${table}`);
-  await runStatements(database, [`truncate ${names.join(', ')}`]);
 }
 
 /** The statements for the foreign keys, which LIKE leaves out. */
 async function readForeignKeys(database: Database): Promise<string[]> {
   return withClient(database, async client => {
-    const { rows } = await client.query<{ table: string; definition: string }>(
-      `select conrelid::regclass::text as table, pg_get_constraintdef(oid) as definition
+    const { rows } = await client.query<{ statement: string }>(
+      `select format('alter table %s add %s', conrelid::regclass, pg_get_constraintdef(oid))
+                as statement
          from pg_constraint
         where contype = 'f' and conparentid = 0
-          and conrelid = any (array[${TENANT_TABLES.map(
-            table => `'${SCHEMA}.${partitionedName(table)}'::regclass`,
-          ).join(', ')}])`,
+          and conrelid = any ($1::text[]::regclass[])`,
+      [TENANT_TABLES.map(table => `${SCHEMA}.${partitionedName(table)}`)],
     );
-    return rows.map(({ table, definition }) =>
-      `alter table ${table} add ${definition}`
-        .split(`${SCHEMA}.entities_partitioned`)
-        .join(`${BARE}.entities`)
-        .replace(
-          new RegExp(`${SCHEMA}\\.(\\w+)_partitioned add`),
-          `${BARE}.$1 add`,
-        ),
+    return rows.map(({ statement }) =>
+      statement.replaceAll(
+        new RegExp(`${SCHEMA}\\.(\\w+)_partitioned`, 'g'),
+        'bare.$1',
+      ),
     );
-  });
-}
-
-/** Both sides have as many indexes and constraints, or the ratio means nothing. */
-async function assertAlike(database: Database): Promise<void> {
-  await withClient(database, async client => {
-    for (const table of TENANT_TABLES) {
-      const { rows } = await client.query<{ ours: string; bare: string }>(
-        `select ${constraintsOf(`${SCHEMA}.${partitionedName(table)}`)} as ours,
-                ${constraintsOf(`${BARE}.${table}`)} as bare`,
-      );
-      const [{ ours, bare }] = rows;
-      if (ours !== bare) {
-        throw new Error(
-          `${BARE}.${table} has other indexes or constraints than the copy: ${bare} ` +
-            `instead of ${ours}`,
-        );
-      }
-    }
-  });
-}
-
-/** Access methods and kinds of constraints, as one text. */
-function constraintsOf(table: string): string {
-  return `concat(
-    (select string_agg(amname || ' ' || replace(i.indkey::text, ' ', ','), '; ' order by amname, i.indkey::text)
-       from pg_index i join pg_class c on c.oid = i.indexrelid join pg_am a on a.oid = c.relam
-      where i.indrelid = '${table}'::regclass),
-    ' | ',
-    (select string_agg(contype::text || ' ' || conkey::text, '; ' order by contype, conkey::text)
-       from pg_constraint where conrelid = '${table}'::regclass and conparentid = 0
-        and contype <> 'n'))`;
-}
-
-const FILL_TARGET = 5;
-
-// As many as are locked for some milliseconds.
-const BATCH = 40;
-
-/**
- * Compares the step that fills entity_terms with what it did before it built the indexes
- * last: the terms of some locked entities at a time find their places in all indexes, and
- * all are compared with their entities in the end.
- */
-export async function compareFill(
-  context: BenchmarkContext,
-  entities: number,
-): Promise<{ comparison: Comparison; notes: string[] }> {
-  const start = await createStart(context, entities);
-  const [ours, alternative] = await measureSides(context, entities, [
-    {
-      name: 'phase 5, 5_96_entity_terms_fill',
-      measure: () => withCopyOf(start, fillTerms),
-    },
-    {
-      name: 'batches, indexes first',
-      measure: () =>
-        withCopyOf(start, copy => secondsOf(copy, () => fillInBatches(copy))),
-    },
-  ]);
-  return {
-    comparison: compare({
-      what: 'entity_terms',
-      unit: 'entities',
-      ours,
-      alternative,
-      target: FILL_TARGET,
-    }),
-    notes: [await withCopyOf(start, describeTerms)],
-  };
-}
-
-/** A catalog of which nothing is left to do but that step, with its relations in JSON. */
-async function createStart(
-  { postgres, progress }: BenchmarkContext,
-  entities: number,
-): Promise<Database> {
-  const start = { postgres, name: 'terms' };
-  progress(`filling a catalog with ${entities} entities and their relations`);
-  await runStatements({ postgres, name: 'postgres' }, [
-    `create database ${start.name}`,
-  ]);
-  await operate(start, migration => createCatalogTables(migration.context));
-  await runStatements(start, [
-    `set search_path = ${SCHEMA}`,
-    ...fillStatements({ entities, relationsPerEntity: 3 }),
-    `update entities set final_entity = final_entity || jsonb_build_object('relations', (
-       select jsonb_agg(jsonb_build_object('type', type, 'targetRef', target_entity_ref))
-         from relations where originating_entity_id = entity_id))`,
-    'vacuum full analyze entities',
-  ]);
-  for (const phase of [1, 2, 3, 4] as const) {
-    await runPhase(start, phase);
-  }
-  await runPhaseUpTo(start, 5, entityTermsFill);
-  return start;
-}
-
-async function fillTerms(database: Database): Promise<number> {
-  const clock = new StepClock();
-  await secondsOf(database, () => runPhase(database, 5, clock.reporter));
-  return clock.secondsOf([entityTermsFill]);
-}
-
-async function fillInBatches(database: Database): Promise<void> {
-  await runStatements(database, [
-    `set search_path = ${SCHEMA}`,
-    ...TERM_INDEXES.map(({ statement }) => statement),
-    `do $$
-declare
-  ids uuid[];
-  finals jsonb[];
-  after uuid;
-begin
-  loop
-    select array_agg(e.entity_id), array_agg(e.final_entity) into ids, finals
-      from (select entity_id, final_entity from entities
-             where tenant_id = '${DEFAULT_TENANT_ID}' and deleted_at is null
-               and (after is null or entity_id > after)
-             order by entity_id limit ${BATCH} for share) e;
-    exit when ids is null;
-    perform entity_terms_sync('${DEFAULT_TENANT_ID}', ids, finals);
-    after := ids[cardinality(ids)];
-    commit;
-  end loop;
-end $$`,
-    'vacuum (analyze) entity_terms',
-  ]);
-  await operate(database, ({ context: { executor } }) =>
-    executor.work({
-      title: 'compare',
-      script: [],
-      async run(session) {
-        for await (const { entity } of findDifferences(session)) {
-          throw new Error(`The terms of the entity ${entity} are wrong`);
-        }
-      },
-    }),
-  );
-}
-
-async function describeTerms(database: Database): Promise<string> {
-  await runPhase(database, 5);
-  return withClient(database, async client => {
-    const { rows } = await client.query(
-      `select to_char(count(*), 'FM999,999,999') as terms,
-              to_char(count(distinct entity_id), 'FM999,999,999') as entities,
-              pg_size_pretty(pg_total_relation_size('${SCHEMA}.entity_terms')) as size
-         from ${SCHEMA}.entity_terms`,
-    );
-    const [{ terms, entities, size }] = rows;
-    return `entity_terms: ${terms} rows of ${entities} live entities, ${size} with indexes`;
   });
 }

@@ -1,6 +1,6 @@
 import type { Entity } from '@backstage/catalog-model';
 import { createEntity, type GeneratedEntity } from '../harness/entities';
-import { USER } from '../harness/servers';
+import { USER } from '../harness/backend';
 
 // Pages follow relations, so all relations here lead to entities that exist, and each has
 // its inverse, as the engine of the catalog leaves them.

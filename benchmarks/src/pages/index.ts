@@ -4,19 +4,23 @@ import type {
   BenchmarkResult,
 } from '../harness/Benchmark';
 import {
+  CatalogPairs,
   type CatalogSize,
-  createOurCatalog,
-  createStockCatalog,
   describeSize,
   tenantOf,
-} from '../harness/catalogDatabases';
+} from '../harness/catalogs';
+import { CatalogServer } from '../harness/CatalogServer';
 import { compare, type Comparison, measureInTurn } from '../harness/comparison';
-import { CpuRecorder } from '../harness/cpuTime';
-import type { Database } from '../harness/database';
+import { QUIET_SETTINGS } from '../harness/database';
 import { startTogether } from '../harness/servers';
 import { LinkedEntities } from './entities';
-import { assertSameViews, PageServer } from './PageServer';
-import { type View, views } from './views';
+import {
+  assertSameViews,
+  nothingViews,
+  type View,
+  views,
+  Visitors,
+} from './views';
 
 const FULL: CatalogSize[] = [
   { entities: 5_000 },
@@ -36,8 +40,11 @@ const TARGET_FROM = 50_000;
 /** With `tenancy.permissions.maxDecisionAgeMs`: a page is complete before. */
 const MAX_DECISION_AGE_MS = 1_000;
 
-/** The contestant whose requests do nothing but what each request of a user has to. */
+/** The contestant whose requests do only what each request of a user has to. */
 const NOTHING = 'nothing';
+
+/** The row of all pages in turn. */
+const EVERYTHING = 'all of them';
 
 /** How many users look at pages at the same time. */
 const USERS = { full: 50, short: 5 };
@@ -45,16 +52,12 @@ const USERS = { full: 50, short: 5 };
 // V8 compiles what is called often, in several steps: it takes thousands of requests.
 const WARM_UP_ROUNDS = 10;
 
-/** What the pages of the stock frontend ask for, against the stock catalog. */
+/** What the pages of the stock frontend ask for, beside the stock catalog. */
 export const pagesBenchmark: Benchmark = {
   name: 'pages',
   rounds: { full: 8, short: 2 },
   serverSettings: ({ short }) => ({
-    // What runs now and then would hit one side only.
-    autovacuum: 'off',
-    checkpoint_timeout: '1h',
-    max_wal_size: '16GB',
-    // All data stays in memory.
+    ...QUIET_SETTINGS,
     shared_buffers: short ? '256MB' : '3GB',
   }),
   run,
@@ -62,136 +65,121 @@ export const pagesBenchmark: Benchmark = {
 
 async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   const { rounds, seconds, short, entities } = context.settings;
-  const users = short ? USERS.short : USERS.full;
-  const stocks = new Map<number, Database>();
-  const comparisons: Comparison[] = [];
-  const cpu = new CpuRecorder({ postgres: context.postgres.pid, of: 'a page' });
   const sizes = short ? SHORT : FULL;
   const wanted = entities?.map(
     count => sizes.find(size => size.entities === count) ?? { entities: count },
   );
+  const pairs = new CatalogPairs(context);
+  const comparisons: Comparison[] = [];
   for (const size of wanted ?? sizes) {
     const { create } = new LinkedEntities(size.entities);
-    const stock =
-      stocks.get(size.entities) ??
-      (await createStockCatalog(context, size, create));
-    stocks.set(size.entities, stock);
-    const ours = await createOurCatalog(context, stock, size, create);
-    comparisons.push(
-      ...(await compareSize(context, { size, stock, ours, users, cpu })),
-    );
+    const { stock, ours } = await pairs.create(size, create);
+    const servers = await startServers(context, size, stock.name, ours.name);
+    try {
+      comparisons.push(...(await compareSize(context, size, servers)));
+    } finally {
+      await Promise.all(servers.map(server => server.stop()));
+    }
   }
   return {
-    circumstances: `${rounds} rounds of ${seconds} s, one user, and ${users} of them`,
+    circumstances: `${rounds} rounds of ${seconds} s, one user, and ${usersOf(
+      context.settings,
+    )} of them`,
     comparisons,
-    figures: cpu.figures,
     notes: [],
   };
 }
 
+async function startServers(
+  context: BenchmarkContext,
+  size: CatalogSize,
+  stockDatabase: string,
+  database: string,
+): Promise<CatalogServer[]> {
+  const tenant = tenantOf(size);
+  const first = await startTogether([
+    CatalogServer.start(context, {
+      name: 'stock catalog',
+      database: stockDatabase,
+    }),
+    CatalogServer.start(context, { name: 'ours', database, tenant }),
+  ]);
+  // Not at the same time: two backends would both create Backstage's own tables.
+  const kept = CatalogServer.start(context, {
+    name: 'ours, decisions kept',
+    database,
+    tenant,
+    tenancy: { maxDecisionAgeMs: MAX_DECISION_AGE_MS },
+  });
+  return startTogether([...first.map(server => Promise.resolve(server)), kept]);
+}
+
 async function compareSize(
   context: BenchmarkContext,
-  options: {
-    size: CatalogSize;
-    stock: Database;
-    ours: Database;
-    users: number;
-    cpu: CpuRecorder;
-  },
+  size: CatalogSize,
+  servers: CatalogServer[],
 ): Promise<Comparison[]> {
   const { progress, settings } = context;
-  const { size, stock, ours, users, cpu } = options;
-  const { only = '' } = settings;
+  const users = usersOf(settings);
+  const visitors = await Promise.all(servers.map(each => Visitors.of(each)));
+  await assertSameViews(visitors);
   const description = describeSize(size);
-  const common = { context, users };
-  const tenant = { database: ours.name, tenant: tenantOf(size) };
-  const servers = await startTogether([
-    PageServer.start({
-      ...common,
-      name: 'stock catalog',
-      database: stock.name,
-    }),
-    PageServer.start({ ...common, ...tenant, name: 'ours' }),
-  ]);
-  try {
-    // Only now: one of two backends that create Backstage's tables in one database would fail.
-    servers.push(
-      await PageServer.start({
-        ...common,
-        ...tenant,
-        name: 'ours, decisions kept',
-        maxDecisionAgeMs: MAX_DECISION_AGE_MS,
-      }),
-    );
-    await assertSameViews(servers, views);
-    for (const server of servers) {
-      progress(`${description}: warming up the ${server.name}`);
-      await server
-        .viewing(views, 1)
-        .measure((settings.short ? 1 : WARM_UP_ROUNDS) * settings.seconds);
-    }
-    const what = [...new Set(views.map(view => view.what))];
-    const comparisons = [];
-    for (const viewers of [1, users]) {
-      const kinds = viewers === 1 ? [...what, undefined] : [undefined];
-      for (const kind of kinds) {
-        const name = `${kind ?? 'all of them'}, ${
-          viewers === 1 ? 'one user' : `${viewers} users`
-        }`;
-        if (!name.includes(only)) {
-          continue;
-        }
-        progress(`${description}: ${name}`);
-        comparisons.push(
-          ...(await compareViews(context, servers, {
-            what: `${description}: ${name}`,
-            seen: views.filter(
-              view => kind === undefined || view.what === kind,
-            ),
-            users: viewers,
-            target: size.entities >= TARGET_FROM ? TARGET : undefined,
-            cpu,
-          })),
-        );
-      }
-    }
-    return comparisons;
-  } finally {
-    await Promise.all(servers.map(server => server.stop()));
+  const warmUp = settings.short ? 1 : WARM_UP_ROUNDS;
+  for (const each of visitors) {
+    progress(`${description}: warming up the ${each.server.name}`);
+    await each.viewing(views, 1).measure(warmUp * settings.seconds);
   }
+  const kinds = [...new Set(views.map(view => view.what))];
+  const rows = [
+    ...[...kinds, EVERYTHING].map(kind => ({ kind, viewers: 1 })),
+    { kind: EVERYTHING, viewers: users },
+  ];
+  const comparisons: Comparison[] = [];
+  for (const { kind, viewers } of rows) {
+    const name = `${kind}, ${viewers === 1 ? 'one user' : `${viewers} users`}`;
+    if (name.includes(settings.only ?? '')) {
+      const what = `${description}: ${name}`;
+      const target = size.entities >= TARGET_FROM ? TARGET : undefined;
+      progress(what);
+      const options = { what, kind, viewers, target };
+      comparisons.push(...(await compareViews(visitors, options, settings)));
+    }
+  }
+  return comparisons;
 }
 
 async function compareViews(
-  context: BenchmarkContext,
-  servers: PageServer[],
+  visitors: Visitors[],
   options: {
     what: string;
-    seen: View[];
-    users: number;
+    kind: string;
+    viewers: number;
     target: number | undefined;
-    cpu: CpuRecorder;
   },
+  settings: BenchmarkContext['settings'],
 ): Promise<Comparison[]> {
-  const { what, seen, users, target, cpu } = options;
-  const [stockServer] = servers;
-  const nothing = stockServer.viewing(seen, users, { nothing: NOTHING });
-  const contestants = [
-    ...servers.map(server =>
-      cpu.recorded(what, server.viewing(seen, users), server.pid),
-    ),
-    // The rest of a page is the stock catalog's own: none that asks for each request gets further.
-    cpu.recorded(what, nothing, stockServer.pid),
-  ];
-  const [[stock, stockRounds], ...ours] = (
-    await measureInTurn(contestants, context.settings)
-  ).map((rounds, index) => [contestants[index].name, rounds] as const);
-  return ours.map(([name, rounds]) =>
+  const { what, kind, viewers, target } = options;
+  const seen = (all: View[]) =>
+    all.filter(view => kind === EVERYTHING || view.what === kind);
+  const [alternative, ...ours] = await measureInTurn(
+    [
+      ...visitors.map(each => each.viewing(seen(views), viewers)),
+      // The rest of a page is Backstage's own: no catalog that asks for each request gets further.
+      visitors[0].viewing(seen(nothingViews), viewers, NOTHING),
+    ],
+    settings,
+  );
+  return ours.map(each =>
     compare({
       what,
       unit: 'pages',
-      ours: { name, rounds },
-      alternative: { name: stock, rounds: stockRounds },
-      target: name === NOTHING ? undefined : target,
+      ours: each,
+      alternative,
+      target: each.name === NOTHING ? undefined : target,
     }),
   );
+}
+
+function usersOf({ short }: BenchmarkContext['settings']): number {
+  return short ? USERS.short : USERS.full;
 }

@@ -1,3 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type CatalogServer, NOTHING } from '../harness/CatalogServer';
+import type { Contestant } from '../harness/comparison';
+import { ask, keepBusy, type LoadRequest } from '../harness/load';
 import recorded from './recorded.json';
 
 /** A request that a page has sent, addressed within the plugin. */
@@ -5,7 +9,7 @@ export interface RecordedRequest {
   method: 'GET' | 'POST';
   path: string;
   body?: object;
-  /** It was sent when something of the step before was answered, and nothing of its own. */
+  /** It was sent after some answer to the step before, and none to its own step. */
   step: number;
 }
 
@@ -17,3 +21,106 @@ export interface View {
 
 /** What `dev/recordPages.ts` has recorded. */
 export const views = recorded as View[];
+
+/** The same views, whose requests go to the route that does nothing. */
+export const nothingViews = views.map(({ what, requests }) => ({
+  what,
+  requests: requests.map(({ step }) => ({ ...NOTHING, step })),
+}));
+
+/** How many requests a browser has under way to one server, by HTTP/1.1. */
+const CONNECTIONS = 6;
+
+/**
+ * Each page has the token of another sign-in. One comes back after two seconds of 30 pages each,
+ * when no decision for it holds any longer.
+ */
+const TOKENS = 64;
+
+/** A server, and users who look at pages of it. */
+export class Visitors {
+  #next = 0;
+
+  static async of(server: CatalogServer): Promise<Visitors> {
+    return new Visitors(server, await server.signIn(TOKENS));
+  }
+
+  private constructor(
+    readonly server: CatalogServer,
+    private readonly tokens: string[],
+  ) {}
+
+  /** A contestant in serving pages to users, each with one page at a time. */
+  viewing(seen: View[], users: number, name = this.server.name): Contestant {
+    let next = 0;
+    return {
+      name,
+      measure: seconds =>
+        keepBusy(users, seconds, () => this.#view(seen[next++ % seen.length])),
+    };
+  }
+
+  /** The parsed answer to one request. */
+  answer(request: RecordedRequest): Promise<unknown> {
+    return this.server.answer({ ...request, token: this.#nextToken() });
+  }
+
+  /** Sends what a page sends, in its order, with as many connections as a browser has. */
+  async #view({ requests }: View): Promise<void> {
+    const token = this.#nextToken();
+    const answered = new Map<number, Promise<void>>();
+    const underWay = new Set<Promise<void>>();
+    for (const { step, ...request } of requests) {
+      await answered.get(step - 1);
+      while (underWay.size >= CONNECTIONS) {
+        await Promise.race(underWay);
+      }
+      const sent: Promise<void> = this.#send({ ...request, token }).then(() => {
+        underWay.delete(sent);
+      });
+      underWay.add(sent);
+      const others = answered.get(step);
+      answered.set(step, others ? Promise.race([others, sent]) : sent);
+    }
+    await Promise.all(underWay);
+  }
+
+  async #send(request: Parameters<CatalogServer['complete']>[0]) {
+    const complete: LoadRequest = this.server.complete(request);
+    const headers = {
+      ...complete.headers,
+      // As browsers do: to compress is a part of the work.
+      'accept-encoding': 'gzip, deflate',
+    };
+    await ask(this.server.url, { ...complete, headers });
+  }
+
+  /** Of the next user. */
+  #nextToken(): string {
+    return this.tokens[this.#next++ % this.tokens.length];
+  }
+}
+
+/**
+ * Makes sure that all servers do the same work.
+ *
+ * @throws Error that names the request which they answer differently
+ */
+export async function assertSameViews([
+  reference,
+  ...others
+]: Visitors[]): Promise<void> {
+  for (const { what, requests } of views) {
+    for (const request of requests) {
+      const expected = await reference.answer(request);
+      for (const other of others) {
+        if (!isDeepStrictEqual(await other.answer(request), expected)) {
+          throw new Error(
+            `${what}: "${other.server.name}" and "${reference.server.name}" ` +
+              `answer ${request.method} ${request.path} differently`,
+          );
+        }
+      }
+    }
+  }
+}

@@ -2,7 +2,7 @@ import type { PostgresConnection } from '@internal/postgres';
 import createKnex from 'knex';
 import { Pool } from 'pg';
 import type { Database } from '../harness/database';
-import { APP_LOGIN, PASSWORD, SCHEMA } from '../harness/servers';
+import { APP_LOGIN, PASSWORD, SCHEMA } from '../harness/backend';
 import { KIND, type Question } from './data';
 
 import {
@@ -151,13 +151,7 @@ export function openBare({ connection, database, connections }: Access): Side {
 }
 
 /** The pool of the library, as the application logs in. It logs nothing. */
-export function openPool({
-  connection,
-  database,
-  connections,
-}: Omit<Access, 'database'> & {
-  database: Pick<Database, 'name'>;
-}): TenancyPool {
+function openPool({ connection, database, connections }: Access): TenancyPool {
   return TenancyPool.create({
     connection: {
       ...connection,

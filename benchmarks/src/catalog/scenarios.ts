@@ -1,0 +1,216 @@
+import type { Entity } from '@backstage/catalog-model';
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type CatalogRequest,
+  type CatalogServer,
+  get,
+  post,
+  type Query,
+} from '../harness/CatalogServer';
+import { createEntity } from '../harness/entities';
+
+/** Some requests of a kind, and how many items the answer to each must have. */
+export interface Scenario {
+  what: string;
+  /** Our least throughput, in that of the stock catalog. */
+  target?: number;
+  /** Sent in turn. Ours may read once for equal ones at the same time. */
+  requests: CatalogRequest[];
+  /** Of the items that were asked for, how many an answer has. */
+  countOf(answer: any): number;
+  /** How many there must be; at least one otherwise. */
+  expected?: number;
+}
+
+interface Page {
+  items: Entity[];
+  pageInfo: { nextCursor?: string };
+}
+
+/** Different requests for pages of many kinds, so that hardly two at a time are equal. */
+const MANY = 40;
+
+const TARGET = 2;
+// A route that does nothing is not twice as fast.
+const TARGET_BY_NAME = 1;
+const REFS = 50;
+const LIST = 100;
+const PAGE = 20;
+const BY_NAME_ORDER = { limit: PAGE, orderField: 'metadata.name,asc' };
+
+const countOfPage = ({ items }: Page) => items.length;
+
+/**
+ * What is asked for.
+ *
+ * @param variants - how many different requests there are at most of a kind
+ */
+export async function createScenarios(
+  server: CatalogServer,
+  entities: number,
+  variants: number,
+): Promise<Scenario[]> {
+  const many = Math.min(MANY, variants);
+  const numbers = Array.from({ length: variants }, (_, index) =>
+    Math.floor((index * entities) / variants),
+  );
+  return [
+    ...byName(numbers),
+    byRefs(numbers, entities),
+    {
+      what: `list of ${LIST}`,
+      target: TARGET,
+      requests: Array.from({ length: many }, (_, index) => {
+        const offset = Math.floor((index / many) * (entities - LIST));
+        return get('/entities', { limit: LIST, offset });
+      }),
+      countOf: (answer: unknown[]) => answer.length,
+      expected: LIST,
+    },
+    {
+      what: `first page of ${PAGE}`,
+      target: TARGET,
+      requests: [get('/entities/by-query', { limit: PAGE })],
+      countOf: countOfPage,
+      expected: PAGE,
+    },
+    ...filters(many),
+    ...facets(),
+    {
+      what: 'full text, in the order of names',
+      requests: ['basket', 'ice', '-17'].map(fullTextFilterTerm =>
+        get('/entities/by-query', { ...BY_NAME_ORDER, fullTextFilterTerm }),
+      ),
+      countOf: countOfPage,
+    },
+    {
+      what: 'page in the middle, by a cursor',
+      requests: [await pageInTheMiddle(server, entities)],
+      countOf: countOfPage,
+      expected: PAGE,
+    },
+  ];
+}
+
+function byName(numbers: number[]): Scenario[] {
+  const scenario: Scenario = {
+    what: 'by name',
+    target: TARGET_BY_NAME,
+    requests: numbers.map(number => {
+      const { kind, metadata } = createEntity(number).entity;
+      return get(
+        `/entities/by-name/${kind}/${metadata.namespace}/${metadata.name}`,
+      );
+    }),
+    countOf: (answer: object) => ('metadata' in answer ? 1 : 0),
+    expected: 1,
+  };
+  return [
+    scenario,
+    {
+      ...scenario,
+      what: 'by name, as a user',
+      requests: scenario.requests.map(each => ({ ...each, asUser: true })),
+    },
+  ];
+}
+
+function byRefs(numbers: number[], entities: number): Scenario {
+  const refs = (first: number) =>
+    Array.from(
+      { length: REFS },
+      (_, index) => createEntity((first + index * 7919) % entities).ref,
+    );
+  return {
+    what: `by refs, ${REFS} of them`,
+    requests: numbers.map(number =>
+      post('/entities/by-refs', { entityRefs: refs(number) }),
+    ),
+    countOf: ({ items }: Page) => items.filter(Boolean).length,
+    expected: REFS,
+  };
+}
+
+/** Lists as the page of the catalog asks for them, by several filters. */
+function filters(many: number): Scenario[] {
+  const scenario = (what: string, ...values: string[]): Scenario => ({
+    what: `filter: ${what}`,
+    target: TARGET,
+    requests: values.map(filter =>
+      get('/entities/by-query', { ...BY_NAME_ORDER, filter }),
+    ),
+    countOf: countOfPage,
+  });
+  const owners = Array.from(
+    { length: many },
+    (_, team) => `relations.ownedBy=group:default/team-${team}`,
+  );
+  return [
+    scenario('kind and type', 'kind=component,spec.type=service'),
+    scenario('a tag', 'metadata.tags.java', 'metadata.tags.go'),
+    scenario('an owner', ...owners),
+  ];
+}
+
+function facets(): Scenario[] {
+  const facet = ['kind', 'spec.type', 'metadata.tags'];
+  const scenario = (what: string, query: Query): Scenario => ({
+    what,
+    target: TARGET,
+    requests: [get('/entity-facets', { facet, ...query })],
+    countOf: (answer: { facets: Record<string, unknown[]> }) =>
+      Object.values(answer.facets).flat().length,
+  });
+  return [
+    scenario('facets', {}),
+    scenario('facets of a kind', { filter: 'kind=component' }),
+  ];
+}
+
+/** Walks there, since a cursor has to be one of the catalog's own. */
+async function pageInTheMiddle(
+  server: CatalogServer,
+  entities: number,
+): Promise<CatalogRequest> {
+  const limit = Math.min(1_000, Math.ceil(entities / 4));
+  let query: Query = { ...BY_NAME_ORDER, limit };
+  for (let seen = 0; seen < entities / 2; seen += limit) {
+    const page: Page = await server.answer(get('/entities/by-query', query));
+    query = { limit, cursor: page.pageInfo.nextCursor ?? '' };
+  }
+  return get('/entities/by-query', { ...query, limit: PAGE });
+}
+
+/**
+ * Makes sure that all servers do the same work.
+ *
+ * @throws Error that names the server whose answer differs, or has other items than expected
+ */
+export async function assertSameAnswers(
+  [reference, ...others]: CatalogServer[],
+  { what, requests, countOf, expected }: Scenario,
+): Promise<void> {
+  for (const request of requests) {
+    const answer = await reference.answer(request);
+    const count = countOf(answer);
+    if (count === 0 || (expected !== undefined && count !== expected)) {
+      throw new Error(
+        `${what}: ${count} items, ${expected ?? 'some'} expected`,
+      );
+    }
+    for (const server of others) {
+      const other = await server.answer(request);
+      if (!isDeepStrictEqual(other, answer)) {
+        const [a, b] = [other, answer].map(excerpt);
+        throw new Error(
+          `${what}: "${server.name}" and "${reference.name}" answer ` +
+            `${request.path} differently: ${a}, ${b}`,
+        );
+      }
+    }
+  }
+}
+
+function excerpt(answer: unknown): string {
+  return JSON.stringify(answer).slice(0, 500);
+}

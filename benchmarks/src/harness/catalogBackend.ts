@@ -1,0 +1,130 @@
+import {
+  coreServices,
+  createBackendModule,
+} from '@backstage/backend-plugin-api';
+import { catalogEntityReadPermission } from '@backstage/plugin-catalog-common/alpha';
+import Router from 'express-promise-router';
+import {
+  APP_LOGIN,
+  type DatabaseConnection,
+  NOTHING_PATH,
+  PASSWORD,
+  POOL_SIZE,
+  SCHEMA,
+  startBackend,
+} from './backend';
+import { createEntity } from './entities';
+import { serve } from './servers';
+
+/** What this server gets from the benchmark. */
+export interface CatalogBackendSettings {
+  connection: DatabaseConnection;
+  /** Without it, the stock catalog answers. */
+  tenancy?: TenancySettings;
+  /** Whether it serves the pages of the portal, too. */
+  withPages?: boolean;
+}
+
+/** Settings of our module, each by default as a portal has it. */
+export interface TenancySettings {
+  /** Whether only members may read the catalog of a tenant. */
+  membership?: 'required' | 'open';
+  /** How long a decision about a user may be used again, in milliseconds. */
+  maxDecisionAgeMs?: number;
+  /** How many operations of one tenant may be under way, whatever others do. */
+  concurrency?: number;
+}
+
+// A Backstage backend with a catalog, as it runs in production: tokens are verified, and a
+// policy decides what users may read. The entities stand in the database, and do not change.
+serve<CatalogBackendSettings>(({ connection, tenancy, withPages = false }) =>
+  startBackend({
+    connection,
+    poolSize: POOL_SIZE,
+    withGuest: true,
+    config: {
+      app: { title: 'Recorded', packages: 'all' },
+      organization: { name: 'Recorded' },
+      permission: { enabled: true },
+      catalog: {
+        processingInterval: false,
+        orphanStrategy: 'keep',
+        orphanProviderStrategy: 'keep',
+      },
+      tenancy: tenancy ? tenancyConfig(tenancy) : { enabled: false },
+    },
+    features: [
+      import('@backstage/plugin-catalog-backend'),
+      import('@backstage/plugin-permission-backend'),
+      import('@backstage/plugin-permission-backend-module-allow-all-policy'),
+      tenancy
+        ? import('backstage-plugin-catalog-backend-module-tenancy')
+        : createNothing(),
+      ...(withPages
+        ? [
+            import('@backstage/plugin-app-backend'),
+            import('backstage-plugin-tenants-backend'),
+          ]
+        : []),
+    ],
+  }),
+);
+
+function tenancyConfig({
+  membership,
+  maxDecisionAgeMs,
+  concurrency,
+}: TenancySettings) {
+  return {
+    enabled: true,
+    schema: SCHEMA,
+    ...(membership && { membership }),
+    permissions: { maxDecisionAgeMs },
+    database: {
+      connection: { user: APP_LOGIN, password: PASSWORD },
+      pool: { max: POOL_SIZE },
+    },
+    ...(concurrency && {
+      limits: { concurrency, concurrencyBesideOthers: concurrency },
+    }),
+  };
+}
+
+/**
+ * A route of the stock catalog that does only what every route has to: it authenticates the
+ * caller, asks for the caller's permission, and writes to the audit log. The answer is always
+ * the same entity, so no read of one entity can be faster.
+ */
+function createNothing() {
+  return createBackendModule({
+    pluginId: 'catalog',
+    moduleId: 'benchmark-nothing',
+    register(env) {
+      env.registerInit({
+        deps: {
+          auditor: coreServices.auditor,
+          httpAuth: coreServices.httpAuth,
+          httpRouter: coreServices.httpRouter,
+          permissions: coreServices.permissions,
+        },
+        async init({ auditor, httpAuth, httpRouter, permissions }) {
+          const answer = JSON.stringify(createEntity(0).entity);
+          const router = Router();
+          router.get(NOTHING_PATH, async (request, response) => {
+            const event = await auditor.createEvent({
+              eventId: 'entity-fetch',
+              request,
+            });
+            await permissions.authorizeConditional(
+              [{ permission: catalogEntityReadPermission }],
+              { credentials: await httpAuth.credentials(request) },
+            );
+            await event.success();
+            response.type('json').end(answer);
+          });
+          httpRouter.use(router);
+        },
+      });
+    },
+  });
+}
