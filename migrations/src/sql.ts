@@ -39,3 +39,8 @@ export function escapeIdentifier(name: string): string {
 export function escapeLiteral(value: string): string {
   return Client.prototype.escapeLiteral(value);
 }
+
+/** A DO statement, whose body may have a name of any form. */
+export function doBlock(body: string): string {
+  return `do ${body.includes('$$') ? escapeLiteral(body) : `$$\n${body} $$`}`;
+}

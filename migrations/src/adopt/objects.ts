@@ -290,12 +290,21 @@ export async function tablesWithoutTriggers(
   );
 }
 
-const CREATIONS: Creation[] = [
+/** What an adoption creates in our schema. */
+export const ADOPTION_CREATIONS: Creation[] = [
   ...[FAULTS, `${FAULTS}_pkey`, ADOPTION_STATE, `${ADOPTION_STATE}_pkey`].map(
     (name): Creation => ({ kind: 'relation', name }),
   ),
   ...FUNCTION_SIGNATURES.map((name): Creation => ({ kind: 'function', name })),
 ];
+
+/** Whether there is an adoption, or the preparation of one. */
+export async function isAdoptionThere({
+  executor,
+}: Pick<StepContext, 'executor'>): Promise<boolean> {
+  const { engine, created, prepared } = await readState(executor);
+  return Boolean(engine || created || prepared);
+}
 
 /**
  * Objects with the names that an adoption uses, where there is no adoption: `unadopt`
@@ -304,8 +313,7 @@ const CREATIONS: Creation[] = [
 export async function takenAdoptionNames({
   executor,
 }: Pick<StepContext, 'executor'>): Promise<string[]> {
-  const { engine, created, prepared } = await readState(executor);
-  return engine || created || prepared
+  return (await isAdoptionThere({ executor }))
     ? []
-    : (await findCreations(executor, CREATIONS)).map(describeFound);
+    : (await findCreations(executor, ADOPTION_CREATIONS)).map(describeFound);
 }

@@ -9,7 +9,13 @@ import { REPLAY } from '../copy/replay';
 import type { BriefTransaction } from '../engine/Executor';
 import type { Creation, StepContext } from '../engine/Step';
 import { Journal } from '../engine/journal';
-import { refuseForeignObjects } from '../engine/ownership';
+import {
+  explainTaken,
+  foreignNames,
+  recording,
+  renewRecord,
+  refuseStatement,
+} from '../engine/ownership';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
@@ -21,6 +27,15 @@ import { LOCK_CLASS } from '../session/operatorLock';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 
 const ALL_STEPS = phases.flatMap(({ steps }) => steps);
+
+// What a cleanup drops.
+const DROPPED: Creation[] = [
+  ...TENANT_TABLES.map(
+    (table): Creation => ({ kind: 'original', name: oldName(table) }),
+  ),
+  { kind: 'relation', name: CHANGE_LOG },
+  ...logTriggers,
+];
 
 /** For how long, in hours, the tables of before the swap are kept at least. */
 export const RETENTION_HOURS = 24;
@@ -49,18 +64,16 @@ export async function cleanup(context: StepContext): Promise<boolean> {
     await refuseEarly(context);
   }
   const journal = await Journal.read(executor, ALL_STEPS);
-  await refuseForeignObjects(context, journal, {
-    title: 'Drop the tables of before the swap and the change log',
-    creates: () => [
-      ...[...TENANT_TABLES.map(oldName), CHANGE_LOG].map(
-        (name): Creation => ({ kind: 'relation', name }),
-      ),
-      ...logTriggers,
-    ],
-  });
+  await renewRecord(context, journal);
+  const names = await foreignNames(context, journal, [
+    { creates: () => DROPPED },
+  ]);
+  if (names.length > 0) {
+    throw new RefusedError(explainTaken(names));
+  }
   await refuseDependents(context);
   for (const transaction of cleanupTransactions(context)) {
-    await executor.transaction(transaction);
+    await recording(context, DROPPED).executor.transaction(transaction);
   }
   return true;
 }
@@ -265,6 +278,7 @@ begin
      and now() > (select (value ->> 'at')::timestamptz from tenancy_migration_state
                    where key = 'swap') + interval '${RETENTION_HOURS} hours' then
 ${[
+  refuseStatement(DROPPED),
   lockTogether(TENANT_TABLES, maxPauseMs),
   `perform${limitWaits(maxPauseMs).slice('select'.length)}`,
   ...statements,

@@ -12,6 +12,9 @@ export interface Sides {
   outgoing: string;
 }
 
+/** A name that stands for the moment in which two sequences exchange theirs. */
+export const SWAPPED_SEQUENCE = 'tenancy_swapped_sequence';
+
 const TRIGGERS = `
   for item in
     select side.name, t.tgname, t.tgenabled, pg_get_triggerdef(t.oid) as definition,
@@ -180,9 +183,9 @@ const SEQUENCES = `
     else
       commands := commands || array[
         format('select setval(%L, last_value, is_called) from %s', item.other, item.sequence),
-        format('alter sequence %s rename to tenancy_swapped_sequence', item.sequence),
+        format('alter sequence %s rename to ${SWAPPED_SEQUENCE}', item.sequence),
         format('alter sequence %s rename to %I', item.other, item.relname),
-        format('alter sequence tenancy_swapped_sequence rename to %I',
+        format('alter sequence ${SWAPPED_SEQUENCE} rename to %I',
           (select relname from pg_class where oid = item.other))];
       commands := commands || array(
         select format('grant %s on sequence %I to %s', a.privilege_type, item.relname,

@@ -4,7 +4,8 @@ import { checksum } from './compare';
 import { insertInto, ofTenant, writtenColumns } from './TableCopy';
 import type { TenantTable } from '../schema/tables';
 import type { TableCopy } from './TableCopy';
-import type { StepContext } from '../engine/Step';
+import type { Executor } from '../engine/Executor';
+import type { Creation, StepContext } from '../engine/Step';
 import type { MigrationSession } from '../session/MigrationSession';
 
 export const REPLAY = MIGRATION_LOG.replay;
@@ -70,6 +71,24 @@ export async function catchUp(
 const ENTRIES = 'tenancy_entries';
 const keysOf = (table: TenantTable) => `tenancy_${table}_keys`;
 
+/** The function that makes the targets equal to their sources. */
+export const replayFunction: Creation = {
+  kind: 'function',
+  name: `${REPLAY}()`,
+};
+
+/** Creates it, or puts it in the place of that of the other direction. */
+export async function provideReplay(
+  executor: Executor,
+  copies: TableCopy[],
+): Promise<void> {
+  await executor.transaction({
+    title: 'Create the function that replays changes',
+    locks: 'A function, which only this command calls.',
+    statements: [createReplay(copies)],
+  });
+}
+
 /**
  * The statement that creates the function `tenancy_replay_changes()`, which makes
  * the targets equal to their sources for all keys in the change log, deletes these from
@@ -80,7 +99,7 @@ const keysOf = (table: TenantTable) => `tenancy_${table}_keys`;
  * of a copy is violated. A later commit is in the log of the next call. At the end it
  * compares the rows that it wrote, and raises an error if they differ.
  */
-export function createReplay(copies: TableCopy[], log = MIGRATION_LOG): string {
+function createReplay(copies: TableCopy[], log = MIGRATION_LOG): string {
   const { tenantId } = copies[0];
   return `create or replace function ${
     log.replay

@@ -45,12 +45,12 @@ export interface StepContext {
 /**
  * An object that a step creates. Another object may have its name.
  *
- * A relation is a table, an index or a sequence; a function is named by its
+ * `original` is a relation that was there before, and that the step renames. A relation is a table, an index or a sequence; a function is named by its
  * signature. Columns, constraints, triggers and policies belong to a table, whose
  * name is SQL.
  */
 export type Creation =
-  | { kind: 'relation' | 'function'; name: string }
+  | { kind: 'relation' | 'original' | 'function'; name: string }
   | {
       kind: 'column' | 'constraint' | 'trigger' | 'policy';
       name: string;
@@ -72,8 +72,8 @@ export interface Step {
    */
   isAddition?: boolean;
   /**
-   * The objects that it creates, or that its undo drops. Their names must be free before it
-   * begins.
+   * The objects that it creates, or that its undo drops. Their names must be free before the
+   * first phase begins, and each transaction records what it has created.
    */
   creates?(context: StepContext): Creation[] | Promise<Creation[]>;
   up(context: StepContext): Promise<void>;

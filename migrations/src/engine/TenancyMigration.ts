@@ -11,6 +11,7 @@ import { MigrationSession } from '../session/MigrationSession';
 import { actAsOwner } from '../session/ownerRole';
 import {
   bookkeepingStatements,
+  foreignBookkeeping,
   forgetStatement,
   Journal,
   recordStatement,
@@ -20,12 +21,14 @@ import type { StepExecutor } from './Executor';
 import { LiveExecutor } from './LiveExecutor';
 import { MigrationState } from './MigrationState';
 import {
-  refuseForeignObjects,
+  explainTaken,
+  FORGET_CREATED,
   refuseForeignRelations,
   refuseTakenNames,
-  runOwned,
+  renewRecord,
+  runRecorded,
   undoBegun,
-  undoOwned,
+  undoRecorded,
 } from './ownership';
 import { silentReporter } from '../Reporter';
 import type { Reporter } from '../Reporter';
@@ -78,6 +81,12 @@ export class TenancyMigration {
       if (mode === 'change') {
         await session.requireWritable();
         await takeOperatorLock(session, settings.schema);
+      }
+      const taken = await foreignBookkeeping((sql, values) =>
+        session.query(sql, values),
+      );
+      if (taken.length > 0) {
+        throw new RefusedError(explainTaken(taken));
       }
       const actsAsOwner = await actAsOwner(session, settings.schema);
       const executor =
@@ -172,7 +181,7 @@ export class TenancyMigration {
     }
     const journal = await this.readJournal();
     refuseUnknownSteps(journal);
-    await refuseTakenNames(context, journal, phase.steps);
+    await refuseTakenNames(context, journal);
     await phase.check?.(context);
     onBegin?.(phase);
     if (completed >= number) {
@@ -183,9 +192,10 @@ export class TenancyMigration {
     }
     await this.changing(async () => {
       await this.createBookkeeping();
+      await renewRecord(context, journal);
       for (const step of phase.steps.filter(each => !journal.isDone(each))) {
         context.executor.announce(step, 'up');
-        await runOwned(context, await this.readJournal(), step);
+        await runRecorded(context, step);
         await this.record(step);
       }
     });
@@ -218,6 +228,7 @@ export class TenancyMigration {
     await this.changing(async () => {
       if (!executor.dryRun) {
         await this.createBookkeeping();
+        await renewRecord(context, journal);
         await executor.execute(state.put(UNDO, first.name));
       }
       for (const step of reached) {
@@ -230,6 +241,9 @@ export class TenancyMigration {
       }
       if (!executor.dryRun) {
         await executor.execute(state.forget(UNDO));
+        if ((await this.completedSteps()).length === 0) {
+          await executor.execute(FORGET_CREATED);
+        }
       }
     });
   }
@@ -253,15 +267,11 @@ export class TenancyMigration {
     const { context } = this;
     const { executor } = context;
     executor.announce(step, 'down');
-    // A dry run prints the whole script before it undoes any step.
-    if (!executor.dryRun) {
-      await refuseForeignObjects(context, await this.readJournal(), step);
-    }
     // Before the undo: a killed undo leaves a partial step, which must not count as done
     // when a command goes forward again.
     await this.forget(step);
     try {
-      await undoOwned(context, step);
+      await undoRecorded(context, step);
     } catch (error) {
       if (error instanceof RefusedError) {
         await this.record(step);

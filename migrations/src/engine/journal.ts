@@ -1,5 +1,6 @@
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import type { Executor } from './Executor';
+import { ADOPTION_STATE, FAULTS } from '../adopt/state';
 import { STATE_TABLE } from './MigrationState';
 import type { Step } from './Step';
 
@@ -10,6 +11,36 @@ const LOCK_TABLE = 'tenancy_migrations_lock';
 
 /** The tables of the migration itself. */
 export const bookkeepingTables = [MIGRATIONS_TABLE, LOCK_TABLE, STATE_TABLE];
+
+// The columns by which the tables of this product are told from others of these names.
+const COLUMNS: Record<string, string[]> = {
+  [MIGRATIONS_TABLE]: ['id', 'name', 'batch', 'migration_time'],
+  [LOCK_TABLE]: ['index', 'is_locked'],
+  [STATE_TABLE]: ['key', 'value'],
+  [ADOPTION_STATE]: ['key', 'value'],
+  [FAULTS]: ['source', 'key', 'sqlstate'],
+};
+
+/** Others' tables, views and types with the names of the tables in which commands keep their state. */
+export async function foreignBookkeeping(
+  read: <Row>(sql: string, values: unknown[]) => Promise<Row[]>,
+): Promise<string[]> {
+  const found = await read<{ name: string }>(
+    `select 'the ' || case when c.oid is null then 'type ' else 'relation ' end || t.name as name
+       from jsonb_each($1::jsonb) t (name, columns)
+       join pg_namespace n on n.nspname = current_schema()
+       left join pg_class c on c.relnamespace = n.oid and c.relname = t.name
+      where case when c.oid is null
+              then exists (select from pg_type y where y.typnamespace = n.oid and y.typname = t.name)
+              else c.relkind <> 'r' or exists (
+                select from jsonb_array_elements_text(t.columns) wanted
+                 where not exists (select from pg_attribute a
+                                    where a.attrelid = c.oid and a.attname = wanted and a.attnum > 0)) end
+      order by 1`,
+    [JSON.stringify(COLUMNS)],
+  );
+  return found.map(({ name }) => name);
+}
 
 /** All steps of the migration, and which of them are done. */
 export class Journal {

@@ -1,34 +1,31 @@
+import { DatabaseError } from 'pg';
 import { RefusedError } from '../errors';
-import { escapeLiteral } from '../sql';
+import { doBlock, escapeLiteral } from '../sql';
 import type { Journal } from './journal';
-import type { Executor } from './Executor';
+import type { BriefTransaction, Executor } from './Executor';
 import { STATE_TABLE } from './MigrationState';
 import type { Creation, Step, StepContext } from './Step';
 
-// Steps create with IF NOT EXISTS and OR REPLACE, so that they can be repeated, and their
-// undo drops by name. So they first prove that the migration owns an object: its name was
-// free when the step claimed it, and the object there now is the one that the step created.
-
+// The record of what the migration has created. Each transaction that creates also records,
+// and an undo drops only what is recorded and still the same object.
 const KEY = 'objects';
 
-/** What the migration knows of the objects that it has created. */
-interface Ownership {
+/** What the migration has created. */
+interface Created {
   /**
    * The object id of the state table itself. It differs where the database was
    * restored from a dump, which gives every object another id.
    */
   journal: string;
-  /** Steps that have begun. Their names were free then. */
-  claimed: string[];
-  /** The identities of what steps have created, under whatever name it is now. */
+  /** Their identities, such as `relation 16384`, under whatever name they are now. */
   known: string[];
 }
 
-/** The identities of what the migration has created: `relation 16384`. */
+/** The identities of what the migration has created. */
 export async function readCreated(
   state: StepContext['state'],
 ): Promise<string[]> {
-  return (await state.get<Ownership>(KEY))?.known ?? [];
+  return (await state.get<Created>(KEY))?.known ?? [];
 }
 
 /** An object that stands under a name. */
@@ -39,15 +36,18 @@ export interface Found {
   identity: string;
 }
 
-/** The objects that stand under names, as rows with their identities. */
+/** The objects that stand under names: with their identities, and that of their table. */
 function identities(creations: string): string {
-  return `select kind, name, "table", identity from (
+  return `select kind, name, "table", identity, owner from (
   select c.kind, c.name, c."table", case c.kind
     when 'relation' then coalesce(
       (select 'relation ' || r.oid from pg_class r
         where r.relnamespace = n.oid and r.relname = c.name),
       (select 'type ' || t.oid from pg_type t
         where t.typnamespace = n.oid and t.typname = c.name))
+    when 'original' then (
+      select 'original ' || r.oid from pg_class r
+       where r.relnamespace = n.oid and r.relname = c.name)
     when 'function' then 'function ' || to_regprocedure(c.name)::oid
     when 'column' then (
       select 'column ' || a.attrelid || ' ' || a.attnum from pg_attribute a
@@ -62,21 +62,38 @@ function identities(creations: string): string {
     when 'policy' then (
       select 'policy ' || p.oid from pg_policy p
        where p.polrelid = to_regclass(c."table") and p.polname = c.name)
-    end as identity
+    end as identity,
+    'relation ' || coalesce(to_regclass(c."table")::oid, (
+      select i.indrelid from pg_index i join pg_class r on r.oid = i.indexrelid
+       where r.relnamespace = n.oid and r.relname = c.name)) as owner
     from jsonb_to_recordset(${creations}::jsonb) as c (kind text, name text, "table" text)
     left join pg_namespace n on n.nspname = current_schema()) found
  where identity is not null`;
 }
+
+/**
+ * Those of them that are not ours: neither recorded, nor of a table that is, nor an index
+ * whose build was interrupted.
+ */
+function foreign(creations: string, known: string): string {
+  return `select * from (
+${identities(creations)}) standing
+ where not (identity = any (${known}) or coalesce(owner = any (${known}), false)
+         or replace(identity, 'original', 'relation') = any (${known})
+         or 'building ' || name = any (${known}))`;
+}
+
+const RECORDED = `array(
+  select jsonb_array_elements_text(value -> 'known') from ${STATE_TABLE} where key = '${KEY}')`;
 
 /** The objects with the names of creations, by any creator. */
 export async function findCreations(
   executor: Executor,
   creations: Creation[],
 ): Promise<Found[]> {
-  if (creations.length === 0) {
-    return [];
-  }
-  return executor.read<Found>(identities('$1'), [JSON.stringify(creations)]);
+  return creations.length === 0
+    ? []
+    : executor.read<Found>(identities('$1'), [JSON.stringify(creations)]);
 }
 
 async function creationsOf(
@@ -90,95 +107,86 @@ async function creationsOf(
   return creations;
 }
 
-/** The objects of one migration, as far as it has come. */
-class ObjectOwnership {
-  static async read(
-    context: StepContext,
-    journal: Journal,
-  ): Promise<ObjectOwnership> {
-    const { executor, state } = context;
-    const stored = await state.get<Ownership>(KEY);
-    const [{ table }] = await executor.read<{ table: string | null }>(
-      `select to_regclass('${STATE_TABLE}')::oid::text as table`,
-    );
-    const restored = stored !== undefined && stored.journal !== table;
-    const claimed = stored?.claimed ?? [];
-    const known = new Set(restored ? [] : stored?.known);
-    // Nothing is known yet of a step that was killed, nor of one that was done
-    // before there was this record, or in a database that was restored.
-    const unknown = journal.steps.filter(step => {
-      const begun = claimed.includes(step.name);
-      const done = journal.isDone(step);
-      return restored ? begun || done : begun !== done;
-    });
-    const found = await findCreations(
-      executor,
-      await creationsOf(context, unknown),
-    );
-    found.forEach(({ identity }) => known.add(identity));
-    return new ObjectOwnership(
-      context,
-      known,
-      new Set([...claimed, ...journal.completed]),
-    );
+/** The record as it is to be: in a restored database, what stands there of steps that are done. */
+async function readKnown(
+  context: StepContext,
+  journal: Journal,
+): Promise<{ known: string[]; isRestored: boolean }> {
+  const { executor, state } = context;
+  const stored = await state.get<Created>(KEY);
+  const [{ table }] = await executor.read<{ table: string | null }>(
+    `select to_regclass('${STATE_TABLE}')::oid::text as table`,
+  );
+  if (!stored || stored.journal === table) {
+    return { known: stored?.known ?? [], isRestored: false };
   }
+  const done = journal.steps.filter(step => journal.isDone(step));
+  const found = await findCreations(executor, await creationsOf(context, done));
+  return { known: found.map(({ identity }) => identity), isRestored: true };
+}
 
-  private constructor(
-    private readonly context: StepContext,
-    private readonly known: Set<string>,
-    private readonly begun: Set<string>,
-  ) {}
-
-  /** Whether a step has begun: what stands under its names can be ours. */
-  hasBegun(step: Step): boolean {
-    return this.begun.has(step.name);
-  }
-
-  /**
-   * What stands under the names of steps and is not ours, in words.
-   *
-   * @param kinds - all, or those that are to be looked at
-   */
-  async foreign(
-    steps: readonly Pick<Step, 'creates'>[],
-    kinds?: Creation['kind'][],
-  ): Promise<string[]> {
-    const creations = await creationsOf(this.context, steps);
-    const found = await findCreations(
-      this.context.executor,
-      creations.filter(({ kind }) => kinds?.includes(kind) ?? true),
+/** Records anew what a restored database has, whose objects have other ids. */
+export async function renewRecord(
+  context: StepContext,
+  journal: Journal,
+): Promise<void> {
+  const { known, isRestored } = await readKnown(context, journal);
+  if (isRestored) {
+    await context.executor.execute(
+      `update ${STATE_TABLE}
+   set value = jsonb_build_object('journal', '${STATE_TABLE}'::regclass::oid::text,
+                                  'known', ${escapeLiteral(
+                                    JSON.stringify(known),
+                                  )}::jsonb)
+ where key = '${KEY}'`,
     );
-    const foreign = found.filter(({ identity }) => !this.known.has(identity));
-    return [...new Set(foreign.map(describeFound))];
   }
 }
 
+/** Forgets the record, once no step is done. */
+export const FORGET_CREATED = `delete from ${STATE_TABLE} where key = '${KEY}'`;
+
 /**
- * The names that are taken of all that steps would still create.
+ * What stands under the names of steps and is not ours, in words.
  *
- * @param steps - those that are to be looked at
  * @param kinds - all, or those that are to be looked at
  */
-export async function takenNames(
+export async function foreignNames(
   context: StepContext,
   journal: Journal,
-  steps: readonly Step[],
+  steps: readonly Pick<Step, 'creates'>[],
   kinds?: Creation['kind'][],
 ): Promise<string[]> {
-  const ownership = await ObjectOwnership.read(context, journal);
-  return ownership.foreign(
-    steps.filter(step => !ownership.hasBegun(step)),
-    kinds,
+  const creations = (await creationsOf(context, steps)).filter(
+    ({ kind }) => kinds?.includes(kind) ?? true,
   );
+  if (creations.length === 0) {
+    return [];
+  }
+  const { known } = await readKnown(context, journal);
+  const found = await context.executor.read<Found>(
+    foreign('$1', '$2::text[]'),
+    [JSON.stringify(creations), known],
+  );
+  return [...new Set(found.map(describeFound))];
+}
+
+/** The names that are taken of all that steps would still create. */
+export function takenNames(
+  context: StepContext,
+  journal: Journal,
+  kinds?: Creation['kind'][],
+): Promise<string[]> {
+  const steps = journal.steps.filter(step => !journal.isDone(step));
+  return foreignNames(context, journal, steps, kinds);
 }
 
 /** @throws {@link RefusedError} which names all that is taken */
 export async function refuseTakenNames(
   context: StepContext,
   journal: Journal,
-  steps: readonly Step[],
 ): Promise<void> {
-  const taken = await takenNames(context, journal, steps);
+  const taken = await takenNames(context, journal);
   if (taken.length > 0) {
     throw new RefusedError(explainTaken(taken));
   }
@@ -191,27 +199,160 @@ export function explainTaken(taken: string[]): string {
   }. Rename what stands there, or move it to another schema.`;
 }
 
-/** The statement with which a step takes its names, which are free. */
-export function claimStatement(step: Step): string {
-  const name = escapeLiteral(step.name);
-  return `insert into ${STATE_TABLE} (key, value)
-values ('${KEY}', jsonb_build_object('journal', '${STATE_TABLE}'::regclass::oid::text,
-        'claimed', jsonb_build_array(${name}::text), 'known', '[]'::jsonb))
-on conflict (key) do update set value = case
-  when ${STATE_TABLE}.value -> 'journal' <> excluded.value -> 'journal' then excluded.value
-  else jsonb_set(${STATE_TABLE}.value, '{claimed}',
-    (${STATE_TABLE}.value -> 'claimed') - ${name}::text || jsonb_build_array(${name}::text)) end`;
+/**
+ * Refuses an undo of steps before it begins, where tables or functions stand in the
+ * place of what they have created. The rest belongs to tables, which a swap exchanges
+ * on the way: each transaction looks at it.
+ *
+ * @throws {@link RefusedError} which names them
+ */
+export async function refuseForeignRelations(
+  context: StepContext,
+  journal: Journal,
+  steps: readonly Step[],
+): Promise<void> {
+  const names = await foreignNames(context, journal, steps, [
+    'relation',
+    'function',
+  ]);
+  if (names.length > 0) {
+    throw new RefusedError(explainTaken(names));
+  }
 }
 
-/** The statement that remembers what a step has created, under whatever ids it has now. */
-export function rememberStatement(creations: Creation[]): string {
-  return `update ${STATE_TABLE} s
-   set value = jsonb_set(s.value, '{known}', (
-         select coalesce(jsonb_agg(distinct i), '[]') from (
-           select jsonb_array_elements_text(s.value -> 'known') as i
-            union select identity from (
-${identities(escapeLiteral(JSON.stringify(creations)))}) created) identities))
+const FOREIGN = 'P0T01';
+// Of a table, an object, a function or a column: a name that was taken a moment ago.
+const DUPLICATES = ['42P07', '42710', '42723', '42701'];
+
+/** The statement that fails if something stands under names that is not ours. */
+export function refuseStatement(creations: Creation[]): string {
+  return doBlock(`declare
+  names text := (select string_agg(concat('the ', kind, ' ', name, ' of ' || "table"), ', ') from (
+${foreign(escapeLiteral(JSON.stringify(creations)), RECORDED)}) others);
+begin
+  if names is not null then
+    raise exception '%', names using errcode = '${FOREIGN}';
+  end if;
+end`);
+}
+
+/** The statement that records what stands under names, for the transaction that created it. */
+export function recordStatement(creations: Creation[]): string {
+  return `insert into ${STATE_TABLE} as s (key, value)
+select '${KEY}', jsonb_build_object('journal', '${STATE_TABLE}'::regclass::oid::text,
+       'known', coalesce(jsonb_agg(identity), '[]')) from (
+${identities(escapeLiteral(JSON.stringify(creations)))}) created
+on conflict (key) do update set value = jsonb_set(s.value, '{known}', (
+  select coalesce(jsonb_agg(distinct i), '[]')
+    from jsonb_array_elements((s.value -> 'known') || (excluded.value -> 'known')) i))`;
+}
+
+/**
+ * The statement that records the build of an index, which can be no part of a transaction:
+ * the index is ours also if the command is killed before it is recorded.
+ */
+export function recordBuildStatement(index: string): string {
+  const building = escapeLiteral(JSON.stringify([`building ${index}`]));
+  return `insert into ${STATE_TABLE} as s (key, value)
+values ('${KEY}', jsonb_build_object('journal', '${STATE_TABLE}'::regclass::oid::text, 'known', ${building}::jsonb))
+on conflict (key) do update set value = jsonb_set(s.value, '{known}', (s.value -> 'known') || ${building}::jsonb)`;
+}
+
+/** The statement that ends {@link recordBuildStatement}. */
+const FORGET_BUILDS = `update ${STATE_TABLE} set value = jsonb_set(value, '{known}', (
+  select coalesce(jsonb_agg(i), '[]') from jsonb_array_elements(value -> 'known') i
+   where i #>> '{}' not like 'building %'))
  where key = '${KEY}'`;
+
+/**
+ * The context in which each transaction fails unless the names of creations are free or
+ * ours, and records what it creates.
+ */
+export function recording(
+  context: StepContext,
+  creations: Creation[],
+): StepContext {
+  const { executor } = context;
+  if (executor.dryRun || creations.length === 0) {
+    return context;
+  }
+  const check = refuseStatement(creations);
+  const record = recordStatement(creations);
+  const explained = (work: Promise<void>) =>
+    work.catch(error => {
+      throw explain(error);
+    });
+  return {
+    ...context,
+    executor: {
+      dryRun: false,
+      read: (sql, values) => executor.read(sql, values),
+      work: work => explained(executor.work(work)),
+      execute: statement =>
+        explained(
+          executor.execute(check).then(() => executor.execute(statement)),
+        ),
+      transaction: (transaction: BriefTransaction) =>
+        explained(
+          executor.transaction({
+            ...transaction,
+            statements: [check, ...transaction.statements, record],
+          }),
+        ),
+    },
+  };
+}
+
+function explain(error: unknown): unknown {
+  if (!(error instanceof DatabaseError)) {
+    return error;
+  }
+  return error.code === FOREIGN || DUPLICATES.includes(error.code ?? '')
+    ? new RefusedError(explainTaken([error.message]))
+    : error;
+}
+
+/** Runs a step, whose names must be free or ours. */
+export async function runRecorded(
+  context: StepContext,
+  step: Step,
+): Promise<void> {
+  const creations = await creationsOf(context, [step]);
+  await step.up(recording(context, creations));
+  if (creations.length > 0) {
+    await context.executor.execute(recordStatement(creations));
+    await context.executor.execute(FORGET_BUILDS);
+  }
+}
+
+/** Undoes a step: fails where something else stands in the place of what it has created. */
+export async function undoRecorded(
+  context: StepContext,
+  step: Step,
+): Promise<void> {
+  await step.down(recording(context, await creationsOf(context, [step])));
+}
+
+/**
+ * Undoes a step that was begun and not recorded, unless the tables and functions under its
+ * names are all others': it has created nothing then.
+ */
+export async function undoBegun(
+  context: StepContext,
+  journal: Journal,
+  step: Step,
+): Promise<void> {
+  const kinds: Creation['kind'][] = ['relation', 'function'];
+  const others = await foreignNames(context, journal, [step], kinds);
+  const standing = await findCreations(
+    context.executor,
+    (
+      await creationsOf(context, [step])
+    ).filter(({ kind }) => kinds.includes(kind)),
+  );
+  if (others.length === 0 || others.length < standing.length) {
+    await undoRecorded(context, step);
+  }
 }
 
 /**
@@ -251,120 +392,11 @@ export async function findForeign(
   return found.filter(({ identity }) => !record?.known.includes(identity));
 }
 
-/**
- * The statements with which a step that is undone gives its names back. After the last
- * one nothing of the migration is left, nor anything to know of it.
- */
-function releaseStatements(step: Step): string[] {
-  return [
-    `update ${STATE_TABLE}
-   set value = jsonb_set(value, '{claimed}', (value -> 'claimed') - ${escapeLiteral(
-     step.name,
-   )}::text)
- where key = '${KEY}'`,
-    `delete from ${STATE_TABLE}
- where key = '${KEY}' and value -> 'claimed' = '[]'`,
-  ];
-}
-
-/**
- * Refuses to drop or change what stands under names of the migration and is not what
- * the migration has created.
- *
- * @param what - a step that is undone, or a command that drops
- * @throws {@link RefusedError} which names it
- */
-export async function refuseForeignObjects(
-  context: StepContext,
-  journal: Journal,
-  what: Pick<Step, 'title' | 'creates'>,
-): Promise<void> {
-  const ownership = await ObjectOwnership.read(context, journal);
-  const foreign = await ownership.foreign([what]);
-  if (foreign.length > 0) {
-    throw new RefusedError(
-      `The migration did not create ${foreign.join(', ')}, and ` +
-        `"${what.title}" would drop or change it. Rename what stands there, or move ` +
-        'it to another schema.',
-    );
-  }
-}
-
-/**
- * Refuses an undo of steps before it begins, where tables or functions stand in the
- * place of what they have created. The rest belongs to tables, which a swap exchanges
- * on the way: each step looks at it when its turn has come.
- *
- * @throws {@link RefusedError} which names them
- */
-export async function refuseForeignRelations(
-  context: StepContext,
-  journal: Journal,
-  steps: readonly Step[],
-): Promise<void> {
-  const ownership = await ObjectOwnership.read(context, journal);
-  const foreign = await ownership.foreign(steps, ['relation', 'function']);
-  if (foreign.length > 0) {
-    throw new RefusedError(
-      `The migration did not create ${foreign.join(', ')}, and the ` +
-        'undo would drop or change what stands there. Rename it, or move it to ' +
-        'another schema.',
-    );
-  }
-}
-
-/** Runs the undo of a step, which gives its names back. */
-export async function undoOwned(
-  context: StepContext,
-  step: Step,
-): Promise<void> {
-  const creations = await creationsOf(context, [step]);
-  await step.down(context);
-  if (creations.length > 0) {
-    await context.executor.execute(rememberStatement(creations));
-    for (const statement of releaseStatements(step)) {
-      await context.executor.execute(statement);
-    }
-  }
-}
-
-/**
- * Undoes a step that was begun and not recorded. One that has not even claimed its
- * names has created nothing: the objects with these names belong to others.
- */
-export async function undoBegun(
-  context: StepContext,
-  journal: Journal,
-  step: Step,
-): Promise<void> {
-  const ownership = await ObjectOwnership.read(context, journal);
-  if (!step.creates || ownership.hasBegun(step)) {
-    await undoOwned(context, step);
-  }
-}
-
-/** Runs a step, whose names must be free or ours. */
-export async function runOwned(
-  context: StepContext,
-  journal: Journal,
-  step: Step,
-): Promise<void> {
-  const { executor } = context;
-  const creations = await creationsOf(context, [step]);
-  if (creations.length === 0) {
-    await step.up(context);
-    return;
-  }
-  await refuseTakenNames(context, journal, [step]);
-  await executor.execute(claimStatement(step));
-  await step.up(context);
-  await executor.execute(rememberStatement(creations));
-}
-
 /** An object in words: `the trigger x of entities`. */
 export function describeFound({ kind, name, table, identity }: Found): string {
   if (identity.startsWith('type ')) {
     return `the type ${name}`;
   }
-  return table ? `the ${kind} ${name} of ${table}` : `the ${kind} ${name}`;
+  const what = kind === 'original' ? 'relation' : kind;
+  return table ? `the ${what} ${name} of ${table}` : `the ${what} ${name}`;
 }

@@ -1,7 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import type { MigrationState } from '../engine/MigrationState';
 import { STATE_TABLE } from '../engine/MigrationState';
-import { rememberStatement } from '../engine/ownership';
+import { recordStatement } from '../engine/ownership';
 import { catchAllPartition } from '../schema/partitions';
 import { ADMIN_ROLE } from '../roles';
 import { ADMIN_POLICY, adminPolicyStatement } from '../schema/policies';
@@ -159,7 +159,7 @@ export async function describeExchange(
       await refuseOtherIndexes(executor, move),
       REFUSE_OLDER_SNAPSHOTS,
       // A rename keeps the object id, so the record can be written before the locks.
-      rememberStatement(
+      recordStatement(
         TENANT_TABLES.map(table => ({
           kind: 'relation',
           name: nextCatchAll(table),

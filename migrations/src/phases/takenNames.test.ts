@@ -1,11 +1,14 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { runPhases } from '../__testUtils__/runPhases';
+import { runInProcess } from '../cli/__testUtils__/runCli';
 import { cleanup } from '../cleanup/cleanup';
 import { EXIT_CODES } from '../errors';
 import { runPreflight } from '../preflight/runPreflight';
+import { silentReporter } from '../Reporter';
 import { rollback } from '../rollback/rollback';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -73,6 +76,18 @@ const TAKEN: Record<string, Taken[]> = {
     [
       `create function tenancy_replay_changes() returns int language sql as 'select 1'`,
       'the function tenancy_replay_changes()',
+    ],
+  ],
+  'the name in which sequences are swapped': [
+    [
+      'create view tenancy_swapped_sequence as select 1 as one',
+      'the relation tenancy_swapped_sequence',
+    ],
+  ],
+  'a function of an adoption': [
+    [
+      `create function adoption_check_snapshot() returns int language sql as 'select 1'`,
+      'the function adoption_check_snapshot()',
     ],
   ],
   'a view': [
@@ -147,6 +162,86 @@ describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
     ]);
     expect(failures.map(({ check }) => check)).toContain('columns');
     expect(JSON.stringify(failures)).toContain('tenant_id');
+  });
+
+  it.each([
+    'tenancy_migrations',
+    'tenancy_migrations_lock',
+    'tenancy_migration_state',
+    'adoption_state',
+    'adoption_faults',
+  ])(
+    'are refused by every command: %s, in which one keeps its state',
+    async name => {
+      await database.client.query(table(name)[0]);
+      const before = await catalogSnapshot(database.client);
+      for (const command of ['preflight', 'status', 'phase1', 'rollback']) {
+        const { exitCode, stderr } = await runInProcess(
+          database.connection,
+          command,
+          ...(command === 'phase1' ? ['--backup-completed'] : []),
+        );
+        expect({ exitCode, stderr }).toEqual({
+          exitCode: EXIT_CODES.refused,
+          stderr: expect.stringContaining(`the relation ${name}, and needs`),
+        });
+      }
+      expect(await catalogSnapshot(database.client)).toEqual(before);
+    },
+  );
+
+  it('are not taken for those of a step that failed before it created anything', async () => {
+    await database.client.query(
+      `create function refuse() returns event_trigger language plpgsql as $$
+       begin
+         if exists (select from pg_event_trigger_ddl_commands() where object_identity ~ 'tenant_members') then
+           raise exception 'not now';
+         end if;
+       end $$;
+       create event trigger refuse on ddl_command_end execute function refuse()`,
+    );
+    await expect(runPhases(database, 5)).rejects.toThrow('not now');
+    await database.client.query(
+      `drop event trigger refuse;
+       create table tenant_members (id int); insert into tenant_members values (1)`,
+    );
+    await database.migrate(migration => rollback(migration, 0));
+    const { rows } = await database.client.query(
+      'select count(*)::int as rows from tenant_members',
+    );
+    expect(rows).toEqual([{ rows: 1 }]);
+  });
+
+  it('are not dropped if they were taken while an undo waited for a lock', async () => {
+    await runPhases(database, 5);
+    await database.migrate(migration => rollback(migration));
+    let exchanged: Promise<unknown> | undefined;
+    const holder = new Client(database.connection);
+    await holder.connect();
+    await holder.query(
+      'begin; lock table tenancy.tenant_members in access share mode',
+    );
+    const undone = database.migrate(migration => rollback(migration, 0), {
+      reporter: {
+        ...silentReporter,
+        waiting: () => {
+          exchanged ??= holder.query(
+            `drop table tenancy.tenant_members;
+             create table tenancy.tenant_members (id int); commit`,
+          );
+        },
+      },
+    });
+    await expect(undone).rejects.toMatchObject({
+      exitCode: EXIT_CODES.refused,
+      message: expect.stringContaining('the relation tenant_members'),
+    });
+    await exchanged;
+    await holder.end();
+    const { rows } = await database.client.query(
+      `select to_regclass('tenant_members') is not null as kept`,
+    );
+    expect(rows).toEqual([{ kept: true }]);
   });
 
   it('are never dropped by an undo, whenever they were taken', async () => {

@@ -1,4 +1,5 @@
 import type { StepContext } from '../engine/Step';
+import { recordBuildStatement } from '../engine/ownership';
 import { escapeIdentifier } from '../sql';
 import { constraintValidity, indexValidity } from './lookups';
 
@@ -27,6 +28,7 @@ export async function createIndexConcurrently(
     await executor.execute(dropIndexStatement(name));
   }
   if (found !== 'valid') {
+    await executor.execute(recordBuildStatement(name));
     await executor.execute(
       `create ${unique ? 'unique ' : ''}index concurrently ` +
         `${escapeIdentifier(name)} on ${escapeIdentifier(table)} ${on}`,

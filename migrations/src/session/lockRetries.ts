@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg';
 import type { Reporter } from '../Reporter';
 import { LockNotGrantedError } from '../errors';
-import { escapeLiteral } from '../sql';
+import { doBlock, escapeLiteral } from '../sql';
 import { formatCount, formatSeconds, formatThings } from '../text';
 import type { MigrationSession } from './MigrationSession';
 
@@ -194,12 +194,8 @@ const existing = (tables: readonly string[]) =>
   `select t from unnest(${list(tables)}) with ordinality as each (t, n)
     where to_regclass(regexp_replace(t, '^only ', '')) is not null order by n`;
 
-/** A block, whose body may have a name of any form. */
-const block = (body: string) =>
-  `do ${body.includes('$$') ? escapeLiteral(body) : `$$\n${body} $$`}`;
-
 function keepCatalog(tables: readonly string[]): string {
-  return block(`declare
+  return doBlock(`declare
   names text := (select string_agg(t, ', ') from (${existing(tables)}) found);
 begin
   if names is not null then
@@ -246,7 +242,7 @@ export function lockTogether(
   const name = escapeLiteral(nameOf(first));
   // The limits are set for each lock: statement_timeout would limit all of them, but raises
   // the error of a cancelled statement.
-  return block(`declare
+  return doBlock(`declare
   give_up_at timestamptz;
   left_ms int;
   item text;

@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { stopBefore } from '../../__testUtils__/stopBefore';
-import { claimStatement } from '../../engine/ownership';
+import { recordStatement } from '../../engine/ownership';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
@@ -146,9 +146,15 @@ describe.each(databases.eachSupportedId())('phase 2 on %s', id => {
   it('goes on where a command was killed before NOT NULL was set', async () => {
     await stopBefore(database, 2, notNull);
     await database.client.query(
-      `${claimStatement(notNull)};
-       alter table relations add constraint relations_tenant_id_check
-         check (tenant_id is not null) not valid`,
+      `alter table relations add constraint relations_tenant_id_check
+         check (tenant_id is not null) not valid;
+       ${recordStatement([
+         {
+           kind: 'constraint',
+           name: 'relations_tenant_id_check',
+           table: 'relations',
+         },
+       ])}`,
     );
     await runPhase2();
     await expect(readLayout(database)).resolves.toEqual(LAYOUT);

@@ -12,7 +12,7 @@ import {
   dropFenceOf,
   FENCE_FUNCTION,
 } from '../../copy/fence';
-import { REPLAY } from '../../copy/replay';
+import { REPLAY, replayFunction } from '../../copy/replay';
 import type { Creation, Step } from '../../engine/Step';
 import { ADMIN_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
@@ -26,7 +26,7 @@ export const changeLog: Step = {
   creates: () => [
     { kind: 'relation', name: CHANGE_LOG },
     { kind: 'function', name: FENCE_FUNCTION },
-    { kind: 'function', name: `${REPLAY}()` },
+    replayFunction,
     ...TENANT_TABLES.map(
       (table): Creation => ({
         kind: 'function',

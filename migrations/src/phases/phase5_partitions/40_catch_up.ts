@@ -1,8 +1,8 @@
 import {
   CATCH_UP_SCRIPT,
   catchUp,
-  createReplay,
-  REPLAY,
+  provideReplay,
+  replayFunction,
 } from '../../copy/replay';
 import type { Creation, Step } from '../../engine/Step';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
@@ -19,7 +19,7 @@ export const firstCatchUp: Step = {
   title: 'Replay what changed during the copy',
 
   creates: () => [
-    { kind: 'function', name: `${REPLAY}()` },
+    replayFunction,
     ...TENANT_TABLES.filter(table => table !== 'entities').map(
       (table): Creation => ({ kind: 'relation', name: replayIndex(table) }),
     ),
@@ -38,7 +38,7 @@ export const firstCatchUp: Step = {
     for (const table of TENANT_TABLES) {
       await executor.execute(`analyze ${defaultTenantPartition(table)}`);
     }
-    await executor.execute(createReplay(copies));
+    await provideReplay(executor, copies);
     await executor.work({
       title: 'Replay the change log',
       script: CATCH_UP_SCRIPT,

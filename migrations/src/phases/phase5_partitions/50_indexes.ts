@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Step } from '../../engine/Step';
+import type { Creation, Step } from '../../engine/Step';
 import {
   catchAllPartition,
   defaultTenantPartition,
@@ -8,7 +8,12 @@ import {
   partitionedName,
 } from '../../schema/partitions';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
-import { CATCH_UP_SCRIPT, catchUp, createReplay } from '../../copy/replay';
+import {
+  CATCH_UP_SCRIPT,
+  catchUp,
+  provideReplay,
+  replayFunction,
+} from '../../copy/replay';
 import { extensionSchema } from '../../schema/lookups';
 import { describeCopies } from '../../copy/TableCopy';
 import type { TableCopy } from '../../copy/TableCopy';
@@ -34,7 +39,10 @@ export const indexes: Step = {
       });
       names.push(...carried.map(({ name }) => name));
     }
-    return names.map(name => ({ kind: 'relation', name }));
+    return [
+      replayFunction,
+      ...names.map((name): Creation => ({ kind: 'relation', name })),
+    ];
   },
 
   async up(context) {
@@ -54,7 +62,7 @@ export const indexes: Step = {
       }
     }
     // A killed undo leaves the replay function of the way back.
-    await executor.execute(createReplay(copies));
+    await provideReplay(executor, copies);
     // Unique indexes need the rows of one moment, not of several.
     await executor.work({
       title: 'Replay the change log',

@@ -1,4 +1,9 @@
-import { CATCH_UP_SCRIPT, catchUp, createReplay } from '../../copy/replay';
+import {
+  CATCH_UP_SCRIPT,
+  catchUp,
+  provideReplay,
+  replayFunction,
+} from '../../copy/replay';
 import type { Step, StepContext } from '../../engine/Step';
 import { addConstraint } from '../../schema/changes';
 import { constraintValidity } from '../../schema/lookups';
@@ -26,11 +31,13 @@ export const foreignKeys: Step = {
   name: '5_60_foreign_keys',
   title: 'Build the foreign keys of the partitioned tables',
 
+  creates: () => [replayFunction],
+
   async up(context) {
     const { executor } = context;
     const copies = await describeCopies(executor);
     // A killed undo leaves the replay function of the way back.
-    await executor.execute(createReplay(copies));
+    await provideReplay(executor, copies);
     // The foreign keys hold after a replay, and after each later one.
     await executor.work({
       title: 'Replay the change log',

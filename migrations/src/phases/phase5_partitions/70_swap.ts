@@ -1,9 +1,11 @@
 import { DatabaseError } from 'pg';
+import { SWAPPED_SEQUENCE } from '../../copy/carryOver';
 import type { Sides } from '../../copy/carryOver';
 import {
   CATCH_UP_SCRIPT,
   catchUp,
-  createReplay,
+  provideReplay,
+  replayFunction,
   replayOnce,
   SNAPSHOT,
 } from '../../copy/replay';
@@ -14,6 +16,7 @@ import type { TableCopy } from '../../copy/TableCopy';
 import { assertEqual, examineCopies } from '../../copy/compare';
 import { readCompletedSteps } from '../../engine/journal';
 import type { Creation, Step, StepContext } from '../../engine/Step';
+import { recordStatement, refuseStatement } from '../../engine/ownership';
 import { RefusedError } from '../../errors';
 import { archiveName, isSwapped, oldName } from '../../schema/partitions';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
@@ -46,6 +49,19 @@ const oldKeys: Creation[] = [
   ),
 ];
 
+const objects: Creation[] = [
+  ...TENANT_TABLES.flatMap((table): Creation[] => [
+    { kind: 'original', name: oldName(table) },
+    { kind: 'relation', name: archiveName(table) },
+    { kind: 'policy', name: FENCE_POLICY, table },
+  ]),
+  // The swap creates these triggers on the tables that it puts into use.
+  ...logTriggers,
+  ...oldKeys,
+  replayFunction,
+  { kind: 'relation', name: SWAPPED_SEQUENCE },
+];
+
 /**
  * Gives the partitioned tables the production names, and back. Both directions are the
  * same, because the change log follows the side that is in use.
@@ -54,16 +70,7 @@ export const swap: Step = {
   name: '5_70_swap',
   title: 'Verify the copies and swap the tables',
 
-  creates: () => [
-    ...TENANT_TABLES.flatMap((table): Creation[] => [
-      { kind: 'relation', name: oldName(table) },
-      { kind: 'relation', name: archiveName(table) },
-      { kind: 'policy', name: FENCE_POLICY, table },
-    ]),
-    // The swap creates these triggers on the tables that it puts into use.
-    ...logTriggers,
-    ...oldKeys,
-  ],
+  creates: () => objects,
 
   async up(context) {
     if (!(await isSwapped(context.executor))) {
@@ -97,13 +104,16 @@ async function exchange(
   const { executor, settings } = context;
   const copies = await describeCopies(executor);
   await checkAdditions(context, copies);
-  await executor.execute(createReplay(copies));
+  await provideReplay(executor, copies);
   const conditions = [
+    refuseStatement(objects),
     await refuseLaterAdditions(executor),
     refuseLaterPublications,
   ];
-  const statements = (timeoutMs: number) =>
-    swapStatements(copies.map(sidesOf), timeoutMs, conditions);
+  const statements = (timeoutMs: number) => [
+    ...swapStatements(copies.map(sidesOf), timeoutMs, conditions),
+    recordStatement(objects),
+  ];
   await executor.work({
     title:
       'Swap the tables. ACCESS EXCLUSIVE on all of them, for milliseconds.',
@@ -196,10 +206,13 @@ function explain(error: unknown): unknown {
  */
 async function addOldKeys(context: StepContext): Promise<void> {
   const entities = oldName('entities');
-  await context.executor.execute(
-    `create unique index if not exists ${UNIQUE_INDEX} ` +
-      `on ${entities} (tenant_id, entity_id)`,
-  );
+  await context.executor.transaction({
+    title: `Build ${UNIQUE_INDEX}`,
+    locks: 'SHARE on tables that are not in use.',
+    statements: [
+      `create unique index if not exists ${UNIQUE_INDEX} on ${entities} (tenant_id, entity_id)`,
+    ],
+  });
   for (const table of REFERENCING) {
     await addConstraint(context, {
       name: keyName(table),

@@ -1,9 +1,7 @@
 import { forgetPreparation, prepareAdoption } from '../../adopt/prepare';
-import { takenAdoptionNames } from '../../adopt/objects';
+import { ADOPTION_CREATIONS, isAdoptionThere } from '../../adopt/objects';
 import { putState } from '../../adopt/state';
-import { explainTaken } from '../../engine/ownership';
 import type { Step } from '../../engine/Step';
-import { RefusedError } from '../../errors';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 
 /**
@@ -18,11 +16,10 @@ export const engineAdoption: Step = {
   title: "Prepare the adoption of tenants' engines",
   isAddition: true,
 
+  creates: async context =>
+    (await isAdoptionThere(context)) ? [] : ADOPTION_CREATIONS,
+
   async up(context) {
-    const taken = await takenAdoptionNames(context);
-    if (taken.length > 0) {
-      throw new RefusedError(explainTaken(taken));
-    }
     await prepareAdoption(context, [
       putState(DEFAULT_TENANT_ID, 'prepared', true),
     ]);

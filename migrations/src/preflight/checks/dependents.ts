@@ -1,4 +1,3 @@
-import { takenAdoptionNames } from '../../adopt/objects';
 import type { Creation } from '../../engine/Step';
 import { Journal } from '../../engine/journal';
 import { explainTaken, takenNames } from '../../engine/ownership';
@@ -23,6 +22,7 @@ const STEPS = phases.flatMap(({ steps }) => steps);
 // The check of columns reports names of columns.
 const NAMED: Creation['kind'][] = [
   'relation',
+  'original',
   'function',
   'constraint',
   'trigger',
@@ -35,10 +35,7 @@ export const names: PreflightCheck = {
   scope: 'server',
   async run(context) {
     const journal = await Journal.read(context.executor, STEPS);
-    const taken = [
-      ...(await takenNames(context, journal, STEPS, NAMED)),
-      ...(await takenAdoptionNames(context)),
-    ];
+    const taken = await takenNames(context, journal, NAMED);
     return taken.length === 0
       ? [ok('Nothing stands under the names that the migration uses.')]
       : [failure(explainTaken(taken), { details: taken })];
