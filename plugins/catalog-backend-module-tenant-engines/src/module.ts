@@ -301,6 +301,7 @@ export const catalogModuleTenantEngines = (
                     tenant?.max_entities ?? Infinity,
                   );
                 },
+                refreshed: (id, entityRef) => manager.refreshed(id, entityRef),
                 notifyWork: id => {
                   if (!engines.leases.isHeld(id)) {
                     changes

@@ -102,7 +102,7 @@ export class BackendProcess {
   }
 
   throwIfEnded(): void {
-    if (this.#hasEnded()) {
+    if (this.hasEnded) {
       throw new Error(`The backend has ended:\n${this.#log}`);
     }
   }
@@ -125,15 +125,26 @@ export class BackendProcess {
     this.#child.kill('SIGCONT');
   }
 
+  /** Resolves once it has ended. */
+  get closed(): Promise<unknown> {
+    return this.#closed;
+  }
+
+  /** As an orchestrator does. */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGTERM');
+    await this.#closed;
+  }
+
   /** As `kill -9` does. */
   async kill(): Promise<void> {
-    if (!this.#hasEnded()) {
+    if (!this.hasEnded) {
       this.#child.kill('SIGKILL');
     }
     await this.#closed;
   }
 
-  #hasEnded(): boolean {
+  get hasEnded(): boolean {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 }

@@ -9,6 +9,7 @@ import {
 } from '@backstage/backend-plugin-api';
 import { ConfigReader } from '@backstage/config';
 import { tenantEngines } from '..';
+import { lethalReader } from './lethalReader';
 import { runRecorder } from './runRecorder';
 
 const config = new ConfigReader(JSON.parse(process.env.BACKEND_CONFIG ?? '{}'));
@@ -37,7 +38,10 @@ backend.add(import('@backstage/plugin-catalog-backend'));
 backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
 backend.add(
   tenantEngines({
-    features: config.has('recordRuns') ? [runRecorder] : [],
+    features: [
+      ...(config.has('recordRuns') ? [runRecorder] : []),
+      ...(config.has('lethalReader') ? [lethalReader] : []),
+    ],
   }),
 );
 backend.start();

@@ -27,6 +27,7 @@ import type { EngineTables } from '../tables/EngineTables';
 import type { WorkByTenant } from '../work/WorkByTenant';
 import { TableUpgrades } from '../upgrades/TableUpgrades';
 import { boundedSources } from '../sources/boundedSources';
+import { ReadsUnderWay } from '../sources/ReadsUnderWay';
 import { SourceParser } from '../sources/SourceParser';
 import { StartQueue } from './StartQueue';
 import {
@@ -100,6 +101,7 @@ export class EngineManager {
   readonly #sleeping: SleepingEngines;
   readonly #queue = new StartQueue(STARTS);
   readonly #parser: SourceParser;
+  readonly #reads: ReadsUnderWay;
   readonly #upgrades: TableUpgrades;
   /** Tenants whose tables are being removed, because their engines were taken from them. */
   readonly #removals = new Map<string, Promise<void>>();
@@ -121,6 +123,11 @@ export class EngineManager {
     this.#options = options;
     this.#sleeping = new SleepingEngines(options.pool);
     this.#parser = new SourceParser(options.configs.bounds);
+    this.#reads = new ReadsUnderWay({
+      pool: options.pool,
+      // To read and to parse.
+      longestMs: 2 * options.configs.bounds.timeoutMs,
+    });
     const { logger, tables } = options;
     this.#upgrades = new TableUpgrades({ logger, tables });
     this.#timing = {
@@ -162,6 +169,13 @@ export class EngineManager {
   /** Notes that nothing of an engine is due and nothing under way at this moment. */
   caughtUp(tenantId: string): void {
     this.#options.status.caughtUp(tenantId);
+  }
+
+  /** After a refresh of an entity: what was set aside of its sources is read again. */
+  async refreshed(tenantId: string, entityRef: string): Promise<void> {
+    if (await this.#reads.resume(tenantId, entityRef)) {
+      this.#sleeping.wake(tenantId);
+    }
   }
 
   /** Reads the registry: changes of before are in effect afterwards. */
@@ -212,6 +226,10 @@ export class EngineManager {
     registry.onChange(check);
     registry.onWork(tenantId => this.#sleeping.wake(tenantId));
     leases.onChange(() => this.#startHeld());
+    leases.beforeRelease(async tenantId => {
+      await this.#options.works.finish(tenantId);
+      await this.#reads.leave(tenantId);
+    });
     check().then(checkAgain);
   }
 
@@ -436,6 +454,7 @@ export class EngineManager {
             ...tenant,
             parser: this.#parser,
             bounds: configs.bounds,
+            reads: this.#reads,
             watch: this.#options.watch,
           }),
         ],

@@ -12,7 +12,7 @@ import {
   tenantOf,
   type TenantUpgradeHandler,
 } from 'backstage-plugin-catalog-tenancy-node';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { saysTablesAreGone, sqlStateOf } from '../engine/failures';
 import type { SupervisedEngine } from '../manager/SupervisedEngine';
 import { boundDryRun } from '../sources/dryRuns';
@@ -68,10 +68,13 @@ export function forwardToEngine(options: {
   names?: Names;
   /** How many entities a location may bring that is tried out by a tenant. */
   maxEntities?: (tenantSlug: string) => Promise<number>;
+  /** Hears of entities that were refreshed. */
+  refreshed?: (tenantId: string, entityRef: string) => Promise<void>;
   /** Tells the process that does the background work of a tenant that there may be some. */
   notifyWork?: (tenantId: string) => void;
 }): RequestHandler {
   const { find, logger, names = CATALOG, notifyWork, maxEntities } = options;
+  const { refreshed = async () => undefined } = options;
   return (req, res, next) => {
     const { tenantId, tenantSlug } = tenantOf(req);
     const route = `${req.method} ${req.path}`;
@@ -128,7 +131,15 @@ export function forwardToEngine(options: {
         );
       } else if (engine) {
         if (notifyWork && !READS.has(req.method)) {
-          res.once('close', () => notifyWork(tenantId));
+          res.once('close', async () => {
+            const ref = refreshedBy(req, res);
+            if (ref !== undefined) {
+              await refreshed(tenantId, ref).catch(error =>
+                logger.warn(`${route} of the tenant '${tenantSlug}': ${error}`),
+              );
+            }
+            notifyWork(tenantId);
+          });
         }
         engine.router(req, res, error => end(supervised, error));
       } else {
@@ -137,6 +148,14 @@ export function forwardToEngine(options: {
     };
     answer().catch(next);
   };
+}
+
+/** The entity that an answered request has refreshed. */
+function refreshedBy(req: Request, res: Response): string | undefined {
+  const isRefresh = req.method === 'POST' && req.path === '/refresh';
+  return isRefresh && res.statusCode < 300
+    ? String(req.body?.entityRef)
+    : undefined;
 }
 
 export type FindUpgrade = (

@@ -8,14 +8,17 @@ import {
 } from '@backstage/plugin-catalog-node';
 import { catalogModelExtensionPoint } from '@backstage/plugin-catalog-node/alpha';
 import {
+  type Entity,
   stringifyEntityRef,
   stringifyLocationRef,
 } from '@backstage/catalog-model';
 import type { EventLoopWatch } from 'backstage-plugin-catalog-tenancy-node';
 import { InputError } from '@backstage/errors';
 import { setImmediate } from 'node:timers/promises';
+import { BackgroundWork } from '../work/BackgroundWork';
 import { type SourceBounds, tooMuch } from './bounds';
 import { takeFromDryRun } from './dryRuns';
+import type { ReadsUnderWay } from './ReadsUnderWay';
 import type { SourceParser } from './SourceParser';
 
 /**
@@ -36,12 +39,49 @@ function createTurns({
   };
 }
 
+/**
+ * Notes which locations are read, right before and right after it. What is tried out or
+ * validated by a request is not read again by itself.
+ */
+function createNotes({
+  tenantId,
+  reads,
+}: Parameters<typeof boundedSources>[0]): CatalogProcessor[] {
+  const isNoted = (entity: Entity) =>
+    entity.kind === 'Location' && BackgroundWork.current() !== undefined;
+  return [
+    {
+      getProcessorName: () => 'TenantSourceBegins',
+      // The last of what comes before the read: nothing else of it can fail.
+      getPriority: () => Number.MAX_SAFE_INTEGER,
+      async validateEntityKind(entity) {
+        if (isNoted(entity)) {
+          BackgroundWork.current()?.check();
+          await reads.begin(tenantId, stringifyEntityRef(entity));
+        }
+        return false;
+      },
+    },
+    {
+      getProcessorName: () => 'TenantSourceEnds',
+      getPriority: () => Number.MIN_SAFE_INTEGER,
+      async postProcessEntity(entity) {
+        if (isNoted(entity)) {
+          reads.end(tenantId, stringifyEntityRef(entity));
+        }
+        return entity;
+      },
+    },
+  ];
+}
+
 /** A module of a tenant's catalog: what it reads is parsed within bounds, in a thread. */
 export function boundedSources(options: {
   tenantId: string;
   tenantSlug: string;
   parser: SourceParser;
   bounds: SourceBounds;
+  reads: Pick<ReadsUnderWay, 'begin' | 'end'>;
   /** Hears of what is processed. */
   watch: Pick<EventLoopWatch, 'note'>;
 }) {
@@ -57,7 +97,10 @@ export function boundedSources(options: {
         async init({ model, processing }) {
           model.setEntityDataParser(createParser(options));
           processing.addPlaceholderResolver('yaml', createResolver(options));
-          processing.addProcessor(createTurns(options));
+          processing.addProcessor(
+            createTurns(options),
+            ...createNotes(options),
+          );
         },
       });
     },

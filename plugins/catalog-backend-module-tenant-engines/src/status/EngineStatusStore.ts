@@ -176,7 +176,8 @@ export class EngineStatusStore {
     // The catalog has no such error in the entity of a location that it could never read.
     const { rows } = await this.#pool.query<SourceError>(
       `select left(coalesce(spec ->> 'target', spec -> 'targets' ->> 0, entity_ref), 2000) as location,
-              left(errors::jsonb -> 0 ->> 'message', 2000) as message
+              left(regexp_replace(errors::jsonb -> 0 ->> 'message',
+                '^Processor TenantSourceBegins .*; caused by InputError: ', ''), 2000) as message
          from ${table}, lateral (select unprocessed_entity::jsonb -> 'spec' as spec) e
         where entity_ref like 'location:%' and errors like '[{%'
         order by next_update_at desc limit ${SOURCE_ERRORS}`,

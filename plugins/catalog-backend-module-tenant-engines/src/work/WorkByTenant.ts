@@ -23,9 +23,12 @@ export class WorkByTenant {
         this.#apply(tenantId, work);
       }
     });
-    this.#leases.beforeRelease(async tenantId =>
-      this.#works.get(tenantId)?.finish(),
-    );
+    this.#leases.beforeRelease(tenantId => this.finish(tenantId));
+  }
+
+  /** Lets what is under way end; see {@link BackgroundWork.finish}. */
+  async finish(tenantId: string): Promise<void> {
+    await this.#works.get(tenantId)?.finish();
   }
 
   /** The same object for each call with the same tenant. */
@@ -46,7 +49,7 @@ export class WorkByTenant {
   /** Lets what is under way end, and begins nothing until {@link WorkByTenant.resume}. */
   async pause(tenantId: string): Promise<void> {
     this.#paused.add(tenantId);
-    await this.#works.get(tenantId)?.finish();
+    await this.finish(tenantId);
   }
 
   /** Ends a pause. */

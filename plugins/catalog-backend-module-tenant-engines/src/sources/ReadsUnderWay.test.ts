@@ -1,0 +1,125 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { mockServices } from '@backstage/backend-test-utils';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import type { Knex } from 'knex';
+import { randomUUID } from 'node:crypto';
+import { EnginePool } from '../pool/EnginePool';
+import { READS_TABLE, ReadsUnderWay, SET_ASIDE } from './ReadsUnderWay';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe.each(databases.eachSupportedId())(
+  'the reads of processes on %s',
+  id => {
+    const tenantId = randomUUID();
+    let knex: Knex;
+    let pool: EnginePool;
+
+    beforeAll(async () => {
+      knex = await databases.init(id);
+      const schema = engineSchemaOf(tenantId);
+      await knex.raw(`create schema ??`, [schema]);
+      for (const [table, columns] of [
+        ['refresh_state', 'entity_ref text, next_update_at timestamptz'],
+        [
+          'refresh_state_references',
+          'source_entity_ref text, target_entity_ref text',
+        ],
+      ]) {
+        await knex.raw(`create table ??.?? (${columns})`, [schema, table]);
+      }
+      pool = EnginePool.create({
+        connection: knex.client.config.connection,
+        max: 5,
+        logger: mockServices.logger.mock(),
+      });
+    });
+
+    beforeEach(() =>
+      knex.raw('drop table if exists ??.??', [
+        engineSchemaOf(tenantId),
+        READS_TABLE,
+      ]),
+    );
+
+    afterAll(() => pool.close());
+
+    /** One that dies is not used any more. */
+    function startProcess({ longestMs = 3_600_000 } = {}) {
+      const reads = new ReadsUnderWay({ pool, longestMs });
+      return {
+        begin: (ref: string) => reads.begin(tenantId, ref),
+        end: (ref: string) => reads.end(tenantId, ref),
+        leave: () => reads.leave(tenantId),
+        resume: (ref: string) => reads.resume(tenantId, ref),
+      };
+    }
+
+    it('are read alone after the first death, so that the second one is that of its cause', async () => {
+      const first = startProcess();
+      await Promise.all(['a', 'b', 'done'].map(first.begin));
+      first.end('done');
+      // Its end goes with this.
+      await first.begin('c');
+
+      const second = startProcess();
+      await second.begin('done');
+      await second.begin('a');
+      const begun: string[] = [];
+      const others = ['b', 'c'].map(ref =>
+        second.begin(ref).then(() => begun.push(ref)),
+      );
+      await second.begin('new');
+      expect(begun).toEqual([]);
+      second.end('a');
+      await others[0];
+      expect(begun).toEqual(['b']);
+
+      const third = startProcess();
+      await expect(third.begin('b')).rejects.toThrow(SET_ASIDE);
+      // Again and again, without another death.
+      await expect(third.begin('b')).rejects.toThrow(SET_ASIDE);
+      await expect(startProcess().begin('b')).rejects.toThrow(SET_ASIDE);
+      await third.begin('a');
+      third.end('a');
+      await third.begin('c');
+    });
+
+    it('go on alone where one of them has no end', async () => {
+      await Promise.all(['a', 'b'].map(startProcess().begin));
+      const next = startProcess({ longestMs: 1 });
+      await next.begin('a');
+      await expect(next.begin('b')).resolves.toBeUndefined();
+    });
+
+    it('count no death where the process goes on, or ended its work in order', async () => {
+      for (let i = 0; i < 3; i += 1) {
+        const process = startProcess();
+        await process.begin('a');
+        // As after a lease that was lost meanwhile.
+        await process.begin('a');
+        await process.leave();
+      }
+      await expect(startProcess().begin('a')).resolves.toBeUndefined();
+    });
+
+    it('begin anew after a refresh', async () => {
+      for (let i = 0; i < 2; i += 1) {
+        await startProcess().begin('location:default/a');
+      }
+      const process = startProcess();
+      await expect(process.begin('location:default/a')).rejects.toThrow(
+        SET_ASIDE,
+      );
+      await expect(process.resume('location:default/b')).resolves.toBe(false);
+      await knex
+        .withSchema(engineSchemaOf(tenantId))
+        .insert({ entity_ref: 'location:default/a' })
+        .into('refresh_state');
+      await expect(process.resume('Location:default/A')).resolves.toBe(true);
+      await expect(
+        process.begin('location:default/a'),
+      ).resolves.toBeUndefined();
+    });
+  },
+);
