@@ -43,6 +43,17 @@ export interface Config {
       leaseSeconds?: number;
 
       /**
+       * Hosts that modules of engines may connect to by themselves, such as entity providers,
+       * beside those of `integrations` and `backend.reading.allow` and the internet. Sources
+       * of tenants may not lead there.
+       */
+      allow?: {
+        /** As in `backend.reading.allow`: with the port, or `*.` before a domain. */
+        host: string;
+        paths?: string[];
+      }[];
+
+      /**
        * How much an engine takes of one source. What is beyond is an error at the location.
        */
       sources?: {

@@ -10,6 +10,7 @@ import { fileTargetsModule } from './fileTargets';
 import { AllowedHosts } from './hosts';
 import { INHERITED, pick } from './inherited';
 import { checkIntervals } from './intervals';
+import { obeyReach, Reach, type WithinReach } from '../reach/Reach';
 import { boundedReaders } from '../sources/boundedReader';
 import type { SourceBounds } from '../sources/bounds';
 import {
@@ -36,6 +37,7 @@ export class EngineConfigs {
   readonly #backend: JsonObject;
   readonly #operator: OperatorConfig;
   readonly #hosts: AllowedHosts;
+  readonly #hostsOfModules: AllowedHosts;
   readonly #env: NodeJS.ProcessEnv;
   readonly #secrets = new WeakMap<Config, readonly string[]>();
   readonly #loadSchemas: () => Promise<PackageSchema[]>;
@@ -51,6 +53,9 @@ export class EngineConfigs {
     this.#backend = backend;
     this.#operator = operator;
     this.#hosts = hosts;
+    this.#hostsOfModules = AllowedHosts.fromConfig(
+      new ConfigReader({ backend: { reading: { allow: operator.allow } } }),
+    );
     this.#env = env;
     this.#loadSchemas = loadSchemas;
   }
@@ -198,6 +203,27 @@ export class EngineConfigs {
   featuresOfInstance(tenant: ActiveTenant): BackendFeature[] {
     const maxBytes = this.bounds.maxArchiveBytes;
     return this.readers(tenant, { ...this.bounds, maxBytes });
+  }
+
+  /**
+   * Within which the background work of a tenant's engine connects: its entity providers, and
+   * all else that its modules start. What app-config has for a tenant, the operator has listed.
+   *
+   * @param own - hosts of this backend
+   */
+  reach(
+    { tenantSlug }: ActiveTenant,
+    own: ReadonlySet<string>,
+  ): WithinReach | undefined {
+    if (this.#operator.sources.has(tenantSlug)) {
+      return undefined;
+    }
+    obeyReach();
+    const isListed = (url: URL) =>
+      own.has(url.host) ||
+      this.#hosts.isListed(url) ||
+      this.#hostsOfModules.isListed(url);
+    return work => new Reach({ isListed }).run(work);
   }
 
   private readers(tenant: ActiveTenant, bounds: SourceBounds) {

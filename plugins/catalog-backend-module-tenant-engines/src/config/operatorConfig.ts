@@ -31,6 +31,7 @@ const ENGINES_KEYS = {
   inherit: true,
   role: true,
   leaseSeconds: true,
+  allow: true,
   pool: POOL_KEYS,
   sources: {
     maxBytes: true,
@@ -98,6 +99,14 @@ const enginesSchema = z.object({
   inherit: z.array(z.string()).optional(),
   role: z.enum(['all', 'none']).optional(),
   leaseSeconds: z.number().int().min(5).max(300).optional(),
+  allow: z
+    .array(
+      z.strictObject({
+        host: z.string().min(1),
+        paths: z.array(z.string()).optional(),
+      }),
+    )
+    .optional(),
   sources: z
     .object({
       maxBytes: bound,
@@ -124,6 +133,8 @@ export interface OperatorConfig {
   processingInterval: JsonValue;
   /** The shortest interval, in milliseconds, that a tenant may configure. */
   minIntervalMs: number;
+  /** Hosts that modules of engines may connect to, and sources may not. */
+  allow: { host: string; paths?: string[] }[];
   /** How much an engine takes of one source. */
   bounds: SourceBounds;
   leases: {
@@ -175,6 +186,7 @@ export function readOperatorConfig(config: Config): OperatorConfig {
         ? MIN_PROCESSING_INTERVAL
         : readDuration(minimum, `${ENGINES}.minProcessingInterval`),
     ),
+    allow: engines.allow ?? [],
     bounds: readBounds(engines.sources),
     leases: {
       role: engines.role ?? 'all',

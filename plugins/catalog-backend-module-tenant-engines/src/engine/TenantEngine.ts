@@ -16,6 +16,7 @@ import type {
 import { Router } from 'express';
 import type { Duplex } from 'node:stream';
 import type { SchemaDatabase } from '../pool/EnginePool';
+import type { WithinReach } from '../reach/Reach';
 import type { BackgroundWork } from '../work/BackgroundWork';
 import { decorate } from './decorate';
 import { createServices, type PluginServices } from './services';
@@ -39,6 +40,8 @@ interface TenantEngineOptions {
   /** Of the same plugin in the backend around this one. */
   services: PluginServices;
   work: BackgroundWork;
+  /** Where the background work may connect to; anywhere by default. */
+  within?: WithinReach;
   /**
    * What of the plugin is background work: all that it does without a request, or the runs of
    * its scheduled tasks, for a plugin that is made for several replicas of a backend.
@@ -75,6 +78,7 @@ export class TenantEngine {
     options: TenantEngineOptions & { signal: AbortSignal },
   ): Promise<TenantEngine> {
     const { background = 'everything', signal, work } = options;
+    const { within = start => start() } = options;
     signal.throwIfAborted();
     const engine = new TenantEngine(options);
     const listeners = GLOBAL_EVENTS.map(
@@ -83,7 +87,7 @@ export class TenantEngine {
     try {
       await Promise.race([
         background === 'everything'
-          ? work.start(() => engine.#backend.start())
+          ? work.start(() => within(() => engine.#backend.start()))
           : engine.#backend.start(),
         rejectionOf(signal),
       ]);
@@ -107,7 +111,7 @@ export class TenantEngine {
   private constructor(options: TenantEngineOptions) {
     const { config, database, features, logger, services, tenant, work } =
       options;
-    const { migrates = false } = options;
+    const { migrates = false, within } = options;
     this.#database = database;
     this.#backend = createSpecializedBackend({
       defaultServiceFactories: createServices({
@@ -120,6 +124,7 @@ export class TenantEngine {
         mountUpgrade: upgrade => this.#upgrades.set(upgrade.path, upgrade),
         outer: services,
         signal: this.#stopping.signal,
+        within,
         work,
       }),
     });

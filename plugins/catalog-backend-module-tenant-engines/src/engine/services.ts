@@ -28,6 +28,7 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import type { Knex } from 'knex';
+import type { WithinReach } from '../reach/Reach';
 import type { BackgroundWork } from '../work/BackgroundWork';
 import { decorate, decorateKnown } from './decorate';
 import { tenantScheduler } from './tenantScheduler';
@@ -61,6 +62,8 @@ interface NestedServices {
   signal: AbortSignal;
   outer: PluginServices;
   work: BackgroundWork;
+  /** Where scheduled tasks may connect to. */
+  within?: WithinReach;
 }
 
 /**
@@ -74,7 +77,7 @@ interface NestedServices {
 export function createServices(options: NestedServices): ServiceFactory[] {
   const { config, knex, logger, migrates, mount, mountUpgrade, outer } =
     options;
-  const { signal, tenant, work } = options;
+  const { signal, tenant, within, work } = options;
   const { discovery, httpAuth, permissions, userInfo } = outer;
   const own = [
     provide(coreServices.rootConfig, config),
@@ -104,6 +107,7 @@ export function createServices(options: NestedServices): ServiceFactory[] {
         scheduler: outer.scheduler,
         tenant,
         work,
+        within,
         logger,
         signal,
       }),

@@ -6,6 +6,7 @@ import type {
 } from '@backstage/backend-plugin-api';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { WithinReach } from '../reach/Reach';
 import type { BackgroundWork } from '../work/BackgroundWork';
 import { decorateKnown } from './decorate';
 
@@ -31,11 +32,14 @@ export function tenantScheduler(options: {
   scheduler: SchedulerService;
   tenant: ActiveTenant;
   work: BackgroundWork;
+  /** Where tasks may connect to; anywhere by default. */
+  within?: WithinReach;
   logger: LoggerService;
   /** Ends all tasks. */
   signal: AbortSignal;
 }): SchedulerService {
   const { scheduler, tenant, work, logger, signal } = options;
+  const { within = run => run() } = options;
   const prefix = `tenant:${tenant.tenantId}:`;
 
   /** Ends as soon as no more work may begin. */
@@ -44,7 +48,8 @@ export function tenantScheduler(options: {
       ...task,
       ...(LOCAL_TASKS.has(task.id) && { scope: 'local' }),
       id: `${prefix}${task.id}`,
-      fn: abortSignal => work.runTask(async () => task.fn(abortSignal)),
+      fn: abortSignal =>
+        work.runTask(() => within(async () => task.fn(abortSignal))),
       signal: AbortSignal.any(
         [task.signal, signal, closing].filter(each => each !== undefined),
       ),

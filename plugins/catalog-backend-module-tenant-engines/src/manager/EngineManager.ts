@@ -1,4 +1,7 @@
-import type { LoggerService } from '@backstage/backend-plugin-api';
+import type {
+  DiscoveryService,
+  LoggerService,
+} from '@backstage/backend-plugin-api';
 import catalogPlugin from '@backstage/plugin-catalog-backend';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import type {
@@ -461,6 +464,7 @@ export class EngineManager {
         logger: quiet(logger),
         services,
         signal,
+        within: configs.reach(tenant, await hostsOf(services.discovery)),
         work,
       });
       logger.info('The engine runs');
@@ -488,4 +492,13 @@ export class EngineManager {
       .filter(supervised => !found.has(schemaOf(supervised)))
       .forEach(supervised => supervised.fail(new Error('Its tables are gone')));
   }
+}
+
+/** Where plugins of this backend ask each other. */
+async function hostsOf(discovery: DiscoveryService): Promise<Set<string>> {
+  const urls = [
+    await discovery.getBaseUrl('catalog'),
+    await discovery.getExternalBaseUrl('catalog'),
+  ];
+  return new Set(urls.map(url => new URL(url).host));
 }

@@ -26,6 +26,9 @@ export interface ReachOptions {
   signal?: AbortSignal;
 }
 
+/** Runs a piece of work within a {@link Reach} of its own. */
+export type WithinReach = <T>(work: () => Promise<T>) => Promise<T>;
+
 const reaches = new AsyncLocalStorage<Reach>();
 const obeying = new WeakSet<object>();
 
@@ -45,7 +48,7 @@ const unlisted = new Agent({ connect: { lookup: lookupPublic } });
  * each redirect. A host that the operator has listed may have any address; all others are on
  * the internet.
  *
- * Answers to `fetch` are not compressed, so that the bytes that are counted are those that are
+ * Where bytes are counted, answers to `fetch` are not compressed, so that they are those that are
  * kept. Those to `node:http` are counted where they are kept.
  */
 export class Reach {
@@ -84,9 +87,11 @@ export class Reach {
     init?: RequestInit,
   ): Promise<Response> {
     const request = new Request(input, init);
-    // Nothing is unpacked, so that what is counted is what is kept.
-    request.headers.set('accept-encoding', 'identity');
-    const { signal } = this.#options;
+    const { maxBytes, signal } = this.#options;
+    if (maxBytes !== undefined) {
+      // Nothing is unpacked, so that what is counted is what is kept.
+      request.headers.set('accept-encoding', 'identity');
+    }
     try {
       const response = await fetchByUndici(request.url, {
         method: request.method,
@@ -99,7 +104,9 @@ export class Reach {
           : request.signal,
         dispatcher: this.#dispatcher(),
       });
-      return this.#counted(response as unknown as Response);
+      return maxBytes === undefined
+        ? (response as unknown as Response)
+        : this.#counted(response as unknown as Response, maxBytes);
     } catch (error) {
       const { cause } = error as Error;
       throw cause instanceof UnlistedHostError ? this.refuse(cause) : error;
@@ -146,7 +153,7 @@ export class Reach {
   }
 
   /** An answer whose bytes are counted as they come. */
-  #counted(response: Response): Response {
+  #counted(response: Response, maxBytes: number): Response {
     const encoding = response.headers.get('content-encoding');
     if (encoding && encoding !== 'identity') {
       response.body?.cancel().catch(() => undefined);
@@ -156,7 +163,7 @@ export class Reach {
         ),
       );
     }
-    const { maxBytes = Infinity, beyondBytes } = this.#options;
+    const { beyondBytes } = this.#options;
     const counter = new TransformStream<Uint8Array, Uint8Array>({
       transform: (chunk, controller) => {
         this.#bytes += chunk.byteLength;

@@ -1,0 +1,171 @@
+import { schedulerServiceFactory } from '@backstage/backend-defaults/scheduler';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
+import {
+  coreServices,
+  createBackendModule,
+  createBackendPlugin,
+} from '@backstage/backend-plugin-api';
+import { tenantEngineStoreServiceRef } from 'backstage-plugin-catalog-tenancy-node';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tenantEngines } from '..';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+/** Answers with what it was asked for, or leads elsewhere. */
+async function startHost(location?: string): Promise<Server> {
+  const server = createServer((req, res) => {
+    if (location) {
+      res.writeHead(302, { location });
+    }
+    res.end(req.url);
+  });
+  await new Promise<void>(resolve => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return server;
+}
+
+const hostOf = (server: Server) =>
+  `127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+describe.each(databases.eachSupportedId())(
+  'a module of the engine of a tenant on %s',
+  id => {
+    const servers: Server[] = [];
+    /** What came of each request, by its purpose and the tenant's slug. */
+    const outcomes = new Map<string, string>();
+    let backend: CatalogBackend;
+
+    const outcomesOf = (slug: string) =>
+      Object.fromEntries(
+        [...outcomes]
+          .filter(([key]) => key.endsWith(` of ${slug}`))
+          .map(([key, outcome]) => [key.replace(` of ${slug}`, ''), outcome]),
+      );
+
+    beforeAll(async () => {
+      const secret = await startHost();
+      const ofModules = await startHost();
+      const listed = await startHost();
+      const leading = await startHost(`http://${hostOf(secret)}/led`);
+      servers.push(secret, ofModules, listed, leading);
+
+      const provider = createBackendModule({
+        pluginId: 'catalog',
+        moduleId: 'fetching-provider',
+        register(env) {
+          env.registerInit({
+            deps: {
+              config: coreServices.rootConfig,
+              discovery: coreServices.discovery,
+              scheduler: coreServices.scheduler,
+            },
+            async init({ config, discovery, scheduler }) {
+              const slug =
+                config.getOptionalString('catalog.providers.test.slug') ??
+                'acme';
+              const ask = async (purpose: string, url: string) => {
+                const outcome = await fetch(url).then(
+                  response => response.status,
+                  error => error.name,
+                );
+                outcomes.set(`${purpose} of ${slug}`, String(outcome));
+              };
+              await ask('start', `http://${hostOf(secret)}/`);
+              await scheduler.scheduleTask({
+                id: 'fetch',
+                frequency: { hours: 1 },
+                timeout: { minutes: 1 },
+                async fn() {
+                  await ask('unlisted', `http://${hostOf(secret)}/`);
+                  await ask('led', `http://${hostOf(leading)}/`);
+                  await ask('listed', `http://${hostOf(listed)}/`);
+                  await ask('of modules', `http://${hostOf(ofModules)}/`);
+                  const catalog = await discovery.getBaseUrl('catalog');
+                  await ask('this backend', `${catalog}/entities`);
+                },
+              });
+            },
+          });
+        },
+      });
+
+      const slugs = ['acme', 'globex'];
+      backend = await startCatalogBackend({
+        connection: await createTenancyDatabase(databases, id),
+        enabled: true,
+        config: {
+          backend: {
+            reading: {
+              allow: [{ host: hostOf(listed) }, { host: hostOf(leading) }],
+            },
+          },
+          tenancy: {
+            engines: { allow: [{ host: hostOf(ofModules) }] },
+            tenants: {
+              globex: { catalog: { providers: { test: { slug: 'globex' } } } },
+            },
+          },
+        },
+        features: [
+          schedulerServiceFactory,
+          tenantEngines({ features: [provider] }),
+          createBackendPlugin({
+            pluginId: 'enables-engines',
+            register(env) {
+              env.registerInit({
+                deps: { store: tenantEngineStoreServiceRef },
+                async init({ store }) {
+                  enable = slug => store.enable(slug, { by: 'test' });
+                },
+              });
+            },
+          }),
+        ],
+      });
+      for (const slug of slugs) {
+        await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
+        await enable(slug);
+      }
+    });
+
+    let enable: (slug: string) => Promise<unknown>;
+
+    afterAll(async () => {
+      await backend?.stop();
+      for (const server of servers) {
+        server.closeAllConnections();
+        server.close();
+      }
+    });
+
+    it('connects to no host inside of a network that the operator has not listed', async () => {
+      await eventually(() =>
+        expect(outcomesOf('acme')).toEqual({
+          start: 'NotAllowedError',
+          unlisted: 'NotAllowedError',
+          led: 'NotAllowedError',
+          listed: '200',
+          'of modules': '200',
+          'this backend': expect.stringMatching(/^\d+$/),
+        }),
+      );
+    });
+
+    it('connects to any where app-config feeds the engine', async () => {
+      await eventually(() =>
+        expect(outcomesOf('globex')).toMatchObject({
+          start: '200',
+          unlisted: '200',
+          led: '200',
+        }),
+      );
+    });
+  },
+);
