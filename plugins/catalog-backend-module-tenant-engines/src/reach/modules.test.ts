@@ -41,6 +41,7 @@ describe.each(databases.eachSupportedId())(
     /** What came of each request, by its purpose and the tenant's slug. */
     const outcomes = new Map<string, string>();
     let backend: CatalogBackend;
+    let enable: (slug: string) => Promise<unknown>;
 
     const outcomesOf = (slug: string) =>
       Object.fromEntries(
@@ -134,8 +135,6 @@ describe.each(databases.eachSupportedId())(
         await enable(slug);
       }
     });
-
-    let enable: (slug: string) => Promise<unknown>;
 
     afterAll(async () => {
       await backend?.stop();
