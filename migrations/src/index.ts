@@ -51,12 +51,13 @@ export {
 export { sessionSettings } from './session/sessionSettings';
 export type { Progress, Reporter } from './Reporter';
 export type { PhaseNumber } from './engine/Step';
-export {
-  describeFinding,
-  examineIsolation,
-} from './isolation/examineIsolation';
-export type { Isolation } from './isolation/examineIsolation';
-export type { IsolationFinding, QueryRows } from './isolation/Finding';
+export { examineIsolation } from './checks/examineIsolation';
+export type {
+  Isolation,
+  IsolationOptions,
+} from './checks/examineIsolation';
+export { describeFinding } from './checks/Finding';
+export type { IsolationFinding, QueryRows } from './checks/Finding';
 export { operatorCommand } from './operatorCommand';
 export type { OperatorCommandName } from './operatorCommand';
 export {

@@ -1,4 +1,4 @@
-import type { QueryRows } from '../isolation/Finding';
+import type { QueryRows } from '../checks/Finding';
 import { TENANT_TABLES, SEARCH_TABLES } from './tables';
 
 /** The tables whose rows Citus spreads over nodes, referenced before referencing. */

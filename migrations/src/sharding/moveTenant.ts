@@ -1,5 +1,5 @@
 import type { StepContext } from '../engine/Step';
-import type { QueryRows } from '../isolation/Finding';
+import type { QueryRows } from '../checks/Finding';
 import { RefusedError, UsageError } from '../errors';
 import { escapeIdentifier } from '../sql';
 import {

@@ -1,4 +1,4 @@
-import type { IsolationFinding, QueryRows } from '../isolation/Finding';
+import type { IsolationFinding, QueryRows } from '../checks/Finding';
 import { APP_ROLE } from '../roles';
 import { operatorCommand } from '../operatorCommand';
 import { TENANT_POLICY } from '../schema/policies';

@@ -14,10 +14,10 @@ import type { TenancyMigration } from '../engine/TenancyMigration';
 import { readCompletedSteps } from '../engine/journal';
 import { MigrationError, VerificationError } from '../errors';
 import {
-  describeFinding,
   examineIsolation,
   findMissingRights,
-} from '../isolation/examineIsolation';
+} from '../checks/examineIsolation';
+import { describeFinding } from '../checks/Finding';
 import { checkCounts } from '../phases/phase2_backfill/checkCounts';
 import {
   countAsApplication,

@@ -72,10 +72,10 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: 'the look of verify at what a policy calls',
-    file: `${MIGRATIONS}/isolation/tables.ts`,
-    find: 'return calls.length === 1 && calls[0].oid === oid;',
-    replace: 'return calls.some(each => each.oid !== oid) || oid > 0;',
-    test: `${MIGRATIONS}/isolation/waysAround.test.ts`,
+    file: `${MIGRATIONS}/checks/isolation.ts`,
+    find: 'and d.refobjid is distinct from ${TENANT_REQUIRED_OID}))',
+    replace: 'and false))',
+    test: `${MIGRATIONS}/checks/bypasses.test.ts`,
   },
   {
     name: 'the tenant in the triggers of adoption',

@@ -169,7 +169,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       const user = await createUser();
       await change(`grant ${right} to ${user}`, `revoke ${right} from ${user}`);
       expect(await findings(user)).toEqual([
-        expect.stringMatching(/has rights on (\w+_catch_all|\w+_default), /),
+        expect.stringMatching(/has rights on (\w+_catch_all|\w+_default) \(/),
       ]);
     });
 
@@ -179,7 +179,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
         'revoke select on entities_catch_all from public',
       );
       expect(await findings()).toEqual([
-        expect.stringContaining('has rights on entities_catch_all, '),
+        expect.stringContaining('has rights on entities_catch_all (SELECT), '),
       ]);
     });
 
@@ -192,7 +192,9 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
         `grant select on entities_tenant_default to ${group}`,
       );
       expect(await findings(user)).toEqual([
-        expect.stringContaining('has rights on entities_tenant_default, '),
+        expect.stringContaining(
+          'has rights on entities_tenant_default (SELECT), ',
+        ),
       ]);
     });
 
@@ -200,7 +202,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       const user = await createUser();
       await database.client.query(`grant truncate on relations to ${user}`);
       expect(await findings(user)).toEqual([
-        expect.stringContaining('may TRUNCATE relations'),
+        expect.stringContaining('has rights on relations (TRUNCATE), '),
       ]);
     });
 
@@ -227,7 +229,9 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     await database.client.query(`grant ${right} to ${user}`);
     expect(await findings(user)).toEqual([
       expect.stringContaining(
-        `may write to ${table}, which only triggers write to`,
+        `has rights on ${table} (${right
+          .split(' ')[0]
+          .toLocaleUpperCase('en')}), `,
       ),
     ]);
   });
@@ -242,8 +246,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     );
     expect(await findings(user)).toEqual([
       'There is no entity_terms, entity_parents in schema "tenancy": run ' +
-        '"npx backstage-catalog-tenancy-migrations phase5", also where it was run before: ' +
-        'it does what is left to do.',
+        '"npx backstage-catalog-tenancy-migrations phase5", also where it was run before.',
     ]);
   });
 
@@ -280,7 +283,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       );
       expect(await findings()).toEqual([
         expect.stringContaining(
-          `The policy tenant_isolation is missing on ${table}`,
+          `The policy tenant_isolation on ${table} is missing, or not the one`,
         ),
       ]);
     });
@@ -313,7 +316,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       );
       expect(await findings()).toEqual([
         expect.stringContaining(
-          `The policy tenant_isolation on ${table} is not the one`,
+          `The policy tenant_isolation on ${table} is missing, or not the one`,
         ),
       ]);
     });
@@ -363,7 +366,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       );
       undo.push(`${alter} reset session_replication_role`);
       const [found] = await findings();
-      expect(found).toContain('fires no trigger in any session');
+      expect(found).toContain('with session_replication_role=replica');
       expect(found).toContain('reset session_replication_role');
     });
 
@@ -390,7 +393,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     });
   });
 
-  describe('refuses a way around the policies', () => {
+  describe('refuses a bypass of the policies', () => {
     it('through a policy that calls tenant_required of another schema', async () => {
       await change(
         `create schema other;
@@ -410,7 +413,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       );
       expect(await findings()).toEqual([
         expect.stringContaining(
-          'it calls other.tenant_required(text) instead of tenancy.tenant_required(text): ' +
+          'not the one that keeps tenants apart: ' +
             'restore it as the migration makes it:\n    begin;\n',
         ),
       ]);
@@ -425,7 +428,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       );
       expect(await findings(user)).toEqual([
         expect.stringMatching(
-          /has rights on the view public\.everything, which shows rows of every tenant.*"revoke all on table public\.everything from \w+"/,
+          /has rights on the view public\.everything, which shows rows of every tenant.*run "(alter view public\.everything set \(security_invoker = true\)|revoke all on table public\.everything from \w+)"/,
         ),
       ]);
     });
@@ -438,24 +441,10 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       );
       expect(await findings()).toEqual([
         expect.stringMatching(
-          /may call public\.peek\(\), a SECURITY DEFINER function that runs as postgres, which is a superuser: run "revoke execute on routine public\.peek\(\) from public"/,
+          /may call public\.peek\(\), a SECURITY DEFINER function that runs as postgres, whom no policy binds: .*run "revoke execute on routine public\.peek\(\) from public"/,
         ),
       ]);
     });
-  });
-
-  it('warns by name of what can not be judged', async () => {
-    await change(
-      `create function public.note() returns trigger language plpgsql security definer
-         as 'begin return null; end';
-       create trigger note after insert on relations execute function public.note()`,
-      'drop function public.note() cascade',
-    );
-    await expect(check(await createUser())).resolves.toEqual([
-      expect.stringMatching(
-        /^What public\.note\(\) gives away can't be judged.*\(note on relations\)/,
-      ),
-    ]);
   });
 
   it('tells of everything at once, each with its remedy', async () => {

@@ -1,5 +1,3 @@
-import { escapeIdentifier } from '../sql';
-
 /**
  * A fault in the isolation of tenants, and how to remove it.
  *
@@ -26,26 +24,22 @@ export type QueryRows = <Row extends object>(
   values: unknown[],
 ) => Promise<Row[]>;
 
-/** The role of a grant; null stands for PUBLIC. */
-export type Grantee = string | null;
-
 /** `run "…", "…"`. */
 export function run(...statements: string[]): string {
   return `run ${statements.map(statement => `"${statement}"`).join(', ')}`;
 }
 
-/** The statement that revokes privileges from all their grantees. */
-export function revoke(
-  privileges: string,
-  object: string,
-  grantees: Grantee[],
-): string {
-  const names = grantees.map(name =>
-    name === null ? 'public' : escapeIdentifier(name),
-  );
-  return `revoke ${privileges} on ${object} from ${distinct(names).join(', ')}`;
-}
-
-export function distinct<T>(values: T[]): T[] {
-  return [...new Set(values)];
+/**
+ * A finding as a sentence, and what to run below it.
+ *
+ * @public
+ */
+export function describeFinding({
+  problem,
+  remedy,
+  script,
+}: IsolationFinding): string {
+  return script
+    ? `${problem}: ${remedy}:\n${script.replace(/^/gm, '    ')}`
+    : `${problem}: ${remedy}.`;
 }

@@ -1,0 +1,167 @@
+import { FAULTS } from '../adopt/state';
+import { MIGRATION_LOG } from '../copy/changeLog';
+import { PARTITION_LOG } from '../partitions/names';
+import { ADMIN_ROLE, APP_PRIVILEGES } from '../roles';
+import { archiveName, oldName, partitionedName } from '../schema/partitions';
+import {
+  ENGINE_STATUS_TABLE,
+  ENGINES_TABLE,
+  LEASES_TABLE,
+  MEMBERS_TABLE,
+  PROCESSES_TABLE,
+  READY_TABLE,
+  SEARCH_TABLES,
+  TENANT_TABLES,
+} from '../schema/tables';
+
+/**
+ * A table of the migration, and what the application does with it.
+ *
+ * `own` are in use, with rows of tenants; `search` derived from them; `side` the other sides of
+ * a swap; `other` about tenants, without policies. A partition is `part`.
+ */
+interface KnownTable {
+  name: string;
+  kind: 'own' | 'search' | 'side' | 'other';
+  /** The table that the error of its policy names. */
+  policy?: string;
+  /** Privileges that the application may have, and needs but for a `side`. */
+  may?: readonly string[];
+  /** The phase from which on it is there; not always, if left out. */
+  since?: 4 | 5;
+}
+
+const READ = ['select'];
+const WRITE = APP_PRIVILEGES;
+
+/** All, in the order of reports. */
+const KNOWN: KnownTable[] = [
+  ...TENANT_TABLES.flatMap((policy): KnownTable[] => [
+    { name: policy, kind: 'own', policy, may: WRITE, since: 4 },
+    { name: oldName(policy), kind: 'side', policy, may: WRITE },
+    { name: partitionedName(policy), kind: 'side', policy, may: WRITE },
+    { name: archiveName(policy), kind: 'side', policy, may: WRITE },
+  ]),
+  ...SEARCH_TABLES.map(
+    (policy): KnownTable => ({
+      name: policy,
+      kind: 'search',
+      policy,
+      may: READ,
+      since: 5,
+    }),
+  ),
+  { name: 'tenants', kind: 'other', may: READ, since: 4 },
+  { name: MEMBERS_TABLE, kind: 'other', may: READ, since: 5 },
+  { name: ENGINES_TABLE, kind: 'other', may: READ, since: 5 },
+  { name: PROCESSES_TABLE, kind: 'other', since: 5 },
+  { name: LEASES_TABLE, kind: 'other', since: 5 },
+  { name: ENGINE_STATUS_TABLE, kind: 'other', since: 5 },
+  { name: READY_TABLE, kind: 'other', may: READ, since: 5 },
+  { name: MIGRATION_LOG.table, kind: 'other' },
+  { name: PARTITION_LOG.table, kind: 'other' },
+  { name: FAULTS, kind: 'other' },
+];
+
+/** Names of copies that are not partitions yet. */
+const IN_PREPARATION = `^(${TENANT_TABLES.join('|')})_tenant_`;
+
+/** The values of {@link SUBJECTS}. */
+export function subjectValues(options: {
+  schema: string;
+  user: string;
+  isPartitioned: boolean;
+}): unknown[] {
+  const phase = options.isPartitioned ? 5 : 4;
+  const named = KNOWN.map(({ since = Infinity, ...table }) => ({
+    ...table,
+    wanted: since <= phase,
+  }));
+  return [options.schema, options.user, JSON.stringify(named), IN_PREPARATION];
+}
+
+/** A condition: a looker `l` has what was granted in an entry `x` of an access list. */
+export const HAS = `(x.grantee = 0 or pg_has_role(l.oid, x.grantee, 'USAGE'))`;
+
+/** The grantee of such an entry as SQL has it. */
+export const GRANTEE = `case x.grantee when 0 then 'public' else x.grantee::regrole::text end`;
+
+/**
+ * What the checks are about, as the beginning of each query: `$1` is the schema, `$2` the
+ * database user.
+ *
+ * `tables` are the known tables that exist, and all partitions. `actors` are the user and the
+ * roles that it can SET ROLE to, without portal_admin, which is granted on purpose. `lookers`
+ * are those of them whose rights are examined: `passes` says why policies do not bind the
+ * others. `held` are their rights on tables. `guarded` are the tables that need the policy.
+ */
+export const SUBJECTS = `with recursive named as (
+  select *, row_number() over () as position
+    from jsonb_to_recordset($3::jsonb)
+      as n (name text, kind text, policy text, may text[], wanted boolean)
+), found (oid, name) as (
+  select c.oid, m.name
+    from pg_class c
+    join pg_namespace n on n.oid = c.relnamespace
+    left join named m on m.name = c.relname
+   where n.nspname = $1 and c.relkind in ('r', 'p') and (m.name is not null or c.relname ~ $4)
+   union
+  select i.inhrelid, null from found f join pg_inherits i on i.inhparent = f.oid
+), tables as (
+  select c.oid, format('%I.%I', n.nspname, c.relname) as sql,
+         case n.nspname when $1 then c.relname::text
+                        else format('%I.%I', n.nspname, c.relname) end as name,
+         coalesce(m.kind, 'part') as kind, m.policy, coalesce(m.position, 1000) as position,
+         coalesce(m.may, '{}') as may,
+         c.relrowsecurity as enabled, c.relforcerowsecurity as forced, c.relowner as owner
+    from (select oid, max(name) as name from found group by oid) f
+    join pg_class c on c.oid = f.oid
+    join pg_namespace n on n.oid = c.relnamespace
+    left join named m on m.name = f.name
+), admin as (
+  select oid, rolbypassrls as bypasses from pg_roles where rolname = '${ADMIN_ROLE}'
+), this_user as (
+  select oid, rolname as name from pg_roles where rolname = $2
+), reached (oid, settable, through) as (
+  select oid, true, null::name from this_user
+   union
+  -- Since PostgreSQL 16 a grant may lack SET; its ADMIN option can give that.
+  select m.roleid, r.settable and coalesce((to_jsonb(m) ->> 'set_option')::boolean, true)
+                     or m.admin_option,
+         coalesce(r.through, g.rolname)
+    from reached r
+    join pg_auth_members m on m.member = r.oid
+    join pg_roles g on g.oid = m.roleid
+   where g.rolname <> '${ADMIN_ROLE}'
+), actors as (
+  select r.oid, nullif(r.rolname, $2)::text as who, a.through,
+         case when r.rolsuper then 'is a superuser'
+              when r.rolbypassrls then 'has BYPASSRLS'
+              when exists (select from admin where pg_has_role(r.oid, oid, 'USAGE'))
+              then 'inherits ${ADMIN_ROLE}' end as passes
+    from (select oid, array_agg(distinct through::text) as through
+            from reached where settable group by oid) a
+    join pg_roles r on r.oid = a.oid
+), lookers as (
+  -- The user has the rights of those that it inherits itself.
+  select a.* from actors a, this_user u
+   where a.passes is null and (a.who is null or not pg_has_role(u.oid, a.oid, 'USAGE'))
+), rights as (
+  select t.oid, x.grantee, ${GRANTEE} as name, lower(x.privilege_type collate "C") as privilege
+    from tables t
+    join pg_class c on c.oid = t.oid
+   cross join lateral (
+     select * from aclexplode(c.relacl)
+      union
+     select g.* from pg_attribute a, aclexplode(a.attacl) g
+      where a.attrelid = c.oid and not a.attisdropped) x
+   -- MAINTAIN, since PostgreSQL 17, shows no rows.
+   where x.grantee <> t.owner and x.privilege_type <> 'MAINTAIN'
+), held as (
+  select l.oid as looker, l.who, x.* from lookers l join rights x on ${HAS}
+), guarded as (
+  select t.* from tables t
+   where t.kind in ('own', 'search')
+      -- The other side of a swap counts if the application has a right to it.
+      or t.kind = 'side' and t.oid in (select oid from held)
+)`;
