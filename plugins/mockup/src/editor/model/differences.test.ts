@@ -2,7 +2,9 @@ import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import * as fc from 'fast-check';
 import { isSameContent } from './content';
 import { DESCRIPTION, itemKey, merge, NAME } from './differences';
+import { boxOf } from '../../components/grid';
 import type { Content } from './editorReducer';
+import { insertItems, moveItems, resizeItems } from './grid';
 
 const ids = ['a', 'b', 'c', 'd'];
 const someItem = (i: string): fc.Arbitrary<LayoutItem> =>
@@ -27,8 +29,85 @@ type Items = LayoutItem[];
 const byId = ({ items }: Content) => new Map(items.map(each => [each.i, each]));
 const isSame = (a: unknown, b: unknown) =>
   JSON.stringify(a) === JSON.stringify(b);
+/** Without its row, which others push down. */
+const rowless = (item: LayoutItem | undefined) => item && { ...item, y: 0 };
 const allOf = (result: ReturnType<typeof merge>) =>
   new Set([NAME, DESCRIPTION, ...result.clashes.map(({ i }) => itemKey(i))]);
+
+type Edit = (items: Items) => Items;
+const size = fc.integer({ min: 1, max: 6 });
+const place = fc.record({
+  x: fc.integer({ min: 0, max: 11 }),
+  y: fc.integer({ min: 0, max: 12 }),
+  w: size,
+  h: size,
+});
+/** What somebody does: each adds items of their own. */
+const someEdits = (by: string): fc.Arbitrary<Edit[]> =>
+  fc.array(
+    fc.oneof(
+      fc.tuple(place, fc.nat(3), fc.boolean()).map(
+        ([box, n, isStatic]): Edit =>
+          items =>
+            items.some(({ i }) => i === `${by} ${n}`)
+              ? items
+              : [
+                  ...insertItems(items, [
+                    {
+                      i: `${by} ${n}`,
+                      ...box,
+                      ...boxOf(box),
+                      component: 'text',
+                      props: {},
+                      static: isStatic,
+                    },
+                  ]),
+                ],
+      ),
+      fc.tuple(fc.nat(5), place).map(
+        ([n, { x, y }]): Edit =>
+          items =>
+            items[n]
+              ? [...moveItems(items, new Set([items[n].i]), x - 6, y - 6)]
+              : items,
+      ),
+      fc.tuple(fc.nat(5), place).map(
+        ([n, box]): Edit =>
+          items =>
+            items[n]
+              ? [...resizeItems(items, new Map([[items[n].i, box]]))]
+              : items,
+      ),
+      fc.nat(5).map(
+        (n): Edit =>
+          items =>
+            items.filter((_, at) => at !== n),
+      ),
+    ),
+    { maxLength: 8 },
+  );
+const edited = (items: Items, edits: Edit[]) =>
+  edits.reduce((now, edit) => edit(now), items);
+const contentOf = (items: Items): Content => ({
+  name: '',
+  description: '',
+  items,
+});
+
+function overlaps(items: readonly LayoutItem[]): string[] {
+  return items.flatMap((a, index) =>
+    items
+      .slice(index + 1)
+      .filter(
+        b =>
+          a.x < b.x + b.w &&
+          b.x < a.x + a.w &&
+          a.y < b.y + b.h &&
+          b.y < a.y + a.h,
+      )
+      .map(b => `${a.i} ${b.i}`),
+  );
+}
 
 describe('merging', () => {
   it('takes what only one has changed, and of the rest what is chosen', () => {
@@ -52,7 +131,9 @@ describe('merging', () => {
               ? t.get(i)
               : m.get(i);
           };
-          expect(ids.map(i => r.get(i))).toEqual(ids.map(expected));
+          expect(ids.map(i => rowless(r.get(i)))).toEqual(
+            ids.map(i => rowless(expected(i))),
+          );
           expect(result.items).toHaveLength(r.size);
         },
       ),
@@ -73,6 +154,29 @@ describe('merging', () => {
           changed.description,
         ]);
       }),
+    );
+  });
+
+  it('lays no item on another', () => {
+    fc.assert(
+      fc.property(
+        someEdits('base'),
+        someEdits('mine'),
+        someEdits('theirs'),
+        fc.func(fc.boolean()),
+        (before, mine, theirs, decide) => {
+          const base = edited([], before);
+          const merging = merge(
+            contentOf(base),
+            contentOf(edited(base, mine)),
+            contentOf(edited(base, theirs)),
+          );
+          const decided = [...allOf(merging)].filter(key => decide(key));
+          const { items } = merging.resultOf(new Set(decided));
+          expect(overlaps(items)).toEqual([]);
+        },
+      ),
+      { numRuns: 500 },
     );
   });
 

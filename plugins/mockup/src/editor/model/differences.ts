@@ -3,9 +3,10 @@ import {
   type ItemDifference,
   type LayoutItem,
 } from 'backstage-plugin-mockup-common';
+import { boxOf } from '../../components/grid';
 import type { Content } from './editorReducer';
 import { isSameValue } from './content';
-import type { Items } from './grid';
+import { type Items, place } from './grid';
 
 /** How two layouts differ, item by item. */
 export function differencesOf(before: Items, after: Items): ItemDifference[] {
@@ -27,7 +28,10 @@ export const NAME = 'name';
 export const DESCRIPTION = 'description';
 export const itemKey = (i: string) => `item ${i}`;
 
-/** Merges what two people have made of the same. What only one has changed is in the result. */
+/**
+ * Merges what two people have made of the same. What only one has changed is in the result. What
+ * theirs puts on mine pushes it down, as an item does that is added.
+ */
 export function merge(base: Content, mine: Content, theirs: Content): Merge {
   const theirChanges = new Map(
     differencesOf(base.items, theirs.items).map(each => [each.i, each]),
@@ -63,14 +67,22 @@ export function merge(base: Content, mine: Content, theirs: Content): Merge {
         const next = takesTheirs(item.i) ? ofTheirs.get(item.i) : item;
         return next ? [next] : [];
       });
-      const known = new Set(mine.items.map(({ i }) => i));
+      const ofMine = new Map(mine.items.map(item => [item.i, boxOf(item)]));
       const added = theirs.items.filter(
-        ({ i }) => !known.has(i) && takesTheirs(i),
+        ({ i }) => !ofMine.has(i) && takesTheirs(i),
       );
+      const placed = theirs.items
+        .filter(
+          item =>
+            takesTheirs(item.i) &&
+            !isSameValue(ofMine.get(item.i), boxOf(item)),
+        )
+        .map(item => [item.i, boxOf(item)] as const);
+      const items = [...kept, ...added];
       return {
         name: fieldOf('name', decided.has(NAME)),
         description: fieldOf('description', decided.has(DESCRIPTION)),
-        items: [...kept, ...added],
+        items: myChanges.size > 0 ? place(items, new Map(placed)) : items,
       };
     },
   };

@@ -137,7 +137,7 @@ export function insertItems(items: Items, added: Items): Items {
  * Puts items where the boxes say, and what is below them further down. Items that only
  * overlapped before, as the API allows, stay as they are.
  */
-function place(items: Items, boxes: ReadonlyMap<string, Box>): Items {
+export function place(items: Items, boxes: ReadonlyMap<string, Box>): Items {
   const obstacles = new Columns();
   for (const item of items) {
     if (item.static && !boxes.has(item.i)) {
