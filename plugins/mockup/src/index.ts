@@ -7,6 +7,7 @@
 export { mockupPlugin as default } from './plugin';
 export { mockupApiRef } from './api';
 export { mockupTranslationRef } from './translation';
+export { pagesTranslationRef } from '@internal/pages';
 export {
   type MockupComponent,
   MockupComponentBlueprint,

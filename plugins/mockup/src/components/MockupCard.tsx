@@ -1,9 +1,9 @@
 import { useRouteRef } from '@backstage/frontend-plugin-api';
 import { Link, Text } from '@backstage/ui';
+import { Moment } from '@internal/pages';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import type { ReactNode } from 'react';
 import { mockupRouteRef } from '../routes';
-import { Moment } from './Moment';
 import styles from './MockupCard.module.css';
 import { Person } from './Person';
 

@@ -1,17 +1,9 @@
 /** Texts that all pages share. */
 export const componentsMessages = {
-  loading: 'Loading…',
-  retry: 'Try again',
-  cancel: 'Cancel',
   copy: {
     link: 'Copy link',
     done: 'Copied',
     failed: 'The browser did not let the page copy.',
-  },
-  failure: {
-    unreachable:
-      'The backend does not answer. Nothing was lost here: try again when it is back.',
-    refused: 'You may not do this. {{message}}',
   },
   drawing: {
     unknown: 'This portal has no such component.',

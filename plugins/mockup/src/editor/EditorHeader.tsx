@@ -11,10 +11,9 @@ import {
   TooltipTrigger,
 } from '@backstage/ui';
 import { RiEditLine, RiPriceTag3Line } from '@remixicon/react';
+import { ActionDialog, PageHeader } from '@internal/pages';
 import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { type Dispatch, useState } from 'react';
-import { ActionDialog } from '../components/ActionDialog';
-import { PageHeader } from '../components/PageHeader';
 import { versionsRouteRef } from '../routes';
 import { ShareDialog } from '../sharing/ShareDialog';
 import type { SharedChange } from '../sharing/useSharing';

@@ -8,11 +8,11 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Container, Flex, Header, Link, Text } from '@backstage/ui';
+import { Failure } from '@internal/pages';
 import { mockupUpdatePermission } from 'backstage-plugin-mockup-common';
 import { useParams } from 'react-router-dom';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
-import { Failure } from '../components/Failure';
 import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { Editor } from './Editor';

@@ -1,12 +1,12 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Flex, Text, TextAreaField } from '@backstage/ui';
+import { messageOf } from '@internal/pages';
 import {
   type LayoutItem,
   layoutSchema,
   parseInput,
 } from 'backstage-plugin-mockup-common';
 import { useMemo } from 'react';
-import { messageOf } from '../components/Failure';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
 import type { Items } from './model/grid';

@@ -1,9 +1,9 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { useEntity } from '@backstage/plugin-catalog-react';
 import { Alert, Flex, Skeleton, Text } from '@backstage/ui';
+import { Failure } from '@internal/pages';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
-import { Failure } from '../components/Failure';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';
 import { MockupCard, MockupCards } from '../components/MockupCard';
 import { mockupTranslationRef } from '../translation';

@@ -11,14 +11,13 @@ import {
   Text,
   VisuallyHidden,
 } from '@backstage/ui';
+import { Moment, PageHeader } from '@internal/pages';
 import { compareLayouts, type Version } from 'backstage-plugin-mockup-common';
 import { useMemo, useState } from 'react';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { CopyButton } from '../components/CopyButton';
-import { Moment } from '../components/Moment';
 import { Person } from '../components/Person';
-import { PageHeader } from '../components/PageHeader';
 import { compareRouteRef, versionRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { LayoutDifferenceView } from './difference/LayoutDifferenceView';

@@ -4,13 +4,12 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Alert, ButtonLink, Container, Skeleton } from '@backstage/ui';
+import { Alert, ButtonLink, Container } from '@backstage/ui';
+import { Failure, Loading, PageHeader } from '@internal/pages';
 import type { MockupWithLatestVersion } from 'backstage-plugin-mockup-common';
 import type { ReactNode } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
-import { Failure } from '../components/Failure';
-import { PageHeader } from '../components/PageHeader';
 import { mockupRouteRef, rootRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 
@@ -54,11 +53,7 @@ export function HistoryFrame<TValue>(props: {
     <>
       <PageHeader title={read?.mockup.name ?? t('history.versions')} />
       <Container>
-        {loading && (
-          <div role="status" aria-label={t('components.loading')}>
-            <Skeleton width="100%" height={240} />
-          </div>
-        )}
+        {loading && <Loading height={240} />}
         {error && !loading && (
           <Failure title={t('history.failed')} error={error} onRetry={retry} />
         )}

@@ -4,12 +4,10 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Alert, Link, TextField } from '@backstage/ui';
+import { ActionDialog, Moment, statusOf } from '@internal/pages';
 import { MOCKUP_LIMITS, type Version } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
-import { ActionDialog } from '../components/ActionDialog';
-import { statusOf } from '../components/Failure';
-import { Moment } from '../components/Moment';
 import { Person } from '../components/Person';
 import { compareRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';

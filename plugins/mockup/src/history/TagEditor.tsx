@@ -1,6 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Button, ButtonIcon, TextField } from '@backstage/ui';
 import { RiPriceTag3Line } from '@remixicon/react';
+import { Failure, pagesTranslationRef, statusOf } from '@internal/pages';
 import { MOCKUP_LIMITS, type Version } from 'backstage-plugin-mockup-common';
 import {
   type FormEvent,
@@ -10,7 +11,6 @@ import {
   useState,
 } from 'react';
 import { mockupApiRef } from '../api';
-import { Failure, statusOf } from '../components/Failure';
 import { mockupTranslationRef } from '../translation';
 import type { ReadMockup } from './HistoryFrame';
 import styles from './history.module.css';
@@ -68,6 +68,7 @@ export function TagEditor(props: Edit) {
 function TagForm(props: Edit & { onClose: () => void }) {
   const { version, read, onSaved, onConflict, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
+  const { t: tPages } = useTranslationRef(pagesTranslationRef);
   const api = useApi(mockupApiRef);
   const form = useRef<HTMLFormElement>(null);
   const [text, setText] = useState(version.versionTag ?? '');
@@ -174,7 +175,7 @@ function TagForm(props: Edit & { onClose: () => void }) {
           isDisabled={isPending}
           onPress={onClose}
         >
-          {t('components.cancel')}
+          {tPages('cancel')}
         </Button>
       </div>
       {hasConflict && (

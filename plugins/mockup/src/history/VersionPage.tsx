@@ -12,15 +12,14 @@ import {
   Link,
   Text,
 } from '@backstage/ui';
+import { Moment, PageHeader } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { CopyButton } from '../components/CopyButton';
 import { LayoutView } from '../components/LayoutView';
-import { Moment } from '../components/Moment';
 import { Person } from '../components/Person';
-import { PageHeader } from '../components/PageHeader';
 import {
   compareRouteRef,
   mockupRouteRef,

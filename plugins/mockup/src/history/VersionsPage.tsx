@@ -7,16 +7,13 @@ import {
   Container,
   Flex,
   Link,
-  Skeleton,
   Text,
 } from '@backstage/ui';
+import { Failure, Loading, Moment, PageHeader } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
 import { type ReactNode, useState } from 'react';
 import { useNavigate, useParams } from 'react-router-dom';
-import { Failure } from '../components/Failure';
-import { Moment } from '../components/Moment';
 import { Person } from '../components/Person';
-import { PageHeader } from '../components/PageHeader';
 import { compareRouteRef, mockupRouteRef, versionRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
@@ -126,11 +123,7 @@ function Versions(props: { read: ReadMockup }) {
               onRetry={items.length > 0 ? loaded.readMore : loaded.reload}
             />
           )}
-          {isLoading && items.length === 0 && (
-            <div role="status" aria-label={t('components.loading')}>
-              <Skeleton width="100%" height={240} />
-            </div>
-          )}
+          {isLoading && items.length === 0 && <Loading height={240} />}
           {versions && !isLoading && items.length === 0 && (
             <Flex direction="column" align="start" gap="3">
               <Text as="p">{t('history.none')}</Text>

@@ -1,8 +1,8 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Checkbox, TextAreaField, TextField } from '@backstage/ui';
+import { ActionDialog } from '@internal/pages';
 import { type Mockup, MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
-import { ActionDialog } from '../components/ActionDialog';
 import { mockupTranslationRef } from '../translation';
 
 /** Asks for the name and the description of a mockup. */

@@ -18,6 +18,7 @@ import {
   Text,
 } from '@backstage/ui';
 import { RiAddLine, RiDeleteBinLine, RiMore2Line } from '@remixicon/react';
+import { Failure, ListFrame, PageHeader, SearchInput } from '@internal/pages';
 import {
   type Mockup,
   mockupCreatePermission,
@@ -25,17 +26,14 @@ import {
 import { useState } from 'react';
 import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../api';
-import { Failure } from '../components/Failure';
 import { MockupCards } from '../components/MockupCard';
-import { PageHeader } from '../components/PageHeader';
 import { trashRouteRef } from '../routes';
 import { ShareDialog } from '../sharing/ShareDialog';
 import { mockupTranslationRef } from '../translation';
 import { DetailsDialog, DuplicateDialog } from './DetailsDialog';
 import { download, fileNameOf, ImportDialog } from './files';
 import { ListedMockup, type MockupAction } from './ListedMockup';
-import { ListFrame, SearchInput } from './ListFrame';
-import { ORDERS, useListQuery, useMockups } from './useMockups';
+import { ORDERS, PAGE_SIZE, useListQuery, useMockups } from './useMockups';
 
 interface Attempt {
   /** What is said where it fails. */
@@ -156,6 +154,7 @@ export function MockupList() {
             <SearchInput
               search={query.search}
               onSearch={search => setQuery({ search, page: 1 }, 'replace')}
+              placeholder={t('list.placeholder')}
             />
             <Select
               label={t('list.of.label')}
@@ -192,12 +191,13 @@ export function MockupList() {
             state={mockups}
             query={query}
             onQuery={setQuery}
-            failed={t('list.failed')}
-            none={
-              <Text>
-                {t(query.of === 'mine' ? 'list.noneOfYou' : 'list.empty')}
-              </Text>
-            }
+            pageSize={PAGE_SIZE}
+            texts={{
+              failed: t('list.failed'),
+              found: count => t('list.found', { count }),
+              noMatch: search => t('list.noMatch', { search }),
+              none: t(query.of === 'mine' ? 'list.noneOfYou' : 'list.empty'),
+            }}
           >
             {items => (
               <MockupCards label={t('list.title')}>

@@ -11,18 +11,22 @@ import {
   Flex,
   Text,
 } from '@backstage/ui';
+import {
+  ActionDialog,
+  Failure,
+  ListFrame,
+  Moment,
+  PageHeader,
+  SearchInput,
+  statusOf,
+} from '@internal/pages';
 import type { TrashedMockup } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
-import { ActionDialog } from '../components/ActionDialog';
-import { Failure, statusOf } from '../components/Failure';
-import { Moment } from '../components/Moment';
-import { PageHeader } from '../components/PageHeader';
 import { Person } from '../components/Person';
 import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
-import { ListFrame, SearchInput } from './ListFrame';
 import styles from './TrashPage.module.css';
 import { PAGE_SIZE, useListQuery } from './useMockups';
 
@@ -89,6 +93,7 @@ export function TrashPage() {
             <SearchInput
               search={search}
               onSearch={next => setQuery({ search: next, page: 1 }, 'replace')}
+              placeholder={t('list.placeholder')}
             />
           </Flex>
           <div role="status">
@@ -107,8 +112,13 @@ export function TrashPage() {
             state={trash}
             query={query}
             onQuery={setQuery}
-            failed={t('list.trash.failed')}
-            none={<Text>{t('list.trash.empty')}</Text>}
+            pageSize={PAGE_SIZE}
+            texts={{
+              failed: t('list.trash.failed'),
+              found: count => t('list.found', { count }),
+              noMatch: searched => t('list.noMatch', { search: searched }),
+              none: t('list.trash.empty'),
+            }}
           >
             {items => (
               <ul className={styles.rows} aria-label={t('list.trash.title')}>

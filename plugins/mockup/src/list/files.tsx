@@ -1,9 +1,9 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Text } from '@backstage/ui';
+import { ActionDialog } from '@internal/pages';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import { useId, useState } from 'react';
 import { mockupApiRef } from '../api';
-import { ActionDialog } from '../components/ActionDialog';
 import { mockupTranslationRef } from '../translation';
 
 /** Hands the file of a response to the browser, which keeps it where it keeps files. */

@@ -7,13 +7,7 @@ export const listMessages = {
   found_one: '{{count}} mockup',
   found_other: '{{count}} mockups',
   noMatch: 'Nothing has “{{search}}” in its name or description.',
-  clear: 'Clear the search',
-  beyond: 'The list ends before this page.',
-  first: 'First page',
-  search: {
-    label: 'Search',
-    placeholder: 'A part of the name or description',
-  },
+  placeholder: 'A part of the name or description',
   of: { label: 'Owner', all: 'All', mine: 'Mine' },
   order: {
     label: 'Sort by',
@@ -21,12 +15,6 @@ export const listMessages = {
     'createdAt,desc': 'Newest',
     'name,asc': 'Name, A to Z',
     'name,desc': 'Name, Z to A',
-  },
-  page: {
-    label: 'Pages',
-    shown: '{{from}} to {{to}} of {{total}}',
-    previous: 'Previous page',
-    next: 'Next page',
   },
   create: {
     open: 'Create mockup',

@@ -12,19 +12,22 @@ import {
 } from '@backstage/ui';
 import { RiCloseLine } from '@remixicon/react';
 import {
+  ActionDialog,
+  Failure,
+  Loading,
+  NOTHING_PICKED,
+} from '@internal/pages';
+import {
   MOCKUP_LIMITS,
   type MockupShare,
   mockupSharePermission,
 } from 'backstage-plugin-mockup-common';
 import { useEffect, useRef, useState } from 'react';
-import { ActionDialog } from '../components/ActionDialog';
 import { CopyButton } from '../components/CopyButton';
-import { Failure } from '../components/Failure';
-import { Loading } from '../components/Loading';
 import { Person } from '../components/Person';
 import { mockupRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
-import { GroupPicker, NOTHING_PICKED } from './GroupPicker';
+import { GroupPicker } from './GroupPicker';
 import { parseGroup, shortName } from './groups';
 import styles from './sharing.module.css';
 import { type SharedChange, type Sharing, useSharing } from './useSharing';
@@ -143,7 +146,7 @@ function useShares(current: Sharing | undefined) {
 
   /** The shares with what is in the field; nothing where that is wrong. */
   const withPicked = (): MockupShare[] | undefined => {
-    const { group, text } = picked;
+    const { id: group, text } = picked;
     const parsed = group === undefined ? parseGroup(text) : { group };
     if ('problem' in parsed) {
       setProblem(t(`sharing.add.${parsed.problem}`, { text: text.trim() }));

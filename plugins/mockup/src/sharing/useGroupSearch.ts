@@ -5,12 +5,10 @@ import {
 } from '@backstage/catalog-model';
 import { identityApiRef, useApi } from '@backstage/frontend-plugin-api';
 import { catalogApiRef } from '@backstage/plugin-catalog-react';
-import { useEffect, useState } from 'react';
+import { useSearch } from '@internal/pages';
+import { useCallback } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { shortName } from './groups';
-
-/** How long somebody has to pause before the catalog is asked. */
-const DEBOUNCE_MS = 250;
 
 /** How many groups are offered at once. */
 const MOST = 20;
@@ -51,15 +49,13 @@ const NONE: FoundGroup[] = [];
 
 /**
  * Searches groups while somebody types: those that the user is a member of, and those of the
- * catalog. The answer is that to the last text, in whatever order answers come.
+ * catalog.
  *
  * @param text - what to search for; nothing while there is nothing to search
  */
 export function useGroupSearch(text: string | undefined): GroupSearch {
   const catalogApi = useApi(catalogApiRef);
   const identityApi = useApi(identityApiRef);
-  const [search, setSearch] = useState<GroupSearch>({ state: 'idle' });
-  const term = text?.trim();
   const { value: own = NONE } = useAsync(async () => {
     const { ownershipEntityRefs } = await identityApi.getBackstageIdentity();
     return ownershipEntityRefs
@@ -68,30 +64,8 @@ export function useGroupSearch(text: string | undefined): GroupSearch {
         return { group, title: shortName(group), isOwn: true };
       });
   }, [identityApi]);
-
-  useEffect(() => {
-    if (term === undefined) {
-      setSearch({ state: 'idle' });
-      return undefined;
-    }
-    let isCurrent = true;
-    setSearch({ state: 'searching' });
-    const timer = setTimeout(
-      async () => {
-        const next = await find(term);
-        if (isCurrent) {
-          setSearch(next);
-        }
-      },
-      // Nothing typed yet: the first ones.
-      term === '' ? 0 : DEBOUNCE_MS,
-    );
-    return () => {
-      isCurrent = false;
-      clearTimeout(timer);
-    };
-
-    async function find(searched: string): Promise<GroupSearch> {
+  const find = useCallback(
+    async (searched: string): Promise<GroupSearch> => {
       const mine = own.filter(({ group }) =>
         group.includes(searched.toLocaleLowerCase('en-US')),
       );
@@ -121,10 +95,11 @@ export function useGroupSearch(text: string | undefined): GroupSearch {
       } catch {
         return { state: 'failed', groups: mine, totalItems: mine.length };
       }
-    }
-  }, [catalogApi, own, term]);
-
-  return search;
+    },
+    [catalogApi, own],
+  );
+  const search = useSearch(find, text?.trim());
+  return search.state === 'done' ? search.answer : search;
 }
 
 function titleOf({ metadata, spec }: Entity): string {

@@ -1,9 +1,9 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { statusOf } from '@internal/pages';
 import type { MockupShare } from 'backstage-plugin-mockup-common';
 import { useEffect, useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
-import { mockupApiRef } from '../api';
-import { MOST_TRIES, statusOf } from '../components/Failure';
+import { mockupApiRef, MOST_TRIES } from '../api';
 import { mockupTranslationRef } from '../translation';
 
 /** With whom a mockup is shared, as the backend has it. */

@@ -1,15 +1,6 @@
 /** Texts that all pages of the administration share. */
 export const administrationMessages = {
-  retry: 'Try again',
-  cancel: 'Cancel',
   refresh: 'Refresh',
-  loading: 'Loading…',
-  number: '{{value, number}}',
-  failure: {
-    unreachable:
-      'The backend does not answer. Nothing was lost here: try again when it is back.',
-    refused: 'You may not do this. {{message}}',
-  },
   state: {
     deleted: 'Deleted',
     catalog_plugin: 'Fed by the catalog of the backend',

@@ -10,9 +10,9 @@ import {
   RadioGroup,
   Text,
 } from '@backstage/ui';
+import { Moment } from '@internal/pages';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { useMemo, useState } from 'react';
-import { Moment } from '../../components/Moment';
 import { Person } from '../../components/Person';
 import { LayoutDifferenceView } from '../../history/difference/LayoutDifferenceView';
 import { mockupTranslationRef } from '../../translation';

@@ -4,11 +4,11 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { TextField } from '@backstage/ui';
+import { ActionDialog } from '@internal/pages';
 import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { useRef, useState } from 'react';
 import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../../api';
-import { ActionDialog } from '../../components/ActionDialog';
 import { mockupRouteRef } from '../../routes';
 import { mockupTranslationRef } from '../../translation';
 import type { Content } from '../model/editorReducer';

@@ -9,8 +9,8 @@ import {
   Flex,
   Text,
 } from '@backstage/ui';
+import { Moment } from '@internal/pages';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
-import { Moment } from '../../components/Moment';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 import type { Saved } from '../model/content';

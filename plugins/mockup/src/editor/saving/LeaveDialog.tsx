@@ -1,7 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { ActionDialog } from '../../components/ActionDialog';
+import { LeaveDialog as SharedDialog } from '@internal/pages';
 import { mockupTranslationRef } from '../../translation';
-import { useLeaveQuestion } from './useLeaveQuestion';
 
 /** Asks before the page is left while something is not saved. */
 export function LeaveDialog(props: {
@@ -11,9 +10,9 @@ export function LeaveDialog(props: {
 }) {
   const { isChanged, isDrafted } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const question = useLeaveQuestion(isChanged);
-  return question ? (
-    <ActionDialog
+  return (
+    <SharedDialog
+      isChanged={isChanged}
       title={t('editor.leave.title')}
       texts={[
         t('editor.leave.text'),
@@ -21,13 +20,9 @@ export function LeaveDialog(props: {
           ? []
           : [t(isDrafted ? 'editor.leave.drafted' : 'editor.leave.undrafted')]),
       ]}
-      submit={t('editor.leave.leave')}
-      cancel={t('editor.leave.stay')}
+      leave={t('editor.leave.leave')}
+      stay={t('editor.leave.stay')}
       destructive={!isDrafted}
-      failed=""
-      onClose={question.stay}
-      onSubmit={async () => {}}
-      onDone={question.leave}
     />
-  ) : null;
+  );
 }

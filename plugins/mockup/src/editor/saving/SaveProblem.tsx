@@ -1,6 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Button, Flex } from '@backstage/ui';
-import { statusOf, useFailureText } from '../../components/Failure';
+import { pagesTranslationRef, statusOf, useFailureText } from '@internal/pages';
 import { mockupTranslationRef } from '../../translation';
 import { MockupGone, type SaveFailure } from './useSaving';
 
@@ -12,6 +12,7 @@ export function SaveProblem(props: {
 }) {
   const { failure, onRetry, onSaveCopy } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
+  const { t: tPages } = useTranslationRef(pagesTranslationRef);
   const textOf = useFailureText();
   const { error } = failure;
   const status = statusOf(error);
@@ -28,7 +29,7 @@ export function SaveProblem(props: {
             {t('editor.toolbar.saveCopy')}
           </Button>
           <Button size="small" variant="secondary" onPress={onRetry}>
-            {t('components.retry')}
+            {tPages('retry')}
           </Button>
         </Flex>
       }

@@ -1,7 +1,7 @@
 import { useApi } from '@backstage/frontend-plugin-api';
+import { statusOf } from '@internal/pages';
 import { useRef, useState } from 'react';
-import { mockupApiRef } from '../../api';
-import { MOST_TRIES, statusOf } from '../../components/Failure';
+import { mockupApiRef, MOST_TRIES } from '../../api';
 import type { SharedChange } from '../../sharing/useSharing';
 import {
   isSameContent,

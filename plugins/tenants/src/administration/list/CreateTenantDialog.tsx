@@ -12,11 +12,15 @@ import {
   RadioGroup,
   TextField,
 } from '@backstage/ui';
+import {
+  Failure,
+  messageOf,
+  pagesTranslationRef,
+  statusOf,
+} from '@internal/pages';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
-import { Failure } from '../Failure';
-import { messageOf, statusOf } from '../failures';
 import {
   DEFAULT_LIMITS,
   type Field,
@@ -55,6 +59,7 @@ function CreateTenantForm({
 }) {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
+  const { t: tPages } = useTranslationRef(pagesTranslationRef);
   const form = useRef<HTMLFormElement>(null);
   const [name, setName] = useState('');
   // Until it is typed, it follows the name.
@@ -205,7 +210,7 @@ function CreateTenantForm({
       </DialogBody>
       <DialogFooter>
         <Button variant="secondary" slot="close" isDisabled={isPending}>
-          {t('administration.cancel')}
+          {tPages('cancel')}
         </Button>
         <Button type="submit" isPending={isPending}>
           {t('list.create.submit')}

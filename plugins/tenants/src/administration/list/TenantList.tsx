@@ -12,45 +12,38 @@ import {
   Container,
   DialogTrigger,
   Flex,
-  Header,
   Row,
-  SearchField,
-  Skeleton,
   Switch,
   TableBody,
   TableHeader,
   TableRoot,
-  Text,
-  VisuallyHidden,
 } from '@backstage/ui';
 import { RiAddLine } from '@remixicon/react';
+import { ListFrame, PageHeader, SearchInput } from '@internal/pages';
 import type {
   Membership,
   TenantSummary,
 } from 'backstage-plugin-tenants-common';
-import { useEffect, useRef, useState } from 'react';
+import { useState } from 'react';
 import { useNavigate, useSearchParams } from 'react-router-dom';
-import useDebounce from 'react-use/esm/useDebounce';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
-import { Failure } from '../Failure';
 import { State } from '../State';
 import { CreateTenantDialog } from './CreateTenantDialog';
 import { type ListQuery, PAGE_SIZE, useTenantRows } from './useTenantRows';
-
-const DEBOUNCE_MS = 300;
 
 /** The tenants of the portal, as far as the user administers them. */
 export function TenantList() {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [query, setQuery] = useListQuery();
-  const { value: rows, error, loading, retry } = useTenantRows(query);
+  const tenants = useTenantRows(query);
+  const rows = tenants.value;
   const [isCreating, setCreating] = useState(false);
   const navigate = useNavigate();
 
   return (
     <>
-      <Header
+      <PageHeader
         title={t(rows?.of === 'own' ? 'list.ownTitle' : 'list.title')}
         customActions={
           rows?.of === 'all' && (
@@ -74,6 +67,7 @@ export function TenantList() {
             <SearchInput
               search={query.search}
               onSearch={search => setQuery({ search, page: 1 }, 'replace')}
+              placeholder={t('list.placeholder')}
             />
             {rows?.of !== 'own' && (
               <Switch
@@ -83,34 +77,20 @@ export function TenantList() {
               />
             )}
           </Flex>
-          <VisuallyHidden role="status">
-            {loading || !rows
-              ? ''
-              : t('list.found', { count: rows.totalItems })}
-          </VisuallyHidden>
-          {error && !loading && (
-            <Failure title={t('list.failed')} error={error} onRetry={retry} />
-          )}
-          {!rows && loading && <Skeleton width="100%" height={240} />}
-          {rows && !error && rows.items.length > 0 && (
-            <>
-              <Rows rows={rows} isStale={loading} />
-              <Pages
-                page={query.page}
-                totalItems={rows.totalItems}
-                onPage={page => setQuery({ page })}
-              />
-            </>
-          )}
-          {rows && !error && rows.items.length === 0 && (
-            <Nothing
-              isOwn={rows.of === 'own'}
-              isBeyond={rows.totalItems > 0}
-              search={query.search}
-              onFirst={() => setQuery({ page: 1 })}
-              onClear={() => setQuery({ search: '', page: 1 })}
-            />
-          )}
+          <ListFrame
+            state={tenants}
+            query={query}
+            onQuery={setQuery}
+            pageSize={PAGE_SIZE}
+            texts={{
+              failed: t('list.failed'),
+              found: count => t('list.found', { count }),
+              noMatch: search => t('list.noMatch', { search }),
+              none: t(rows?.of === 'own' ? 'list.ownNone' : 'list.none'),
+            }}
+          >
+            {(items, isStale) => <Rows items={items} isStale={isStale} />}
+          </ListFrame>
         </Flex>
       </Container>
     </>
@@ -143,53 +123,14 @@ function useListQuery(): [
   return [query, setQuery];
 }
 
-/** Hands on what is typed once the typing pauses. */
-function SearchInput(props: {
-  search: string;
-  onSearch: (search: string) => void;
-}) {
-  const { search, onSearch } = props;
-  const { t } = useTranslationRef(tenantsTranslationRef);
-  const [text, setText] = useState(search);
-  const handedOn = useRef(search);
-  useDebounce(
-    () => {
-      if (text !== handedOn.current) {
-        handedOn.current = text;
-        onSearch(text);
-      }
-    },
-    DEBOUNCE_MS,
-    [text],
-  );
-  // The way back changes the address too, and what was typed since must not be lost for
-  // what was handed on before.
-  useEffect(() => {
-    if (search !== handedOn.current) {
-      handedOn.current = search;
-      setText(search);
-    }
-  }, [search]);
-  return (
-    <SearchField
-      label={t('list.search.label')}
-      placeholder={t('list.search.placeholder')}
-      value={text}
-      onChange={setText}
-      maxLength={255}
-      style={{ flex: '1 1 240px', maxWidth: 480 }}
-    />
-  );
-}
-
 function Rows(props: {
-  rows: { items: (Membership | TenantSummary)[] };
+  items: (Membership | TenantSummary)[];
   isStale: boolean;
 }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const href = useRouteRef(rootRouteRef)?.() ?? '';
   const { language } = useApi(appLanguageApiRef).getLanguage();
-  const { items } = props.rows;
+  const { items } = props;
   const numbers = new Intl.NumberFormat(language);
   const dates = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
   const columns = ['name', 'slug', 'state', 'entities', 'created'] as const;
@@ -247,76 +188,4 @@ function Rows(props: {
 
 function isSummary(row: Membership | TenantSummary): row is TenantSummary {
   return 'tenant_id' in row;
-}
-
-function Pages(props: {
-  page: number;
-  totalItems: number;
-  onPage: (page: number) => void;
-}) {
-  const { page, totalItems, onPage } = props;
-  const { t } = useTranslationRef(tenantsTranslationRef);
-  const from = (page - 1) * PAGE_SIZE + 1;
-  const to = Math.min(page * PAGE_SIZE, totalItems);
-  return (
-    <nav aria-label={t('list.page.label')}>
-      <Flex align="center" gap="3" style={{ flexWrap: 'wrap' }}>
-        <Text color="secondary">
-          {t('list.page.shown', {
-            from: String(from),
-            to: String(to),
-            total: String(totalItems),
-          })}
-        </Text>
-        <Button
-          variant="secondary"
-          size="small"
-          isDisabled={page === 1}
-          onPress={() => onPage(page - 1)}
-        >
-          {t('list.page.previous')}
-        </Button>
-        <Button
-          variant="secondary"
-          size="small"
-          isDisabled={to === totalItems}
-          onPress={() => onPage(page + 1)}
-        >
-          {t('list.page.next')}
-        </Button>
-      </Flex>
-    </nav>
-  );
-}
-
-function Nothing(props: {
-  isOwn: boolean;
-  isBeyond: boolean;
-  search: string;
-  onFirst: () => void;
-  onClear: () => void;
-}) {
-  const { isOwn, isBeyond, search, onFirst, onClear } = props;
-  const { t } = useTranslationRef(tenantsTranslationRef);
-  if (isBeyond) {
-    return (
-      <Flex direction="column" align="start" gap="3">
-        <Text>{t('list.beyond')}</Text>
-        <Button variant="secondary" onPress={onFirst}>
-          {t('list.first')}
-        </Button>
-      </Flex>
-    );
-  }
-  if (search) {
-    return (
-      <Flex direction="column" align="start" gap="3">
-        <Text>{t('list.noMatch', { search })}</Text>
-        <Button variant="secondary" onPress={onClear}>
-          {t('list.clear')}
-        </Button>
-      </Flex>
-    );
-  }
-  return <Text>{t(isOwn ? 'list.ownNone' : 'list.none')}</Text>;
 }

@@ -3,7 +3,7 @@ export const listMessages = {
   title: 'All tenants',
   ownTitle: 'Tenants that you administer',
   failed: 'The tenants could not be read',
-  search: { label: 'Search', placeholder: 'A part of the name or slug' },
+  placeholder: 'A part of the name or slug',
   deleted: 'Show deleted tenants',
   found_one: '{{count}} tenant',
   found_other: '{{count}} tenants',
@@ -11,9 +11,6 @@ export const listMessages = {
   ownNone:
     'You administer no tenant. Administrators of the portal, and those of each tenant, can make you an admin of one.',
   noMatch: 'No tenant has “{{search}}” in its name or slug.',
-  clear: 'Clear the search',
-  beyond: 'The list ends before this page.',
-  first: 'First page',
   column: {
     name: 'Name',
     slug: 'Slug',
@@ -25,12 +22,6 @@ export const listMessages = {
     ofLimit: '{{entities}} of {{limit}}',
     unlimited: '{{entities}}, no limit',
     kept: 'not counted',
-  },
-  page: {
-    label: 'Pages',
-    shown: '{{from}} to {{to}} of {{total}}',
-    previous: 'Previous page',
-    next: 'Next page',
   },
   create: {
     open: 'Create tenant',

@@ -1,4 +1,5 @@
 import { useApi } from '@backstage/frontend-plugin-api';
+import { statusOf } from '@internal/pages';
 import type {
   Membership,
   TenantsApi,
@@ -6,7 +7,6 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
-import { statusOf } from '../failures';
 
 /** How many tenants a page of the list has. */
 export const PAGE_SIZE = 20;

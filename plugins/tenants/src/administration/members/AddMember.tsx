@@ -1,17 +1,18 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Button, Select } from '@backstage/ui';
+import {
+  messageOf,
+  NOTHING_PICKED,
+  type Picked,
+  statusOf,
+} from '@internal/pages';
 import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
 import { type FormEvent, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import shared from '../administration.module.css';
-import { messageOf, statusOf } from '../failures';
 import styles from './members.module.css';
-import {
-  NOTHING_PICKED,
-  type PickedPrincipal,
-  PrincipalPicker,
-} from './PrincipalPicker';
+import { PrincipalPicker } from './PrincipalPicker';
 import { isPlainSubject, ROLES } from './useMembers';
 
 class MissingPrincipal extends Error {}
@@ -19,7 +20,7 @@ class MissingPrincipal extends Error {}
 /** Adds a person, a group or a service to a tenant. */
 export function AddMember(props: {
   slug: string;
-  onAdded: (member: TenantMember, picked: PickedPrincipal) => void;
+  onAdded: (member: TenantMember, picked: Picked) => void;
 }) {
   const { slug, onAdded } = props;
   const tenantsApi = useApi(tenantsApiRef);
@@ -36,22 +37,22 @@ export function AddMember(props: {
     if (isPending) {
       return;
     }
-    if (!picked.principal) {
+    const principal = picked.id ?? picked.text.trim();
+    if (!principal) {
       setError(new MissingPrincipal(t('members.add.missing')));
       return;
     }
-    if (!picked.isPicked && isPlainSubject(picked.principal)) {
+    if (picked.id === undefined && isPlainSubject(principal)) {
       // A name that somebody has typed would become a service of that name.
-      const text = picked.principal;
-      setError(new MissingPrincipal(t('members.add.unclear', { text })));
+      setError(
+        new MissingPrincipal(t('members.add.unclear', { text: principal })),
+      );
       return;
     }
     setIsPending(true);
     setError(undefined);
     try {
-      const member = await tenantsApi.putMember(slug, picked.principal, {
-        role,
-      });
+      const member = await tenantsApi.putMember(slug, principal, { role });
       setPicked(NOTHING_PICKED);
       onAdded(member, picked);
     } catch (failure) {

@@ -5,13 +5,7 @@ import {
 } from '@backstage/frontend-test-utils';
 import { ResponseError } from '@backstage/errors';
 import { identityApiRef } from '@backstage/frontend-plugin-api';
-import {
-  act,
-  renderHook,
-  screen,
-  waitFor,
-  within,
-} from '@testing-library/react';
+import { renderHook, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import axe from 'axe-core';
 import type {
@@ -24,7 +18,6 @@ import type { ReactNode } from 'react';
 import { tenantsApiRef } from '../../api';
 import { MembersTab } from './MembersTab';
 import { useMembers } from './useMembers';
-import { DEBOUNCE_MS, usePrincipalSearch } from './usePrincipalSearch';
 
 const ANNA = 'user:default/anna';
 const CREW = 'group:default/crew';
@@ -433,65 +426,5 @@ describe('useMembers', () => {
         ([, query]) => query?.principals?.length,
       ),
     ).toEqual([50, 50]);
-  });
-});
-
-describe('usePrincipalSearch', () => {
-  beforeEach(() => {
-    jest.useFakeTimers();
-  });
-  afterEach(() => {
-    jest.useRealTimers();
-  });
-
-  const answers = new Map<
-    string | undefined,
-    (page: Page<CatalogPrincipal>) => void
-  >();
-  const api = {
-    findPrincipals: jest.fn(
-      (_slug: string, { search }: { search?: string }) =>
-        new Promise<Page<CatalogPrincipal>>(resolve => {
-          answers.set(search, resolve);
-        }),
-    ),
-  };
-  const wrapper = ({ children }: { children: ReactNode }) => (
-    <TestApiProvider apis={[[tenantsApiRef, api as unknown as TenantsApi]]}>
-      {children}
-    </TestApiProvider>
-  );
-  const search = () =>
-    renderHook(({ text }) => usePrincipalSearch('acme', text), {
-      wrapper,
-      initialProps: { text: 'a' },
-    });
-  const pause = () => act(() => jest.advanceTimersByTimeAsync(DEBOUNCE_MS));
-  const answer = (text: string, page: Page<CatalogPrincipal>) =>
-    act(async () => answers.get(text)?.(page));
-
-  it('asks once somebody pauses, for the last text alone', async () => {
-    const { rerender } = search();
-    rerender({ text: 'an' });
-    rerender({ text: 'ann' });
-    expect(api.findPrincipals).not.toHaveBeenCalled();
-    await pause();
-    expect(api.findPrincipals.mock.calls).toEqual([
-      ['acme', { search: 'ann' }],
-    ]);
-  });
-
-  it('has the answer to the last text, whichever comes last', async () => {
-    const { rerender, result } = search();
-    await pause();
-    rerender({ text: 'p' });
-    await pause();
-    await answer('p', found(PETER));
-    await answer('a', found());
-    expect(result.current).toEqual({
-      state: 'found',
-      items: [PETER],
-      totalItems: 1,
-    });
   });
 });

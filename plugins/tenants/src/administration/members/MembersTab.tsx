@@ -5,13 +5,12 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Alert, Button, Flex, Text } from '@backstage/ui';
+import { ActionDialog, messageOf, statusOf } from '@internal/pages';
 import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
 import { useCallback, useRef, useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
-import { ActionDialog } from '../ActionDialog';
-import { messageOf, statusOf } from '../failures';
 import { AddMember } from './AddMember';
 import { MemberRow } from './MemberRow';
 import styles from './members.module.css';

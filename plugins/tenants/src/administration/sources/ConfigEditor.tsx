@@ -1,11 +1,11 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Button, Flex, Text, TextAreaField } from '@backstage/ui';
+import { LeaveDialog, messageOf, statusOf } from '@internal/pages';
 import type { ReadCatalogConfig } from 'backstage-plugin-tenants-common';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import shared from '../administration.module.css';
-import { messageOf, statusOf } from '../failures';
 import {
   addLocation,
   locationIn,
@@ -41,20 +41,12 @@ export function ConfigEditor(props: {
   const [isPending, setIsPending] = useState(false);
   const [error, setError] = useState<unknown>();
   const [announcement, setAnnouncement] = useState('');
+  const [isTyping, setTyping] = useState(false);
 
   const parsed = parseText(text);
   const isChanged = text !== toText(base);
   const refusal = statusOf(error) === 400 ? messageOf(error) : undefined;
   const refusedLocation = refusal ? locationIn(refusal) : undefined;
-
-  useEffect(() => {
-    if (!isChanged) {
-      return undefined;
-    }
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
-    window.addEventListener('beforeunload', ask);
-    return () => window.removeEventListener('beforeunload', ask);
-  }, [isChanged]);
 
   const edit = (next: string, said = '') => {
     setText(next);
@@ -113,6 +105,7 @@ export function ConfigEditor(props: {
                   : undefined
               }
               isReadOnly={isReadOnly}
+              onTyping={setTyping}
               onAdd={location =>
                 edit(
                   addLocation(text, location),
@@ -210,6 +203,14 @@ export function ConfigEditor(props: {
           </Flex>
         )}
       </div>
+      <LeaveDialog
+        isChanged={isChanged || isTyping}
+        title={t('sources.leave.title')}
+        texts={[t('sources.leave.text')]}
+        leave={t('sources.leave.leave')}
+        stay={t('sources.leave.stay')}
+        destructive
+      />
     </Flex>
   );
 

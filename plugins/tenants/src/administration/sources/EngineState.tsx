@@ -1,8 +1,8 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Text } from '@backstage/ui';
+import { messageOf } from '@internal/pages';
 import type { TenantStatus } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../../translation';
-import { messageOf } from '../failures';
 
 const LEVELS: Partial<
   Record<TenantStatus['state'], 'success' | 'warning' | 'danger'>

@@ -12,10 +12,12 @@ export function LocationsForm(props: {
   /** What the backend says of one of them. */
   error?: { index: number; message: string };
   isReadOnly: boolean;
+  /** Whether something is typed that is not added yet. */
+  onTyping: (isTyping: boolean) => void;
   onAdd: (location: { target: string; kinds: string[] }) => void;
   onRemove: (index: number) => void;
 }) {
-  const { locations, error, isReadOnly, onAdd, onRemove } = props;
+  const { locations, error, isReadOnly, onTyping, onAdd, onRemove } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   return (
     <>
@@ -52,16 +54,17 @@ export function LocationsForm(props: {
           ))}
         </ul>
       )}
-      {!isReadOnly && <AddLocation locations={locations} onAdd={onAdd} />}
+      {!isReadOnly && <AddLocation {...{ locations, onTyping, onAdd }} />}
     </>
   );
 }
 
 function AddLocation(props: {
   locations: ConfiguredLocation[];
+  onTyping: (isTyping: boolean) => void;
   onAdd: (location: { target: string; kinds: string[] }) => void;
 }) {
-  const { locations, onAdd } = props;
+  const { locations, onTyping, onAdd } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [target, setTarget] = useState('');
   const [kinds, setKinds] = useState('');
@@ -78,6 +81,7 @@ function AddLocation(props: {
       onAdd({ target: url, kinds: kinds.split(/[\s,]+/).filter(Boolean) });
       setTarget('');
       setKinds('');
+      onTyping(false);
     }
   };
 
@@ -98,6 +102,7 @@ function AddLocation(props: {
         onChange={value => {
           setTarget(value);
           setProblem(undefined);
+          onTyping(value.trim() !== '');
         }}
         validationBehavior="aria"
         validate={() => problem ?? null}

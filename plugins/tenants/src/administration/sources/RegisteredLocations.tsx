@@ -9,13 +9,12 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { Alert, Button, ButtonIcon, Flex, Text } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
+import { ActionDialog, messageOf, statusOf } from '@internal/pages';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import useInterval from 'react-use/esm/useInterval';
 import { tenantsTranslationRef } from '../../translation';
-import { ActionDialog } from '../ActionDialog';
 import shared from '../administration.module.css';
-import { messageOf, statusOf } from '../failures';
 import styles from './sources.module.css';
 
 /** How soon the page asks again while the engine can't answer. */

@@ -9,8 +9,22 @@ import type {
   TenantsApi,
   TenantStatus,
 } from 'backstage-plugin-tenants-common';
+import { Link, Route, Routes } from 'react-router-dom';
 import { tenantsApiRef } from '../../api';
 import { SourcesTab } from './SourcesTab';
+
+/** With the tab beside it. */
+function Tabs() {
+  return (
+    <>
+      <Link to="/members">Members</Link>
+      <Routes>
+        <Route path="/members" element={<p>The members</p>} />
+        <Route path="*" element={<SourcesTab slug="acme" />} />
+      </Routes>
+    </>
+  );
+}
 
 const TARGET = 'https://git.example.com/acme.yaml';
 const CONFIG: ReadCatalogConfig = {
@@ -99,7 +113,7 @@ async function render(
       errorResponse(503, 'EngineUnavailableError', message),
     );
   }
-  const { container } = await renderInTestApp(<SourcesTab slug="acme" />, {
+  const { container } = await renderInTestApp(<Tabs />, {
     apis: [
       [tenantsApiRef, api as unknown as TenantsApi],
       [fetchApiRef, { fetch: fetchMock }],
@@ -136,6 +150,46 @@ const add = async (target: string, kinds = '') => {
 };
 
 describe('SourcesTab', () => {
+  it.each([
+    ['added', () => add('https://git.example.com/b.yaml')],
+    [
+      'typed',
+      async () => {
+        const form = await screen.findByRole('form', {
+          name: 'Add a location',
+        });
+        await userEvent.type(within(form).getAllByRole('textbox')[0], 'https');
+      },
+    ],
+  ])(
+    'asks before a location that is %s and not saved is left',
+    async (_, edit) => {
+      await render();
+      await edit();
+      const leaveTab = () =>
+        userEvent.click(
+          screen.getByRole('link', { name: 'Members', hidden: true }),
+        );
+      await leaveTab();
+      await userEvent.click(
+        await screen.findByRole('button', { name: 'Stay' }),
+      );
+      expect(screen.queryByText('The members')).toBeNull();
+      await leaveTab();
+      await userEvent.click(
+        await screen.findByRole('button', { name: 'Leave' }),
+      );
+      expect(await screen.findByText('The members')).toBeInTheDocument();
+    },
+  );
+
+  it('asks nothing where nothing is typed', async () => {
+    await render();
+    await yaml();
+    await userEvent.click(screen.getByRole('link', { name: 'Members' }));
+    expect(await screen.findByText('The members')).toBeInTheDocument();
+  });
+
   it('adds a location, and saves it on top of what it has read', async () => {
     const { api } = await render();
     await add('https://git.example.com/b.yaml', 'User, Group');

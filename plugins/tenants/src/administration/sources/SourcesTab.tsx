@@ -1,6 +1,7 @@
 import { Progress } from '@backstage/core-components';
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Button, Flex, Text } from '@backstage/ui';
+import { messageOf } from '@internal/pages';
 import type {
   ReadCatalogConfig,
   TenantStatus,
@@ -9,7 +10,6 @@ import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import useInterval from 'react-use/esm/useInterval';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
-import { messageOf } from '../failures';
 import { ConfigEditor } from './ConfigEditor';
 import { EngineState } from './EngineState';
 import { RegisteredLocations } from './RegisteredLocations';

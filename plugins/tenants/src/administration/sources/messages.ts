@@ -90,6 +90,12 @@ export const sourcesMessages = {
     wasSaved: 'Last saved by {{by}}, {{at}}',
     never: 'Nothing has been saved yet',
   },
+  leave: {
+    title: 'Leave without saving?',
+    text: 'The sources that you typed are not saved. They are lost if you leave.',
+    stay: 'Stay',
+    leave: 'Leave',
+  },
   conflict: {
     title: '{{by}} has changed the configuration since you have read it',
     description:

@@ -1,11 +1,10 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
 
+import { ActionButton, Moment } from '@internal/pages';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
-import { Moment } from '../Moment';
 import { State } from '../State';
-import { ActionButton } from '../ActionDialog';
 import { Facts, Section, useFocusableHeading } from './Section';
 import {
   DEFAULT_TENANT_SLUG,

@@ -4,12 +4,11 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Alert, ButtonLink, Flex, Skeleton, Text } from '@backstage/ui';
+import { ActionButton, Failure } from '@internal/pages';
 import { useEffect, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
-import { Failure } from '../Failure';
-import { ActionButton } from '../ActionDialog';
 import { EngineSection } from './EngineSection';
 import { Section } from './Section';
 import type { usePolled } from './usePolled';

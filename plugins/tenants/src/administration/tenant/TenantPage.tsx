@@ -15,6 +15,7 @@ import {
   Skeleton,
   Text,
 } from '@backstage/ui';
+import { Failure, Moment } from '@internal/pages';
 import type { Tenant } from 'backstage-plugin-tenants-common';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { Route, Routes, useParams } from 'react-router-dom';
@@ -25,9 +26,7 @@ import {
 } from '../../openTenant/OpenTenantContext';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
-import { Failure } from '../Failure';
 import { MembersTab } from '../members/MembersTab';
-import { Moment } from '../Moment';
 import { SourcesTab } from '../sources/SourcesTab';
 import { State } from '../State';
 import { OverviewTab } from './OverviewTab';

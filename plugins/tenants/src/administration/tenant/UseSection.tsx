@@ -4,12 +4,11 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Flex, NumberField, Text, TextField } from '@backstage/ui';
+import { ActionButton, Moment } from '@internal/pages';
 import type { Tenant, TenantUsage } from 'backstage-plugin-tenants-common';
 import { useId, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
-import { Moment } from '../Moment';
-import { ActionButton } from '../ActionDialog';
 import { Facts, Section } from './Section';
 
 /** What a tenant holds, of what it may, and the dialog that changes that and its name. */

@@ -1,4 +1,5 @@
 import { useApi } from '@backstage/frontend-plugin-api';
+import { statusOf } from '@internal/pages';
 import type {
   Tenant,
   TenantsApi,
@@ -7,7 +8,6 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
-import { statusOf } from '../failures';
 import { listOwn } from '../list/useTenantRows';
 
 /** Requests that name no tenant belong to it. */

@@ -1,7 +1,7 @@
 import { ResponseError, toError } from '@backstage/errors';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Button } from '@backstage/ui';
-import { mockupTranslationRef } from '../translation';
+import { pagesTranslationRef } from './translation';
 
 /** What the backend says of a failure, without what the client puts around it. */
 export function messageOf(error: unknown): string {
@@ -15,22 +15,17 @@ export function statusOf(error: unknown): number | undefined {
   return error instanceof ResponseError ? error.statusCode : undefined;
 }
 
-/** How often a change is sent, where each 412 leaves nothing for the user to choose. */
-export const MOST_TRIES = 5;
-
 /** What a failed request means, for people. */
 export function useFailureText(): (error: unknown) => string {
-  const { t } = useTranslationRef(mockupTranslationRef);
+  const { t } = useTranslationRef(pagesTranslationRef);
   return error => {
     const status = statusOf(error);
     // What fetch rejects with when there is no answer.
     if (status === undefined && error instanceof TypeError) {
-      return t('components.failure.unreachable');
+      return t('failure.unreachable');
     }
     const message = messageOf(error);
-    return status === 403
-      ? t('components.failure.refused', { message })
-      : message;
+    return status === 403 ? t('failure.refused', { message }) : message;
   };
 }
 
@@ -41,7 +36,7 @@ export function Failure(props: {
   onRetry?: () => void;
 }) {
   const { title, error, onRetry } = props;
-  const { t } = useTranslationRef(mockupTranslationRef);
+  const { t } = useTranslationRef(pagesTranslationRef);
   const textOf = useFailureText();
   return (
     <Alert
@@ -53,7 +48,7 @@ export function Failure(props: {
       customActions={
         onRetry && (
           <Button size="small" variant="tertiary" onPress={onRetry}>
-            {t('components.retry')}
+            {t('retry')}
           </Button>
         )
       }

@@ -1,13 +1,13 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Skeleton, VisuallyHidden } from '@backstage/ui';
-import { mockupTranslationRef } from '../translation';
+import { pagesTranslationRef } from './translation';
 
 /** In the place of what is not there yet. */
 export function Loading({ height }: { height: number }) {
-  const { t } = useTranslationRef(mockupTranslationRef);
+  const { t } = useTranslationRef(pagesTranslationRef);
   return (
-    <div>
-      <VisuallyHidden>{t('components.loading')}</VisuallyHidden>
+    <div role="status">
+      <VisuallyHidden>{t('loading')}</VisuallyHidden>
       <Skeleton aria-hidden width="100%" height={height} />
     </div>
   );

@@ -1,50 +1,51 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Flex, SearchField, Text, VisuallyHidden } from '@backstage/ui';
-import type { Page } from 'backstage-plugin-mockup-common';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import useDebounce from 'react-use/esm/useDebounce';
-import { Failure } from '../components/Failure';
-import { Loading } from '../components/Loading';
-import { mockupTranslationRef } from '../translation';
-import { PAGE_SIZE } from './useMockups';
+import { Failure } from './Failure';
+import { Loading } from './Loading';
+import { pagesTranslationRef } from './translation';
 
 const DEBOUNCE_MS = 300;
 
 /** A page of a list, in whatever state it is: loading, failed, empty, or there. */
 export function ListFrame<TItem>(props: {
   state: {
-    value?: Page<TItem>;
+    value?: { items: TItem[]; totalItems: number };
     error?: Error;
     loading: boolean;
     retry: () => void;
   };
   query: { search: string; page: number };
   onQuery: (changes: { search?: string; page?: number }) => void;
-  failed: string;
-  /** What is said where there is nothing to find. */
-  none: ReactNode;
-  children: (items: TItem[]) => ReactNode;
+  pageSize: number;
+  texts: {
+    failed: string;
+    found: (count: number) => string;
+    noMatch: (search: string) => string;
+    /** Where there is nothing to find. */
+    none: string;
+  };
+  children: (items: TItem[], isStale: boolean) => ReactNode;
 }) {
-  const { state, query, onQuery, failed, none, children } = props;
-  const { t } = useTranslationRef(mockupTranslationRef);
+  const { state, query, onQuery, pageSize, texts, children } = props;
   const { value: found, error, loading, retry } = state;
   const isThere = found && !error;
   return (
     <>
       <VisuallyHidden role="status">
-        {loading || !isThere
-          ? ''
-          : t('list.found', { count: found.totalItems })}
+        {loading || !isThere ? '' : texts.found(found.totalItems)}
       </VisuallyHidden>
       {error && !loading && (
-        <Failure title={failed} error={error} onRetry={retry} />
+        <Failure title={texts.failed} error={error} onRetry={retry} />
       )}
       {loading && !isThere && <Loading height={240} />}
       {isThere && found.items.length > 0 && (
         <>
-          <div aria-busy={loading}>{children(found.items)}</div>
+          <div aria-busy={loading}>{children(found.items, loading)}</div>
           <Pages
             page={query.page}
+            pageSize={pageSize}
             totalItems={found.totalItems}
             onPage={page => onQuery({ page })}
           />
@@ -52,10 +53,10 @@ export function ListFrame<TItem>(props: {
       )}
       {isThere && found.items.length === 0 && (
         <Nothing
-          query={query}
+          search={query.search}
           isBeyond={found.totalItems > 0}
           onQuery={onQuery}
-          none={none}
+          texts={texts}
         />
       )}
     </>
@@ -66,9 +67,10 @@ export function ListFrame<TItem>(props: {
 export function SearchInput(props: {
   search: string;
   onSearch: (search: string) => void;
+  placeholder: string;
 }) {
-  const { search, onSearch } = props;
-  const { t } = useTranslationRef(mockupTranslationRef);
+  const { search, onSearch, placeholder } = props;
+  const { t } = useTranslationRef(pagesTranslationRef);
   const [text, setText] = useState(search);
   const handedOn = useRef(search);
   useDebounce(
@@ -91,8 +93,8 @@ export function SearchInput(props: {
   }, [search]);
   return (
     <SearchField
-      label={t('list.search.label')}
-      placeholder={t('list.search.placeholder')}
+      label={t('list.search')}
+      placeholder={placeholder}
       value={text}
       onChange={setText}
       maxLength={255}
@@ -103,18 +105,19 @@ export function SearchInput(props: {
 
 function Pages(props: {
   page: number;
+  pageSize: number;
   totalItems: number;
   onPage: (page: number) => void;
 }) {
-  const { page, totalItems, onPage } = props;
-  const { t } = useTranslationRef(mockupTranslationRef);
-  const to = Math.min(page * PAGE_SIZE, totalItems);
+  const { page, pageSize, totalItems, onPage } = props;
+  const { t } = useTranslationRef(pagesTranslationRef);
+  const to = Math.min(page * pageSize, totalItems);
   return (
     <nav aria-label={t('list.page.label')}>
       <Flex align="center" gap="3" style={{ flexWrap: 'wrap' }}>
         <Text color="secondary">
           {t('list.page.shown', {
-            from: String((page - 1) * PAGE_SIZE + 1),
+            from: String((page - 1) * pageSize + 1),
             to: String(to),
             total: String(totalItems),
           })}
@@ -141,13 +144,13 @@ function Pages(props: {
 }
 
 function Nothing(props: {
-  query: { search: string };
+  search: string;
   isBeyond: boolean;
   onQuery: (changes: { search?: string; page?: number }) => void;
-  none: ReactNode;
+  texts: { noMatch: (search: string) => string; none: string };
 }) {
-  const { query, isBeyond, onQuery, none } = props;
-  const { t } = useTranslationRef(mockupTranslationRef);
+  const { search, isBeyond, onQuery, texts } = props;
+  const { t } = useTranslationRef(pagesTranslationRef);
   if (isBeyond) {
     return (
       <Flex direction="column" align="start" gap="3">
@@ -158,10 +161,10 @@ function Nothing(props: {
       </Flex>
     );
   }
-  if (query.search) {
+  if (search) {
     return (
       <Flex direction="column" align="start" gap="3">
-        <Text>{t('list.noMatch', { search: query.search })}</Text>
+        <Text>{texts.noMatch(search)}</Text>
         <Button
           variant="secondary"
           onPress={() => onQuery({ search: '', page: 1 })}
@@ -171,5 +174,5 @@ function Nothing(props: {
       </Flex>
     );
   }
-  return <>{none}</>;
+  return <Text>{texts.none}</Text>;
 }

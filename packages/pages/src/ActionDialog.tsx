@@ -7,8 +7,10 @@ import {
   DialogBody,
   DialogFooter,
   DialogHeader,
+  DialogTrigger,
   Flex,
   Text,
+  TextField,
 } from '@backstage/ui';
 import {
   type FormEvent,
@@ -17,17 +19,19 @@ import {
   useRef,
   useState,
 } from 'react';
-import { mockupTranslationRef } from '../translation';
 import styles from './ActionDialog.module.css';
 import { Failure } from './Failure';
+import { pagesTranslationRef } from './translation';
 
 /** What is done after the user was asked. */
-interface Action {
+export interface Action {
   title: string;
   /** What will happen, a paragraph each. */
   texts: readonly string[];
   /** What makes it worse, if anything. */
   warning?: string;
+  /** What has to be typed before it can be done. */
+  typed?: { label: string; value: string };
   submit: string;
   /** What the other button says; `Cancel` where it is not given. */
   cancel?: string;
@@ -51,6 +55,31 @@ const DIALOG = {
   style: { minWidth: 0 },
 } as const;
 
+/** A button, and the dialog that asks before it does what the button says. */
+export function ActionButton({
+  open,
+  onOpen,
+  ...action
+}: Action & { open: string; onOpen?: () => void }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <DialogTrigger
+      isOpen={isOpen}
+      onOpenChange={opened => {
+        setOpen(opened);
+        if (opened) {
+          onOpen?.();
+        }
+      }}
+    >
+      <Button variant="secondary">{open}</Button>
+      <Dialog {...DIALOG}>
+        <ActionForm {...action} onClose={() => setOpen(false)} />
+      </Dialog>
+    </DialogTrigger>
+  );
+}
+
 /** Asks before something is done, and is open for as long as it is there. A failure keeps it open. */
 export function ActionDialog(props: Action & { onClose: () => void }) {
   const { onClose } = props;
@@ -70,13 +99,14 @@ export function ActionDialog(props: Action & { onClose: () => void }) {
 }
 
 function ActionForm(props: Action & { onClose: () => void }) {
-  const { title, texts, warning, failed, children } = props;
-  const { submit, cancel, destructive, isDisabled } = props;
-  const { onSubmit, onDone, onClose } = props;
-  const { t } = useTranslationRef(mockupTranslationRef);
+  const { title, texts, warning, typed, failed, children } = props;
+  const { submit, cancel, destructive, onSubmit, onDone, onClose } = props;
+  const { t } = useTranslationRef(pagesTranslationRef);
   const form = useRef<HTMLFormElement>(null);
+  const [text, setText] = useState('');
   const [error, setError] = useState<Error>();
   const [isPending, setPending] = useState(false);
+  const isDisabled = props.isDisabled || (typed && text !== typed.value);
 
   // The dialog itself has the focus where it has no field.
   useEffect(() => form.current?.querySelector('input')?.focus(), []);
@@ -115,12 +145,20 @@ function ActionForm(props: Action & { onClose: () => void }) {
           ))}
           {warning && <Alert status="warning" icon description={warning} />}
           {children}
+          {typed && (
+            <TextField
+              label={typed.label}
+              value={text}
+              onChange={setText}
+              autoComplete="off"
+            />
+          )}
           {error && <Failure title={failed} error={error} />}
         </Flex>
       </DialogBody>
       <DialogFooter>
         <Button variant="secondary" slot="close" isDisabled={isPending}>
-          {cancel ?? t('components.cancel')}
+          {cancel ?? t('cancel')}
         </Button>
         <Button
           type="submit"
