@@ -103,6 +103,30 @@ export function testMockups(): void {
       },
     );
 
+    inBrowser(
+      'the controls stay in sight while a long page is scrolled',
+      async scene => {
+        const { visitor, page } = await openMockup(scene, {
+          versions: [[HEADER, { ...TEXT, y: 120 }]],
+        });
+        for (const width of [1300, 390]) {
+          await page.setViewportSize({ width, height: 740 });
+          await item(page, /^Text/).scrollIntoViewIfNeeded();
+          const toolbar = page.getByRole('toolbar', { name: 'Actions' });
+          for (const control of [
+            toolbar.getByRole('button', { name: 'Undo' }),
+            page.getByRole('button', { name: 'Save', exact: true }),
+            page.getByText('All changes are saved.'),
+          ]) {
+            const box = await control.boundingBox();
+            expect(box?.y).toBeGreaterThanOrEqual(0);
+            expect(box && box.y + box.height).toBeLessThanOrEqual(740);
+          }
+        }
+        await visitor.expectAccessible();
+      },
+    );
+
     inBrowser('the work outlives a crash of the page', async scene => {
       const { visitor, page, path } = await openMockup(scene, {
         versions: [[HEADER]],

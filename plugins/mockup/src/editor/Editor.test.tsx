@@ -262,6 +262,26 @@ describe('the editor by the keyboard', () => {
     expect(items()).toEqual([]);
   });
 
+  it('has its shortcuts wherever the focus is, and lists them', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    focus(option(/Hello/));
+    await press(' {ArrowRight}');
+    act(() => (document.activeElement as HTMLElement).blur());
+    expect(document.body).toHaveFocus();
+    await press('{Control>}z{/Control}');
+    expect(items()[0]).toMatch(/column 1/);
+    await press('{Control>}{Shift>}z{/Shift}{/Control}');
+    expect(items()[0]).toMatch(/column 2/);
+    await press('{Control>}s{/Control}');
+    expect(await screen.findByText('All changes are saved.')).toBeVisible();
+    await press('?');
+    const dialog = await screen.findByRole('dialog', {
+      name: 'Keyboard shortcuts',
+    });
+    expect(within(dialog).getByText('Ctrl + S')).toBeInTheDocument();
+  });
+
   it('copies and pastes by the clipboard of the browser', async () => {
     await open(new Backend(item('a', 1, 1, 'Hello')));
     let text = '';

@@ -1,15 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, VisuallyHidden } from '@backstage/ui';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
-import {
-  type ClipboardEvent,
-  type KeyboardEvent,
-  type SyntheticEvent,
-  useCallback,
-  useMemo,
-  useRef,
-  useState,
-} from 'react';
+import { useCallback, useMemo, useRef, useState } from 'react';
 import { boxOf } from '../components/grid';
 import {
   type MockupComponent,
@@ -38,10 +30,12 @@ import { DraftDialog, type OpenedDraft } from './saving/DraftDialog';
 import type { DraftStore } from './saving/drafts';
 import { LeaveDialog } from './saving/LeaveDialog';
 import { SaveProblem } from './saving/SaveProblem';
+import { SaveState } from './saving/SaveState';
 import { useDraft } from './saving/useDraft';
 import { useSaving } from './saving/useSaving';
 import { Toolbar, type View } from './Toolbar';
 import { useEditor } from './useEditor';
+import { isEditable, usePageKeys } from './usePageKeys';
 
 /** The last items that were copied, for the buttons: a page may not read the clipboard by itself. */
 let copiedItems: LayoutItem[] = [];
@@ -69,6 +63,7 @@ export function Editor(props: {
   const [typedJson, setTypedJson] = useState<string>();
   const [isCopying, setCopying] = useState(false);
   const [isCopied, setCopied] = useState(false);
+  const [showsKeys, setShowsKeys] = useState(false);
   const [dragged, setDragged] = useState<LayoutItem>();
   const [focusRequest, setFocusRequest] = useState<FocusRequest>();
   const inspector = useRef<HTMLElement>(null);
@@ -128,26 +123,22 @@ export function Editor(props: {
     dispatch({ type: 'remove' });
   };
   const onCopy = (event: ClipboardEvent) => {
-    if (isEditable(event.target) || isInDialog(event) || selection.size === 0) {
+    const isText = document.getSelection()?.type === 'Range';
+    if (isEditable(event.target) || isText || selection.size === 0) {
       return;
     }
     event.preventDefault();
-    event.clipboardData.setData('text/plain', toClipboardText(copy()));
+    event.clipboardData?.setData('text/plain', toClipboardText(copy()));
     if (event.type === 'cut' && !isReadOnly) {
       dispatch({ type: 'remove' });
     }
   };
   const onPaste = (event: ClipboardEvent) => {
-    if (
-      isEditable(event.target) ||
-      isInDialog(event) ||
-      isReadOnly ||
-      view !== 'edit'
-    ) {
+    if (isEditable(event.target) || isReadOnly || view !== 'edit') {
       return;
     }
     event.preventDefault();
-    paste(fromClipboardText(event.clipboardData.getData('text/plain')));
+    paste(fromClipboardText(event.clipboardData?.getData('text/plain') ?? ''));
   };
 
   const save = async (versionTag?: string, over?: Saved) => {
@@ -160,10 +151,10 @@ export function Editor(props: {
     }
   };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (isInDialog(event)) {
-      return;
-    }
     const key = event.key.toLowerCase();
+    if (event.key === '?' && !isEditable(event.target)) {
+      setShowsKeys(true);
+    }
     if (!(event.ctrlKey || event.metaKey) || event.altKey) {
       return;
     }
@@ -186,24 +177,13 @@ export function Editor(props: {
     }
     event.preventDefault();
   };
+  usePageKeys({ onKeyDown, onCopy, onPaste });
 
   return (
-    // The keys and the clipboard of the whole editor, whatever in it has the focus.
-    // eslint-disable-next-line jsx-a11y/no-static-element-interactions
-    <div
-      className={styles.editor}
-      onKeyDown={onKeyDown}
-      onCopy={onCopy}
-      onCut={onCopy}
-      onPaste={onPaste}
-    >
+    <div className={styles.editor}>
       <EditorHeader
         mockupId={mockupId}
         content={content}
-        saved={saved}
-        isChanged={isChanged}
-        isDrafted={isDrafted}
-        isPending={saving.isPending}
         isReadOnly={isReadOnly}
         dispatch={dispatch}
         onSave={save}
@@ -240,7 +220,19 @@ export function Editor(props: {
         onCopy={copy}
         onCut={cut}
         onPaste={() => paste(copiedItems)}
-      />
+        showsKeys={showsKeys}
+        onShowKeys={setShowsKeys}
+      >
+        {!isReadOnly && (
+          <SaveState
+            saved={saved}
+            isChanged={isChanged}
+            isDrafted={isDrafted}
+            isPending={saving.isPending}
+            onSave={() => save()}
+          />
+        )}
+      </Toolbar>
       {view === 'edit' && (
         <div className={styles.work}>
           {!isReadOnly && (
@@ -384,19 +376,6 @@ function useLabelOf(titleOf: (item: LayoutItem) => string) {
     },
     [titleOf, t],
   );
-}
-
-/** Whether something takes text, and has keys and a clipboard of its own. */
-function isEditable(target: EventTarget): boolean {
-  return (
-    target instanceof HTMLElement &&
-    (target.isContentEditable || target.matches('input, textarea, select'))
-  );
-}
-
-/** Whether an event comes from a dialog of the editor, which is elsewhere in the page. */
-function isInDialog({ target, currentTarget }: SyntheticEvent): boolean {
-  return target instanceof Node && !currentTarget.contains(target);
 }
 
 function focusFirst(section: HTMLElement | null) {

@@ -4,7 +4,6 @@ import {
   ButtonIcon,
   ButtonLink,
   Flex,
-  Text,
   TextAreaField,
   TextField,
   Tooltip,
@@ -19,25 +18,19 @@ import { ShareDialog } from '../sharing/ShareDialog';
 import type { SharedChange } from '../sharing/useSharing';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
-import type { Saved } from './model/content';
 import type { Content, EditorAction } from './model/editorReducer';
 
-/** The name of the mockup, whether it is saved, and saving it. */
+/** The name of the mockup, and what is done with it as a whole. */
 export function EditorHeader(props: {
   mockupId: string;
   content: Content;
-  saved: Saved;
-  isChanged: boolean;
-  /** Whether the browser keeps what is not saved; nothing until that is known. */
-  isDrafted: boolean | undefined;
-  isPending: boolean;
   isReadOnly: boolean;
   dispatch: Dispatch<EditorAction>;
   onSave: (versionTag?: string) => void;
   onSaveCopy: () => void;
   onShared: (change: SharedChange) => void;
 }) {
-  const { mockupId, content, isChanged, isPending, isReadOnly } = props;
+  const { mockupId, content, isReadOnly } = props;
   const { dispatch, onSave, onSaveCopy, onShared } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const versionsPath = useRouteRef(versionsRouteRef)?.({ id: mockupId });
@@ -49,9 +42,6 @@ export function EditorHeader(props: {
         description={content.description || undefined}
         customActions={
           <Flex gap="2" align="center" className={styles.actions}>
-            <Text color="secondary" className={styles.status}>
-              {statusText()}
-            </Text>
             {versionsPath !== undefined && (
               <ButtonLink variant="secondary" href={versionsPath}>
                 {t('editor.toolbar.versions')}
@@ -83,13 +73,6 @@ export function EditorHeader(props: {
                   />
                   <Tooltip>{t('editor.toolbar.saveTagged')}</Tooltip>
                 </TooltipTrigger>
-                <Button
-                  isPending={isPending}
-                  isDisabled={!isChanged && props.saved.versionId !== undefined}
-                  onPress={() => onSave()}
-                >
-                  {t('editor.toolbar.save')}
-                </Button>
               </>
             )}
           </Flex>
@@ -115,25 +98,6 @@ export function EditorHeader(props: {
       )}
     </>
   );
-
-  function statusText() {
-    if (isReadOnly) {
-      return '';
-    }
-    if (isChanged) {
-      if (props.isDrafted === undefined) {
-        return t('editor.status.unsaved');
-      }
-      return t(
-        props.isDrafted ? 'editor.status.drafted' : 'editor.status.undrafted',
-      );
-    }
-    return t(
-      props.saved.versionId === undefined
-        ? 'editor.status.never'
-        : 'editor.status.saved',
-    );
-  }
 }
 
 function DetailsDialog(props: {

@@ -18,7 +18,7 @@ import {
   RiKeyboardLine,
   RiScissorsLine,
 } from '@remixicon/react';
-import { type Dispatch, type ReactElement, useState } from 'react';
+import type { Dispatch, ReactElement, ReactNode } from 'react';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
 import type { EditorAction, EditorState } from './model/editorReducer';
@@ -46,10 +46,14 @@ export function Toolbar(props: {
   onCopy: () => void;
   onCut: () => void;
   onPaste: () => void;
+  showsKeys: boolean;
+  onShowKeys: (shows: boolean) => void;
+  /** At the end, where the eye looks for what is to be done last. */
+  children: ReactNode;
 }) {
   const { state, dispatch, isReadOnly, view, onView } = props;
+  const { showsKeys, onShowKeys, children } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const [showsKeys, setShowsKeys] = useState(false);
   const isNone = state.selection.size === 0 || view !== 'edit';
   return (
     <div className={styles.toolbar}>
@@ -123,10 +127,11 @@ export function Toolbar(props: {
         <Tool
           label={t('editor.toolbar.keyboard')}
           icon={<RiKeyboardLine />}
-          onPress={() => setShowsKeys(true)}
+          onPress={() => onShowKeys(true)}
         />
       </div>
-      <KeysDialog isOpen={showsKeys} onOpenChange={setShowsKeys} />
+      {children}
+      <KeysDialog isOpen={showsKeys} onOpenChange={onShowKeys} />
     </div>
   );
 }
@@ -165,6 +170,7 @@ const KEYS = [
   ['Ctrl + C, X, V', 'copy'],
   ['Ctrl + Z, Ctrl + Shift + Z', 'undo'],
   ['Ctrl + S', 'save'],
+  ['?', 'help'],
 ] as const;
 
 function KeysDialog(props: {

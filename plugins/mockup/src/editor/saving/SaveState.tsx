@@ -1,0 +1,44 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Button, Text } from '@backstage/ui';
+import { RiCheckLine } from '@remixicon/react';
+import { mockupTranslationRef } from '../../translation';
+import styles from '../editor.module.css';
+import type { Saved } from '../model/content';
+
+/** Whether the mockup is saved, and saving it. */
+export function SaveState(props: {
+  saved: Saved;
+  isChanged: boolean;
+  /** Whether the browser keeps what is not saved; nothing until that is known. */
+  isDrafted: boolean | undefined;
+  isPending: boolean;
+  onSave: () => void;
+}) {
+  const { saved, isChanged, isDrafted, isPending, onSave } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const isNew = saved.versionId === undefined;
+  const status = () => {
+    if (!isChanged) {
+      return isNew ? 'never' : 'saved';
+    }
+    if (isDrafted === undefined) {
+      return 'unsaved';
+    }
+    return isDrafted ? 'drafted' : 'undrafted';
+  };
+  return (
+    <div className={styles.saving}>
+      <Text color="secondary" className={styles.status}>
+        {!isChanged && !isNew && <RiCheckLine size={16} aria-hidden />}
+        {t(`editor.status.${status()}`)}
+      </Text>
+      <Button
+        isPending={isPending}
+        isDisabled={!isChanged && !isNew}
+        onPress={onSave}
+      >
+        {t('editor.toolbar.save')}
+      </Button>
+    </div>
+  );
+}
