@@ -79,7 +79,6 @@ export type {
 export type { EnginesStatus, NoticedEngine } from './status/engines';
 export { describeDifferences, readSharedPackages } from './status/packages';
 export type { SharedPackage } from './status/packages';
-export type { UnfinishedMove } from './partitions/unfinishedMoves';
 export {
   ApplicationConnectedError,
   CancelledError,

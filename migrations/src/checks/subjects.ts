@@ -1,6 +1,5 @@
 import { FAULTS } from '../adopt/state';
-import { MIGRATION_LOG } from '../copy/changeLog';
-import { PARTITION_LOG } from '../partitions/names';
+import { CHANGE_LOG } from '../copy/changeLog';
 import { ADMIN_ROLE, APP_PRIVILEGES } from '../roles';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
 import {
@@ -58,13 +57,9 @@ const KNOWN: KnownTable[] = [
   { name: LEASES_TABLE, kind: 'other', since: 5 },
   { name: ENGINE_STATUS_TABLE, kind: 'other', since: 5 },
   { name: READY_TABLE, kind: 'other', may: READ, since: 5 },
-  { name: MIGRATION_LOG.table, kind: 'other' },
-  { name: PARTITION_LOG.table, kind: 'other' },
+  { name: CHANGE_LOG, kind: 'other' },
   { name: FAULTS, kind: 'other' },
 ];
-
-/** Names of copies that are not partitions yet. */
-const IN_PREPARATION = `^(${TENANT_TABLES.join('|')})_tenant_`;
 
 /** The values of {@link SUBJECTS}. */
 export function subjectValues(options: {
@@ -77,7 +72,7 @@ export function subjectValues(options: {
     ...table,
     wanted: since <= phase,
   }));
-  return [options.schema, options.user, JSON.stringify(named), IN_PREPARATION];
+  return [options.schema, options.user, JSON.stringify(named)];
 }
 
 /** A condition: a looker `l` has what was granted in an entry `x` of an access list. */
@@ -103,8 +98,8 @@ export const SUBJECTS = `with recursive named as (
   select c.oid, m.name
     from pg_class c
     join pg_namespace n on n.oid = c.relnamespace
-    left join named m on m.name = c.relname
-   where n.nspname = $1 and c.relkind in ('r', 'p') and (m.name is not null or c.relname ~ $4)
+    join named m on m.name = c.relname
+   where n.nspname = $1 and c.relkind in ('r', 'p')
    union
   select i.inhrelid, null from found f join pg_inherits i on i.inhparent = f.oid
 ), tables as (

@@ -29,8 +29,8 @@ const SIZE = `
     from pg_class c where c.oid = to_regclass(quote_ident($1))`;
 
 /** The state key of the progress of a copy into a table. */
-export function cursorKey(into: string, source?: string): string {
-  return source === undefined ? `copy:${into}` : `copy:${into}:${source}`;
+export function cursorKey(into: string): string {
+  return `copy:${into}`;
 }
 
 /**
@@ -47,8 +47,6 @@ export class BulkCopy {
     private readonly copy: TableCopy,
     /** The table that gets the rows: a partition, which saves routing them. */
     private readonly into: string,
-    /** Whether it gets rows of other sources, too. */
-    private readonly shared = false,
   ) {}
 
   /** The first batch, for a dry run. */
@@ -68,10 +66,9 @@ export class BulkCopy {
     const size = await this.measure(session);
     let cursor = await this.begin(session, size);
     const step = this.blocksPerBatch(size);
-    const rows = this.shared ? await this.count(session) : size.rows;
     const progress = this.context.reporter.progress(
       this.title(),
-      Math.round((rows * (cursor.end - cursor.next)) / (cursor.end || 1)),
+      Math.round((size.rows * (cursor.end - cursor.next)) / (cursor.end || 1)),
     );
     while (cursor.next < cursor.end) {
       const { copied, advanced } = await this.batch(session, cursor, step);
@@ -150,11 +147,7 @@ export class BulkCopy {
     const cursor = { file, next: 0, end };
     const into = escapeIdentifier(this.into);
     // ACCESS EXCLUSIVE on a copy that no session uses yet.
-    await session.query(
-      this.shared
-        ? `delete from ${into} where ${ofTenant(this.copy)}`
-        : `truncate ${into}`,
-    );
+    await session.query(`truncate ${into}`);
     await session.query(this.context.state.put(this.stateKey(), cursor));
     return cursor;
   }
@@ -176,19 +169,8 @@ select ${columns.join(', ')}
     return size;
   }
 
-  /** Counts the rows: the size of the source does not tell how many of them are copied. */
-  private async count(session: MigrationSession): Promise<number> {
-    const [{ rows }] = await session.query<{ rows: number }>(
-      `select count(*)::float8 as rows from ${escapeIdentifier(
-        this.copy.source,
-      )} where ${ofTenant(this.copy)}`,
-    );
-    return rows;
-  }
-
   private title(): string {
-    const { source } = this.copy;
-    return this.shared ? `Copy ${source} to ${this.into}` : `Copy ${source}`;
+    return `Copy ${this.copy.source}`;
   }
 
   private blocksPerBatch({ end, rows }: Size): number {
@@ -200,7 +182,7 @@ select ${columns.join(', ')}
   }
 
   private stateKey(): string {
-    return cursorKey(this.into, this.shared ? this.copy.source : undefined);
+    return cursorKey(this.into);
   }
 }
 

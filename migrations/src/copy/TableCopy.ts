@@ -13,7 +13,7 @@ export interface Column {
   identityAlways: boolean;
 }
 
-/** Rows of one table, and where they are copied to: one tenant's, or all others'. */
+/** Rows of a tenant in one table, and where they are copied to. */
 export interface TableCopy {
   table: TenantTable;
   /** The column with the entity, which the change log records. */
@@ -24,8 +24,6 @@ export interface TableCopy {
   /** The table that is kept equal to it. */
   target: string;
   tenantId: string;
-  /** The rows of all tenants but that one. */
-  others?: boolean;
 }
 
 /** The columns of a table, in their order. */
@@ -48,7 +46,7 @@ export async function readColumns(
 export async function describeCopy(
   executor: Executor,
   table: TenantTable,
-  sides: Pick<TableCopy, 'source' | 'target' | 'tenantId' | 'others'>,
+  sides: Pick<TableCopy, 'source' | 'target' | 'tenantId'>,
 ): Promise<TableCopy> {
   const columns = await readColumns(executor, table);
   return { table, key: ENTITY_KEY[table], columns, ...sides };
@@ -73,11 +71,11 @@ export function insertInto(copy: TableCopy, target = copy.target): string {
 
 /** The condition for the rows that are copied. */
 export function ofTenant(
-  { tenantId, others }: Pick<TableCopy, 'tenantId' | 'others'>,
+  { tenantId }: Pick<TableCopy, 'tenantId'>,
   alias?: string,
 ): string {
   const column = `${alias ? `${alias}.` : ''}tenant_id`;
-  return `${column} ${others ? '<>' : '='} ${escapeLiteral(tenantId)}`;
+  return `${column} = ${escapeLiteral(tenantId)}`;
 }
 
 /**

@@ -3,33 +3,15 @@ import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 
-/** The names of a change log and of its objects. */
-export interface ChangeLog {
-  table: string;
-  /** The beginning of its triggers' names. */
-  trigger: string;
-  /** The beginning of its trigger functions' names. */
-  functions: string;
-  /** The function that replays it. */
-  replay: string;
-}
-
 /** The log of the default tenant, for the swap of phase 5 and its way back. */
-export const MIGRATION_LOG: ChangeLog = {
-  table: 'tenancy_change_log',
-  trigger: 'tenancy_change_log',
-  functions: 'tenancy_log',
-  replay: 'tenancy_replay_changes',
-};
-
-export const CHANGE_LOG = MIGRATION_LOG.table;
+export const CHANGE_LOG = 'tenancy_change_log';
 
 /** The beginning of the migration's trigger names. */
-export const LOG_TRIGGER = MIGRATION_LOG.trigger;
+export const LOG_TRIGGER = 'tenancy_change_log';
 
 /** The name of the function that logs a table's changes. */
-export function logFunction(table: TenantTable, log = MIGRATION_LOG): string {
-  return `${log.functions}_${table}`;
+export function logFunction(table: TenantTable): string {
+  return `tenancy_log_${table}`;
 }
 
 /**
@@ -40,20 +22,16 @@ export function logFunction(table: TenantTable, log = MIGRATION_LOG): string {
  * transaction deletes if its snapshot is older than the copy. No column but the generated
  * id is unique, so writers never wait for each other.
  */
-export function createChangeLog(
-  schema: string,
-  tenantId: string,
-  log = MIGRATION_LOG,
-): string[] {
+export function createChangeLog(schema: string, tenantId: string): string[] {
   return [
-    `create table if not exists ${log.table} (
+    `create table if not exists ${CHANGE_LOG} (
   id bigint generated always as identity primary key,
   table_name text not null,
   key uuid
 )`,
-    `comment on table ${log.table} is 'Entities whose rows have changed since they were copied; a key that is null stands for all'`,
+    `comment on table ${CHANGE_LOG} is 'Entities whose rows have changed since they were copied; a key that is null stands for all'`,
     ...TENANT_TABLES.map(table =>
-      createLogFunction({ schema, table, log, tenantId }),
+      createLogFunction({ schema, table, tenantId }),
     ),
   ];
 }
@@ -63,19 +41,17 @@ export function createChangeLog(
 function createLogFunction(options: {
   schema: string;
   table: TenantTable;
-  log: ChangeLog;
   tenantId: string;
 }): string {
-  const { schema, table, log } = options;
+  const { schema, table } = options;
   const key = ENTITY_KEY[table];
   const tenant = `${escapeLiteral(options.tenantId)}::uuid`;
   const insert = (row: string) =>
-    `insert into ${escapeIdentifier(schema)}.${
-      log.table
-    } (table_name, key) values ('${table}', ${row});`;
+    `insert into ${escapeIdentifier(
+      schema,
+    )}.${CHANGE_LOG} (table_name, key) values ('${table}', ${row});`;
   return `create or replace function ${logFunction(
     table,
-    log,
   )}() returns trigger language plpgsql
   security definer set search_path = pg_catalog, ${escapeIdentifier(
     schema,
@@ -106,20 +82,16 @@ end $$`;
  * @param table - the table by its production name
  * @param name - its name at this moment
  */
-export function createLogTriggers(
-  table: TenantTable,
-  name: string,
-  log = MIGRATION_LOG,
-): string[] {
-  const call = `execute function ${logFunction(table, log)}()`;
+export function createLogTriggers(table: TenantTable, name: string): string[] {
+  const call = `execute function ${logFunction(table)}()`;
   return [
-    `create or replace trigger ${log.trigger} after insert or update or delete on ${name}
+    `create or replace trigger ${LOG_TRIGGER} after insert or update or delete on ${name}
   for each row ${call}`,
-    `create or replace trigger ${log.trigger}_truncate after truncate on ${name}
+    `create or replace trigger ${LOG_TRIGGER}_truncate after truncate on ${name}
   for each statement ${call}`,
     // Also for writes of a subscription, and with session_replication_role = replica.
-    `alter table ${name} enable always trigger ${log.trigger}`,
-    `alter table ${name} enable always trigger ${log.trigger}_truncate`,
+    `alter table ${name} enable always trigger ${LOG_TRIGGER}`,
+    `alter table ${name} enable always trigger ${LOG_TRIGGER}_truncate`,
   ];
 }
 
@@ -135,19 +107,19 @@ export const logTriggers = TENANT_TABLES.flatMap(table =>
 );
 
 /** The statements that drop the triggers. */
-export function dropLogTriggers(name: string, log = MIGRATION_LOG): string[] {
+export function dropLogTriggers(name: string): string[] {
   return [
-    `drop trigger if exists ${log.trigger} on ${name}`,
-    `drop trigger if exists ${log.trigger}_truncate on ${name}`,
+    `drop trigger if exists ${LOG_TRIGGER} on ${name}`,
+    `drop trigger if exists ${LOG_TRIGGER}_truncate on ${name}`,
   ];
 }
 
 /** The statements that drop the log, whose triggers must be gone. */
-export function dropChangeLog(log = MIGRATION_LOG): string[] {
+export function dropChangeLog(): string[] {
   return [
     ...TENANT_TABLES.map(
-      table => `drop function if exists ${logFunction(table, log)}()`,
+      table => `drop function if exists ${logFunction(table)}()`,
     ),
-    `drop table if exists ${log.table}`,
+    `drop table if exists ${CHANGE_LOG}`,
   ];
 }

@@ -1,6 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import { escapeIdentifier } from '../sql';
-import { MIGRATION_LOG } from './changeLog';
+import { CHANGE_LOG } from './changeLog';
 import { ofTenant } from './TableCopy';
 import type { TableCopy } from './TableCopy';
 import { VerificationError } from '../errors';
@@ -22,13 +22,12 @@ interface CopyReport {
 export async function examineCopies(
   read: Executor['read'],
   copies: TableCopy[],
-  log = MIGRATION_LOG,
 ): Promise<CopyReport> {
   const comparisons: Comparison[] = [];
   const problems: string[] = [];
   const [entities, ...others] = copies;
   for (const copy of copies) {
-    const comparison = await compareCopy(read, copy, log);
+    const comparison = await compareCopy(read, copy);
     comparisons.push(comparison);
     if (!comparison.equal) {
       problems.push(describeDifference(copy, comparison));
@@ -130,13 +129,12 @@ export function checksum(
 export async function compareCopy(
   read: Executor['read'],
   copy: TableCopy,
-  log = MIGRATION_LOG,
 ): Promise<Comparison> {
   // A null key stands for all entities: the table was truncated.
   const settled =
-    `${copy.key} not in (select key from ${log.table} ` +
+    `${copy.key} not in (select key from ${CHANGE_LOG} ` +
     `where table_name = '${copy.table}' and key is not null) ` +
-    `and not exists (select from ${log.table} ` +
+    `and not exists (select from ${CHANGE_LOG} ` +
     `where table_name = '${copy.table}' and key is null)`;
   const [sums] = await read<{ source: string; target: string }>(
     `select (${checksum(copy, copy.source, settled)}) as source,

@@ -1,5 +1,5 @@
 import { escapeIdentifier } from '../sql';
-import { MIGRATION_LOG } from './changeLog';
+import { CHANGE_LOG } from './changeLog';
 import { checksum } from './compare';
 import { insertInto, ofTenant, writtenColumns } from './TableCopy';
 import type { TenantTable } from '../schema/tables';
@@ -8,7 +8,8 @@ import type { Executor } from '../engine/Executor';
 import type { Creation, StepContext } from '../engine/Step';
 import type { MigrationSession } from '../session/MigrationSession';
 
-export const REPLAY = MIGRATION_LOG.replay;
+/** The function that replays the change log. */
+export const REPLAY = 'tenancy_replay_changes';
 
 // One snapshot for the log and the rows (see createReplay).
 export const SNAPSHOT = 'begin isolation level repeatable read';
@@ -18,21 +19,13 @@ const SHORT_LOG = 50;
 const ROUNDS = 30;
 
 /** The statements of a dry run that replay the change log. */
-export const CATCH_UP_SCRIPT = catchUpScript();
-
-/** The same for any log. */
-export function catchUpScript(log = MIGRATION_LOG): string[] {
-  return [SNAPSHOT, `select ${log.replay}()`, 'commit'];
-}
+export const CATCH_UP_SCRIPT = [SNAPSHOT, `select ${REPLAY}()`, 'commit'];
 
 /** Replays the change log once, and returns how many entries it had. */
-export async function replayOnce(
-  session: MigrationSession,
-  log = MIGRATION_LOG,
-): Promise<number> {
+export async function replayOnce(session: MigrationSession): Promise<number> {
   return session.transaction(SNAPSHOT, async () => {
     const [{ entries }] = await session.query<{ entries: number }>(
-      `select ${log.replay}()::int as entries`,
+      `select ${REPLAY}()::int as entries`,
     );
     return entries;
   });
@@ -46,23 +39,22 @@ export async function replayOnce(
 export async function catchUp(
   { reporter }: StepContext,
   session: MigrationSession,
-  log = MIGRATION_LOG,
 ): Promise<void> {
   const [{ waiting }] = await session.query<{ waiting: number }>(
-    `select count(*)::int as waiting from ${log.table}`,
+    `select count(*)::int as waiting from ${CHANGE_LOG}`,
   );
   // Mostly the log is empty.
   const progress =
     waiting > 0 ? reporter.progress('Replay changes', waiting) : undefined;
   for (let round = 0; round < ROUNDS; round += 1) {
-    const entries = await replayOnce(session, log);
+    const entries = await replayOnce(session);
     progress?.advance(entries);
     if (entries <= SHORT_LOG) {
       break;
     }
     // Every replay would read the dead rows again. Without truncation, for which VACUUM
     // waits seconds for ACCESS EXCLUSIVE on the log.
-    await session.query(`vacuum (truncate false) ${log.table}`);
+    await session.query(`vacuum (truncate false) ${CHANGE_LOG}`);
   }
   progress?.finish();
 }
@@ -99,16 +91,14 @@ export async function provideReplay(
  * of a copy is violated. A later commit is in the log of the next call. At the end it
  * compares the rows that it wrote, and raises an error if they differ.
  */
-function createReplay(copies: TableCopy[], log = MIGRATION_LOG): string {
+function createReplay(copies: TableCopy[]): string {
   const { tenantId } = copies[0];
-  return `create or replace function ${
-    log.replay
-  }() returns bigint language plpgsql as $$
+  return `create or replace function ${REPLAY}() returns bigint language plpgsql as $$
 declare
   ${ENTRIES} bigint;
 ${copies.map(({ table }) => `  ${keysOf(table)} uuid[];`).join('\n')}
 begin
-  with entry as (delete from ${log.table} returning table_name, key)
+  with entry as (delete from ${CHANGE_LOG} returning table_name, key)
   select count(*)${copies
     .map(copy => `,\n         ${selectKeys(copy)}`)
     .join('')}
@@ -121,9 +111,7 @@ ${copies.map(copy => indent(replayTable(copy, copies))).join('\n')}
 ${copies.map(copy => indent(compareKeys(copy))).join('\n')}
   return ${ENTRIES};
 end $$;
-comment on function ${
-    log.replay
-  } is 'Brings the copy of tenant ${tenantId} up to date'`;
+comment on function ${REPLAY} is 'Brings the copy of tenant ${tenantId} up to date'`;
 }
 
 /** The keys of the log; after a TRUNCATE, all keys of both sides. */

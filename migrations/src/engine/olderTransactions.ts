@@ -1,12 +1,7 @@
 import type { StepContext } from './Step';
-import { LockNotGrantedError } from '../errors';
-import { escapeLiteral } from '../sql';
-import { enumerate, formatSeconds } from '../text';
-import { LOCK_PATIENCE_MINUTES } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 
 const POLL_MS = 100;
-const PATIENCE_MS = LOCK_PATIENCE_MINUTES * 60_000;
 
 /** Transactions that must end before a step continues. */
 export interface OlderTransactions {
@@ -17,85 +12,28 @@ export interface OlderTransactions {
   waiting(processes: string): string;
   /** A query for the processes whose snapshots are too old. */
   find(session: MigrationSession): Promise<string>;
-  /** The longest wait in milliseconds; unlimited by default. */
-  patienceMs?: number;
 }
 
-/**
- * Waits for older transactions, without a lock.
- *
- * @throws {@link LockNotGrantedError} after `patienceMs`
- */
+/** Waits for older transactions, without a lock. */
 export async function waitForOlderTransactions(
   { executor, reporter }: StepContext,
-  { title, script, waiting, find, patienceMs = Infinity }: OlderTransactions,
+  { title, script, waiting, find }: OlderTransactions,
 ): Promise<void> {
   await executor.work({
     title,
     script,
     async run(session) {
       const query = await find(session);
-      const end = performance.now() + patienceMs;
       let sessions = await session.query<{ pid: number }>(query);
       if (sessions.length > 0) {
         const processes = sessions.map(({ pid }) => pid).join(', ');
         reporter.info(waiting(processes));
       }
       while (sessions.length > 0) {
-        if (performance.now() >= end) {
-          throw tooLong(sessions, patienceMs);
-        }
         await session.pause(POLL_MS);
         sessions = await session.query(query);
       }
     },
-  });
-}
-
-function tooLong(
-  sessions: { pid: number }[],
-  patienceMs: number,
-): LockNotGrantedError {
-  return new LockNotGrantedError(
-    `Transactions that have to end first were open for another ${formatSeconds(
-      patienceMs / 1000,
-    )}: those of the processes ${enumerate(
-      sessions.map(({ pid }) => `${pid}`),
-    )}. Look for them in pg_stat_activity, end them or wait for them, and run the ` +
-      'command again.',
-  );
-}
-
-/**
- * Waits for transactions that are open at this moment, and not for later ones. Their
- * backend_xmin may look as old, because the oldest transaction of the server determines it.
- *
- * @param which - a condition on `l`, the locks, and `a`, the activity of their sessions
- * @throws {@link LockNotGrantedError} after `patienceMs`
- */
-export async function waitForTransactions(
-  context: StepContext,
-  options: { title: string; which: string; why: string; patienceMs?: number },
-): Promise<void> {
-  const { title, which, why, patienceMs = PATIENCE_MS } = options;
-  const open = `select distinct l.virtualtransaction as id
-    from pg_locks l join pg_stat_activity a on a.pid = l.pid
-   where l.pid <> pg_backend_pid() and ${which}`;
-  const stillOpen = (ids: string) =>
-    `select pid from pg_locks
-      where locktype = 'virtualxid' and mode = 'ExclusiveLock' and virtualxid = any (${ids})`;
-  await waitForOlderTransactions(context, {
-    title,
-    script: [open],
-    waiting: processes =>
-      `Waiting for the transactions of the processes ${processes}: ${why}`,
-    async find(session) {
-      const ids = await session.query<{ id: string }>(open);
-      return stillOpen(
-        `array[${ids.map(({ id }) => escapeLiteral(id)).join(', ')}]::text[]`,
-      );
-    },
-    patienceMs,
   });
 }
 

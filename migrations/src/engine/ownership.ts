@@ -355,43 +355,6 @@ export async function undoBegun(
   }
 }
 
-/**
- * What a command of its own keeps of the objects that it has created: a record that goes
- * with them, in place of the one of the steps.
- */
-export interface OwnRecord {
-  /** The object id of the state table, as in the record of the steps. */
-  journal: string;
-  known: string[];
-}
-
-/** The statement that adds such a record to a value of the state. */
-export function recordOwnStatement(key: string, creations: Creation[]): string {
-  return `update ${STATE_TABLE} s
-   set value = s.value || jsonb_build_object(
-         'journal', '${STATE_TABLE}'::regclass::oid::text,
-         'known', (select coalesce(jsonb_agg(identity), '[]') from (
-${identities(escapeLiteral(JSON.stringify(creations)))}) created))
- where key = ${escapeLiteral(key)}`;
-}
-
-/** What stands under names, and is not what a record says was created there. */
-export async function findForeign(
-  executor: Executor,
-  record: OwnRecord | undefined,
-  creations: Creation[],
-): Promise<Found[]> {
-  const [{ journal }] = await executor.read<{ journal: string | null }>(
-    `select to_regclass('${STATE_TABLE}')::oid::text as journal`,
-  );
-  // A database that was restored has other ids: there the names have to do.
-  if (record && record.journal !== journal) {
-    return [];
-  }
-  const found = await findCreations(executor, creations);
-  return found.filter(({ identity }) => !record?.known.includes(identity));
-}
-
 /** An object in words: `the trigger x of entities`. */
 export function describeFound({ kind, name, table, identity }: Found): string {
   if (identity.startsWith('type ')) {

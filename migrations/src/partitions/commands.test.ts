@@ -1,263 +1,268 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
-import { changeRole, connectionOf } from '../__testUtils__/roles';
-import { silentReporter } from '../Reporter';
-import { CancelledError, RefusedError } from '../errors';
-import { swap } from '../phases/phase5_partitions/70_swap';
-import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
-import { rollback } from '../rollback/rollback';
+import { CancelledError, ConnectionLostError, EXIT_CODES } from '../errors';
 import { givePartition, takeBackPartition } from './move';
-import { tenantPartition } from './names';
+import { tenantPartition } from './Tenant';
 import {
   contents,
   countIn,
   describeTenants,
-  OTHER,
   TEAM,
 } from './__testUtils__/tenants';
 
-const databases = createTestDatabases({ versions: 'newest' });
+const databases = createTestDatabases();
+const COMMANDS = { give: givePartition, takeBack: takeBackPartition };
+const DIRECTIONS = ['give', 'takeBack'] as const;
+
+// When the last statement of a move has run.
+const DONE = {
+  give: `exists (select from pg_class where relname = 'refresh_state_tenant_my_team' and relispartition)`,
+  takeBack: `not exists (select from pg_class where relname = 'entities_tenant_my_team')`,
+};
+
+/** A move stops at its end until the lock is free, for which no timeout of locks counts. */
+const stopWhen = (isDone: string) => `
+  create function public.stop() returns event_trigger language plpgsql
+    set lock_timeout = 0 as $$
+  begin
+    if ${isDone} then
+      perform pg_advisory_xact_lock_shared(1);
+    end if;
+  end $$;
+  create event trigger stop on ddl_command_end when tag in ('ALTER TABLE', 'DROP TABLE')
+    execute function public.stop()`;
+
+// The strongest lock that a session has of each table that was there before.
+const LOCKS = `
+  select l.relation::regclass::text as name, min(l.mode) as mode
+    from pg_locks l join pg_class c on c.oid = l.relation
+   where l.pid = $1 and l.mode in ('ShareRowExclusiveLock', 'AccessExclusiveLock')
+     and (c.relkind = 'p' or c.relname = 'tenants')
+   group by 1 order by 1`;
 
 describe.each(databases.eachSupportedId())('partition commands on %s', id => {
   const { database, give, takeBack, query } = describeTenants(databases, id);
 
-  /** Ends a command as it is about to say something. */
-  async function stopAt(message: RegExp, command = givePartition) {
-    const stop = new Error('stopped');
-    const reporter = {
-      ...silentReporter,
-      info: (text: string) => {
-        if (message.test(text)) {
-          throw stop;
-        }
-      },
-    };
-    await expect(
-      database().migrate(({ context }) => command(context, 'my-team'), {
-        reporter,
-      }),
-    ).rejects.toBe(stop);
-  }
-
-  /** Looks at what a dry run prints. */
-  async function printScript(command: typeof givePartition) {
-    let script = '';
-    const before = await catalogSnapshot(database().client);
-    await database().migrate(({ context }) => command(context, 'my-team'), {
-      mode: 'dryRun',
-      print: text => {
-        script += text;
-      },
-    });
-    await expect(catalogSnapshot(database().client)).resolves.toEqual(before);
-    expect(script).toContain('entities_tenant_my_team');
-  }
-
-  it.each([
-    ['nobody', /no tenant "nobody"/],
-    ['Bad Slug', /lower-case letters, digits and hyphens/],
-    ['default', /the default one/],
-  ])('refuses %s', async (slug, message) => {
-    await expect(give(slug)).rejects.toThrow(message);
-    await expect(takeBack(slug)).rejects.toThrow(RefusedError);
+  const state = async () => ({
+    rows: await contents(database()),
+    catalog: await catalogSnapshot(database().client),
   });
 
-  it('gives a deleted tenant none, which has none to take back', async () => {
-    await expect(give('gone')).rejects.toThrow(/is deleted/);
-    await expect(takeBack('gone')).resolves.toEqual({ changed: false });
-  });
-
-  it('refuses where more than the three tables references entities', async () => {
-    await query(`create table notes (tenant_id uuid, entity_id uuid,
-      foreign key (tenant_id, entity_id) references entities on delete cascade)`);
-    await expect(give()).rejects.toThrow(
-      /notes_tenant_id_entity_id_fkey of notes/,
-    );
-  });
-
-  it('changes nothing if it takes longer than it may', async () => {
-    const before = await contents(database());
-    const short = { maxBlockMs: 1 };
-    await expect(
-      database().migrate(({ context }) =>
-        givePartition(context, 'my-team', short),
-      ),
-    ).rejects.toThrow(/more than 1 ms.*--max-block/);
-    await expect(contents(database())).resolves.toEqual(before);
-    await expect(countIn(database(), 'entities_catch_all', TEAM)).resolves.toBe(
-      60,
-    );
-    await give();
-    await expect(
-      database().migrate(({ context }) =>
-        takeBackPartition(context, 'my-team', short),
-      ),
-    ).rejects.toThrow(/more than 1 ms.*--max-block/);
-    await expect(contents(database())).resolves.toEqual(before);
-    await expect(
-      countIn(database(), 'entities_tenant_my_team', TEAM),
-    ).resolves.toBe(60);
-  });
-
-  it('changes nothing if somebody cancels it, and does not take that for a lack of time', async () => {
-    await give();
-    const before = await contents(database());
-    const other = new Client(database().connection);
-    await other.connect();
-    await other.query(
-      'begin; lock table tenancy.relations in access share mode',
-    );
-    let over = false;
-    const moving = database()
-      .migrate(({ context }) => takeBackPartition(context, 'my-team'), {
-        settings: { maxPauseMs: 600_000 },
-      })
-      .finally(() => {
-        over = true;
-      });
-    moving.catch(() => undefined);
-    while (!over) {
-      await query(
-        `select pg_cancel_backend(pid) from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock'`,
+  /** Acts while a command is in the middle of its move, which then goes on. */
+  async function whileMoving(
+    command: keyof typeof COMMANDS,
+    act: (pid: number, client: Client) => Promise<unknown>,
+    maxBlockMs = 600_000,
+  ): Promise<unknown> {
+    const client = new Client(database().connection);
+    await client.connect();
+    try {
+      await client.query(
+        'set search_path = tenancy; select pg_advisory_lock(1)',
       );
+      const moving = database()
+        .migrate(({ context }) =>
+          COMMANDS[command](context, 'my-team', { maxBlockMs }),
+        )
+        .catch(error => error);
+      let ended: unknown;
+      moving.then(outcome => {
+        ended = outcome;
+      });
+      const pid = await waitUntil('the move to be under way', async () => {
+        if (ended) {
+          throw ended;
+        }
+        const { rows } = await client.query(
+          `select pid from pg_locks where locktype = 'advisory' and objid = 1 and not granted
+              and database = (select oid from pg_database where datname = current_database())`,
+        );
+        return rows[0]?.pid;
+      });
+      await act(pid, client);
+      await client.query('select pg_advisory_unlock(1)');
+      return await moving;
+    } finally {
+      await client.end();
     }
-    await other.end();
-    await expect(moving).rejects.toThrow(CancelledError);
-    await expect(contents(database())).resolves.toEqual(before);
-  });
+  }
 
-  it('goes on where it was stopped, with what was written since', async () => {
-    await stopAt(/^Build/);
-    await query(`delete from entities where tenant_id = '${TEAM}' and entity_name = 'part-9';
-      update entities set hash = 'new' where tenant_id = '${TEAM}' and entity_name = 'part-8'`);
-    const before = await contents(database());
-    await give();
-    await expect(contents(database())).resolves.toEqual(before);
-    await expect(
-      countIn(database(), 'entities_tenant_my_team', TEAM),
-    ).resolves.toBe(59);
-  });
+  describe('refuse', () => {
+    it.each([
+      ['nobody', /no tenant "nobody"/],
+      ['Bad Slug', /no tenant "Bad Slug"/],
+      ['default', /the default one/],
+    ])('the tenant %s', async (slug, message) => {
+      await expect(give(slug)).rejects.toThrow(message);
+      await expect(takeBack(slug)).rejects.toMatchObject({
+        exitCode: EXIT_CODES.refused,
+      });
+    });
 
-  it('drops what was prepared for another tenant, or is taken back', async () => {
-    const before = await catalogSnapshot(database().client);
-    await stopAt(/^Build/);
-    await give('other');
-    await expect(
-      countIn(database(), 'entities_tenant_my_team', TEAM),
-    ).resolves.toBeNull();
-    await expect(
-      countIn(database(), 'entities_tenant_other', OTHER),
-    ).resolves.toBe(60);
-    await stopAt(/^Build/);
-    await takeBack('other');
-    await expect(takeBack()).resolves.toEqual({ changed: false });
-    await expect(catalogSnapshot(database().client)).resolves.toEqual(before);
-  });
+    it('to give a deleted tenant a partition', async () => {
+      await expect(give('gone')).rejects.toThrow(/is deleted/);
+      await expect(takeBack('gone')).resolves.toEqual({ changed: false });
+    });
 
-  it.each([
-    ['the copies are compared', /^Compare/, true],
-    ['the copies are in their place', /: done/, false],
-  ])('goes on from where %s', async (_moment, message, isToDo) => {
-    const catalog = await catalogSnapshot(database().client);
-    const before = await contents(database());
-    await stopAt(message);
-    await expect(give()).resolves.toMatchObject({ changed: isToDo });
-    await expect(contents(database())).resolves.toEqual(before);
-    await stopAt(message, takeBackPartition);
-    await expect(takeBack()).resolves.toMatchObject({ changed: isToDo });
-    await expect(contents(database())).resolves.toEqual(before);
-    await expect(catalogSnapshot(database().client)).resolves.toEqual(catalog);
-  });
+    it.each([
+      [
+        `create table relations_tenant_my_team (mine int)`,
+        /did not create relations_tenant_my_team/,
+      ],
+      [
+        `create type entities_tenant_my_team as enum ('mine')`,
+        /did not create entities_tenant_my_team/,
+      ],
+      [
+        `create table notes (tenant_id uuid, entity_id uuid,
+           foreign key (tenant_id, entity_id) references entities on delete cascade)`,
+        /notes_tenant_id_entity_id_fkey on table notes/,
+      ],
+      [`create view mine as select * from entities_catch_all`, /view mine/],
+      [
+        `create publication mine for table entities`,
+        /publication of table entities in publication mine/,
+      ],
+      [
+        `grant select on relations_catch_all to public`,
+        /the right SELECT of public on relations_catch_all/,
+      ],
+    ])('what they would break: %s', async (statement, message) => {
+      await query(statement);
+      const before = await state();
+      const failed = await give().catch(error => error);
+      expect(failed.message).toMatch(message);
+      expect(failed.exitCode).toBe(EXIT_CODES.refused);
+      await expect(state()).resolves.toEqual(before);
+    });
 
-  it('begins anew where the tables have changed since it was stopped', async () => {
-    await stopAt(/^Compare/);
-    await query(`alter table entities add column note text default 'none';
-      create index on entities (tenant_id, note)`);
-    await query(
-      `update entities set note = 'mine' where tenant_id = '${TEAM}'`,
-    );
-    const before = await contents(database());
-    await give();
-    await expect(contents(database())).resolves.toEqual(before);
-    await stopAt(/^Compare/, takeBackPartition);
-    await query(`alter table relations_tenant_my_team disable trigger tenancy_partition_log;
-      update relations set type = 'unseen' where tenant_id = '${TEAM}'`);
-    const changed = await contents(database());
-    await takeBack();
-    await expect(contents(database())).resolves.toEqual(changed);
-  });
-
-  it('prints statements in a dry run, and changes nothing', async () => {
-    await printScript(givePartition);
-    await give();
-    await printScript(takeBackPartition);
-  });
-
-  it('refuses outside of phase 5, which can be rolled back and run again', async () => {
-    await give();
-    await stopAt(/^Build/, context => givePartition(context, 'other'));
-    const before = await contents(database());
-    await database().migrate(migration => rollback(migration));
-    await expect(give()).rejects.toThrow(/not in use/);
-    await expect(takeBack()).rejects.toThrow(/not in use/);
-    await database().migrate(migration => migration.runPhase(5));
-    await expect(contents(database())).resolves.toEqual(before);
-    await expect(give()).resolves.toMatchObject({ changed: false });
-    await give('other');
-    await expect(contents(database())).resolves.toEqual(before);
-    await takeBack('other');
-    await stopAt(/^Build/, context => givePartition(context, 'other'));
-    await database().migrate(migration => migration.undoFrom(swap));
-    await database().migrate(
-      migration => migration.undoFrom(partitionedTables),
-      {
-        settings: { force: true },
+    it.each(DIRECTIONS)(
+      'to block for longer than they may, before they begin: %s',
+      async direction => {
+        if (direction === 'takeBack') {
+          await give();
+        }
+        const before = await state();
+        // In its way: a move that began would wait for it.
+        const reader = new Client(database().connection);
+        await reader.connect();
+        await reader.query(
+          'begin; lock table tenancy.entities in access share mode',
+        );
+        await expect(
+          database().migrate(({ context }) =>
+            COMMANDS[direction](context, 'my-team', { maxBlockMs: 1 }),
+          ),
+        ).rejects.toThrow(/240 rows .* about \d.* --max-block \d+s/);
+        await reader.end();
+        await expect(state()).resolves.toEqual(before);
       },
     );
-    await expect(
-      query(
-        `select relname from pg_class where relname ~ 'my_team|other|catch_all|partition_log'`,
-      ),
-    ).resolves.toEqual([]);
   });
 
-  it('waits for older snapshots of other logins, without any right to see them', async () => {
-    const login = `tenancy_mover_${process.pid}`;
-    await changeRole(database().client, `create role ${login} login`);
-    await changeRole(database().client, `grant portal_admin to ${login}`);
-    const old = new Client(database().connection);
-    await old.connect();
-    await old.query('begin isolation level repeatable read; select 1');
-    let waited = false;
+  describe.each(DIRECTIONS)('in the middle of %s', direction => {
+    const act = (
+      work: Parameters<typeof whileMoving>[1],
+      maxBlockMs?: number,
+    ) => whileMoving(direction, work, maxBlockMs);
+
+    beforeEach(async () => {
+      if (direction === 'takeBack') {
+        await give();
+      }
+      await query(stopWhen(DONE[direction]));
+    });
+
+    it('lock the tables as they say', async () => {
+      await act(async (pid, client) => {
+        const { rows } = await client.query(LOCKS, [pid]);
+        expect(rows).toEqual([
+          { name: 'entities', mode: 'AccessExclusiveLock' },
+          { name: 'refresh_state', mode: 'AccessExclusiveLock' },
+          { name: 'relations', mode: 'AccessExclusiveLock' },
+          {
+            name: 'tenants',
+            mode:
+              direction === 'give'
+                ? 'ShareRowExclusiveLock'
+                : 'AccessExclusiveLock',
+          },
+        ]);
+      });
+    });
+
+    it('are rolled back when the time is over', async () => {
+      const before = await state();
+      const failed: any = await act(async (pid, client) => {
+        await waitUntil('the move to be given up', async () => {
+          const { rows } = await client.query(
+            `select from pg_locks where pid = $1 and mode = 'AccessExclusiveLock'`,
+            [pid],
+          );
+          return rows.length === 0;
+        });
+      }, 5_000);
+      expect(failed.message).toMatch(/longer than 5.0 s.* --max-block 10s/);
+      expect(failed.exitCode).toBe(EXIT_CODES.refused);
+      await expect(state()).resolves.toEqual(before);
+    });
+
+    it.each([
+      ['cancelled', 'pg_cancel_backend', CancelledError],
+      ['killed', 'pg_terminate_backend', ConnectionLostError],
+    ])('leave nothing behind when they are %s', async (_how, end, error) => {
+      const before = await state();
+      await expect(
+        act((pid, client) => client.query(`select ${end}($1)`, [pid])),
+      ).resolves.toBeInstanceOf(error);
+      await expect(state()).resolves.toEqual(before);
+      await query('drop event trigger stop');
+      await expect(
+        direction === 'give' ? give() : takeBack(),
+      ).resolves.toMatchObject({ changed: true });
+      await expect(contents(database())).resolves.toEqual(before.rows);
+    });
+  });
+
+  it('print each statement once in a dry run, and change nothing', async () => {
+    const before = await state();
+    let script = '';
     await database().migrate(
       ({ context }) => givePartition(context, 'my-team'),
       {
-        connection: await connectionOf(database(), login),
-        reporter: {
-          ...silentReporter,
-          info: text => {
-            if (/Waiting/.test(text)) {
-              waited = true;
-              old.query('commit');
-            }
-          },
+        mode: 'dryRun',
+        print: text => {
+          script += text;
         },
       },
     );
-    expect(waited).toBe(true);
-    await old.end();
-    await changeRole(database().client, `drop role ${login}`);
+    for (const statement of [
+      /^-- Give "my-team" its partitions\. ACCESS EXCLUSIVE on entities, /m,
+      /attach partition entities_tenant_my_team for values in/,
+      /delete from relations_catch_all/,
+    ]) {
+      expect(script.match(new RegExp(statement, 'gm'))).toHaveLength(1);
+    }
+    await expect(state()).resolves.toEqual(before);
   });
-});
 
-it('never gives two tenants one name, nor one that PostgreSQL would cut', () => {
-  const long = 'a'.repeat(62);
-  const names = ['a-b', 'a--b', `${long}b`, `${long}c`, 'a'.repeat(42)].map(
-    slug => tenantPartition('refresh_state', slug),
-  );
-  expect(names[0]).toBe('refresh_state_tenant_a_b');
-  expect(new Set(names).size).toBe(5);
-  expect(Math.max(...names.map(name => name.length))).toBe(63);
+  it('take back what a tenant left that was deleted by SQL', async () => {
+    await give();
+    await query(`delete from tenants where tenant_id = '${TEAM}'`);
+    await expect(give()).rejects.toThrow(/is deleted/);
+    await expect(takeBack()).resolves.toMatchObject({ changed: true });
+    await expect(
+      countIn(database(), 'entities_tenant_my_team', TEAM),
+    ).resolves.toBeNull();
+  });
+
+  it('shorten long slugs to names that differ', () => {
+    const long = 'a-'.repeat(30);
+    const names = [`${long}b`, `${long}c`].map(slug =>
+      tenantPartition('refresh_state', slug),
+    );
+    expect(new Set(names).size).toBe(2);
+    expect(names.map(name => name.length)).toEqual([63, 63]);
+  });
 });

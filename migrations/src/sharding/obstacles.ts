@@ -1,6 +1,5 @@
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { operatorCommand } from '../operatorCommand';
-import { readUnfinishedMoves } from '../partitions/unfinishedMoves';
 import { TERM_TRIGGERS } from '../phases/phase5_partitions/90_entity_terms/triggers';
 import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_POLICY } from '../schema/policies';
@@ -52,11 +51,6 @@ export async function findObstacles(
   }
   found.push(...(await obstaclesOfNodes(read)));
   found.push(...(await obstaclesOfTables(read)));
-  for (const { slug } of await readUnfinishedMoves(context)) {
-    found.push(
-      `The move of "${slug}" into or out of a partition has not come to its end.`,
-    );
-  }
   return found;
 }
 

@@ -2,7 +2,6 @@ import type { DistributionStatus } from '../sharding/shards';
 import type { AdoptedTenantStatus, AdoptionStatus } from '../adopt/status';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenantRows, WayBack } from '../rollback/rollback';
-import type { UnfinishedMove } from '../partitions/unfinishedMoves';
 import type { Operator } from '../session/operatorLock';
 import type { EnginesStatus } from './engines';
 import type { SharedPackage } from './packages';
@@ -129,8 +128,6 @@ export interface StatusReport {
   engines: EnginesStatus | null;
   /** What engines run with, as installed where the command runs; empty without engines. */
   packages: SharedPackage[];
-  /** Moves of tenants to partitions, or back, that have not come to their end. */
-  moves: UnfinishedMove[];
   /** What is left to be removed. */
   leftovers: Leftover[];
   /** Where the rows of tenants are, if Citus has distributed the tables over nodes. */

@@ -8,7 +8,6 @@ import type { TenancyMigration } from '../engine/TenancyMigration';
 import { readStepRecords } from '../engine/journal';
 import type { StepRecord } from '../engine/journal';
 import { operatorCommand } from '../operatorCommand';
-import { readUnfinishedMoves } from '../partitions/unfinishedMoves';
 import { phases } from '../phases';
 import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_indexes';
 import { readRowsOfOtherTenants, readWayBack } from '../rollback/rollback';
@@ -79,7 +78,6 @@ export async function readStatus(
     adoptedTenants: await readAdoptedTenantStatus(migration.context),
     engines: await readEngines(migration.context),
     packages: readPackagesOfPortal(process.cwd()),
-    moves: await readUnfinishedMoves(migration.context),
     leftovers: await readLeftovers(executor),
     distribution:
       (await readDistribution(

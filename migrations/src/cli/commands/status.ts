@@ -47,7 +47,6 @@ export function renderStatus(
     renderAdoptedTenants(report.adoptedTenants, report.phase),
     renderEngines(report.engines),
     renderPackages(report.packages),
-    renderMoves(report),
     renderRest(report),
     renderTables(report),
     ...(report.distribution
@@ -178,18 +177,6 @@ function renderSwap(swap: SwapStatus): string {
         ]
       : []),
   ].join('\n');
-}
-
-function renderMoves({ moves }: StatusReport): string {
-  return moves
-    .map(({ slug, what, goOn, drop }) =>
-      [
-        `The move of "${slug}" has not come to its end. ${what}`,
-        ...(goOn ? [`Go on: ${goOn}`] : []),
-        `Drop it: ${drop}`,
-      ].join('\n'),
-    )
-    .join('\n');
 }
 
 function renderRest({ work, changeLog, leftovers }: StatusReport): string {

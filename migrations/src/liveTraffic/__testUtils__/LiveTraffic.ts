@@ -45,6 +45,7 @@ export class LiveTraffic {
     client: Database,
     applications: Application[],
     sizes: TrafficSizes,
+    options: TrafficOptions = {},
   ): Promise<LiveTraffic> {
     await client.query(TRAFFIC_TABLES);
     const shares: Share[] = [];
@@ -53,7 +54,7 @@ export class LiveTraffic {
       shares.push({ application, entities });
     }
     const history = await readHistory(client);
-    return LiveTraffic.startWith({ shares, sizes, history });
+    return LiveTraffic.startWith({ shares, sizes, history }, options);
   }
 
   /** The same with rows that the caller chooses, where TRAFFIC_TABLES exist. */

@@ -11,6 +11,8 @@ import type { PartitionResult } from '../move';
 export const TEAM = '00000000-0000-0000-0000-0000000000aa';
 export const OTHER = '00000000-0000-0000-0000-0000000000bb';
 
+export const TABLES = ['entities', 'relations', 'refresh_state'];
+
 /** How many each tenant has. */
 export const ENTITIES = 60;
 
@@ -64,7 +66,7 @@ export async function contents(
   database: CatalogDatabase,
 ): Promise<Record<string, string[]>> {
   const tables: Record<string, string[]> = {};
-  for (const table of ['entities', 'relations', 'refresh_state']) {
+  for (const table of TABLES) {
     const { rows } = await database.client.query(
       `select t::text as row from ${table} t order by 1`,
     );

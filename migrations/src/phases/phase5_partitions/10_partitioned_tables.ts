@@ -1,10 +1,6 @@
 import { dropFenceFunction, FENCE_FUNCTION } from '../../copy/fence';
 import type { Creation, Step, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
-import {
-  dropUnfinishedMove,
-  refuseForeignMoveObjects,
-} from '../../partitions/unfinishedMoves';
 import { relationExists } from '../../schema/lookups';
 import {
   archiveName,
@@ -82,7 +78,6 @@ export const partitionedTables: Step = {
 
   async down(context) {
     const { executor } = context;
-    await refuseForeignMoveObjects(context);
     await dropOldKeys(context);
     await executor.transaction({
       title: 'Drop the partitioned tables',
@@ -101,7 +96,6 @@ export const partitionedTables: Step = {
         context.state.forget('swap'),
       ],
     });
-    await dropUnfinishedMove(context);
   },
 };
 

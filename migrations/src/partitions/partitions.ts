@@ -1,0 +1,155 @@
+import type { Executor } from '../engine/Executor';
+import { RefusedError } from '../errors';
+import { TENANT_TABLES } from '../schema/tables';
+import type { TenantTable } from '../schema/tables';
+import type { Tenant } from './Tenant';
+
+/** The names of partitions, by table. */
+export type Partitions = Record<TenantTable, string>;
+
+/** The partitions that a move is about. */
+export interface FoundPartitions {
+  /** Those of tenants without their own. */
+  shared: Partitions;
+  /** Those of the tenant alone, if it has any. */
+  own?: Partitions;
+}
+
+/** @throws {@link RefusedError} if some of the tables lack a partition that others have */
+export async function findPartitions(
+  executor: Executor,
+  { id, slug }: Tenant,
+): Promise<FoundPartitions> {
+  const rows = await executor.read<{
+    table: TenantTable;
+    name: string;
+    bound: string;
+  }>(
+    `select p.relname as table, c.relname as name, pg_get_expr(c.relpartbound, c.oid) as bound
+       from pg_class p
+       join pg_inherits i on i.inhparent = p.oid
+       join pg_class c on c.oid = i.inhrelid
+      where p.oid in (select to_regclass(name) from unnest($1::text[]) name)`,
+    [[...TENANT_TABLES]],
+  );
+  const select = (matches: (bound: string) => boolean) =>
+    Object.fromEntries(
+      rows
+        .filter(({ bound }) => matches(bound))
+        .map(({ table, name }) => [table, name]),
+    ) as Partitions;
+  const lacking = (partitions: Partitions) =>
+    TENANT_TABLES.filter(table => !partitions[table]).join(', ');
+  const shared = select(bound => bound === 'DEFAULT');
+  if (lacking(shared)) {
+    throw new RefusedError(
+      `${lacking(
+        shared,
+      )} has no default partition. Attach the one of phase 5 again.`,
+    );
+  }
+  const own = select(bound => bound === `FOR VALUES IN ('${id}')`);
+  if (Object.keys(own).length === 0) {
+    return { shared };
+  }
+  if (lacking(own)) {
+    throw new RefusedError(
+      `The tenant "${slug}" has partitions, but none of ${lacking(own)}. ` +
+        'Give it all three, or none.',
+    );
+  }
+  return { shared, own };
+}
+
+/** @throws {@link RefusedError} which names the relations and types that have the names */
+export async function refuseTakenNames(
+  executor: Executor,
+  names: string[],
+): Promise<void> {
+  const taken = await executor.read<{ name: string }>(
+    `select relname as name from pg_class
+      where relnamespace = quote_ident(current_schema())::regnamespace and relname = any ($1)
+      union
+     select typname from pg_type
+      where typnamespace = quote_ident(current_schema())::regnamespace and typname = any ($1)
+      order by 1`,
+    [names],
+  );
+  if (taken.length > 0) {
+    throw new RefusedError(
+      `The migration did not create ${taken
+        .map(({ name }) => name)
+        .join(', ')}, and needs the name. Rename what stands there.`,
+    );
+  }
+}
+
+// What belongs to a partition alone, and would not follow the rows.
+const OWN_OBJECTS = `
+  with source as (
+    select c.oid, c.relowner, c.relacl from unnest($1::text[]) name
+      join pg_class c on c.oid = to_regclass(quote_ident(name))
+  ), object (class, id) as (
+    select 'pg_trigger'::regclass, t.oid
+      from pg_trigger t join source s on s.oid = t.tgrelid
+     where not t.tgisinternal and t.tgparentid = 0
+     union all
+    select 'pg_policy'::regclass, p.oid
+      from pg_policy p join source s on s.oid = p.polrelid
+     where p.polname <> 'tenant_administration'
+     union all
+    select 'pg_constraint'::regclass, k.oid
+      from pg_constraint k join source s on s.oid = k.conrelid
+     where k.contype in ('f', 'x') and k.conparentid = 0
+     union all
+    select 'pg_statistic_ext'::regclass, x.oid
+      from pg_statistic_ext x join source s on s.oid = x.stxrelid
+     union all
+    select 'pg_rewrite'::regclass, d.objid
+      from pg_depend d join source s on s.oid = d.refobjid
+     where d.refclassid = 'pg_class'::regclass and d.classid = 'pg_rewrite'::regclass
+     union all
+    -- The table's, too: a subscriber would not get the rows that move.
+    select 'pg_publication_rel'::regclass, p.oid
+      from pg_publication_rel p
+     where p.prrelid in (select oid from source)
+        or p.prrelid in (select to_regclass(name) from unnest($2::text[]) name)
+     union all
+    -- Its rows would be deleted, or keep those of the tenant from moving.
+    select 'pg_constraint'::regclass, k.oid
+      from pg_constraint k
+     where k.contype = 'f' and k.conparentid = 0
+       and k.confrelid in (select relid from unnest($2::text[]) name,
+                                  pg_partition_tree(to_regclass(name)))
+       and k.conrelid not in (select to_regclass(name) from unnest($2::text[]) name)
+       and k.conrelid not in (select oid from source)
+  )
+  select pg_describe_object(class, id, 0) as what from object
+   union
+  select format('the right %s of %s on %s', a.privilege_type,
+                case a.grantee when 0 then 'public' else a.grantee::regrole::text end,
+                s.oid::regclass)
+    from source s, aclexplode(s.relacl) a
+   where a.grantee <> s.relowner
+   order by 1`;
+
+/**
+ * @param sources - the partitions whose rows move
+ * @throws {@link RefusedError} while something hangs on them that would not follow
+ */
+export async function refuseDependents(
+  executor: Executor,
+  sources: string[],
+): Promise<void> {
+  const found = await executor.read<{ what: string }>(OWN_OBJECTS, [
+    sources,
+    [...TENANT_TABLES],
+  ]);
+  if (found.length > 0) {
+    throw new RefusedError(
+      `These would not follow the rows: ${found
+        .map(({ what }) => what)
+        .join('; ')}. Drop them, and make them again afterwards.`,
+    );
+  }
+}

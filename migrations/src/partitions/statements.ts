@@ -1,0 +1,181 @@
+import type { Executor } from '../engine/Executor';
+import { secludeStatements } from '../schema/grants';
+import {
+  identifyByAllColumns,
+  statisticsStatements,
+  storageParameters,
+} from '../schema/partitions';
+import { TENANT_TABLES } from '../schema/tables';
+import type { TenantTable } from '../schema/tables';
+import { escapeIdentifier, escapeLiteral } from '../sql';
+import type { Partitions } from './partitions';
+import type { Tenant } from './Tenant';
+
+/** The partitions between which a tenant's rows move. */
+export interface Move {
+  tenant: Tenant;
+  shared: Partitions;
+  own: Partitions;
+}
+
+/** Referencing before referenced. */
+const REFERENCING_FIRST = [...TENANT_TABLES].reverse();
+
+/**
+ * The statements that give a tenant its partitions.
+ *
+ * Rows are deleted before ATTACH PARTITION, which reads the shared partition to see that it
+ * has none left. ATTACH PARTITION builds the indexes, and validates the foreign keys.
+ */
+export async function giveStatements(
+  executor: Executor,
+  { tenant, shared, own }: Move,
+): Promise<string[]> {
+  const created: string[] = [];
+  const moved: string[] = [];
+  const attached: string[] = [];
+  for (const table of TENANT_TABLES) {
+    const target = escapeIdentifier(own[table]);
+    created.push(...(await createPartition(executor, table, shared, own)));
+    moved.push(
+      await copyRows(executor, table, shared[table], own[table], tenant),
+    );
+    attached.push(
+      `alter table ${table} attach partition ${target} for values in (${escapeLiteral(
+        tenant.id,
+      )})`,
+    );
+  }
+  const deleted = REFERENCING_FIRST.map(
+    table =>
+      `delete from ${escapeIdentifier(
+        shared[table],
+      )} where tenant_id = ${escapeLiteral(tenant.id)}`,
+  );
+  return [
+    ...created,
+    ...moved,
+    ...(await withoutTriggers(executor, shared, deleted)),
+    ...attached,
+  ];
+}
+
+/**
+ * The statements that take the partitions back.
+ *
+ * Those of the referencing tables are detached first, and lose their foreign keys to
+ * entities: PostgreSQL detaches no partition to whose rows others refer.
+ */
+export async function takeBackStatements(
+  executor: Executor,
+  { tenant, shared, own }: Move,
+): Promise<string[]> {
+  const detached: string[] = [];
+  for (const table of REFERENCING_FIRST) {
+    const source = escapeIdentifier(own[table]);
+    detached.push(
+      `alter table ${table} detach partition ${source}`,
+      ...(table === 'entities' ? [] : [dropKeysToEntities(source)]),
+    );
+  }
+  const moved: string[] = [];
+  for (const table of TENANT_TABLES) {
+    moved.push(
+      await copyRows(executor, table, own[table], shared[table], tenant),
+    );
+  }
+  return [
+    ...detached,
+    ...(await withoutTriggers(executor, shared, moved)),
+    ...REFERENCING_FIRST.map(
+      table => `drop table ${escapeIdentifier(own[table])}`,
+    ),
+  ];
+}
+
+async function createPartition(
+  executor: Executor,
+  table: TenantTable,
+  shared: Partitions,
+  own: Partitions,
+): Promise<string[]> {
+  const [model, name] = [shared[table], own[table]];
+  const [{ identifiesByAll }] = await executor.read<{
+    identifiesByAll: boolean;
+  }>(
+    `select relreplident <> 'd' as "identifiesByAll" from pg_class
+      where oid = to_regclass(quote_ident($1))`,
+    [model],
+  );
+  return [
+    // ATTACH PARTITION gives it the identity of the table.
+    `create table ${escapeIdentifier(name)} (
+  like ${table} including all excluding indexes excluding identity
+)${await storageParameters(executor, model)}`,
+    ...secludeStatements(name),
+    ...(identifiesByAll ? [identifyByAllColumns(name)] : []),
+    ...(await statisticsStatements(executor, model, [name])),
+  ];
+}
+
+/** The statement that copies a tenant's rows of a table. */
+export async function copyRows(
+  executor: Executor,
+  table: TenantTable,
+  from: string,
+  to: string,
+  { id }: Tenant,
+): Promise<string> {
+  const [{ columns }] = await executor.read<{ columns: string }>(
+    `select string_agg(quote_ident(attname), ', ' order by attnum) as columns
+       from pg_attribute
+      where attrelid = to_regclass($1) and attnum > 0 and not attisdropped
+        and attgenerated = ''`,
+    [table],
+  );
+  return `insert into ${escapeIdentifier(to)} (${columns})
+select ${columns} from ${escapeIdentifier(
+    from,
+  )} where tenant_id = ${escapeLiteral(id)}`;
+}
+
+/** PostgreSQL 14 gives a foreign key another name when its table is detached. */
+function dropKeysToEntities(source: string): string {
+  return `do $$
+declare
+  tenancy_key text;
+begin
+  for tenancy_key in
+    select conname from pg_constraint
+     where contype = 'f' and conparentid = 0 and confrelid = 'entities'::regclass
+       and conrelid = ${escapeLiteral(source)}::regclass
+  loop
+    execute format('alter table %s drop constraint %I', ${escapeLiteral(
+      source,
+    )}, tenancy_key);
+  end loop;
+end $$`;
+}
+
+/** Statements for which no trigger of users fires: the rows only change their place. */
+async function withoutTriggers(
+  executor: Executor,
+  shared: Partitions,
+  statements: string[],
+): Promise<string[]> {
+  const triggers = await executor.read<{ alter: string; enabled: string }>(
+    `select format('alter table %s %%s trigger %I', tgrelid::regclass, tgname) as alter,
+            case tgenabled when 'A' then 'enable always' when 'R' then 'enable replica'
+                           else 'enable' end as enabled
+       from pg_trigger
+      where tgrelid in (select to_regclass(quote_ident(name)) from unnest($1::text[]) name)
+        and not tgisinternal and tgenabled <> 'D'
+      order by 1`,
+    [Object.values(shared)],
+  );
+  return [
+    ...triggers.map(({ alter }) => alter.replace('%s', 'disable')),
+    ...statements,
+    ...triggers.map(({ alter, enabled }) => alter.replace('%s', enabled)),
+  ];
+}
