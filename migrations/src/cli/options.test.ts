@@ -4,6 +4,7 @@ import {
   parseBaseUrl,
   parseBatchSize,
   parseExtension,
+  parseDuration,
   parseMilliseconds,
   parsePhase,
   parseSchema,
@@ -54,6 +55,8 @@ describe('numbers', () => {
   it.each([
     [parseMilliseconds, '30', 30],
     [parseMilliseconds, '600000', 600_000],
+    [parseDuration, '500', 500],
+    [parseDuration, '60s', 60_000],
     [parseBatchSize, '1', 1],
     [parsePhase, '0', 0],
     [parsePhase, '5', 5],
@@ -64,6 +67,8 @@ describe('numbers', () => {
   it.each([
     [parseMilliseconds, '0', 'from 1 to 600000, such as 30'],
     [parseMilliseconds, '30ms', 'a whole number of milliseconds'],
+    [parseDuration, '601s', 'from 1 to 600000'],
+    [parseDuration, '1m', 'a whole number of milliseconds'],
     [parseMilliseconds, '1e3', 'a whole number of milliseconds'],
     [parseBatchSize, '1000001', 'from 1 to 1000000'],
     [parseBatchSize, '-5', 'a whole number of rows'],

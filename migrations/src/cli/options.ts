@@ -156,9 +156,9 @@ export const scheduleOption = new Option(
 );
 
 export const maxBlockOption = new Option(
-  '--max-block <ms>',
-  'for how long sessions that use the tables may be kept waiting (default: 5000)',
-).argParser(parseMilliseconds);
+  '--max-block <time>',
+  'for how long readers and writers of the tables may wait, in ms or such as 60s (default: 10s)',
+).argParser(parseDuration);
 
 export const catalogSchemaOption = new Option(
   '--catalog-schema <name>',
@@ -196,6 +196,12 @@ const MAX_BATCH_SIZE = 1_000_000;
 
 export function parseMilliseconds(value: string): number {
   return wholeNumber(value, 1, MAX_MILLISECONDS, 'of milliseconds', '30');
+}
+
+/** Milliseconds, or seconds such as `60s`. */
+export function parseDuration(value: string): number {
+  const seconds = /^(\d{1,3})s$/.exec(value)?.[1];
+  return parseMilliseconds(seconds ? `${Number(seconds) * 1000}` : value);
 }
 
 export function parseBatchSize(value: string): number {

@@ -119,6 +119,11 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
            foreign key (tenant_id, entity_id) references entities on delete cascade)`,
         /notes_tenant_id_entity_id_fkey on table notes/,
       ],
+      [
+        `create function mine() returns trigger language plpgsql as 'begin return null; end';
+         create trigger mine after delete on relations for each row execute function mine()`,
+        /trigger mine on table relations/,
+      ],
       [`create view mine as select * from entities_catch_all`, /view mine/],
       [
         `create publication mine for table entities`,

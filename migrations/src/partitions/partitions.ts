@@ -1,5 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import { RefusedError } from '../errors';
+import { LOG_TRIGGER } from '../copy/changeLog';
+import { ADMIN_POLICY } from '../schema/policies';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import type { Tenant } from './Tenant';
@@ -84,7 +86,7 @@ export async function refuseTakenNames(
   }
 }
 
-// What belongs to a partition alone, and would not follow the rows.
+// What belongs to a partition alone and would not follow the rows, or what would break.
 const OWN_OBJECTS = `
   with source as (
     select c.oid, c.relowner, c.relacl from unnest($1::text[]) name
@@ -94,16 +96,20 @@ const OWN_OBJECTS = `
       from pg_trigger t join source s on s.oid = t.tgrelid
      where not t.tgisinternal and t.tgparentid = 0
      union all
+    -- The table's would fire for the rows that move.
+    select 'pg_trigger'::regclass, t.oid
+      from pg_trigger t
+     where t.tgrelid in (select to_regclass(name) from unnest($2::text[]) name)
+       and not t.tgisinternal and t.tgtype & 1 = 1 and t.tgtype & 12 > 0
+       and t.tgname not like '${LOG_TRIGGER}%'
+     union all
     select 'pg_policy'::regclass, p.oid
       from pg_policy p join source s on s.oid = p.polrelid
-     where p.polname <> 'tenant_administration'
+     where p.polname <> '${ADMIN_POLICY}'
      union all
     select 'pg_constraint'::regclass, k.oid
       from pg_constraint k join source s on s.oid = k.conrelid
      where k.contype in ('f', 'x') and k.conparentid = 0
-     union all
-    select 'pg_statistic_ext'::regclass, x.oid
-      from pg_statistic_ext x join source s on s.oid = x.stxrelid
      union all
     select 'pg_rewrite'::regclass, d.objid
       from pg_depend d join source s on s.oid = d.refobjid
@@ -135,7 +141,7 @@ const OWN_OBJECTS = `
 
 /**
  * @param sources - the partitions whose rows move
- * @throws {@link RefusedError} while something hangs on them that would not follow
+ * @throws {@link RefusedError} while something hangs on them
  */
 export async function refuseDependents(
   executor: Executor,
@@ -147,7 +153,7 @@ export async function refuseDependents(
   ]);
   if (found.length > 0) {
     throw new RefusedError(
-      `These would not follow the rows: ${found
+      `The move would lose these, or set them off: ${found
         .map(({ what }) => what)
         .join('; ')}. Drop them, and make them again afterwards.`,
     );

@@ -52,12 +52,7 @@ export async function giveStatements(
         shared[table],
       )} where tenant_id = ${escapeLiteral(tenant.id)}`,
   );
-  return [
-    ...created,
-    ...moved,
-    ...(await withoutTriggers(executor, shared, deleted)),
-    ...attached,
-  ];
+  return [...created, ...moved, ...deleted, ...attached];
 }
 
 /**
@@ -86,7 +81,7 @@ export async function takeBackStatements(
   }
   return [
     ...detached,
-    ...(await withoutTriggers(executor, shared, moved)),
+    ...moved,
     ...REFERENCING_FIRST.map(
       table => `drop table ${escapeIdentifier(own[table])}`,
     ),
@@ -155,27 +150,4 @@ begin
     )}, tenancy_key);
   end loop;
 end $$`;
-}
-
-/** Statements for which no trigger of users fires: the rows only change their place. */
-async function withoutTriggers(
-  executor: Executor,
-  shared: Partitions,
-  statements: string[],
-): Promise<string[]> {
-  const triggers = await executor.read<{ alter: string; enabled: string }>(
-    `select format('alter table %s %%s trigger %I', tgrelid::regclass, tgname) as alter,
-            case tgenabled when 'A' then 'enable always' when 'R' then 'enable replica'
-                           else 'enable' end as enabled
-       from pg_trigger
-      where tgrelid in (select to_regclass(quote_ident(name)) from unnest($1::text[]) name)
-        and not tgisinternal and tgenabled <> 'D'
-      order by 1`,
-    [Object.values(shared)],
-  );
-  return [
-    ...triggers.map(({ alter }) => alter.replace('%s', 'disable')),
-    ...statements,
-    ...triggers.map(({ alter, enabled }) => alter.replace('%s', enabled)),
-  ];
 }

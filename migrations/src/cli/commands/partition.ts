@@ -1,24 +1,15 @@
 import { givePartition, takeBackPartition } from '../../partitions/move';
-import { LOCK_PATIENCE_MINUTES } from '../../session/lockRetries';
 import { maxBlockOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
 const HOW = `
-The partitions change places with copies, which the command makes while the application
-reads and writes. The exchange locks the tables for changes of the catalog and reads no
-row: it takes milliseconds, whatever the size of the tenant. After --max-block
-milliseconds it is given up, and nothing is changed. Until the end, the copies need as
-much disk space as the partitions that tenants share.
+All rows move in one transaction, for which all readers and writers of the tables wait.
+The command copies a sample first, says for about how long, and refuses what takes longer
+than --max-block. A move that takes longer after all is rolled back. One that is killed
+leaves nothing behind.
 
-Once the copies are complete, triggers make each change of a row in them too, until the
-exchange, which waits for older transactions to end. A REPEATABLE READ or SERIALIZABLE
-transaction that began before that moment and writes rows of this tenant, or of tenants
-without partitions of their own, fails with 40001 (serialization_failure): retry it, as
-after any concurrent update. Transactions that only read, and READ COMMITTED
-transactions, never fail.
-
-What is in the way, a transaction or a lock, is waited for ${LOCK_PATIENCE_MINUTES} minutes. Then the command
-drops what it has prepared, and ends with exit code 6.`.trim();
+Let no REPEATABLE READ or SERIALIZABLE transaction be open meanwhile: its snapshot does not
+show the rows that have moved.`.trim();
 
 /** Gives a tenant partitions of its own. */
 export const partition: CommandDefinition = {
