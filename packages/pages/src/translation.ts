@@ -1,10 +1,6 @@
 import { createTranslationRef } from '@backstage/frontend-plugin-api';
 
-/**
- * The texts that the pages of tenants and of mockups share, to be translated.
- *
- * @public
- */
+/** Both plugins export it as their own: the types of a published package can't name this one. */
 export const pagesTranslationRef = createTranslationRef({
   id: 'tenancy-pages',
   messages: {

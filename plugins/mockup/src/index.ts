@@ -6,8 +6,7 @@
 
 export { mockupPlugin as default } from './plugin';
 export { mockupApiRef } from './api';
-export { mockupTranslationRef } from './translation';
-export { pagesTranslationRef } from '@internal/pages';
+export { mockupTranslationRef, pagesTranslationRef } from './translation';
 export {
   type MockupComponent,
   MockupComponentBlueprint,

@@ -1,4 +1,5 @@
 import { createTranslationRef } from '@backstage/frontend-plugin-api';
+import { pagesTranslationRef as ofPages } from '@internal/pages';
 import { componentsMessages } from './components/messages';
 import { editorMessages } from './editor/messages';
 import { entityMessages } from './entity/messages';
@@ -22,3 +23,10 @@ export const mockupTranslationRef = createTranslationRef({
     sharing: sharingMessages,
   },
 });
+
+/**
+ * The texts that the pages of tenants and of mockups share, to be translated.
+ *
+ * @public
+ */
+export const pagesTranslationRef = ofPages;

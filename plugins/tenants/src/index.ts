@@ -6,8 +6,7 @@
 
 export { tenants as default } from './plugin';
 export { tenantsApiRef } from './api';
-export { tenantsTranslationRef } from './translation';
-export { pagesTranslationRef } from '@internal/pages';
+export { tenantsTranslationRef, pagesTranslationRef } from './translation';
 export { TenantSwitcher } from './openTenant/TenantSwitcher';
 export { useTenantNav } from './openTenant/useTenantNav';
 export { createTenantFetchMiddleware } from './openTenant/createTenantFetchMiddleware';

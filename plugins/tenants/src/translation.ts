@@ -1,4 +1,5 @@
 import { createTranslationRef } from '@backstage/frontend-plugin-api';
+import { pagesTranslationRef as ofPages } from '@internal/pages';
 import { listMessages } from './administration/list/messages';
 import { administrationMessages } from './administration/messages';
 import { membersMessages } from './administration/members/messages';
@@ -22,3 +23,10 @@ export const tenantsTranslationRef = createTranslationRef({
     tenant: tenantMessages,
   },
 });
+
+/**
+ * The texts that the pages of tenants and of mockups share, to be translated.
+ *
+ * @public
+ */
+export const pagesTranslationRef = ofPages;
