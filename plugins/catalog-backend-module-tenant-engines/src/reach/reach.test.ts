@@ -7,7 +7,7 @@ import {
   type UrlReaderService,
 } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
-import { createServer, type Server } from 'node:http';
+import { createServer, get, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { boundedReaders } from '../sources/boundedReader';
 import { DEFAULT_BOUNDS } from '../sources/bounds';
@@ -90,6 +90,29 @@ describe('what the reads of a tenant may reach', () => {
     );
     expect(secret.asked).toEqual([]);
   });
+
+  const getByHttp = (url: string) =>
+    new Promise<number | undefined>((resolve, reject) => {
+      get(url, res => {
+        res.resume().once('end', () => resolve(res.statusCode));
+      }).once('error', reject);
+    });
+
+  it.each(['127.0.0.1', 'localhost'])(
+    'is no other host by node:http either, nor by a connection that is open, by %s',
+    async name => {
+      const url = `http://${name}:${secret.port}/`;
+      await expect(getByHttp(url)).resolves.toBe(200);
+      const reach = new Reach({ isListed });
+      await expect(reach.run(() => getByHttp(url))).rejects.toMatchObject({
+        name: 'NotAllowedError',
+      });
+      expect(secret.asked).toHaveLength(1);
+      await expect(
+        reach.run(() => getByHttp(`http://${listed.host}/`)),
+      ).resolves.toBe(200);
+    },
+  );
 
   it('does not concern others of the process', async () => {
     const response = await fetch(`http://${secret.host}/mine`);

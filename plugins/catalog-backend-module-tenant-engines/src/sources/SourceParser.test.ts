@@ -9,13 +9,26 @@ describe('the thread that parses sources', () => {
   afterEach(() => parser.close());
 
   it('ends without the process where a bound has forgotten something', async () => {
-    parser = new SourceParser({ ...DEFAULT_BOUNDS, maxValues: 1e9 });
+    parser = new SourceParser({
+      ...DEFAULT_BOUNDS,
+      maxValues: 1e9,
+      // The heap is full before, on whatever machine.
+      timeoutMs: 3_600_000,
+    });
     await expect(parser.parse('acme', LISTS)).rejects.toThrow(
       'The source takes more than 512 MB to be parsed',
     );
     await expect(parser.parse('acme', 'a: 1')).resolves.toEqual([
       { json: '{"a":1}' },
     ]);
+  });
+
+  it('takes no more documents than a file may have', async () => {
+    parser = new SourceParser({ ...DEFAULT_BOUNDS, maxEntities: 2 });
+    const parse = (documents: number) =>
+      parser.parse('acme', 'a: 1\n---\n'.repeat(documents - 1).concat('a: 1'));
+    await expect(parse(2)).resolves.toHaveLength(2);
+    await expect(parse(3)).rejects.toThrow('has more than 2 entities');
   });
 
   it('ends after the time that it has', async () => {

@@ -1,0 +1,131 @@
+import {
+  mockServices,
+  ServiceFactoryTester,
+} from '@backstage/backend-test-utils';
+import type {
+  ServiceFactory,
+  UrlReaderService,
+} from '@backstage/backend-plugin-api';
+import { randomBytes } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { boundedReaders } from './boundedReader';
+import { DEFAULT_BOUNDS, type SourceBounds } from './bounds';
+
+/** An archive as `tar` writes it. */
+function tarOf(files: { [path: string]: Buffer }): Buffer {
+  const blocks = Object.entries(files).flatMap(([path, content]) => {
+    const header = Buffer.alloc(512);
+    header.write(path, 0);
+    header.write('0000644\0', 100);
+    header.write(`${content.length.toString(8).padStart(11, '0')}\0`, 124);
+    header.write('00000000000\0', 136);
+    header.write('        ', 148);
+    header.write('0', 156);
+    header.write('ustar\x0000', 257);
+    const sum = header.reduce((total, byte) => total + byte, 0);
+    header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+    const padding = Buffer.alloc((512 - (content.length % 512)) % 512);
+    return [header, content, padding];
+  });
+  return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]));
+}
+
+describe('a pattern of files', () => {
+  let archive: Buffer;
+  let server: Server;
+  let host: string;
+
+  beforeEach(async () => {
+    server = createServer((req, res) => {
+      res.end(
+        req.url!.includes('/branches')
+          ? JSON.stringify({
+              size: 1,
+              values: [{ displayId: 'main', latestCommit: '0123456789abcdef' }],
+            })
+          : archive,
+      );
+    });
+    await new Promise<void>(resolve => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+
+  afterEach(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  async function search(
+    bounds: Partial<SourceBounds>,
+    url = `http://${host}/projects/p/repos/r/browse/**/catalog-info.yaml?at=main`,
+  ) {
+    const reader = (await ServiceFactoryTester.from(
+      boundedReaders({
+        bounds: { ...DEFAULT_BOUNDS, ...bounds },
+        isListed: () => true,
+      }) as ServiceFactory<UrlReaderService, 'plugin'>,
+      {
+        dependencies: [
+          mockServices.rootConfig.factory({
+            data: {
+              integrations: {
+                bitbucketServer: [
+                  {
+                    host,
+                    token: 'x',
+                    apiBaseUrl: `http://${host}/rest/api/1.0`,
+                  },
+                ],
+              },
+            },
+          }),
+        ],
+      },
+    ).getSubject()) as UrlReaderService;
+    const { files } = await reader.search(url);
+    return Promise.all(files.map(file => file.content()));
+  }
+
+  it('finds files beside others that are larger than a file may be', async () => {
+    archive = tarOf({
+      'a/catalog-info.yaml': Buffer.from('a: 1'),
+      'a/image': Buffer.alloc(100_000),
+    });
+    const found = await search({ maxBytes: 10_000 });
+    expect(found.map(String)).toEqual(['a: 1']);
+  });
+
+  it('is looked for in no archive that is too large', async () => {
+    archive = tarOf({ 'a/image': randomBytes(100_000) });
+    await expect(search({ maxArchiveBytes: 10_000 })).rejects.toThrow(
+      'takes more than 10,000 bytes to be searched',
+    );
+  });
+
+  it('finds no file that is too large when it is unpacked', async () => {
+    archive = tarOf({ 'a/catalog-info.yaml': Buffer.alloc(100_000) });
+    await expect(search({ maxBytes: 10_000 })).rejects.toThrow(
+      'is larger than 10,000 bytes',
+    );
+  });
+
+  it('finds no more files than a location may have entities', async () => {
+    archive = tarOf({
+      'a/catalog-info.yaml': Buffer.from('a: 1'),
+      'b/catalog-info.yaml': Buffer.from('b: 1'),
+    });
+    await expect(search({ maxEntities: 1 })).rejects.toThrow(
+      'has more than 1 entities',
+    );
+  });
+
+  it('is refused where the size of files is not known before they are read', async () => {
+    await expect(
+      search({}, 'https://b.s3.eu-west-1.amazonaws.com/o/r/blob/main/*.yaml'),
+    ).rejects.toThrow('take no pattern from');
+  });
+});
