@@ -65,8 +65,8 @@ export interface Config {
          */
         maxArchiveBytes?: number;
         /**
-         * Documents of a file, files that a pattern finds, and entities of a location that is
-         * tried out; 1000 by default.
+         * Documents of a file, files that a pattern finds, targets of a location, and entities of
+         * one that is tried out; 1000 by default.
          */
         maxEntities?: number;
         /** Scalars, lists and maps of a document; 10000 by default. */

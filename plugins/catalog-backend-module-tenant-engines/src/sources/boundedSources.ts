@@ -16,16 +16,17 @@ import type { EventLoopWatch } from 'backstage-plugin-catalog-tenancy-node';
 import { InputError } from '@backstage/errors';
 import { setImmediate } from 'node:timers/promises';
 import { BackgroundWork } from '../work/BackgroundWork';
-import { type SourceBounds, tooMuch } from './bounds';
+import { type SourceBounds, tooManyTargets, tooMuch } from './bounds';
 import { takeFromDryRun } from './dryRuns';
 import type { ReadsUnderWay } from './ReadsUnderWay';
 import type { SourceParser } from './SourceParser';
 
 /**
  * Lets others have their turn before each entity: a dry run would process all of its entities
- * in one chain of promises.
+ * in one chain of promises. A location of very many targets is read at once, for hours.
  */
 function createTurns({
+  bounds,
   tenantSlug,
   watch,
 }: Parameters<typeof boundedSources>[0]): CatalogProcessor {
@@ -34,6 +35,10 @@ function createTurns({
     async preProcessEntity(entity) {
       await setImmediate();
       watch.note(tenantSlug, stringifyEntityRef(entity));
+      const targets = entity.kind === 'Location' && entity.spec?.targets;
+      if (Array.isArray(targets) && targets.length > bounds.maxEntities) {
+        throw tooManyTargets(bounds);
+      }
       return entity;
     },
   };

@@ -6,7 +6,7 @@ export interface SourceBounds {
   readonly maxBytes: number;
   /** Of the archive in which the files of a pattern are looked for. */
   readonly maxArchiveBytes: number;
-  /** Documents of a file, files that a pattern finds, and entities of a dry run. */
+  /** Documents of a file, files of a pattern, targets of a location, entities of a dry run. */
   readonly maxEntities: number;
   /** Scalars, lists and maps of a document, with those that an alias repeats. */
   readonly maxValues: number;
@@ -44,5 +44,14 @@ export function tooMuch(
     `The source ${TEXTS[bound](
       bounds[bound].toLocaleString('en'),
     )}, the bound of this portal (tenancy.engines.sources.${key})`,
+  );
+}
+
+/** The same of a location. */
+export function tooManyTargets({ maxEntities }: SourceBounds): InputError {
+  return new InputError(
+    `The location has more than ${maxEntities.toLocaleString(
+      'en',
+    )} targets, the bound of this portal (tenancy.engines.sources.maxEntities)`,
   );
 }

@@ -124,6 +124,14 @@ const HARMFUL: [name: string, answer: RequestListener, message: string][] = [
     },
     'is sent compressed (gzip), although the request asks for it as it is',
   ],
+  [
+    'a location of very many targets',
+    send(
+      `apiVersion: backstage.io/v1alpha1\nkind: Location\nmetadata: { name: many }\n` +
+        `spec: { type: url, targets: [${"'./a.yaml', ".repeat(1_001)}] }\n`,
+    ),
+    'The location has more than 1,000 targets, the bound of this portal (tenancy.engines.sources.maxEntities)',
+  ],
   ['what is not YAML', send('{{{{'), 'YAML'],
   [
     'a zip file',

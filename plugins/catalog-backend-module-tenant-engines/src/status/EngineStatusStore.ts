@@ -177,7 +177,7 @@ export class EngineStatusStore {
     const { rows } = await this.#pool.query<SourceError>(
       `select left(coalesce(spec ->> 'target', spec -> 'targets' ->> 0, entity_ref), 2000) as location,
               left(regexp_replace(errors::jsonb -> 0 ->> 'message',
-                '^Processor TenantSourceBegins .*; caused by InputError: ', ''), 2000) as message
+                '^Processor Tenant[A-Za-z]+ .*; caused by InputError: ', ''), 2000) as message
          from ${table}, lateral (select unprocessed_entity::jsonb -> 'spec' as spec) e
         where entity_ref like 'location:%' and errors like '[{%'
         order by next_update_at desc limit ${SOURCE_ERRORS}`,
