@@ -18,8 +18,12 @@ const SAMPLED_ROWS = 1000;
 // A row that moves is also deleted, and its foreign keys are checked.
 const MOVED_TO_COPIED = 1.5;
 
-/** The longest `--max-block`. */
-const LONGEST_SECONDS = 600;
+/** A value of `--max-block` with some room; 600 s is the longest. */
+const longerThan = (milliseconds: number) =>
+  `${Math.min(Math.ceil(milliseconds / 5000) * 10, 600)}s`;
+
+const formatDuration = (milliseconds: number) =>
+  `${(milliseconds / 1000).toFixed(1)} s`;
 
 /** What moves, and for about how long it blocks the application. */
 interface Estimate {
@@ -75,6 +79,7 @@ export function tookTooLong(maxBlockMs: number): RefusedError {
   );
 }
 
+/** A table whose rows move, and what reads it. */
 interface Sample {
   session: MigrationSession;
   executor: Executor;
@@ -133,16 +138,4 @@ function describe({ rows, bytes, milliseconds }: Estimate): string {
       milliseconds,
     )}.`
   );
-}
-
-/** A value of `--max-block` with some room. */
-function longerThan(milliseconds: number): string {
-  const seconds = Math.ceil((2 * milliseconds) / 10_000) * 10;
-  return `${Math.min(seconds, LONGEST_SECONDS)}s`;
-}
-
-function formatDuration(milliseconds: number): string {
-  return milliseconds < 1000
-    ? `${Math.ceil(milliseconds)} ms`
-    : `${(milliseconds / 1000).toFixed(1)} s`;
 }

@@ -15,14 +15,8 @@ import { giveStatements, takeBackStatements } from './statements';
 import { findTenant, tenantPartition } from './Tenant';
 import type { Tenant } from './Tenant';
 
-/** Limits of a move. */
-export interface MoveOptions {
-  /** For how long, in milliseconds, the move may block the application. */
-  maxBlockMs?: number;
-}
-
-/** The default of {@link MoveOptions.maxBlockMs}. */
-export const DEFAULT_MAX_BLOCK_MS = 10_000;
+/** For how long a move may block the application, unless told otherwise. */
+const DEFAULT_MAX_BLOCK_MS = 10_000;
 
 /** The result of a partition command. */
 export interface PartitionResult {
@@ -44,7 +38,7 @@ const TOO_LONG = 'TP001';
 export async function givePartition(
   context: StepContext,
   slug: string,
-  { maxBlockMs = DEFAULT_MAX_BLOCK_MS }: MoveOptions = {},
+  { maxBlockMs = DEFAULT_MAX_BLOCK_MS }: { maxBlockMs?: number } = {},
 ): Promise<PartitionResult> {
   const { tenant, found } = await look(context, slug);
   if (tenant.state !== 'active') {
@@ -84,7 +78,7 @@ export async function givePartition(
 export async function takeBackPartition(
   context: StepContext,
   slug: string,
-  { maxBlockMs = DEFAULT_MAX_BLOCK_MS }: MoveOptions = {},
+  { maxBlockMs = DEFAULT_MAX_BLOCK_MS }: { maxBlockMs?: number } = {},
 ): Promise<PartitionResult> {
   const { tenant, found } = await look(context, slug);
   const { shared, own } = found;
@@ -143,9 +137,7 @@ async function perform(
         'then writes would deadlock with ATTACH PARTITION.',
       tables: [...TENANT_TABLES],
       statements: [
-        // Deleting a tenant locks tenants before the others.
         `lock table tenants in ${tenantsLock} mode`,
-        `lock table ${TENANT_TABLES.join(', ')} in access exclusive mode`,
         `set local statement_timeout = ${maxBlockMs}`,
         asOneStatement(statements, maxBlockMs),
         'set local statement_timeout = 0',

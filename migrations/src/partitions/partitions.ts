@@ -34,33 +34,26 @@ export async function findPartitions(
       where p.oid in (select to_regclass(name) from unnest($1::text[]) name)`,
     [[...TENANT_TABLES]],
   );
-  const select = (matches: (bound: string) => boolean) =>
+  const select = (wanted: string) =>
     Object.fromEntries(
       rows
-        .filter(({ bound }) => matches(bound))
+        .filter(({ bound }) => bound === wanted)
         .map(({ table, name }) => [table, name]),
     ) as Partitions;
-  const lacking = (partitions: Partitions) =>
-    TENANT_TABLES.filter(table => !partitions[table]).join(', ');
-  const shared = select(bound => bound === 'DEFAULT');
-  if (lacking(shared)) {
+  const shared = select('DEFAULT');
+  const own = select(`FOR VALUES IN ('${id}')`);
+  const isWhole = (partitions: Partitions) =>
+    TENANT_TABLES.every(table => partitions[table]);
+  const hasOwn = Object.keys(own).length > 0;
+  if (!isWhole(shared) || (hasOwn && !isWhole(own))) {
     throw new RefusedError(
-      `${lacking(
-        shared,
-      )} has no default partition. Attach the one of phase 5 again.`,
+      `Not all of ${TENANT_TABLES.join(
+        ', ',
+      )} have a default partition, or one of "${slug}". ` +
+        'Attach what is missing.',
     );
   }
-  const own = select(bound => bound === `FOR VALUES IN ('${id}')`);
-  if (Object.keys(own).length === 0) {
-    return { shared };
-  }
-  if (lacking(own)) {
-    throw new RefusedError(
-      `The tenant "${slug}" has partitions, but none of ${lacking(own)}. ` +
-        'Give it all three, or none.',
-    );
-  }
-  return { shared, own };
+  return hasOwn ? { shared, own } : { shared };
 }
 
 /** @throws {@link RefusedError} which names the relations and types that have the names */
@@ -106,10 +99,6 @@ const OWN_OBJECTS = `
     select 'pg_policy'::regclass, p.oid
       from pg_policy p join source s on s.oid = p.polrelid
      where p.polname <> '${ADMIN_POLICY}'
-     union all
-    select 'pg_constraint'::regclass, k.oid
-      from pg_constraint k join source s on s.oid = k.conrelid
-     where k.contype in ('f', 'x') and k.conparentid = 0
      union all
     select 'pg_rewrite'::regclass, d.objid
       from pg_depend d join source s on s.oid = d.refobjid

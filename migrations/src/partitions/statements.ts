@@ -2,6 +2,7 @@ import type { Executor } from '../engine/Executor';
 import { secludeStatements } from '../schema/grants';
 import {
   identifyByAllColumns,
+  identifyLike,
   statisticsStatements,
   storageParameters,
 } from '../schema/partitions';
@@ -31,26 +32,26 @@ export async function giveStatements(
   executor: Executor,
   { tenant, shared, own }: Move,
 ): Promise<string[]> {
+  const id = escapeLiteral(tenant.id);
   const created: string[] = [];
   const moved: string[] = [];
   const attached: string[] = [];
   for (const table of TENANT_TABLES) {
     const target = escapeIdentifier(own[table]);
-    created.push(...(await createPartition(executor, table, shared, own)));
+    created.push(
+      ...(await createPartition(executor, table, shared[table], own[table])),
+    );
     moved.push(
       await copyRows(executor, table, shared[table], own[table], tenant),
     );
     attached.push(
-      `alter table ${table} attach partition ${target} for values in (${escapeLiteral(
-        tenant.id,
-      )})`,
+      `alter table ${table} attach partition ${target} for values in (${id})`,
+      identifyLike(table, own[table]),
     );
   }
   const deleted = REFERENCING_FIRST.map(
     table =>
-      `delete from ${escapeIdentifier(
-        shared[table],
-      )} where tenant_id = ${escapeLiteral(tenant.id)}`,
+      `delete from ${escapeIdentifier(shared[table])} where tenant_id = ${id}`,
   );
   return [...created, ...moved, ...deleted, ...attached];
 }
@@ -91,24 +92,16 @@ export async function takeBackStatements(
 async function createPartition(
   executor: Executor,
   table: TenantTable,
-  shared: Partitions,
-  own: Partitions,
+  model: string,
+  name: string,
 ): Promise<string[]> {
-  const [model, name] = [shared[table], own[table]];
-  const [{ identifiesByAll }] = await executor.read<{
-    identifiesByAll: boolean;
-  }>(
-    `select relreplident <> 'd' as "identifiesByAll" from pg_class
-      where oid = to_regclass(quote_ident($1))`,
-    [model],
-  );
   return [
     // ATTACH PARTITION gives it the identity of the table.
     `create table ${escapeIdentifier(name)} (
   like ${table} including all excluding indexes excluding identity
 )${await storageParameters(executor, model)}`,
     ...secludeStatements(name),
-    ...(identifiesByAll ? [identifyByAllColumns(name)] : []),
+    identifyByAllColumns(name),
     ...(await statisticsStatements(executor, model, [name])),
   ];
 }
