@@ -9,7 +9,7 @@ import { QUIET_SETTINGS } from './harness/database';
 import { withDelay } from './harness/delayingProxy';
 import { describeMachine, toJson, toText } from './harness/report';
 import { migrationBenchmark } from './migration';
-import { type Options, parseOptions, settingsOf } from './options';
+import { type GivenSettings, parseOptions } from './options';
 import { pagesBenchmark } from './pages';
 import { scopeBenchmark } from './scope';
 
@@ -24,16 +24,15 @@ const benchmarks: Benchmark[] = [
 ];
 
 async function main(): Promise<void> {
-  const options = parseOptions(
+  const { json, names, settings } = parseOptions(
     process.argv.slice(2),
     benchmarks.map(({ name }) => name),
   );
-  const { json, names, settings } = options;
   const machine = describeMachine();
   const results: Record<string, BenchmarkResult> = {};
   for (const benchmark of benchmarks) {
     if (names.length === 0 || names.includes(benchmark.name)) {
-      results[benchmark.name] = await run(benchmark, options);
+      results[benchmark.name] = await run(benchmark, settings);
     }
   }
   const print = json ? toJson : toText;
@@ -45,9 +44,10 @@ async function main(): Promise<void> {
 
 async function run(
   benchmark: Benchmark,
-  options: Options,
+  given: GivenSettings,
 ): Promise<BenchmarkResult> {
-  const settings = settingsOf(benchmark, options);
+  const { full, short } = benchmark.rounds;
+  const settings = { rounds: given.short ? short : full, ...given };
   const postgres = await Postgres.start({
     settings: benchmark.serverSettings?.(settings) ?? QUIET_SETTINGS,
   });

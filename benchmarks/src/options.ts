@@ -1,19 +1,21 @@
 import { Command, InvalidArgumentError } from 'commander';
-import type { Benchmark, Settings } from './harness/Benchmark';
+import type { Settings } from './harness/Benchmark';
+
+/** Settings of all benchmarks. */
+export type GivenSettings = Omit<Settings, 'rounds'> & { rounds?: number };
 
 /** What the person who started the run asked for. */
 export interface Options {
-  settings: Settings;
-  /** Whether `settings.rounds` is what that person asked for. */
-  roundsGiven: boolean;
+  /** Without rounds, each benchmark has its own number. */
+  settings: GivenSettings;
   /** The names of the benchmarks to run; all if there are none. */
   names: string[];
   /** Whether the results are to be printed for programs. */
   json: boolean;
 }
 
-const FULL = { rounds: 20, seconds: 1, concurrency: 8, rttMs: 0 };
-const SHORT = { rounds: 5, seconds: 0.2, concurrency: 8, rttMs: 0 };
+const FULL = { seconds: 1, concurrency: 8, rttMs: 0 };
+const SHORT = { seconds: 0.2, concurrency: 8, rttMs: 0 };
 
 /** Reads the command line; ends the process where it asks for help only. */
 export function parseOptions(args: string[], available: string[]): Options {
@@ -53,20 +55,9 @@ export function parseOptions(args: string[], available: string[]): Options {
   const { json, short = command.args.length === 0, ...given } = command.opts();
   return {
     settings: { short, ...(short ? SHORT : FULL), ...given },
-    roundsGiven: given.rounds !== undefined,
     names: command.args,
     json,
   };
-}
-
-/** How one benchmark is to be run. */
-export function settingsOf(
-  { rounds }: Pick<Benchmark, 'rounds'>,
-  { settings, roundsGiven }: Options,
-): Settings {
-  return rounds && !roundsGiven
-    ? { ...settings, rounds: settings.short ? rounds.short : rounds.full }
-    : settings;
 }
 
 function positiveNumber(text: string): number {

@@ -4,6 +4,7 @@ import {
   type CatalogRequest,
   type CatalogServer,
   get,
+  pathByName,
   post,
   type Query,
 } from '../harness/CatalogServer';
@@ -24,7 +25,6 @@ export interface Scenario {
 
 interface Page {
   items: Entity[];
-  pageInfo: { nextCursor?: string };
 }
 
 /** Different requests for pages of many kinds, so that hardly two at a time are equal. */
@@ -45,11 +45,10 @@ const countOfPage = ({ items }: Page) => items.length;
  *
  * @param variants - how many different requests there are at most of a kind
  */
-export async function createScenarios(
-  server: CatalogServer,
+export function createScenarios(
   entities: number,
   variants: number,
-): Promise<Scenario[]> {
+): Scenario[] {
   const many = Math.min(MANY, variants);
   const numbers = Array.from({ length: variants }, (_, index) =>
     Math.floor((index * entities) / variants),
@@ -83,12 +82,6 @@ export async function createScenarios(
       ),
       countOf: countOfPage,
     },
-    {
-      what: 'page in the middle, by a cursor',
-      requests: [await pageInTheMiddle(server, entities)],
-      countOf: countOfPage,
-      expected: PAGE,
-    },
   ];
 }
 
@@ -96,12 +89,9 @@ function byName(numbers: number[]): Scenario[] {
   const scenario: Scenario = {
     what: 'by name',
     target: TARGET_BY_NAME,
-    requests: numbers.map(number => {
-      const { kind, metadata } = createEntity(number).entity;
-      return get(
-        `/entities/by-name/${kind}/${metadata.namespace}/${metadata.name}`,
-      );
-    }),
+    requests: numbers.map(number =>
+      get(pathByName(createEntity(number).entity)),
+    ),
     countOf: (answer: object) => ('metadata' in answer ? 1 : 0),
     expected: 1,
   };
@@ -165,20 +155,6 @@ function facets(): Scenario[] {
     scenario('facets', {}),
     scenario('facets of a kind', { filter: 'kind=component' }),
   ];
-}
-
-/** Walks there, since a cursor has to be one of the catalog's own. */
-async function pageInTheMiddle(
-  server: CatalogServer,
-  entities: number,
-): Promise<CatalogRequest> {
-  const limit = Math.min(1_000, Math.ceil(entities / 4));
-  let query: Query = { ...BY_NAME_ORDER, limit };
-  for (let seen = 0; seen < entities / 2; seen += limit) {
-    const page: Page = await server.answer(get('/entities/by-query', query));
-    query = { limit, cursor: page.pageInfo.nextCursor ?? '' };
-  }
-  return get('/entities/by-query', { ...query, limit: PAGE });
 }
 
 /**

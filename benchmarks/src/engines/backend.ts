@@ -1,7 +1,6 @@
 import {
   coreServices,
   createBackendModule,
-  createBackendPlugin,
 } from '@backstage/backend-plugin-api';
 import {
   catalogProcessingExtensionPoint,
@@ -11,8 +10,6 @@ import {
 import { tenantEngines } from 'backstage-plugin-catalog-backend-module-tenant-engines';
 import express from 'express';
 import PromiseRouter from 'express-promise-router';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import {
   APP_LOGIN,
   type DatabaseConnection,
@@ -58,7 +55,6 @@ serve<EnginesBackendSettings>(({ connection, withEngines }) =>
     },
     features: [
       import('@backstage/plugin-catalog-backend'),
-      createHeapPlugin(),
       ...(withEngines
         ? [
             import('backstage-plugin-catalog-backend-module-tenancy'),
@@ -126,26 +122,4 @@ function fullMutation({
       };
     }),
   };
-}
-
-/** Reports the heap of the process after a garbage collection. */
-function createHeapPlugin() {
-  return createBackendPlugin({
-    pluginId: 'benchmark',
-    register(env) {
-      env.registerInit({
-        deps: { httpRouter: coreServices.httpRouter },
-        async init({ httpRouter }) {
-          setFlagsFromString('--expose-gc');
-          const collectGarbage: () => void = runInNewContext('gc');
-          const router = PromiseRouter();
-          router.get('/heap', (_req, res) => {
-            collectGarbage();
-            res.json(process.memoryUsage().heapUsed);
-          });
-          httpRouter.use(router);
-        },
-      });
-    },
-  });
 }

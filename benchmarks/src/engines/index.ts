@@ -1,31 +1,34 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { SERVICE_TOKEN } from '../harness/backend';
 import type {
   Benchmark,
   BenchmarkContext,
   BenchmarkResult,
-  FigureTable,
 } from '../harness/Benchmark';
+import { adoptCatalog, createEmptyCatalog } from '../harness/catalogs';
 import {
   compare,
   type Contestant,
   type Measurement,
   measureInTurn,
-  spreadOf,
 } from '../harness/comparison';
 import { QUIET_SETTINGS } from '../harness/database';
-import { startTogether } from '../harness/servers';
-import { EnginesServer, secondsOf } from './EnginesServer';
+import { ask } from '../harness/load';
+import { ServerProcess, startTogether } from '../harness/servers';
+import type { EnginesBackendSettings, Provision } from './backend';
 
 interface Size {
-  /** How many tenants are created one after the other; the rest are created at once. */
-  each: number;
   /** How many entities all tenants at work have together; the stock engine has as many. */
   entities: number;
   /** How many tenants are at work, in turn. Each time, they are other ones. */
   atWork: number[];
 }
 
-const FULL: Size = { each: 20, entities: 500, atWork: [1, 10, 50] };
-const SHORT: Size = { each: 2, entities: 12, atWork: [1, 2] };
+const FULL: Size = { entities: 500, atWork: [1, 10, 50] };
+const SHORT: Size = { entities: 12, atWork: [1, 2] };
+
+const LIMIT_MS = 240_000;
+const POLL_MS = 50;
 
 /** The engines of several tenants, beside one stock engine on the same entities. */
 export const enginesBenchmark: Benchmark = {
@@ -39,144 +42,143 @@ export const enginesBenchmark: Benchmark = {
 class Ingestion implements Contestant {
   readonly name: string;
   /** Entities per second, when all of them are new. */
-  firstPerSecond = 0;
-  /** Connections at most. */
-  connections = 0;
+  firstPerSecond?: number;
+  readonly #length: number;
   #revision = 0;
 
   constructor(
-    private readonly server: EnginesServer,
+    private readonly server: ServerProcess,
     private readonly tenants: Array<string | undefined>,
-    private readonly length: number,
+    entities: number,
   ) {
     const count = tenants.length;
-    this.name = tenants[0]
-      ? `${count} tenant${count > 1 ? 's' : ''}`
-      : 'one stock engine';
+    const ours = `${count} tenant${count > 1 ? 's' : ''}`;
+    this.name = tenants[0] ? ours : 'one stock engine';
+    this.#length = Math.floor(entities / count);
   }
 
   /** From the full mutation of each provider to the last entity that is served. */
   async measure(): Promise<Measurement> {
-    const { length, server, tenants } = this;
+    const { server, tenants } = this;
+    const length = this.#length;
     this.#revision += 1;
     const revision = this.#revision;
-    const seconds = await secondsOf(async () => {
-      await Promise.all(
-        tenants.map((tenant, index) =>
-          server.provide({ first: index * length, length, revision }, tenant),
-        ),
-      );
-      // One after the other: to ask all of them all the time would be most of the work.
-      for (const tenant of tenants) {
-        await server.untilServed({ length, revision }, tenant);
-      }
-    });
-    this.connections = Math.max(
-      this.connections,
-      await server.countConnections(),
+    const start = performance.now();
+    await Promise.all(
+      tenants.map((tenant, index) => {
+        const body: Provision = { first: index * length, length, revision };
+        return send(server, 'POST', 'catalog/benchmark', { tenant, body });
+      }),
     );
+    // One after the other: to ask all of them all the time would be most of the work.
+    for (const tenant of tenants) {
+      await untilServed(server, { length, revision }, tenant);
+    }
     const count = length * tenants.length;
-    const perSecond = count / seconds;
-    this.firstPerSecond ||= perSecond;
+    const perSecond = (count * 1000) / (performance.now() - start);
+    this.firstPerSecond ??= perSecond;
     return { count, perSecond };
   }
 }
 
 async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   const { progress, settings } = context;
-  const size = settings.short ? SHORT : FULL;
+  const { atWork, entities } = settings.short ? SHORT : FULL;
   progress('creating the catalogs, and starting the backends');
   const servers = await startTogether([
-    EnginesServer.start(context, 'engines_stock', { withEngines: false }),
-    EnginesServer.start(context, 'engines_ours', { withEngines: true }),
+    startServer(context, 'engines_stock', { withEngines: false }),
+    startServer(context, 'engines_ours', { withEngines: true }),
   ]);
   const [stock, ours] = servers;
   try {
-    await stock.untilServed({ length: 1, revision: 0 });
-    const { tenants, figures, notes } = await createTenants(
-      context,
-      ours,
-      size,
-    );
-    let used = 0;
-    const lengthFor = (count: number) => Math.floor(size.entities / count);
-    const works = [
-      new Ingestion(stock, [undefined], size.entities),
-      ...size.atWork.map(count => {
-        const own = tenants.slice(used, used + count);
-        used += count;
-        return new Ingestion(ours, own, lengthFor(count));
-      }),
-    ];
+    await untilServed(stock, { length: 1, revision: 0 });
+    const works = [new Ingestion(stock, [undefined], entities)];
+    for (const count of atWork) {
+      progress(`creating ${count} tenants`);
+      const tenants = Array.from(
+        { length: count },
+        (_, index) => `tenant-${index}-of-${count}`,
+      );
+      await Promise.all(tenants.map(tenant => addTenant(ours, tenant)));
+      works.push(new Ingestion(ours, tenants, entities));
+    }
     progress(`${works.map(({ name }) => name).join(', ')} at work in turn`);
-    const what = `change ${size.entities} entities`;
     const [alternative, ...engines] = await measureInTurn(works, settings);
+    const what = `change ${entities} entities`;
     return {
-      circumstances: `${settings.rounds} rounds of ${size.entities} entities; ${tenants.length} tenants have engines`,
+      circumstances: `${settings.rounds} rounds of ${entities} entities`,
       comparisons: engines.map(each =>
         compare({ what, unit: 'entities', ours: each, alternative }),
       ),
-      figures: [...figures, workTable(works)],
-      notes,
+      notes: works.map(
+        ({ name, firstPerSecond = 0 }) =>
+          `The first time, when all entities are new, ${name}: ${firstPerSecond.toFixed(
+            1,
+          )} entities/s`,
+      ),
     };
   } finally {
     await Promise.all(servers.map(server => server.stop()));
   }
 }
 
-/** Creates all tenants, and measures what that takes and what their engines cost idle. */
-async function createTenants(
-  { progress }: BenchmarkContext,
-  server: EnginesServer,
-  { atWork, each }: Size,
-) {
-  const count = atWork.reduce((sum, tenants) => sum + tenants, 0);
-  progress(`creating ${count} tenants`);
-  const tenants = Array.from({ length: count }, (_, i) => `tenant-${i}`);
-  const before = await server.heapMiB();
-  const seconds: number[] = [];
-  for (const tenant of tenants.slice(0, each)) {
-    seconds.push(await server.addTenant(tenant));
+async function startServer(
+  { connection, postgres }: BenchmarkContext,
+  name: string,
+  { withEngines }: { withEngines: boolean },
+): Promise<ServerProcess> {
+  const database = await createEmptyCatalog({ postgres, name });
+  if (withEngines) {
+    await adoptCatalog(database);
   }
-  const rest = tenants.slice(each);
-  const together = await secondsOf(() =>
-    Promise.all(rest.map(tenant => server.addTenant(tenant))),
-  );
-  const heap = ((await server.heapMiB()) - before) / count;
-  return {
-    tenants,
-    figures: [timesTable(seconds)],
-    notes: [
-      `The first entities of ${
-        rest.length
-      } tenants created at once: ${together.toFixed(1)} s`,
-      `Heap of the backend: ${heap.toFixed(
-        2,
-      )} MiB for each engine, after a garbage collection`,
-    ],
+  const settings: EnginesBackendSettings = {
+    connection: { ...connection, database: name },
+    withEngines,
   };
+  return ServerProcess.start(require.resolve('./backend'), settings);
 }
 
-function timesTable(seconds: number[]): FigureTable {
-  const { median, min, max } = spreadOf(seconds);
-  const ms = [median, min, max].map(value => (value * 1000).toFixed(0));
-  return {
-    title: 'Milliseconds that it takes, one after the other',
-    head: ['what', 'count', 'median', 'shortest', 'longest'],
-    rows: [
-      ['from creating a tenant to its first entity', seconds.length, ...ms],
-    ],
-  };
+/** Creates a tenant, and waits for the first entity of its engine. */
+async function addTenant(server: ServerProcess, tenant: string): Promise<void> {
+  const body = { tenant_slug: tenant, tenant_name: tenant };
+  await send(server, 'POST', 'tenants', { body });
+  await untilServed(server, { length: 1, revision: 0 }, tenant);
 }
 
-function workTable(works: Ingestion[]): FigureTable {
-  return {
-    title: 'The first time, when all entities are new; connections at most',
-    head: ['side', 'entities/s', 'connections'],
-    rows: works.map(({ name, firstPerSecond, connections }) => [
-      name,
-      firstPerSecond.toFixed(1),
-      connections,
-    ]),
-  };
+/** Waits until so many entities are served as the provider gave them last. */
+async function untilServed(
+  server: ServerProcess,
+  { length, revision }: Pick<Provision, 'length' | 'revision'>,
+  tenant?: string,
+): Promise<void> {
+  const path = `catalog/entities/by-query?limit=1&fields=kind&filter=metadata.labels.revision=${revision}`;
+  const end = performance.now() + LIMIT_MS;
+  for (;;) {
+    const answer = await send(server, 'GET', path, { tenant });
+    if (JSON.parse(answer).totalItems === length) {
+      return;
+    }
+    if (performance.now() > end) {
+      throw new Error(`${length} entities took more than ${LIMIT_MS} ms`);
+    }
+    await delay(POLL_MS);
+  }
+}
+
+function send(
+  { url }: ServerProcess,
+  method: 'GET' | 'POST',
+  path: string,
+  { tenant, body }: { tenant?: string; body?: object },
+): Promise<string> {
+  return ask(url, {
+    method,
+    path: `/api/${path}`,
+    headers: {
+      authorization: `Bearer ${SERVICE_TOKEN}`,
+      ...(body && { 'content-type': 'application/json' }),
+      ...(tenant && { 'x-tenant-slug': tenant }),
+    },
+    body: body && JSON.stringify(body),
+  });
 }

@@ -1,4 +1,9 @@
-import { type CatalogRequest, get, post } from '../harness/CatalogServer';
+import {
+  type CatalogRequest,
+  get,
+  pathByName,
+  post,
+} from '../harness/CatalogServer';
 import { createEntity } from '../harness/entities';
 
 /** How many different requests there are of a kind: no two at a time are equal. */
@@ -7,68 +12,52 @@ const VARIANTS = 350;
 // Prime, and so without a common divisor with what is chosen from.
 const STRIDE = 7_919;
 
+type Create = (index: number) => CatalogRequest;
+
 const PAGE = 20;
 const REFS = 20;
 
 /** What people and plugins read of a small catalog, in the shares in which they do. */
 export function quietReads(entities: number): CatalogRequest[] {
-  const kinds: Array<{
-    weight: number;
-    create(index: number): CatalogRequest;
-  }> = [
-    {
-      weight: 30,
-      create: index => {
-        const { kind, metadata } = createEntity(index % entities).entity;
-        const { namespace, name } = metadata;
-        return get(`/entities/by-name/${kind}/${namespace}/${name}`);
-      },
-    },
-    {
-      weight: 10,
-      create: index => {
-        const entityRefs = Array.from(
-          { length: REFS },
-          (_, number) => createEntity((index + number) % entities).ref,
-        );
+  const entityOf = (index: number) => createEntity(index % entities);
+  const ordered = { limit: PAGE, orderField: 'metadata.name,asc' };
+  const kinds: Array<[weight: number, create: Create]> = [
+    [30, index => get(pathByName(entityOf(index).entity))],
+    [
+      10,
+      index => {
+        const numbers = Array.from({ length: REFS }, (_, each) => index + each);
+        const entityRefs = numbers.map(number => entityOf(number).ref);
         return post('/entities/by-refs', { entityRefs });
       },
-    },
-    {
-      weight: 10,
-      create: () =>
-        get('/entities/by-query', {
-          limit: PAGE,
-          filter: 'kind=component',
-          orderField: 'metadata.name,asc',
-        }),
-    },
-    {
-      weight: 8,
-      create: index =>
-        get('/entities', { limit: 100, offset: index % entities }),
-    },
-    {
-      weight: 8,
-      create: () =>
+    ],
+    [
+      10,
+      () => get('/entities/by-query', { ...ordered, filter: 'kind=component' }),
+    ],
+    [8, index => get('/entities', { limit: 100, offset: index % entities })],
+    [
+      8,
+      () =>
         get('/entity-facets', {
           facet: ['kind', 'spec.type', 'metadata.tags'],
         }),
-    },
-    {
-      weight: 4,
-      create: index =>
+    ],
+    [
+      4,
+      index =>
         get('/entities/by-query', {
-          limit: PAGE,
+          ...ordered,
           fullTextFilterTerm: ['basket', 'ice', 'order', '-1'][index % 4],
           fullTextFilterFields: 'metadata.name',
-          orderField: 'metadata.name,asc',
         }),
-    },
+    ],
   ];
-  const shares = kinds.flatMap(kind => Array(kind.weight).fill(kind));
+  const shares = kinds.flatMap(([weight, create]) =>
+    Array<Create>(weight).fill(create),
+  );
   return variants(index =>
-    shares[(index * STRIDE) % shares.length].create(index * STRIDE),
+    shares[(index * STRIDE) % shares.length](index * STRIDE),
   );
 }
 

@@ -54,7 +54,7 @@ export interface BenchmarkResult {
 export interface Benchmark {
   name: string;
   /** How often each side is measured without `--rounds`. */
-  rounds?: { full: number; short: number };
+  rounds: { full: number; short: number };
   /** PostgreSQL's settings, where the harness's own do not fit. */
   serverSettings?(settings: Settings): Record<string, string>;
   run(context: BenchmarkContext): Promise<BenchmarkResult>;

@@ -1,13 +1,9 @@
+import type { Entity } from '@backstage/catalog-model';
 import { NOTHING_PATH, SERVICE_TOKEN, tokenOfGuest } from './backend';
 import type { BenchmarkContext } from './Benchmark';
 import type { CatalogBackendSettings, TenancySettings } from './catalogBackend';
 import type { Contestant } from './comparison';
-import {
-  ask,
-  keepAskingFor,
-  type LoadMeasurement,
-  type LoadRequest,
-} from './load';
+import { ask, keepAskingFor, type LoadRequest } from './load';
 import { ServerProcess } from './servers';
 
 /** A request to a catalog, addressed within its plugin. */
@@ -33,6 +29,11 @@ export function get(path: string, query: Query = {}): CatalogRequest {
   return { method: 'GET', path: `${path}?${parameters}` };
 }
 
+/** The path of an entity. */
+export function pathByName({ kind, metadata }: Entity): string {
+  return `/entities/by-name/${kind}/${metadata.namespace}/${metadata.name}`;
+}
+
 export function post(path: string, body: object): CatalogRequest {
   return { method: 'POST', path, body };
 }
@@ -50,14 +51,12 @@ export class CatalogServer {
       database: string;
       tenant?: string;
       tenancy?: TenancySettings;
-      withPages?: boolean;
     },
   ): Promise<CatalogServer> {
-    const { name, database, tenant, withPages } = options;
+    const { name, database, tenant } = options;
     const settings: CatalogBackendSettings = {
       connection: { ...connection, database },
       tenancy: tenant === undefined ? undefined : options.tenancy ?? {},
-      withPages,
     };
     const file = require.resolve('./catalogBackend');
     const process = await ServerProcess.start(file, settings);
@@ -127,7 +126,7 @@ export class CatalogServer {
     requests: CatalogRequest[],
     connections: number,
     name = this.name,
-  ): Promise<Contestant<LoadMeasurement>> {
+  ): Promise<Contestant> {
     const checked = await this.check(requests);
     return {
       name,

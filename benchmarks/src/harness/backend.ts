@@ -101,7 +101,7 @@ function configOf(
     },
     ...(withGuest && { auth: { providers: { guest } } }),
     ...config,
-    app: { ...(config.app as Config), baseUrl: url },
+    app: { baseUrl: url },
   };
 }
 

@@ -21,14 +21,10 @@ export interface CatalogBackendSettings {
   connection: DatabaseConnection;
   /** Without it, the stock catalog answers. */
   tenancy?: TenancySettings;
-  /** Whether it serves the pages of the portal, too. */
-  withPages?: boolean;
 }
 
 /** Settings of our module, each by default as a portal has it. */
 export interface TenancySettings {
-  /** Whether only members may read the catalog of a tenant. */
-  membership?: 'required' | 'open';
   /** How long a decision about a user may be used again, in milliseconds. */
   maxDecisionAgeMs?: number;
   /** How many operations of one tenant may be under way, whatever others do. */
@@ -37,14 +33,12 @@ export interface TenancySettings {
 
 // A Backstage backend with a catalog, as it runs in production: tokens are verified, and a
 // policy decides what users may read. The entities stand in the database, and do not change.
-serve<CatalogBackendSettings>(({ connection, tenancy, withPages = false }) =>
+serve<CatalogBackendSettings>(({ connection, tenancy }) =>
   startBackend({
     connection,
     poolSize: POOL_SIZE,
     withGuest: true,
     config: {
-      app: { title: 'Recorded', packages: 'all' },
-      organization: { name: 'Recorded' },
       permission: { enabled: true },
       catalog: {
         processingInterval: false,
@@ -60,25 +54,14 @@ serve<CatalogBackendSettings>(({ connection, tenancy, withPages = false }) =>
       tenancy
         ? import('backstage-plugin-catalog-backend-module-tenancy')
         : createNothing(),
-      ...(withPages
-        ? [
-            import('@backstage/plugin-app-backend'),
-            import('backstage-plugin-tenants-backend'),
-          ]
-        : []),
     ],
   }),
 );
 
-function tenancyConfig({
-  membership,
-  maxDecisionAgeMs,
-  concurrency,
-}: TenancySettings) {
+function tenancyConfig({ maxDecisionAgeMs, concurrency }: TenancySettings) {
   return {
     enabled: true,
     schema: SCHEMA,
-    ...(membership && { membership }),
     permissions: { maxDecisionAgeMs },
     database: {
       connection: { user: APP_LOGIN, password: PASSWORD },

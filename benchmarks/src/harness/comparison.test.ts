@@ -2,7 +2,6 @@ import {
   compare,
   measureInTurn,
   type Measurement,
-  ratioOf,
   spreadOf,
 } from './comparison';
 
@@ -120,22 +119,21 @@ describe('spreadOf', () => {
   });
 });
 
-describe('ratioOf', () => {
+it('divides within pairs of rounds, and refuses one without a partner', () => {
   const side = (...values: number[]) => ({
     name: 'side',
     rounds: values.map(perSecond => ({ count: 1, perSecond })),
   });
-  const valueOf = ({ perSecond }: Measurement) => perSecond;
-
-  it('divides within pairs', () => {
-    expect(ratioOf(side(50, 90, 20), side(100, 100, 10), valueOf)).toEqual({
-      median: 0.9,
-      min: 0.5,
-      max: 2,
-    });
+  const ratioOf = (ours: number[], alternative: number[]) =>
+    compare({
+      what: 'ratio',
+      ours: side(...ours),
+      alternative: side(...alternative),
+    }).ratio;
+  expect(ratioOf([50, 90, 20], [100, 100, 10])).toEqual({
+    median: 0.9,
+    min: 0.5,
+    max: 2,
   });
-
-  it('refuses rounds without a partner', () => {
-    expect(() => ratioOf(side(1, 2), side(1), valueOf)).toThrow('Each round');
-  });
+  expect(() => ratioOf([1, 2], [1])).toThrow('Each round');
 });

@@ -10,15 +10,15 @@ export interface Measurement {
 }
 
 /** Something that is measured, round by round. */
-export interface Contestant<T extends Measurement = Measurement> {
+export interface Contestant {
   name: string;
-  measure(seconds: number): Promise<T>;
+  measure(seconds: number): Promise<Measurement>;
 }
 
 /** The rounds of one contestant. */
-export interface Measured<T extends Measurement = Measurement> {
+export interface Measured {
   name: string;
-  rounds: T[];
+  rounds: Measurement[];
 }
 
 /** One side of a comparison. */
@@ -52,7 +52,7 @@ export function compare(options: {
   target?: number;
 }): Comparison {
   const { what, unit = 'req', ours, alternative, target } = options;
-  const ratio = ratioOf(ours, alternative, round => round.perSecond);
+  const ratio = ratioOf(ours, alternative);
   return {
     what,
     unit,
@@ -78,20 +78,16 @@ function summarize({ name, rounds }: Measured): Side {
 }
 
 /**
- * The ratio of a value, by pair of rounds. Dividing within pairs takes out what made the
+ * The ratio of the throughput, by pair of rounds. Dividing within pairs takes out what made the
  * machine as a whole faster or slower in the course of a run.
  */
-export function ratioOf<T extends Measurement>(
-  ours: Measured<T>,
-  alternative: Measured<T>,
-  valueOf: (round: T) => number,
-): Spread {
+function ratioOf(ours: Measured, alternative: Measured): Spread {
   if (ours.rounds.length !== alternative.rounds.length) {
     throw new Error('Each round of ours needs one of the alternative');
   }
   return spreadOf(
     ours.rounds.map(
-      (round, index) => valueOf(round) / valueOf(alternative.rounds[index]),
+      ({ perSecond }, index) => perSecond / alternative.rounds[index].perSecond,
     ),
   );
 }
@@ -103,16 +99,16 @@ const WARM_UP_ROUNDS = 3;
  * Measures contestants in turn, A B A B …, so that other work on the machine disturbs all of
  * them alike.
  */
-export async function measureInTurn<T extends Measurement>(
-  contestants: Contestant<T>[],
+export async function measureInTurn(
+  contestants: Contestant[],
   options: { rounds: number; seconds: number },
-): Promise<Measured<T>[]> {
+): Promise<Measured[]> {
   for (const contestant of contestants) {
     await contestant.measure(WARM_UP_ROUNDS * options.seconds);
   }
-  const measured = contestants.map(({ name }) => ({
+  const measured: Measured[] = contestants.map(({ name }) => ({
     name,
-    rounds: new Array<T>(),
+    rounds: [],
   }));
   for (let round = 0; round < options.rounds; round++) {
     for (const [index, contestant] of contestants.entries()) {
@@ -141,9 +137,4 @@ export function spreadOf(values: number[]): Spread {
     min: sorted[0],
     max: sorted[sorted.length - 1],
   };
-}
-
-/** A spread of ratios as text: `1.20× (1.10–1.30)`. */
-export function formatRatio({ median, min, max }: Spread): string {
-  return `${median.toFixed(2)}× (${min.toFixed(2)}–${max.toFixed(2)})`;
 }

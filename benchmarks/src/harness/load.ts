@@ -6,7 +6,7 @@ import type { Measurement } from './comparison';
 
 /** One request to send. */
 export interface LoadRequest {
-  method: 'GET' | 'POST' | 'PUT';
+  method: 'GET' | 'POST';
   path: string;
   headers?: Record<string, string>;
   body?: string;
@@ -17,7 +17,6 @@ export interface LoadRequest {
 /** What a server did under load. */
 export interface LoadMeasurement extends Measurement {
   p50: number;
-  p95: number;
   p99: number;
   /** Requests answered with 429 or 503, or broken off. They are not counted otherwise. */
   refused: number;
@@ -144,24 +143,19 @@ export async function keepAskingFor(
   return keepAsking(url, requests, { ...options, until });
 }
 
-/** Sends one request, whatever the answer is. */
-export async function sendOnce(
-  url: string,
-  { method, path, headers, body }: LoadRequest,
-): Promise<{ status: number; text: string }> {
-  const response = await send(`${url}${path}`, { method, headers, body });
-  return { status: response.statusCode, text: await response.body.text() };
-}
-
 /**
  * Sends one request, and returns the body of the answer.
  *
  * @throws Error if the answer is no success
  */
-export async function ask(url: string, request: LoadRequest): Promise<string> {
-  const { status, text } = await sendOnce(url, request);
-  if (status >= 300) {
-    throw new Error(`${request.method} ${request.path}: ${status}, ${text}`);
+export async function ask(
+  url: string,
+  { method, path, headers, body }: LoadRequest,
+): Promise<string> {
+  const response = await send(`${url}${path}`, { method, headers, body });
+  const text = await response.body.text();
+  if (response.statusCode >= 300) {
+    throw new Error(`${method} ${path}: ${response.statusCode}, ${text}`);
   }
   return text;
 }
@@ -206,7 +200,6 @@ function summarize(latencies: RecordableHistogram, seconds: number) {
     count: latencies.count,
     perSecond: latencies.count / seconds,
     p50: percentileOf(latencies, 50),
-    p95: percentileOf(latencies, 95),
     p99: percentileOf(latencies, 99),
   };
 }

@@ -6,7 +6,7 @@ import type { Comparison, Side, Spread } from './comparison';
 /** The results of a run, and its circumstances. */
 export interface Report {
   machine: ReturnType<typeof describeMachine>;
-  settings: Settings;
+  settings: Omit<Settings, 'rounds'>;
   /** By the name of the benchmark. */
   results: Record<string, BenchmarkResult>;
 }

@@ -27,56 +27,14 @@ export interface Stage {
   failed: number;
 }
 
-/** The tables as one version of the application writes them. */
-class TenantTables {
-  constructor(
-    private readonly client: Client,
-    private readonly application: Application,
-  ) {}
+/** A statement, with `{scope}`, `{column}` and `{value}` where the new one names the tenant. */
+type Statement = [text: string, values: string[]];
 
-  async begin(): Promise<void> {
-    await this.client.query('begin');
-    if (this.application === 'new') {
-      await this.client.query(`select set_config('app.tenant_id', $1, true)`, [
-        DEFAULT_TENANT_ID,
-      ]);
-    }
-  }
-
-  async insert(table: string, row: Record<string, string>): Promise<void> {
-    const tenant: Record<string, string> =
-      this.application === 'new' ? { tenant_id: DEFAULT_TENANT_ID } : {};
-    const all = { ...tenant, ...row };
-    const names = Object.keys(all);
-    const places = names.map((_, index) => `$${index + 1}`);
-    await this.client.query(
-      `insert into ${table} (${names.join(', ')}) values (${places.join(
-        ', ',
-      )})`,
-      Object.values(all),
-    );
-  }
-
-  /** An UPDATE or DELETE of the rows of one entity, whose id follows the values. */
-  async change(
-    statement: string,
-    column: string,
-    id: string,
-    expected?: number,
-  ): Promise<void> {
-    const scope =
-      this.application === 'new'
-        ? `and tenant_id = '${DEFAULT_TENANT_ID}'`
-        : '';
-    const { rowCount } = await this.client.query(
-      `${statement} where ${column} = $1 ${scope}`,
-      [id],
-    );
-    if (expected !== undefined && rowCount !== expected) {
-      throw new Error(`${statement}: ${rowCount} rows instead of ${expected}`);
-    }
-  }
-}
+/** What each version of the application begins a transaction with. */
+const BEGIN: Record<Application, Statement[]> = {
+  old: [],
+  new: [[`select set_config('app.tenant_id', $1, true)`, [DEFAULT_TENANT_ID]]],
+};
 
 /**
  * Four connections that write one small transaction after the other, each to entities of its
@@ -89,16 +47,15 @@ export class Writers {
   #current = createStage('nothing');
   #application: Application = 'old';
   #isOver = false;
-  /** The writes that end from some moment on, while somebody asks for them. */
-  #kept?: Array<{ to: number; wait: number }>;
+  /** The writes that have ended since somebody began to ask for them. */
+  #kept: Array<{ to: number; wait: number }> = [];
   readonly #work: Promise<unknown>;
 
   static async start(database: Database, stage: string): Promise<Writers> {
-    const count = WRITERS * ENTITIES_PER_WRITER;
     const ids = await withClient(database, async client => {
       const { rows } = await client.query<{ id: string }>(
         `select entity_id as id from ${SCHEMA}.entities order by random() limit $1`,
-        [count],
+        [WRITERS * ENTITIES_PER_WRITER],
       );
       return rows.map(({ id }) => id);
     });
@@ -131,15 +88,14 @@ export class Writers {
     this.#application = application;
   }
 
-  /** Keeps the waits from now on, until the longest is asked for. */
-  keepWaits(): void {
+  /** Forgets the writes that have ended by now. */
+  forgetWaits(): void {
     this.#kept = [];
   }
 
   /** The longest wait of the writes that ended from a moment on, in milliseconds. */
   longestWaitFrom(from: number): number {
-    const waits = (this.#kept ?? []).filter(({ to }) => to >= from);
-    this.#kept = undefined;
+    const waits = this.#kept.filter(({ to }) => to >= from);
     return Math.max(0, ...waits.map(({ wait }) => wait));
   }
 
@@ -153,8 +109,8 @@ export class Writers {
   }
 
   async #run(ids: string[]): Promise<void> {
-    const own: string[] = [];
-    for (let number = 0; !this.#isOver; ) {
+    const changes = changesOf(ids);
+    while (!this.#isOver) {
       const application = this.#application;
       const client = new Client({
         ...this.database.postgres.connection,
@@ -165,9 +121,7 @@ export class Writers {
       });
       await client.connect();
       while (!this.#isOver && application === this.#application) {
-        const tables = new TenantTables(client, application);
-        await this.#write(client, tables, number, ids, own);
-        number += 1;
+        await this.#write(client, changes.next().value, application);
         await pause(1);
       }
       await client.end();
@@ -176,17 +130,17 @@ export class Writers {
 
   async #write(
     client: Client,
-    tables: TenantTables,
-    number: number,
-    ids: string[],
-    own: string[],
+    statements: Statement[],
+    application: Application,
   ): Promise<void> {
     const began = this.#current;
     const from = performance.now();
     let wait: number | undefined;
     try {
-      await tables.begin();
-      await change(tables, number, ids, own);
+      await client.query('begin');
+      for (const statement of [...BEGIN[application], ...statements]) {
+        await send(client, statement, application);
+      }
       wait = performance.now() - from;
       await client.query('commit');
     } catch (error) {
@@ -201,7 +155,7 @@ export class Writers {
     for (const stage of new Set([began, this.#current])) {
       recordMs(stage.waits, wait);
     }
-    this.#kept?.push({ to: performance.now(), wait });
+    this.#kept.push({ to: performance.now(), wait });
   }
 }
 
@@ -209,79 +163,84 @@ function createStage(name: string): Stage {
   return { name, waits: createHistogram(), failed: 0 };
 }
 
-/** The five kinds of changes in turn. */
-async function change(
-  tables: TenantTables,
-  number: number,
-  ids: string[],
-  own: string[],
+/** @throws Error if a change of the one row of an entity changes none */
+async function send(
+  client: Client,
+  [text, values]: Statement,
+  application: Application,
 ): Promise<void> {
-  const id = ids[(number * 7_919) % ids.length];
-  switch (number % 5) {
-    case 0:
-      await tables.change(
-        `update entities set hash = md5('${number}'), updated_at = now(), final_entity =
-           jsonb_set(final_entity, '{metadata,etag}', to_jsonb(md5('${number}')))`,
-        'entity_id',
-        id,
-        1,
-      );
-      break;
-    case 1:
-      await tables.change(
-        `update refresh_state set next_update_at = now() + interval '2 minutes'`,
-        'entity_id',
-        id,
-        1,
-      );
-      break;
-    case 2:
-      await insertEntity(tables, own);
-      break;
-    case 3:
-      await tables.change('delete from relations', 'originating_entity_id', id);
-      for (const type of ['ownedBy', 'partOf', 'dependsOn']) {
-        await tables.insert('relations', relation(id, type));
-      }
-      break;
-    default:
-      if (own.length > OWN_ENTITIES) {
-        await tables.change('delete from entities', 'entity_id', own[0], 1);
-        own.shift();
-      }
+  const id = `'${DEFAULT_TENANT_ID}'`;
+  const isNew = application === 'new';
+  const { rowCount } = await client.query(
+    text
+      .replace('{scope}', isNew ? `and tenant_id = ${id}` : '')
+      .replace('{column}', isNew ? 'tenant_id, ' : '')
+      .replace('{value}', isNew ? `${id}, ` : ''),
+    values,
+  );
+  if (rowCount === 0 && !text.startsWith('delete from relations')) {
+    throw new Error(`${text} has changed nothing`);
   }
 }
 
-async function insertEntity(
-  tables: TenantTables,
-  own: string[],
-): Promise<void> {
-  const id = randomUUID();
-  const ref = `component:default/${id}`;
-  await tables.insert('entities', {
-    entity_id: id,
-    entity_ref: ref,
-    entity_kind: 'component',
-    entity_namespace: 'default',
-    entity_name: id,
-    final_entity: JSON.stringify({
-      apiVersion: 'backstage.io/v1alpha1',
-      kind: 'Component',
-      metadata: { name: id, description: `Written for ${ref}. `.repeat(20) },
-      spec: { type: 'service', owner: 'group:default/writers' },
-    }),
-    hash: id,
-  });
-  await tables.insert('relations', relation(id, 'ownedBy'));
-  await tables.insert('refresh_state', { entity_id: id });
-  own.push(id);
+/** The transactions of one writer, five kinds in turn. */
+function* changesOf(ids: string[]): Generator<Statement[], never> {
+  const own: string[] = [];
+  for (let number = 0; ; number += 1) {
+    const id = ids[number % ids.length];
+    yield [
+      [
+        `update entities set hash = $2, updated_at = now(), final_entity =
+           jsonb_set(final_entity, '{metadata,etag}', to_jsonb($2::text))
+          where entity_id = $1 {scope}`,
+        [id, randomUUID()],
+      ],
+    ];
+    yield [
+      [
+        `update refresh_state set next_update_at = now() + interval '2 minutes'
+          where entity_id = $1 {scope}`,
+        [id],
+      ],
+    ];
+    own.push(randomUUID());
+    yield insertEntity(own[own.length - 1]);
+    yield [
+      ['delete from relations where originating_entity_id = $1 {scope}', [id]],
+      ...['ownedBy', 'partOf', 'dependsOn'].map(type => relation(id, type)),
+    ];
+    if (own.length > OWN_ENTITIES) {
+      const oldest = [own.shift()!];
+      yield [['delete from entities where entity_id = $1 {scope}', oldest]];
+    }
+  }
 }
 
-function relation(id: string, type: string): Record<string, string> {
-  return {
-    originating_entity_id: id,
-    source_entity_ref: `component:default/${id}`,
-    type,
-    target_entity_ref: 'group:default/writers',
+function insertEntity(id: string): Statement[] {
+  const ref = `component:default/${id}`;
+  const entity = {
+    apiVersion: 'backstage.io/v1alpha1',
+    kind: 'Component',
+    metadata: { name: id, description: `Written for ${ref}. `.repeat(20) },
+    spec: { type: 'service', owner: 'group:default/writers' },
   };
+  return [
+    [
+      `insert into entities ({column}entity_id, entity_ref, entity_kind, entity_namespace,
+                             entity_name, final_entity, hash)
+       values ({value}$1, $2, 'component', 'default', $3, $4, $3)`,
+      [id, ref, id, JSON.stringify(entity)],
+    ],
+    relation(id, 'ownedBy'),
+    ['insert into refresh_state ({column}entity_id) values ({value}$1)', [id]],
+  ];
+}
+
+function relation(id: string, type: string): Statement {
+  return [
+    `insert into relations
+       ({column}originating_entity_id, source_entity_ref, type, target_entity_ref)
+     values ({value}$1, $2, $3, 'group:default/writers')`,
+    [id, `component:default/${id}`, type],
+  ];
 }

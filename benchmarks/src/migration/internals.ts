@@ -4,8 +4,6 @@ export {
   type Reporter,
   silentReporter,
 } from '../../../migrations/src/Reporter';
-export { backfill } from '../../../migrations/src/phases/phase2_backfill/20_backfill';
-export { notNull } from '../../../migrations/src/phases/phase2_backfill/30_not_null';
 export { copyRows } from '../../../migrations/src/phases/phase5_partitions/30_copy';
 export { swap } from '../../../migrations/src/phases/phase5_partitions/70_swap';
 export {

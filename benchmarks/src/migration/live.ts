@@ -64,7 +64,7 @@ class Course {
   /** Finds the longest wait from the moment on at which a command asks for the locks. */
   async #swap(command: (reporter: Reporter) => Promise<void>): Promise<void> {
     let from = performance.now();
-    this.writers.keepWaits();
+    this.writers.forgetWaits();
     await command({
       ...silentReporter,
       progress: () => ({
@@ -72,7 +72,7 @@ class Course {
         finish: () => {
           // The last thing before the swap is to replay the change log.
           from = performance.now();
-          this.writers.keepWaits();
+          this.writers.forgetWaits();
         },
       }),
     });

@@ -1,20 +1,13 @@
 import type { BenchmarkContext } from '../harness/Benchmark';
 import { compare, type Comparison, type Measured } from '../harness/comparison';
 import { SCHEMA } from '../harness/backend';
-import {
-  type Database,
-  runStatements,
-  withClient,
-  withCopyOf,
-} from '../harness/database';
+import { type Database, runStatements, withClient } from '../harness/database';
 import { goBack, runSteps } from '../harness/operator';
 import {
-  backfill,
   catchAllPartition,
   copyRows,
   DEFAULT_TENANT_ID,
   defaultTenantPartition,
-  notNull,
   partitionedName,
   swap,
   TENANT_TABLES,
@@ -63,59 +56,6 @@ async function secondsOf(
   const start = performance.now();
   await runStatements(database, statements);
   return (performance.now() - start) / 1000;
-}
-
-/**
- * Compares the backfill of phase 2 with its bounds: one UPDATE of all rows, which would lock
- * each of them until the last one is done, and one INSERT … SELECT into tables with the same
- * indexes.
- *
- * @param start - a catalog before phase 2, of which each side gets a copy
- */
-export async function compareBackfill(
-  context: BenchmarkContext,
-  start: Database,
-  rows: number,
-): Promise<Comparison[]> {
-  const [ours, ...alternatives] = await measureSeconds(context, rows, [
-    {
-      name: `phase 2, ${backfill.name}`,
-      measure: () =>
-        withCopyOf(start, copy =>
-          runSteps(copy, 2, { from: backfill, until: notNull }),
-        ),
-    },
-    {
-      name: 'INSERT … SELECT',
-      measure: () =>
-        withCopyOf(start, async copy => {
-          await runStatements(copy, [
-            'create schema bare',
-            ...TENANT_TABLES.map(
-              table =>
-                `create table bare.${table} (like ${SCHEMA}.${table} including all)`,
-            ),
-          ]);
-          return secondsOf(copy, INSERT_INTO_BARE);
-        }),
-    },
-    {
-      name: 'one UPDATE per table',
-      measure: () =>
-        withCopyOf(start, copy =>
-          secondsOf(
-            copy,
-            TENANT_TABLES.map(
-              table =>
-                `update ${SCHEMA}.${table} set tenant_id = '${DEFAULT_TENANT_ID}'`,
-            ),
-          ),
-        ),
-    },
-  ]);
-  return alternatives.map(alternative =>
-    compare({ what: 'backfill', unit: 'rows', ours, alternative }),
-  );
 }
 
 const COPY_TARGET = 0.6;

@@ -22,13 +22,6 @@ const PERSON = 19;
 /** So many blocks have one team, which is the first group of them, and owns everything. */
 const BLOCKS_OF_TEAM = 8;
 
-/** The numbers of some entities, whose pages are recorded. */
-export const RECORDED = {
-  components: [0, 43, 128, 261],
-  system: SYSTEM,
-  team: GROUP,
-};
-
 type Relation = { type: string; target: number };
 
 /** The entities of a catalog of a certain size, which is a number of whole blocks. */

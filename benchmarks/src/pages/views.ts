@@ -19,7 +19,7 @@ export interface View {
   requests: RecordedRequest[];
 }
 
-/** What `dev/recordPages.ts` has recorded. */
+/** What Chromium has recorded of the portal. */
 export const views = recorded as View[];
 
 /** The same views, whose requests go to the route that does nothing. */

@@ -24,12 +24,10 @@ export interface Size {
   entitiesPerTenant: number;
   /** How many entities `listEntities` is asked for. */
   limit: number;
-  /** The step that is measured from further away and with more connections, too. */
+  /** The step that is measured from further away, too. */
   judged: number;
   /** The step by whose duration that of the last one is judged. */
   growsFrom: number;
-  /** Beside one. */
-  connections: number[];
 }
 
 export const FULL: Size = {
@@ -38,7 +36,6 @@ export const FULL: Size = {
   limit: 100,
   judged: 500,
   growsFrom: 10,
-  connections: [10, 50],
 };
 
 export const SHORT: Size = {
@@ -47,7 +44,6 @@ export const SHORT: Size = {
   limit: 5,
   judged: 5,
   growsFrom: 2,
-  connections: [2],
 };
 
 /** Where the rows of tenants are. */
@@ -112,11 +108,6 @@ export async function createDatabases(
   return databases;
 }
 
-const SETTINGS = `
-  set gin_pending_list_limit = '1GB';
-  set maintenance_work_mem = '512MB';
-  set synchronous_commit = off`;
-
 const ENTITIES = copyStatement('$1', '$2::int');
 
 /** Adds the tenants of some numbers, with their entities, to all databases. */
@@ -149,7 +140,6 @@ async function forEachTenant(
   add: (client: Client, tenant: number) => Promise<void>,
 ): Promise<void> {
   await withClient(database, async client => {
-    await client.query(SETTINGS);
     for (const tenant of tenants) {
       await add(client, tenant);
     }
@@ -179,37 +169,11 @@ async function insertEntities(client: Client, tenant: number): Promise<void> {
          where partrelid = '${SCHEMA}.entities'::regclass)) as partition`,
     [tenantIdOf(tenant)],
   );
-  const [{ partition }] = rows;
-  await withPendingLists(client, partition, async () => {
-    await client.query(
-      `insert into ${partition} (tenant_id, ${COPY_COLUMNS})
-       select $3::uuid, e.* from (${ENTITIES}) e`,
-      [slugOf(tenant), tenant, tenantIdOf(tenant)],
-    );
-  });
-}
-
-/** Writes the rows of an insert into the GIN indexes of a table at once: singly takes long. */
-async function withPendingLists(
-  client: Client,
-  table: string,
-  insert: () => Promise<void>,
-): Promise<void> {
-  const { rows } = await client.query<{ name: string }>(
-    `select indexrelid::regclass::text as name
-       from pg_index join pg_class c on c.oid = indexrelid join pg_am a on a.oid = relam
-      where indrelid = $1::regclass and amname = 'gin'
-        and reloptions @> array['fastupdate=off']`,
-    [table],
+  await client.query(
+    `insert into ${rows[0].partition} (tenant_id, ${COPY_COLUMNS})
+     select $3::uuid, e.* from (${ENTITIES}) e`,
+    [slugOf(tenant), tenant, tenantIdOf(tenant)],
   );
-  for (const { name } of rows) {
-    await client.query(`alter index ${name} set (fastupdate = on)`);
-  }
-  await insert();
-  for (const { name } of rows) {
-    await client.query(`alter index ${name} set (fastupdate = off)`);
-    await client.query('select gin_clean_pending_list($1::regclass)', [name]);
-  }
 }
 
 /** One entity of one tenant. */

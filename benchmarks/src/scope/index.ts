@@ -38,7 +38,6 @@ import {
   type Access,
   openBare,
   openOurs,
-  openPolicyAlone,
   openTransactions,
   type Side,
 } from './sides';
@@ -66,9 +65,7 @@ export const scopeBenchmark: Benchmark = {
     // Far less than is filled, which takes enough of the disk.
     max_wal_size: '4GB',
     shared_buffers: short ? '256MB' : '6GB',
-    // Each of the sides has its connections.
-    max_connections: '500',
-    // The policy alone locks every partition. With PostgreSQL's 64, ten at a time fail.
+    // A query that names no tenant locks every partition.
     max_locks_per_transaction: '1024',
   }),
   run,
@@ -86,7 +83,14 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
     for (const situation of situationsOf(context, size, tenants)) {
       const isLast = tenants === size.tenants.at(-1) && !situation.suffix;
       const full = { ...situation, databases, ...(isLast && { before }) };
-      comparisons.push(...(await compareSides(context, size, full)));
+      const { rttMs } = situation;
+      const on = (connection: PostgresConnection) =>
+        compareSides(context, connection, size, full);
+      comparisons.push(
+        ...(rttMs
+          ? await withDelay(postgres.connection, rttMs, on)
+          : await on(context.connection)),
+      );
     }
     if (tenants === size.growsFrom) {
       before = { databases: await keepCopies(databases), tenants };
@@ -124,11 +128,10 @@ async function keepCopies(databases: Databases): Promise<Databases> {
   return copies;
 }
 
-/** With how many tenants and connections, and from how far away, the sides are measured. */
+/** With how many tenants, and from how far away, the sides are measured. */
 interface Situation {
   tenants: number;
   databases: Databases;
-  connections: number;
   /** How far away the database is, in milliseconds, where not as far as `--rtt-ms` says. */
   rttMs?: number;
   /** Follows the number of tenants in the report. */
@@ -141,59 +144,31 @@ interface Situation {
 
 function situationsOf(
   { settings }: BenchmarkContext,
-  { judged, connections }: Size,
+  { judged }: Size,
   tenants: number,
 ): Array<Omit<Situation, 'databases' | 'before'>> {
   if (tenants !== judged) {
-    return [{ tenants, connections: 1, suffix: '', targets: {} }];
+    return [{ tenants, suffix: '', targets: {} }];
   }
-  const targets = { transaction: TRANSACTION_TARGET };
-  return [
-    { tenants, connections: 1, suffix: '', targets },
-    ...connections.map(count => ({
-      tenants,
-      connections: count,
-      suffix: `, ${count} connections`,
-      targets: {},
-    })),
-    // With --rtt-ms, all of them are away.
-    ...(settings.rttMs === 0
-      ? [
-          {
-            tenants,
-            connections: 1,
-            rttMs: RTT_MS,
-            suffix: `, ${RTT_MS} ms away`,
-            targets: { bare: BARE_TARGET },
-          },
-        ]
-      : []),
-  ];
-}
-
-async function compareSides(
-  context: BenchmarkContext,
-  size: Size,
-  situation: Situation,
-): Promise<Comparison[]> {
-  const { connection, postgres } = context;
-  const { rttMs } = situation;
-  return rttMs === undefined
-    ? compareAt(context, connection, size, situation)
-    : withDelay(postgres.connection, rttMs, delayed =>
-        compareAt(context, delayed, size, situation),
-      );
+  const transaction = TRANSACTION_TARGET;
+  const here = { tenants, suffix: '', targets: { transaction } };
+  const suffix = `, ${RTT_MS} ms away`;
+  const targets = { bare: BARE_TARGET };
+  // With --rtt-ms, all of them are away.
+  return settings.rttMs > 0
+    ? [here]
+    : [here, { tenants, rttMs: RTT_MS, suffix, targets }];
 }
 
 /** A side, and how many tenants it is asked about. */
 interface Reader {
   side: Side;
   tenants: number;
-  /** Whether its connections have to see each tenant's partition once. */
+  /** Whether its connection has to see each tenant's partition once. */
   warmUp: boolean;
 }
 
-async function compareAt(
+async function compareSides(
   context: BenchmarkContext,
   connection: PostgresConnection,
   size: Size,
@@ -205,13 +180,7 @@ async function compareAt(
     for (const operation of OPERATIONS) {
       context.progress(whatOf(operation, situation));
       await assertSameAnswers(readers, operation, size, situation.tenants);
-      const measured = await measure(
-        context,
-        size,
-        operation,
-        readers,
-        situation.connections,
-      );
+      const measured = await measure(context, size, operation, readers);
       comparisons.push(...toComparisons(operation, situation, measured));
     }
     return comparisons;
@@ -223,7 +192,7 @@ async function compareAt(
 /** The bare query, and for each layout the others, with ours on fewer tenants as the last. */
 function openReaders(
   connection: PostgresConnection,
-  { databases, tenants, connections, before }: Situation,
+  { databases, tenants, before }: Situation,
 ): Reader[] {
   const open = (
     openSide: (access: Access) => Side,
@@ -231,7 +200,7 @@ function openReaders(
     warmUp: boolean,
     of = tenants,
   ): Reader => {
-    const side = openSide({ connection, connections, database });
+    const side = openSide({ connection, database });
     return { side, tenants: of, warmUp };
   };
   return [
@@ -242,8 +211,6 @@ function openReaders(
       return [
         open(openOurs, database, warmUp),
         open(openTransactions, database, warmUp),
-        // Its first statement looks at all partitions anyway.
-        open(openPolicyAlone, database, false),
         ...(before
           ? [open(openOurs, before.databases[layout], warmUp, before.tenants)]
           : []),
@@ -257,7 +224,6 @@ async function measure(
   size: Size,
   operation: Operation,
   readers: Reader[],
-  connections: number,
 ): Promise<Measured[]> {
   const contestants: Contestant[] = [];
   for (const { side, tenants, warmUp } of readers) {
@@ -268,15 +234,12 @@ async function measure(
       number += 1;
       await askOne(side, operation, question, size);
     };
-    const askAll = async () => {
-      for (let count = 0; count < (warmUp ? tenants : 0); count += 1) {
-        await askNext();
-      }
-    };
-    await Promise.all(Array.from({ length: connections }, askAll));
+    for (let count = 0; count < (warmUp ? tenants : 0); count += 1) {
+      await askNext();
+    }
     contestants.push({
       name: side.name,
-      measure: seconds => keepBusy(connections, seconds, askNext),
+      measure: seconds => keepBusy(1, seconds, askNext),
     });
   }
   const { rounds } = settings;
@@ -293,14 +256,13 @@ function toComparisons(
   const length = others.length / LAYOUTS.length;
   return LAYOUTS.flatMap((layout, index) => {
     const of = others.slice(index * length, (index + 1) * length);
-    const [ours, transaction, policyAlone, earlier] = of;
+    const [ours, transaction, earlier] = of;
     const where = LAYOUT_NAMES[layout];
     const what = `${whatOf(operation, situation)}, ${where}`;
     const target = layout === 'partitions' ? targets.transaction : undefined;
     return [
       compare({ what, ours, alternative: bare, target: targets.bare }),
       compare({ what, ours, alternative: transaction, target }),
-      compare({ what, ours, alternative: policyAlone }),
       ...(before
         ? [
             compare({

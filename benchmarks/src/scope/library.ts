@@ -3,8 +3,4 @@
 /* eslint-disable @backstage/no-relative-monorepo-imports */
 export { PostgresCatalogStore } from '../../../plugins/catalog-tenancy-node/src/catalog/PostgresCatalogStore';
 export { PooledTenantDatabase } from '../../../plugins/catalog-tenancy-node/src/database/PooledTenantDatabase';
-export {
-  type TenantDatabase,
-  type TenantScope,
-} from '../../../plugins/catalog-tenancy-node/src/database/TenantDatabase';
 export { TenancyPool } from '../../../plugins/catalog-tenancy-node/src/pool/TenancyPool';

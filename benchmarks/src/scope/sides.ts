@@ -9,8 +9,6 @@ import {
   PooledTenantDatabase,
   PostgresCatalogStore,
   TenancyPool,
-  type TenantDatabase,
-  type TenantScope,
 } from './library';
 
 /** A row of `listEntities`. */
@@ -34,8 +32,6 @@ export interface Side {
 export interface Access {
   connection: PostgresConnection;
   database: Database;
-  /** How many connections it has. */
-  connections: number;
 }
 
 // Each side waits while the others are measured.
@@ -50,29 +46,35 @@ const SILENT = {
 };
 
 /** What callers of this library use. */
-export function openOurs(access: Access): Side {
-  const pool = openPool(access);
-  return storeOn('ours', pool, new PooledTenantDatabase(pool));
-}
-
-/** The same, with the same statements, but for their predicate on the tenant. */
-export function openPolicyAlone(access: Access): Side {
-  const pool = openPool(access);
-  return storeOn('policy alone', pool, {
-    query: (tenantId, build) =>
-      pool.query(
-        knex =>
-          build({
-            tenantId,
-            knex,
-            table: (table, alias = table) =>
-              knex(alias === table ? table : { [alias]: table }),
-            insertInto: refuse,
-          } satisfies TenantScope),
-        { tenantId },
-      ),
-    transaction: refuse,
+export function openOurs({ connection, database }: Access): Side {
+  const pool = TenancyPool.create({
+    connection: {
+      ...connection,
+      database: database.name,
+      user: APP_LOGIN,
+      password: PASSWORD,
+    },
+    schema: SCHEMA,
+    pool: {
+      max: 1,
+      idleTimeoutMs: IDLE_TIMEOUT_MS,
+      connectionTimeoutMs: 10_000,
+    },
+    logger: SILENT,
   });
+  const store = new PostgresCatalogStore({
+    database: new PooledTenantDatabase(pool),
+    pool,
+  });
+  return {
+    name: 'ours',
+    knowsTenants: true,
+    getEntity: ({ tenantId, entityRef }) =>
+      store.getEntity(tenantId, entityRef),
+    listEntities: ({ tenantId }, limit) =>
+      store.listEntities(tenantId, KIND, limit),
+    close: () => pool.close(),
+  };
 }
 
 /** The textbook: a transaction whose first statement sets the tenant. */
@@ -88,7 +90,7 @@ export function openTransactions(access: Access): Side {
     searchPath: [SCHEMA],
     pool: {
       min: 0,
-      max: access.connections,
+      max: 1,
       idleTimeoutMillis: IDLE_TIMEOUT_MS,
     },
   });
@@ -119,11 +121,11 @@ export function openTransactions(access: Access): Side {
 }
 
 /** No tenants and no policy: one statement, as a superuser. */
-export function openBare({ connection, database, connections }: Access): Side {
+export function openBare({ connection, database }: Access): Side {
   const pool = new Pool({
     ...connection,
     database: database.name,
-    max: connections,
+    max: 1,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
   });
   return {
@@ -148,44 +150,4 @@ export function openBare({ connection, database, connections }: Access): Side {
     },
     close: () => pool.end(),
   };
-}
-
-/** The pool of the library, as the application logs in. It logs nothing. */
-function openPool({ connection, database, connections }: Access): TenancyPool {
-  return TenancyPool.create({
-    connection: {
-      ...connection,
-      database: database.name,
-      user: APP_LOGIN,
-      password: PASSWORD,
-    },
-    schema: SCHEMA,
-    pool: {
-      max: connections,
-      idleTimeoutMs: IDLE_TIMEOUT_MS,
-      connectionTimeoutMs: 10_000,
-    },
-    logger: SILENT,
-  });
-}
-
-function storeOn(
-  name: string,
-  pool: TenancyPool,
-  database: TenantDatabase,
-): Side {
-  const store = new PostgresCatalogStore({ database, pool });
-  return {
-    name,
-    knowsTenants: true,
-    getEntity: ({ tenantId, entityRef }) =>
-      store.getEntity(tenantId, entityRef),
-    listEntities: ({ tenantId }, limit) =>
-      store.listEntities(tenantId, KIND, limit),
-    close: () => pool.close(),
-  };
-}
-
-function refuse(): never {
-  throw new Error('Nothing is written here');
 }
