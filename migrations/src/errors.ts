@@ -100,8 +100,7 @@ export class CancelledError extends MigrationError {
   constructor() {
     super(
       'The command was cancelled in the database (pg_cancel_backend). What was ' +
-        'committed stays, and the server has rolled back the rest: run the same ' +
-        'command again, and it goes on from there.',
+        'committed stays: run the same command again, and it goes on from there.',
       EXIT_CODES.cancelled,
     );
   }

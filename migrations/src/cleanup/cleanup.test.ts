@@ -64,7 +64,7 @@ describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
     await runPhases(database, 5);
     await swapHoursAgo(23.9);
     await expect(clean()).rejects.toThrow(
-      'The tables were swapped 23.9 hours ago. The ones of before are kept for 24 hours',
+      'The tables were swapped 23.9 hours ago, and the old ones are the way back for 24 hours',
     );
     await expect(
       query(`select 1 from entities_old limit 1`),
@@ -107,7 +107,7 @@ describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
       database.migrate(({ context }) => scheduleCleanup(context)),
     ).rejects.toThrow(
       new RegExp(
-        `in the database jobs. Run this there:\n.*schedule_in_database[^]*${end.replace(
+        `in the database jobs. Run there:\n.*schedule_in_database[^]*${end.replace(
           /[()]/g,
           '\\$&',
         )}`,

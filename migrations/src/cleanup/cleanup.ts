@@ -170,9 +170,8 @@ async function refuseEarly({ executor, state }: StepContext): Promise<void> {
     throw new RefusedError(
       `The tables were swapped ${hours.toFixed(
         1,
-      )} hours ago. The ones of before are ` +
-        `kept for ${RETENTION_HOURS} hours, because they are the way back. Give ` +
-        '--force to drop them now.',
+      )} hours ago, and the old ones are ` +
+        `the way back for ${RETENTION_HOURS} hours. Give --force to drop them now.`,
     );
   }
 }
@@ -212,12 +211,10 @@ export async function scheduleCleanup(context: StepContext): Promise<void> {
 
 function adviseWithoutCron(cron: Cron, job: string, command: string): string {
   return cron.database
-    ? `pg_cron keeps its jobs in the database ${cron.database}. Run this there:\n` +
+    ? `pg_cron keeps its jobs in the database ${cron.database}. Run there:\n` +
         `select cron.schedule_in_database(${job}, '${EVERY_TEN_MINUTES}', ${command}, ` +
         `${escapeLiteral(cron.current)})\n` +
-        `It does not end by itself there. When the old tables are gone, run this there:\n${endJob(
-          job,
-        )}`
+        `and when the old tables are gone:\n${endJob(job)}`
     : `pg_cron is not installed in this database: run "${operatorCommand(
         'cleanup',
       )}" without ` +

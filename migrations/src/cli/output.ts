@@ -131,7 +131,7 @@ export async function confirmLosses(
   if (options.json || !stdin?.isTTY || !stderr.isTTY) {
     throw new RefusedError(
       'Rows would be deleted of which there is no copy, and there is no terminal to ' +
-        'ask on. Nothing was changed. Give --yes, if they can go.',
+        'ask on. Give --yes, if they can go.',
     );
   }
   // Without `terminal`, Ctrl-C stays the signal that stops the command.

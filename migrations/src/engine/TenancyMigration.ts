@@ -335,10 +335,12 @@ function refuseUnknownSteps(journal: Journal): void {
   const unknown = journal.unknown();
   if (unknown.length > 0) {
     throw new RefusedError(
-      `This version of the migration does not know ${
-        unknown.length === 1 ? 'the step' : 'the steps'
-      } ${unknown.join(', ')}, which the database records as done. Run the ` +
-        'command with the version that did that, or a later one.',
+      `This version does not know the recorded ${
+        unknown.length === 1 ? 'step' : 'steps'
+      } ${unknown.join(
+        ', ',
+      )}. Run the command with the version that recorded ` +
+        'that, or a later one.',
     );
   }
 }

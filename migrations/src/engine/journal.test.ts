@@ -106,9 +106,8 @@ describe.each(databases.eachSupportedId())('on %s', id => {
        values ('1_99_of_later', 1, now())`,
     );
     const refusal = new RefusedError(
-      'This version of the migration does not know the step 1_99_of_later, which the ' +
-        'database records as done. Run the command with the version that did that, or ' +
-        'a later one.',
+      'This version does not know the recorded step 1_99_of_later. Run the command ' +
+        'with the version that recorded that, or a later one.',
     );
     await expect(
       database.migrate(migration => migration.runPhase(2)),

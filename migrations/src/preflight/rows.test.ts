@@ -67,7 +67,7 @@ describe.each(databases.eachSupportedId())('rows on %s', id => {
     expect(broken).toMatchObject({
       check: 'entity references',
       message: expect.stringMatching(/^In 3 rows/),
-      advice: expect.stringMatching(/in 2 rows.*the other 1:/),
+      advice: expect.stringMatching(/corrects 2 rows.*the other 1,/),
     });
     const [update, list] = repairStatements('tenancy');
     expect(broken.sql).toBe(`${update};\n${list};`);

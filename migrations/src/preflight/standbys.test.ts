@@ -71,7 +71,7 @@ describe.each(testedVersions({ versions: 'every' }))(
         password: 'p',
       });
       expect(hidden.message).toMatch(
-        /^These get the log of this server, and without pg_monitor the login plain does not see whether they are standbys: walreceiver\. /,
+        /^Without pg_monitor, the login plain does not see whether these are standbys: walreceiver\. /,
       );
     });
 

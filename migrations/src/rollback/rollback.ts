@@ -269,9 +269,8 @@ async function refuseWithoutOldTables({
   const missing = await missingOldTable(executor);
   if (missing) {
     throw new RefusedError(
-      `${missing} is gone: the tables of before the swap were cleaned up, ` +
-        'and there is no way back to them. Restore a backup into another database ' +
-        'if you need what they held.',
+      `${missing} is gone: the tables of before the swap were cleaned up. ` +
+        'Only a backup has what they held.',
     );
   }
 }

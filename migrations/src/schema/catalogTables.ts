@@ -78,8 +78,8 @@ export async function isFreshDatabase({
   if (missing.length > 0 && missing.length < TENANT_TABLES.length) {
     throw new RefusedError(
       `The schema "${settings.schema}" has no ${missing.join(' and no ')}. ` +
-        `Expected all of ${TENANT_TABLES.join(', ')}, or none of them. Is it ` +
-        'the schema of the catalog (--schema)?',
+        `Expected all of ${TENANT_TABLES.join(', ')}, or none, in the schema ` +
+        'that --schema names.',
     );
   }
   return missing.length > 0;

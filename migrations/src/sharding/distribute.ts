@@ -387,9 +387,8 @@ async function refuseUnreachableNodes(context: StepContext): Promise<void> {
     throw new RefusedError(
       `The coordinator can't connect to ${failed.join(
         ', ',
-      )} as ${ADMIN_ROLE}, as which ` +
-        'Citus writes what the administrator writes. Allow it in pg_hba.conf of each, from the ' +
-        'other nodes only, by a certificate or a password in the .pgpass of the coordinator.',
+      )} as ${ADMIN_ROLE}. ` +
+        'Allow it in their pg_hba.conf, from the other nodes only, by a certificate or .pgpass.',
     );
   }
 }

@@ -148,9 +148,8 @@ async function refuseAsynchronousCommits(
         ? `synchronous_commit is off on ${nodeName({
             host,
             port,
-          })}, for the server, a ` +
-          'database or a role. An online move would lose changes that are committed just ' +
-          'before its end: set it to on, or move the tenant with --mode block-writes.'
+          })}, so that an ` +
+          'online move could lose changes. Set it to on, or move with --mode block-writes.'
         : `The node ${nodeName({
             host,
             port,

@@ -172,7 +172,7 @@ export async function refuseWithoutTables(
     const { what, command } = await readNext(migration);
     throw new RefusedError(
       `The schema "${context.settings.schema}" has no ${enumerate(missing)}, ` +
-        `which phase 1 gives a column. Nothing was changed. Next: ${what} (${command}).`,
+        `which phase 1 gives a column. Next: ${what} (${command}).`,
     );
   }
 }

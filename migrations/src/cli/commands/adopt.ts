@@ -45,10 +45,8 @@ export const adopt: CommandDefinition = {
   description:
     "Make the entities of the stock catalog in this database the default tenant's, and keep them so while its engine goes on writing.",
   details:
-    'It works before phase 1, and at any phase. Run it again at any time: it goes on where it\n' +
-    'was stopped, and tries again what could not be carried. The login has to own the tables\n' +
-    'of the catalog, or be a superuser.\n' +
-    'With --tenant it does so for another tenant and its engine, after phase 5.',
+    'Run again, it goes on, and retries what could not be carried.\n' +
+    'The login has to own the tables of the catalog, or be a superuser.',
   access: 'change',
   options: [
     tenantOption,
@@ -87,11 +85,8 @@ export const unadopt: CommandDefinition = {
   description:
     'End the adoption of the stock catalog, or of the engine of a tenant, and drop all that was made for it.',
   details:
-    'It refuses to while a phase has begun: undo the phases first\n' +
-    `(${operatorCommand('rollback', '--to 0')}).\n` +
-    'The stock catalog keeps all that it has.\n' +
-    'With --tenant the engine of another tenant stops being carried, at any phase: its entities\n' +
-    'go from the tenant, unless --keep-tables is given. Stop the engine first.',
+    `Undo the phases first (${operatorCommand('rollback', '--to 0')}).\n` +
+    'With --tenant, stop its engine first: its entities go, unless --keep-tables is given.',
   access: 'change',
   options: [tenantOption, keepTablesOption],
   async run(invocation) {

@@ -14,12 +14,7 @@ import { moveModeOption, nodeOption, shardsOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
 const HOW = `
-New tables are made beside those in use, filled, compared by the number of their rows and a sum
-over all values, and put in their place, all in one transaction: a command that is killed
-leaves everything as it was, and can be run again. Readers go on meanwhile. Writers wait from
-the beginning to the end, because Citus has no way to copy tables that triggers write to while
-they are written: plan for it. --dry-run prints what would be done.
-
+The tables are copied, compared and replaced in one transaction: writers wait until its end, readers do not.
 The login has to be a superuser.`.trim();
 
 /** Spreads the tables over nodes. */
@@ -89,14 +84,10 @@ export const moveTenant: CommandDefinition = {
   arguments: '<slug>',
   description: 'Move the rows of a tenant to another node of Citus.',
   details: `
-A tenant that shares its shard with others gets one by itself first, while writers of all of
-them wait. Up to ${formatBytes(
+Up to ${formatBytes(
     BLOCK_UP_TO_BYTES,
-  )} its writers then wait until the rows are moved. Larger tenants are moved
-while they write: FORCE ROW LEVEL SECURITY is taken from the tables meanwhile, with which
-replication between nodes does not work. It binds the owner of the tables alone, never the
-application; but no backend starts in that time. A command that is killed leaves it off until
-the next move. Readers go on in either case.`.trim(),
+  )}, writers of the tenant wait until its rows are moved.
+A larger one is moved online: meanwhile the tables lack FORCE, and no backend starts.`.trim(),
   access: 'change',
   options: [nodeOption, moveModeOption],
   async run({ migration, args, options, report }) {

@@ -48,14 +48,13 @@ export const guidance: Record<PhaseNumber, Guidance> = {
     notice: 'no downtime',
     besides: 'the deployment that follows',
     next:
-      'Give portal_app a password (\\password portal_app in psql), and deploy the new application: it ' +
-      'connects as portal_app and sets the tenant of each request; keep MULTI_TENANCY_ENABLED unset. ' +
-      `When no old application is connected any more: ${operatorCommand(
+      'Give portal_app a password (\\password portal_app in psql), and deploy the new application with ' +
+      `MULTI_TENANCY_ENABLED unset. Next, when no old one is connected: ${operatorCommand(
         'phase4',
       )}.`,
     nextWhenAdopted:
       'Give portal_app a password (\\password portal_app in psql): the backend connects as it once the flag is set. ' +
-      `The stock catalog goes on as it is. Next: ${operatorCommand('phase4')}.`,
+      `Next: ${operatorCommand('phase4')}.`,
   },
   4: {
     description:
@@ -71,11 +70,9 @@ export const guidance: Record<PhaseNumber, Guidance> = {
       'Phase 5: copy into partitioned tables, compare, and swap them in with composite keys.',
     notice: 'the swap is one short transaction for which writers wait',
     next:
-      'The old tables are kept and up to date: ' +
-      `with MULTI_TENANCY_ENABLED=false, ${operatorCommand('rollback')} goes ` +
-      'back without losing a write of the default tenant. Next: set MULTI_TENANCY_ENABLED=true, restart the application, and run ' +
+      'Next: set MULTI_TENANCY_ENABLED=true, restart the application, and run ' +
       `${operatorCommand('phase6', '--base-url <url>')}. ` +
-      `After 24 hours at the earliest: ${operatorCommand('cleanup')}.`,
+      `The way back stays until ${operatorCommand('cleanup')}.`,
   },
   6: {
     description:

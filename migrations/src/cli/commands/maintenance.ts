@@ -86,11 +86,8 @@ export const rollback: CommandDefinition = {
   description:
     'Go back: out of the swapped tables if they are in use, otherwise out of the last phase that has begun; or as far as --to says.',
   details:
-    'Before the swap is undone, set MULTI_TENANCY_ENABLED to false and restart every instance\n' +
-    'of the application: with the flag on it answers 503 without the swapped tables. While\n' +
-    'sessions of portal_app are connected that would lose what they work with, it refuses\n' +
-    '(exit code 8). No write of the default tenant is lost; rows of other tenants stay in the\n' +
-    'archive. Where --force deletes rows, it says which, and asks.',
+    'Set MULTI_TENANCY_ENABLED to false and restart every instance of the application first.\n' +
+    'No write of the default tenant is lost; where --force deletes rows, it says which, and asks.',
   access: 'change',
   refusedOnCitus: 'of which the tables of before know nothing',
   options: [

@@ -261,8 +261,7 @@ async function silenceTriggers(
         `${firing.join(', ')}. ${
           silenced
             ? 'They are enabled for replicas as well.'
-            : 'A superuser can keep them from it, and from PostgreSQL 15 on a login with ' +
-              '"grant set on parameter session_replication_role".'
+            : 'Without them: a superuser, or "grant set on parameter session_replication_role".'
         }`,
     );
   }

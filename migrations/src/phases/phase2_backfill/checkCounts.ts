@@ -1,11 +1,7 @@
 import { VerificationError } from '../../errors';
 import type { StepContext } from '../../engine/Step';
 import type { MigrationSession } from '../../session/MigrationSession';
-import {
-  DEFAULT_TENANT_ID,
-  ENTITY_KEY,
-  TENANT_TABLES,
-} from '../../schema/tables';
+import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { formatCount, formatThings } from '../../text';
 
@@ -45,9 +41,8 @@ async function checkCount(
         'row',
       )} of ${table} ` +
         `${missing === 1 ? 'has' : 'have'} no tenant, such as the one ` +
-        `with ${key} = ${example?.id}. Look for a trigger or a rule that keeps ` +
-        `"update ${table} set tenant_id = '${DEFAULT_TENANT_ID}' where tenant_id is ` +
-        'null" from changing them, run that by hand, and run the phase again.',
+        `with ${key} = ${example?.id}. Disable the trigger or rule that reverts an ` +
+        'update of tenant_id, and run the phase again.',
     );
   }
 }

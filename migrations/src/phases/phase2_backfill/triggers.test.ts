@@ -110,7 +110,7 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
       await expect(rowsWithoutTenant(database)).resolves.toBe(0);
       expect(reporter.warnings).toEqual([
         expect.stringMatching(
-          /^These triggers of entities may fire for the rows that are filled: note_rows, note_statements\. A superuser/,
+          /^These triggers of entities may fire for the rows that are filled: note_rows, note_statements\. Without them: a superuser/,
         ),
         // It has a condition, which is not looked into.
         expect.stringContaining('refresh_state_touch'),

@@ -67,9 +67,8 @@ export const proof: Step = {
       begin: 'begin',
       statements: [setTenantStatement(DEFAULT_TENANT_ID), ...act, ...writes],
       failure:
-        `${APP_ROLE} can not work with the tables in the context of the default ` +
-        'tenant. Grant it what is missing (a trigger may need more than the ' +
-        'tables), and run the command again',
+        `${APP_ROLE} can not work with the tables of the default tenant. Grant it ` +
+        'what is missing, also for triggers, and run the command again',
     });
     await tryOut(context, {
       title: `Read a table with the policy as ${APP_ROLE}`,

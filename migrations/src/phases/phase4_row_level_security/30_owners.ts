@@ -83,9 +83,8 @@ export async function checkOwnersCanBeRestored(
   }
   if (refused.length > 0) {
     throw new RefusedError(
-      'The login may not hand the tables back to their former owners, because it ' +
-        `does not inherit both from ${ADMIN_ROLE} and from them. Let a superuser ` +
-        `undo this phase with this command, or run:\n${refused.join(';\n')};`,
+      'The login may not hand the tables back to their former owners. Let a superuser ' +
+        `undo this phase, or run:\n${refused.join(';\n')};`,
     );
   }
 }

@@ -73,10 +73,9 @@ async function checkSessions(context: StepContext): Promise<void> {
   const bypassing = sessions.filter(({ bypasses }) => bypasses);
   if (bypassing.length > 0) {
     reporter.warn(
-      'Sessions that bypass row-level security can write to the tables, and go on ' +
-        `after this phase:\n${bypassing.map(describe).join('\n')}\n` +
-        'If one of them is an application that knows no tenants, stop it: from this ' +
-        'phase on, an INSERT has to name its tenant_id.',
+      'Sessions that bypass row-level security can write to the tables:\n' +
+        `${bypassing.map(describe).join('\n')}\n` +
+        'Stop those that know no tenants: an INSERT has to name its tenant_id from now on.',
     );
   }
   const refused = sessions.filter(({ bypasses }) => !bypasses);
@@ -92,8 +91,7 @@ async function checkSessions(context: StepContext): Promise<void> {
     return;
   }
   throw new RefusedError(
-    `${finding}. Stop the application that knows no tenants, or let it connect as ` +
-      `${APP_ROLE}. Give --force where these sessions are nothing to wait for.`,
+    `${finding}. Stop them, let them connect as ${APP_ROLE}, or give --force to go on.`,
   );
 }
 

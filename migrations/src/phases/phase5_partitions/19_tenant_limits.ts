@@ -51,9 +51,8 @@ export const tenantLimits: Step = {
     await executor.transaction({
       title: 'Add the columns for limits of single tenants to tenants',
       locks:
-        'ACCESS EXCLUSIVE on tenants, for a change of the catalog and a scan of the registry, ' +
-        'which has one row for each tenant. Who reads the registry, and who writes rows of ' +
-        'tenants, whose foreign keys look there, waits behind it.',
+        'ACCESS EXCLUSIVE on tenants, for a change of the catalog and a scan of its few rows. ' +
+        'Blocks readers of the registry and writers of rows of tenants meanwhile.',
       tables: ['tenants'],
       patienceMs: PATIENCE_MS,
       statements: [ADD_COLUMNS, ...COMMENTS],

@@ -89,7 +89,7 @@ async function slots({ executor }: PreflightContext): Promise<Outcome[]> {
           warning(
             `Slots decode every table, without a publication: ${list(
               decoding,
-            )}. They get what the phases write, the tables of every tenant, and from phase 5 on changes of entities as those of entities_tenant_default and other partitions.`,
+            )}. They get the tables of every tenant, and from phase 5 on changes of their partitions.`,
             {
               advice:
                 'Let their readers name the tables that they want, such as by add-tables of wal2json.',
@@ -154,11 +154,11 @@ export const standbys: PreflightCheck = {
           warning(
             `${
               hidden
-                ? `These get the log of this server, and without pg_monitor the login ${facts.login} does not see whether they are standbys`
+                ? `Without pg_monitor, the login ${facts.login} does not see whether these are standbys`
                 : 'Standbys replay the log of this server'
             }: ${enumerate(
               rows.map(({ name }) => name),
-            )}. A query at a standby that is in the way of a lock of a phase makes others wait, for 30 s by default.`,
+            )}. A query there that meets a lock of a phase delays others, for 30 s by default.`,
             {
               advice:
                 'Let such a query be cancelled after a second, or send reads to this server meanwhile.',

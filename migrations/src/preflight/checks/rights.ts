@@ -342,7 +342,7 @@ export const members: PreflightCheck = {
               {
                 advice: `Run ${operatorCommand(
                   'phase5',
-                )}, which creates it; no writer waits for that longer than for the lock timeout. A backend of this version does it when it starts, if its user may.`,
+                )}, which creates it, or start a backend of this version whose user may.`,
               },
             ),
           ]),

@@ -114,13 +114,11 @@ export const entityRefs: PreflightCheck = {
           `${broken > examples.length ? ', …' : ''}.`,
         {
           advice:
-            `The first statement takes kind, namespace and name from the reference, ` +
-            `where it has the form: in ${formatThings(
+            `The first statement corrects ${formatThings(
               formed,
               'row',
-            )}. The second lists the ` +
-            `other ${formless}: correct or delete those. See first that the application ` +
-            'does not write the old values again.',
+            )} by the reference. ` +
+            `The second lists the other ${formless}, to be corrected or deleted.`,
           sql: script(repairStatements(settings.schema)),
           details: examples,
         },
