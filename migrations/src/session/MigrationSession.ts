@@ -153,10 +153,8 @@ export class MigrationSession {
     );
     if (readOnly) {
       throw new RefusedError(
-        'default_transaction_read_only is on for this login in this database, and ' +
-          'the command would write. Find out why it is (some providers set it when the ' +
-          'disk is nearly full), and turn it off where it was set: for the server, the ' +
-          'database or the login.',
+        'default_transaction_read_only is on for this login in this database. Turn it off ' +
+          'where it was set (some providers set it when the disk is nearly full).',
       );
     }
   }
@@ -205,8 +203,8 @@ export class MigrationSession {
       throw new RefusedError(
         `${ADMIN_ROLE} has no BYPASSRLS and does not see all rows of ` +
           `${hidden.map(({ name }) => name).join(', ')}: the policy ` +
-          `${ADMIN_POLICY} is missing there or another one, or a restrictive policy binds ` +
-          `${ADMIN_ROLE}. Limit restrictive policies to ${APP_ROLE}, and run as ${ADMIN_ROLE}:\n` +
+          `${ADMIN_POLICY} is missing there or another one, or a restrictive one binds it. ` +
+          `Limit restrictive ones to ${APP_ROLE}, and run as ${ADMIN_ROLE}:\n` +
           `set search_path = ${schema};\n` +
           `${hidden
             .map(({ name }) => adminPolicyStatement(name))
@@ -299,10 +297,8 @@ function explainConnect(error: unknown): unknown {
 function explainSettings(error: unknown): unknown {
   return error instanceof DatabaseError && error.code === INSUFFICIENT_PRIVILEGE
     ? new RefusedError(
-        `The session can't be given the settings that the migration relies on: ${error.message}. ` +
-          'The server, the database or the login sets another value, and only a ' +
-          'superuser may change it: take that setting away ("alter role … reset …", ' +
-          '"alter database … reset …"), or connect as another login.',
+        `The session can't be given the settings that it needs: ${error.message}. ` +
+          'Reset them ("alter role … reset …", "alter database … reset …"), or connect as a superuser.',
       )
     : error;
 }

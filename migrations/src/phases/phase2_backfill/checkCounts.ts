@@ -41,8 +41,8 @@ async function checkCount(
         'row',
       )} of ${table} ` +
         `${missing === 1 ? 'has' : 'have'} no tenant, such as the one ` +
-        `with ${key} = ${example?.id}. Disable the trigger or rule that reverts an ` +
-        'update of tenant_id, and run the phase again.',
+        `with ${key} = ${example?.id}. Disable what reverts an ` +
+        'update of it, and run the phase again.',
     );
   }
 }

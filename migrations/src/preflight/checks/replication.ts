@@ -158,7 +158,7 @@ export const standbys: PreflightCheck = {
                 : 'Standbys replay the log of this server'
             }: ${enumerate(
               rows.map(({ name }) => name),
-            )}. A query there that meets a lock of a phase delays others, for 30 s by default.`,
+            )}. A query there that meets a lock of a phase delays others by 30 s.`,
             {
               advice:
                 'Let such a query be cancelled after a second, or send reads to this server meanwhile.',
