@@ -256,7 +256,11 @@ end $$`,
         `select virtualtransaction as id ${writers}`,
       );
       const ids = rows.map(({ id }) => escapeLiteral(id)).join(', ');
-      return `select pid ${writers} and virtualtransaction = any (array[${ids}]::text[])`;
+      return `select coalesce(w.pid::text, 'the prepared transaction ' || quote_literal(p.gid)) as pid
+  from (select pid, virtualtransaction ${writers} and virtualtransaction = any (array[${ids}]::text[])) w
+  left join pg_locks x on w.pid is null and x.pid is null and x.locktype = 'transactionid'
+    and x.virtualtransaction = w.virtualtransaction
+  left join pg_prepared_xacts p on p.transaction = x.transactionid`;
     },
   });
 }

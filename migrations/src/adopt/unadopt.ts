@@ -3,6 +3,7 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
+import { refuseDependentsOf } from '../schema/dependents';
 import { columnExists, relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
@@ -65,11 +66,20 @@ export async function unadopt(
     await refuseAfterPhases(context);
     refuseBesideOthers(others);
   }
+  const isShared = prepared || others.length > 0;
+  const dropped = [
+    ...(created?.tables && isDefault && !keepTables ? TENANT_TABLES : []),
+    ...(isDefault && !isShared ? [FAULTS, ADOPTION_STATE] : []),
+  ];
+  await refuseDependentsOf(
+    executor,
+    dropped,
+    keepTables ? [] : [...TENANT_TABLES, PARENTS],
+  );
   await bringAdoptionAlong(context);
   if (engine) {
     await stopCarrying(context, { ...engine, tenantId, slug });
   }
-  const isShared = prepared || others.length > 0;
   if (!isDefault || isShared) {
     await executor.transaction({
       title: 'Forget the adoption of the tenant',
@@ -87,11 +97,6 @@ export async function unadopt(
   const ourTables = keepTables
     ? []
     : await takeBackTables(executor, created?.tables === true);
-  const dropped = [
-    ...(created?.tables && !keepTables ? TENANT_TABLES : []),
-    FAULTS,
-    ADOPTION_STATE,
-  ];
   await asLogin(context, () =>
     executor.transaction({
       title: 'Drop what has carried changes',

@@ -144,7 +144,7 @@ describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
          begin atomic select max(entity_ref) from entities_old; end`,
     );
     await expect(clean()).rejects.toThrow(
-      'hang on the tables of before the swap: function newest(). Drop them',
+      'would drop or empty: function newest(). Drop them',
     );
     await expect(leftovers()).resolves.toContain('tenancy_change_log');
     await query('drop function newest()');

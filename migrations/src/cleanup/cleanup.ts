@@ -19,6 +19,7 @@ import {
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
+import { refuseDependentsOf } from '../schema/dependents';
 import { relationExists } from '../schema/lookups';
 import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
@@ -71,41 +72,14 @@ export async function cleanup(context: StepContext): Promise<boolean> {
   if (names.length > 0) {
     throw new RefusedError(explainTaken(names));
   }
-  await refuseDependents(context);
+  await refuseDependentsOf(executor, [
+    ...TENANT_TABLES.map(oldName),
+    CHANGE_LOG,
+  ]);
   for (const transaction of cleanupTransactions(context)) {
     await recording(context, DROPPED).executor.transaction(transaction);
   }
   return true;
-}
-
-/** @throws {@link RefusedError} while something of others hangs on the tables of before */
-async function refuseDependents({ executor }: StepContext): Promise<void> {
-  const found = await executor.read<{ name: string }>(
-    `with old as (
-       select c.oid, t.oid as type, t.typarray as array_type
-         from unnest($1::text[]) name join pg_class c on c.oid = to_regclass(name)
-         join pg_type t on t.oid = c.reltype)
-     select distinct pg_describe_object(classid, objid, objsubid) as name
-       from pg_depend
-      where deptype = 'n'
-        and (refclassid = 'pg_class'::regclass and refobjid in (select oid from old)
-          or refclassid = 'pg_type'::regclass
-               and refobjid in (select unnest(array[type, array_type]) from old))
-        and not (classid = 'pg_constraint'::regclass and objid in (
-          select oid from pg_constraint where conrelid in (select oid from old)))
-        and not (classid = 'pg_policy'::regclass and objid in (
-          select oid from pg_policy where polrelid in (select oid from old)))
-        and classid not in ('pg_trigger'::regclass, 'pg_attrdef'::regclass)
-      order by 1`,
-    [TENANT_TABLES.map(oldName)],
-  );
-  if (found.length > 0) {
-    throw new RefusedError(
-      `These hang on the tables of before the swap: ${found
-        .map(({ name }) => name)
-        .join('; ')}. Drop them, and run the command again.`,
-    );
-  }
 }
 
 /** The transactions of a cleanup; each can be repeated. */

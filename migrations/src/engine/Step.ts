@@ -76,6 +76,8 @@ export interface Step {
    * first phase begins, and each transaction records what it has created.
    */
   creates?(context: StepContext): Creation[] | Promise<Creation[]>;
+  /** Tables that its undo deletes rows of. */
+  empties?: readonly string[];
   up(context: StepContext): Promise<void>;
   down(context: StepContext): Promise<void>;
 }

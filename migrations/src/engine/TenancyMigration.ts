@@ -21,6 +21,7 @@ import type { StepExecutor } from './Executor';
 import { LiveExecutor } from './LiveExecutor';
 import { MigrationState } from './MigrationState';
 import {
+  createdRelations,
   explainTaken,
   FORGET_CREATED,
   refuseForeignRelations,
@@ -40,6 +41,7 @@ import type {
   StepContext,
 } from './Step';
 import { operatorCommand } from '../operatorCommand';
+import { refuseDependentsOf } from '../schema/dependents';
 
 export interface OpenOptions {
   connection: ClientConfig;
@@ -220,6 +222,11 @@ export class TenancyMigration {
     const undone = reached.filter(step => journal.isDone(step));
     refuseUnknownSteps(journal);
     await refuseForeignRelations(context, journal, undone);
+    await refuseDependentsOf(
+      executor,
+      await createdRelations(context, undone),
+      undone.flatMap(({ empties = [] }) => empties),
+    );
     for (const { steps, checkUndo } of this.options.phases) {
       if (undone.includes(steps[0])) {
         await checkUndo?.(context);

@@ -24,7 +24,7 @@ export async function waitForOlderTransactions(
     script,
     async run(session) {
       const query = await find(session);
-      let sessions = await session.query<{ pid: number }>(query);
+      let sessions = await session.query<{ pid: number | string }>(query);
       if (sessions.length > 0) {
         const processes = sessions.map(({ pid }) => pid).join(', ');
         reporter.info(waiting(processes));

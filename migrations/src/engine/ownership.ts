@@ -107,6 +107,17 @@ async function creationsOf(
   return creations;
 }
 
+/** The names of the relations that steps create. */
+export async function createdRelations(
+  context: StepContext,
+  steps: readonly Pick<Step, 'creates'>[],
+): Promise<string[]> {
+  const creations = await creationsOf(context, steps);
+  return creations
+    .filter(({ kind }) => kind === 'relation')
+    .map(({ name }) => name);
+}
+
 /** The record as it is to be: in a restored database, what stands there of steps that are done. */
 async function readKnown(
   context: StepContext,

@@ -4,6 +4,7 @@ import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
+import { refuseDependents } from '../phases/obstacles';
 import { tenantsTable } from '../phases/phase1_tenant_column/10_tenants_table';
 import { roles } from '../phases/phase3_application/40_roles';
 import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
@@ -76,6 +77,7 @@ export async function rollback(
     await refuseWithoutOldTables(context);
     if (await isSwapped(context.executor)) {
       await refusePublications(context, 'The tables cannot be swapped');
+      await refuseDependents(context);
     }
   }
   if (first) {

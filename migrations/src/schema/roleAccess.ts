@@ -13,6 +13,8 @@ export interface RoleFacts {
   superuser: boolean;
   bypassesRls: boolean;
   inherits: boolean;
+  /** The other roles that it is a member of. */
+  memberOf: string[];
   /** The login may act as it (SET ROLE). */
   settable: boolean;
   /** The login has its privileges without acting as it. */
@@ -40,6 +42,7 @@ const MISSING: RoleFacts = {
   superuser: false,
   bypassesRls: false,
   inherits: false,
+  memberOf: [],
   settable: false,
   inherited: false,
   grantable: false,
@@ -64,13 +67,18 @@ export async function readRoleAccess({
   const settable = grantOptions ? 'SET' : 'MEMBER';
   const facts = async (role: string): Promise<RoleFacts> => {
     const [row] = await executor.read<RoleFacts>(
-      `select true as exists, rolcanlogin as "canLogin", rolsuper as superuser,
+      // Where Citus is loaded, "distribute" gives portal_admin LOGIN.
+      `select true as exists,
+              rolcanlogin and (rolname <> '${ADMIN_ROLE}' or
+                current_setting('citus.shard_count', true) is null) as "canLogin", rolsuper as superuser,
               rolbypassrls as "bypassesRls", rolinherit as inherits,
-              pg_has_role(session_user, oid, '${settable}') as settable,
+              array(select g.rolname::text from pg_auth_members m join pg_roles g on g.oid = m.roleid
+                     where m.member = r.oid and g.rolname <> '${ADMIN_ROLE}') as "memberOf",
+              pg_has_role(session_user, r.oid, '${settable}') as settable,
               pg_has_role(session_user, oid, 'USAGE') as inherited,
               ${!grantOptions && login.createsRoles} or
                 pg_has_role(session_user, oid, 'MEMBER WITH ADMIN OPTION') as grantable
-         from pg_roles where rolname = $1`,
+         from pg_roles r where rolname = $1`,
       [role],
     );
     return row ?? MISSING;
@@ -99,11 +107,9 @@ export async function readRoleAccess({
  */
 export async function checkRoleAccess(context: StepContext): Promise<void> {
   const access = await readRoleAccess(context);
-  if (access.login === APP_ROLE && access.bypassesRls) {
-    throw new RefusedError(
-      `The login is ${APP_ROLE} and bypasses row-level security, which this phase ` +
-        'takes from it. Run the migration with another login.',
-    );
+  const others = othersRoles(access);
+  if (others) {
+    throw new RefusedError(`${others.problem} ${others.advice}`);
   }
   const statements = await leftToSuperuserStatements(context, access);
   if (statements.length > 0) {
@@ -149,33 +155,11 @@ function leftToSuperuser(access: RoleAccess, adminGrant: boolean) {
 }
 
 function rolesToCreate(access: RoleAccess, adminGrant: boolean): string[] {
-  const { admin, app } = access;
   const { adminCreation, appCreation } = leftToSuperuser(access, adminGrant);
-  const leftOf = (role: RoleFacts, changes: string[]) =>
-    changes.filter(change => !mayAlter(access, role, change));
-  const adminChanges = leftOf(admin, adminAttributes(admin));
-  const appChanges = leftOf(app, appAttributes(app));
   return [
     ...(adminCreation ? [`create role ${ADMIN_ROLE} nologin bypassrls`] : []),
     ...(appCreation ? [`create role ${APP_ROLE} login noinherit`] : []),
-    ...adminChanges.map(change => `alter role ${ADMIN_ROLE} ${change}`),
-    ...appChanges.map(change => `alter role ${APP_ROLE} ${change}`),
   ];
-}
-
-function mayAlter(
-  access: RoleAccess,
-  role: RoleFacts,
-  change: string,
-): boolean {
-  const { superuser, createsRoles } = access;
-  return (
-    superuser ||
-    (createsRoles &&
-      role.grantable &&
-      !role.superuser &&
-      (change !== 'nobypassrls' || mayGiveBypassRls(access)))
-  );
 }
 
 /**
@@ -208,23 +192,49 @@ function rolesToGrant(access: RoleAccess, adminGrant: boolean): string[] {
 }
 
 /**
- * The attributes of `portal_admin` that have to change. One without BYPASSRLS stays as it is:
- * it belongs to the server, where other databases may have their policies for it.
+ * How roles with the names of ours differ from them: they belong to somebody else. One without
+ * BYPASSRLS passes by a policy.
  */
-export function adminAttributes(admin: RoleFacts): string[] {
-  return admin.exists && admin.canLogin ? ['nologin'] : [];
-}
-
-/** The attributes of `portal_app` that have to change. */
-export function appAttributes(app: RoleFacts): string[] {
-  return app.exists
-    ? [
-        ...(app.canLogin ? [] : ['login']),
-        ...(app.superuser ? ['nosuperuser'] : []),
-        ...(app.bypassesRls ? ['nobypassrls'] : []),
-        ...(app.inherits ? ['noinherit'] : []),
-      ]
-    : [];
+export function othersRoles({
+  admin,
+  app,
+}: Pick<RoleAccess, 'admin' | 'app'>):
+  | { problem: string; advice: string; statements: string[] }
+  | undefined {
+  const wrong = [
+    [ADMIN_ROLE, admin.canLogin, 'may log in', 'nologin'],
+    [ADMIN_ROLE, admin.superuser, 'is a superuser', 'nosuperuser'],
+    [APP_ROLE, app.exists && !app.canLogin, 'may not log in', 'login'],
+    [APP_ROLE, app.superuser, 'is a superuser', 'nosuperuser'],
+    [APP_ROLE, app.bypassesRls, 'bypasses row-level security', 'nobypassrls'],
+    [APP_ROLE, app.inherits, 'inherits from its roles', 'noinherit'],
+  ].filter(([, isWrong]) => isWrong);
+  const members = [
+    ...admin.memberOf.map(role => [ADMIN_ROLE, role]),
+    ...app.memberOf.map(role => [APP_ROLE, role]),
+  ];
+  if (wrong.length + members.length === 0) {
+    return undefined;
+  }
+  const what = [
+    ...wrong.map(([role, , text]) => `${role} ${text}`),
+    ...members.map(([role, group]) => `${role} is a member of ${group}`),
+  ];
+  const statements = [
+    ...wrong.map(([role, , , attribute]) => `alter role ${role} ${attribute}`),
+    ...members.map(
+      ([role, group]) => `revoke ${escapeIdentifier(group)} from ${role}`,
+    ),
+  ];
+  return {
+    problem: `${what.join(
+      ', ',
+    )}: the roles ${ADMIN_ROLE} and ${APP_ROLE} seem to be somebody else's.`,
+    advice: `Rename them, or run this if they are meant for this product:\n${statements.join(
+      ';\n',
+    )};`,
+    statements,
+  };
 }
 
 /**

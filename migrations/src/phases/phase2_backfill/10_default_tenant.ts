@@ -11,6 +11,7 @@ import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from '../../schema/tables';
 export const defaultTenant: Step = {
   name: '2_10_default_tenant',
   title: 'Insert the default tenant',
+  empties: ['tenants'],
 
   async up(context) {
     await refuseTakenSlug(context);

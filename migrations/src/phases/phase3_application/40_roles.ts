@@ -5,8 +5,6 @@ import { grantMissing, sequencesOf, undoGrants } from '../../schema/grants';
 import type { Grant } from '../../schema/grants';
 import { CREATE_TENANT_REQUIRED, TENANT_REQUIRED } from '../../schema/policies';
 import {
-  adminAttributes,
-  appAttributes,
   createRoleStatement,
   grantAdminToLogin,
   mayGiveBypassRls,
@@ -15,19 +13,9 @@ import {
 } from '../../schema/roleAccess';
 import type { RoleAccess } from '../../schema/roleAccess';
 import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../roles';
-import { escapeLiteral } from '../../sql';
 import { TENANT_TABLES } from '../../schema/tables';
 
 const STATE_KEY = 'phase3.grants';
-
-/** Conditions on pg_roles that hold once an attribute is set. */
-const IN_PLACE: Record<string, string> = {
-  login: 'rolcanlogin',
-  nologin: 'not rolcanlogin',
-  nobypassrls: 'not rolbypassrls',
-  nosuperuser: 'not rolsuper',
-  noinherit: 'not rolinherit',
-};
 
 /** The two roles, and the rights of the application's. */
 export const roles: Step = {
@@ -89,27 +77,11 @@ function roleStatements(access: RoleAccess): string[] {
     // Without a password, which the operator sets.
     statements.push(createRoleStatement(APP_ROLE, 'login noinherit'));
   }
-  // Only attributes that differ: ALTER ROLE checks the right to set each one it names.
-  statements.push(
-    ...alterRole(ADMIN_ROLE, adminAttributes(admin)),
-    ...alterRole(APP_ROLE, appAttributes(app)),
-  );
   const mayGrant = !admin.exists || admin.grantable;
   if (!superuser && mayGrant && !(admin.settable && admin.inherited)) {
     statements.push(roleStatement('true', grantAdminToLogin(access)));
   }
   return statements;
-}
-
-function alterRole(role: string, attributes: string[]): string[] {
-  return attributes.map(attribute =>
-    roleStatement(
-      `exists (select from pg_roles where rolname = ${escapeLiteral(
-        role,
-      )} and not (${IN_PLACE[attribute]}))`,
-      `alter role ${role} ${attribute}`,
-    ),
-  );
 }
 
 async function wantedGrants({

@@ -1,6 +1,7 @@
 import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import {
   leftToSuperuserStatements,
+  othersRoles,
   readRoleAccess,
 } from '../../schema/roleAccess';
 import { operatorCommand } from '../../operatorCommand';
@@ -138,12 +139,13 @@ async function judgeSchema({
 async function judgeRoles(context: PreflightContext): Promise<Outcome[]> {
   const { facts } = context;
   const access = await readRoleAccess(context);
-  if (access.login === APP_ROLE && access.bypassesRls) {
+  const others = othersRoles(access);
+  if (others) {
     return [
-      failure(
-        `The login is ${APP_ROLE} and bypasses row-level security, which phase 3 takes from it.`,
-        { advice: 'Run the migration with another login.' },
-      ),
+      failure(others.problem, {
+        advice: 'Rename them, or run this if they are meant for this product.',
+        sql: script(others.statements),
+      }),
     ];
   }
   const statements = await leftToSuperuserStatements(

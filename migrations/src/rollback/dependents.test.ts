@@ -1,0 +1,102 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
+import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { adopt } from '../adopt/adopt';
+import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
+import { unadopt } from '../adopt/unadopt';
+import { cleanup } from '../cleanup/cleanup';
+import { EXIT_CODES } from '../errors';
+import type { TenancyMigration } from '../engine/TenancyMigration';
+import { rollback } from './rollback';
+
+const databases = createTestDatabases();
+const DEFAULT = '00000000-0000-0000-0000-000000000001';
+
+type Undo = (migration: TenancyMigration) => Promise<unknown>;
+const toTheStart: Undo = migration => rollback(migration, 0);
+
+/** What an operator made, how it is named and dropped, and the undo that it stops. */
+const HANGING: [what: string, sql: string, dropped: string, undo: Undo][] = [
+  [
+    'a key that cascades from tenants',
+    `create table mine (tenant uuid constraint mine_tenant references tenants on delete cascade);
+     insert into mine values ('${DEFAULT}')`,
+    'alter table mine drop constraint mine_tenant',
+    toTheStart,
+  ],
+  [
+    'a key that does not cascade, and an undo that keeps the table',
+    `create table mine (tenant uuid constraint mine_tenant references tenants);
+     insert into mine values ('${DEFAULT}')`,
+    'alter table mine drop constraint mine_tenant',
+    migration => rollback(migration, 1),
+  ],
+  [
+    'a view',
+    'create view mine as select * from entity_terms',
+    'drop view mine',
+    migration => rollback(migration),
+  ],
+  [
+    'a materialized view',
+    'create materialized view mine as select * from entity_parents',
+    'drop materialized view mine',
+    migration => rollback(migration),
+  ],
+  [
+    'a view of a table of before the swap',
+    'create view mine as select * from entities_old',
+    'drop view mine',
+    ({ context }) => cleanup(context),
+  ],
+];
+
+describe.each(databases.eachSupportedId())('an undo on %s', id => {
+  const create = catalogTemplate(databases, id, { entities: 20, phase: 5 });
+  let database: CatalogDatabase;
+  afterEach(() => database.close());
+
+  /** Expects a refusal that changes nothing, and the undo once its statement was run. */
+  async function expectRefused(sql: string, dropped: string, undo: Undo) {
+    await database.client.query(sql);
+    const before = await catalogSnapshot(database.client);
+    const run = () => database.migrate(undo, { settings: { force: true } });
+    await expect(run()).rejects.toMatchObject({
+      exitCode: EXIT_CODES.refused,
+      message: expect.stringContaining(`\n    ${dropped};`),
+    });
+    expect(await catalogSnapshot(database.client)).toEqual(before);
+    await database.client.query(dropped);
+    await run();
+  }
+
+  it.each(HANGING)(
+    'is refused before it begins for %s',
+    async (_, sql, dropped, undo) => {
+      database = await create();
+      await expectRefused(sql, dropped, undo);
+    },
+  );
+
+  it('is refused before it begins for a view of the archive', async () => {
+    database = await create();
+    await database.migrate(migration => rollback(migration));
+    await expectRefused(
+      'create view mine as select * from entities_partitioned_archive',
+      'drop view mine',
+      migration => rollback(migration, 4),
+    );
+  });
+
+  it('of an adoption is refused for a view of what it has carried', async () => {
+    const catalog = await createStockCatalog(databases, id);
+    database = catalog;
+    await database.migrate(({ context }) => adopt(context));
+    await expectRefused(
+      'create view mine as select * from adoption_faults',
+      'drop view mine',
+      ({ context }) => unadopt(context),
+    );
+  });
+});
