@@ -18,7 +18,7 @@ describe('a dry run', () => {
         script += text;
       },
     });
-    expect(script).toContain('create trigger');
+    expect(script).toContain('create or replace trigger');
     const { rows } = await catalog.client.query(
       `select to_regnamespace('tenancy') is null as nothing`,
     );
